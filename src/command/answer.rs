@@ -1,0 +1,182 @@
+//! What is asked and what is answered: the public documents of the recipe.
+
+use crate::host::ExecutionContext;
+use crate::manual::Manual;
+use crate::model::{Cancel, Model, ModelError};
+use crate::shell::safety::Risk;
+use crate::shell::{Dialect, Finding, Target};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// When a second iteration may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Refine {
+    /// Never.
+    Never,
+    /// When a check found something, or the model is unsure.
+    #[default]
+    Evidence,
+    /// On the specification's whole trigger list.
+    Always,
+}
+
+/// A request and how to treat it.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The request, in plain words.
+    pub request: String,
+    /// The machine to write for.
+    pub target: Target,
+    /// The shell to write for.
+    pub dialect: Dialect,
+    /// When a second iteration may run.
+    pub refine: Refine,
+    /// The most iterations, 1 to 3.
+    pub max_iterations: u32,
+    /// The time for everything.
+    pub timeout: Duration,
+    /// How many different commands are wanted, 1 or more.
+    pub alternatives: usize,
+    /// Ends it early.
+    pub cancel: Cancel,
+}
+
+/// Milliseconds spent, by stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Timing {
+    /// Detecting the machine.
+    pub context: f64,
+    /// Loading the model.
+    pub load: f64,
+    /// Computing prompts.
+    pub prefill: f64,
+    /// Generating.
+    pub decode: f64,
+    /// Looking up manuals.
+    pub manual: f64,
+    /// The whole first iteration, its checks included.
+    pub iteration1: f64,
+    /// The whole second iteration and later ones.
+    pub iteration2: f64,
+    /// Everything.
+    pub total: f64,
+}
+
+/// The answer: what `--json` prints.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Answer {
+    /// The command; empty if there is none (see `refusal`).
+    pub cmd: String,
+    /// Probability that the command does what was asked.
+    pub confidence: f64,
+    /// The programs in it.
+    pub commands_used: Vec<String>,
+    /// What iteration 2 changed and why; empty after one iteration.
+    pub changes: String,
+    /// Iterations run.
+    pub iterations: u32,
+    /// What the checks still have against it.
+    pub findings: Vec<Finding>,
+    /// The safety verdict.
+    pub risk: Risk,
+    /// One line on what the command does.
+    pub explanation: String,
+    /// The model's id.
+    pub model: String,
+    /// The target's name.
+    pub target: String,
+    /// The shell's name.
+    pub shell: String,
+    /// Milliseconds, by stage.
+    pub timing: Timing,
+    /// Further commands, with `-n`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub alternatives: Vec<String>,
+    /// Why there is no command, in one line for the person.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refusal: Option<String>,
+}
+
+/// What happened on the way, for `--debug` and `--verbose`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Trace {
+    /// One layer of the prompt.
+    Layer {
+        /// Which provider it is from.
+        name: String,
+        /// Its size by the model's tokenizer.
+        tokens: usize,
+        /// Its size in characters.
+        chars: usize,
+    },
+    /// The prompt of an iteration.
+    Prompt {
+        /// Which iteration.
+        iteration: u32,
+        /// The prompt, as text.
+        text: String,
+    },
+    /// What the model wrote.
+    Raw {
+        /// Which iteration.
+        iteration: u32,
+        /// Its words.
+        text: String,
+    },
+    /// What the checks said.
+    Checked {
+        /// Which iteration.
+        iteration: u32,
+        /// The command.
+        cmd: String,
+        /// Its confidence.
+        confidence: f64,
+        /// What the checks have against it.
+        findings: Vec<Finding>,
+    },
+    /// A decision of the loop (`refine: confidence 0.61 < 0.8`).
+    Decision {
+        /// In words.
+        what: String,
+    },
+}
+
+/// Why there is no answer at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The request is empty or absurdly long.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The model failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The time was up before there was any command.
+    #[error("no command within {0:?}")]
+    Timeout(Duration),
+    /// The caller cancelled.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+/// The recipe with all it stands on: one loaded model, one machine, one help cache.
+pub struct Recipe {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// The machine.
+    pub context: Arc<ExecutionContext>,
+    /// The help cache; without one, flags are not checked.
+    pub manual: Option<Arc<Manual>>,
+}
+
+impl Recipe {
+    /// Answers one request. `trace` is told what happens on the way.
+    ///
+    /// # Errors
+    /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
+    pub async fn answer(&self, ask: &Ask, trace: &mut (dyn FnMut(Trace) + Send)) -> Result<Answer, CommandError> {
+        let _ = (ask, trace);
+        todo!()
+    }
+}

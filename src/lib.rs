@@ -1,0 +1,28 @@
+//! caro turns a request in plain words into a shell command that is right for this very machine, offline.
+//!
+//! The library is the whole product; `src/main.rs` only parses, wires and runs. Arrows between the modules point one
+//! way (`tests/architecture.rs` holds them):
+//!
+//! ```text
+//! cli -> command -> manual -> exec
+//!            |  \-> host  -> exec, shell
+//!            |  \-> shell
+//!            \----> model
+//! ```
+//!
+//! - [`exec`]: every child process this program ever starts.
+//! - [`shell`]: parse, quote, effects, safety verdicts, platform rules. Text in, findings out; runs nothing.
+//! - [`host`]: what machine this is.
+//! - [`manual`]: the installed programs' own help, cached and indexed.
+//! - [`model`]: language models, from the catalog to the next token. Knows nothing of shells.
+//! - [`command`]: the two-iteration loop that makes a command out of a request.
+//! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod cli;
+pub mod command;
+pub mod exec;
+pub mod host;
+pub mod manual;
+pub mod model;
+pub mod shell;

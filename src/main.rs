@@ -1,0 +1,5 @@
+//! The `caro` binary.
+
+fn main() -> std::process::ExitCode {
+    caro::cli::main()
+}

@@ -1,0 +1,1 @@
+//! Local inference: the only place that names candle.

@@ -1,0 +1,299 @@
+//! Language models: what a prompt and a completion are, and every way to get one from the other.
+//!
+//! - [`catalog`] and [`fetch`]: which model files exist and how their bytes come to this machine.
+//! - [`engine`]: local inference. The only place that names candle.
+//! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server.
+//!
+//! Nothing here knows what a shell is: a request's meaning stays with the caller.
+
+pub mod catalog;
+pub mod engine;
+pub mod fetch;
+pub mod remote;
+pub mod scripted;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Who speaks in a [`Turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The person, or text on the person's behalf.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation. `text` is data: reserved template tokens inside it are encoded as plain characters
+/// and can never open a role.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub text: String,
+}
+
+/// A conversation that the model is to continue as the assistant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Prompt {
+    /// The turns so far, stable ones first: an engine reuses the longest prefix it has seen before.
+    pub turns: Vec<Turn>,
+    /// Text the assistant is made to begin its turn with. It is not part of the completion.
+    pub prefill: String,
+    /// How many leading turns are the same for every request on this machine (persona, rules, examples).
+    /// An engine may keep their state on disk.
+    pub stable_turns: usize,
+}
+
+impl Prompt {
+    /// A prompt with a system turn, or without one where `text` is empty.
+    pub fn system(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let mut prompt = Self::default();
+        if !text.is_empty() {
+            prompt.push(Role::System, text);
+        }
+        prompt
+    }
+
+    /// Adds a turn.
+    pub fn push(&mut self, role: Role, text: impl Into<String>) -> &mut Self {
+        self.turns.push(Turn { role, text: text.into() });
+        self
+    }
+}
+
+/// What the completion must look like. Local engines enforce it on the logits, so that a completion that ended by
+/// itself ([`Finish::Stop`]) always satisfies it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Free text that ends at the model's own end or before the first of `stop`.
+    Text {
+        /// Strings that end the text; none of them becomes part of it.
+        stop: Vec<String>,
+    },
+    /// One of these strings, whole.
+    Choice(Vec<String>),
+    /// A JSON document for this JSON schema.
+    Json(serde_json::Value),
+    /// A grammar in llguidance's Lark dialect.
+    Lark(String),
+}
+
+/// How tokens are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Sampling {
+    /// 0 is greedy.
+    pub temperature: f32,
+    /// Nucleus mass, 1 for all.
+    pub top_p: f32,
+    /// Seed of the random choice; unused when greedy.
+    pub seed: u64,
+}
+
+impl Sampling {
+    /// Always the likeliest token that the shape allows.
+    pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
+}
+
+/// Stops a generation from outside, and at a deadline.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Cancel {
+    /// A switch nobody has pulled, with no deadline.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same switch with a deadline of its own.
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        Self { flag: self.flag.clone(), deadline: Some(deadline) }
+    }
+
+    /// Pulls the switch, for every clone of it.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// True once pulled or past the deadline.
+    pub fn is_cancelled(&self) -> bool {
+        self.flag.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+}
+
+/// One call of a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The conversation.
+    pub prompt: Prompt,
+    /// The form of the completion.
+    pub shape: Shape,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// The most tokens to generate.
+    pub max_tokens: usize,
+    /// The switch that ends it early.
+    pub cancel: Cancel,
+}
+
+/// Returned by the streaming callback of [`Model::generate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// End here; the completion so far is returned with [`Finish::Cancelled`].
+    Stop,
+}
+
+/// One generated token, as the model scored it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Token {
+    /// Its bytes (a token may end inside a UTF-8 character).
+    pub bytes: Vec<u8>,
+    /// Natural logarithm of its probability in the model's own, unmasked distribution. `None` where the model does not tell.
+    pub logprob: Option<f32>,
+    /// The same of the likeliest *other* token.
+    pub runner_up: Option<f32>,
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The model, a stop string or the shape ended it.
+    Stop,
+    /// `max_tokens` or the context window ended it.
+    Length,
+    /// The caller ended it.
+    Cancelled,
+}
+
+/// What a generation cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// How many of them needed no computing, because their state was kept.
+    pub cached_tokens: usize,
+    /// Tokens generated.
+    pub completion_tokens: usize,
+    /// Time to load weights in this call, where it was the first.
+    pub load: Duration,
+    /// Time to compute the prompt.
+    pub prefill: Duration,
+    /// Time to generate.
+    pub decode: Duration,
+}
+
+/// What came of a [`Request`].
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Completion {
+    /// The text, without any stop string.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: Vec<Token>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// What a model can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Tokens of prompt and completion together.
+    pub context: usize,
+}
+
+/// A language model. One value owns the weights; calls take turns.
+pub trait Model: Send + Sync {
+    /// Its id, as `--json` shows it.
+    fn id(&self) -> &str;
+
+    /// What it can take.
+    fn limits(&self) -> Limits;
+
+    /// Tokens in `text`, by the model's own tokenizer where it has one here.
+    fn count(&self, text: &str) -> usize;
+
+    /// Continues the prompt. `on` receives the text as it comes, in whole characters.
+    ///
+    /// # Errors
+    /// See [`ModelError`]. A pulled [`Cancel`] is no error: it ends with [`Finish::Cancelled`].
+    fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
+}
+
+/// Why a model gave no completion.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file is damaged, truncated or no GGUF.
+    #[error("{file} is not a usable model file: {reason}")]
+    BadFile {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file is sound, but this program has no code for it.
+    #[error("{what} is not supported: {name}")]
+    Unsupported {
+        /// What kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The prompt does not fit.
+    #[error("the prompt has {tokens} tokens, and the model takes {limit}")]
+    TooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// What fits.
+        limit: usize,
+    },
+    /// The shape is no valid grammar or schema.
+    #[error("the grammar is not valid: {0}")]
+    BadShape(String),
+    /// A remote server could not be reached or answered nonsense.
+    #[error("{url}: {reason}")]
+    Remote {
+        /// The server.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A scripted model has no reply for this prompt, or its reply breaks the shape.
+    #[error("scripted model: {0}")]
+    Script(String),
+    /// Anything else inside the engine.
+    #[error("inference failed: {0}")]
+    Engine(String),
+}
+
+impl ModelError {
+    /// What the user can do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::BadFile { .. } => {
+                "run `caro model verify`, then `caro model rm` and `caro model pull` if it fails".into()
+            }
+            Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
+            Self::TooLong { .. } => "shorten the request".into(),
+            Self::Remote { .. } => {
+                "check the address and that the server is running; without `--model` caro answers locally".into()
+            }
+            Self::BadShape(_) | Self::Script(_) | Self::Engine(_) => {
+                "run again with `--debug` to see the prompt and the raw answer".into()
+            }
+        }
+    }
+}

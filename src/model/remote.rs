@@ -1,0 +1,1 @@
+//! (see the helper's brief)

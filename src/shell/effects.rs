@@ -1,0 +1,1 @@
+//! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree.

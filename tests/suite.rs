@@ -1,0 +1,1 @@
+//! The one test binary: end to end, contracts, properties, architecture. One line a topic.
