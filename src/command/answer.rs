@@ -5,6 +5,7 @@ use crate::manual::Manual;
 use crate::model::{Cancel, Model, ModelError};
 use crate::shell::safety::Risk;
 use crate::shell::{Dialect, Finding, Target};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub enum Refine {
 pub struct Ask {
     /// The request, in plain words.
     pub request: String,
+    /// The directory that the command is to run in.
+    pub cwd: PathBuf,
     /// The machine to write for.
     pub target: Target,
     /// The shell to write for.
