@@ -1,4 +1,4 @@
-//! The `caro` binary.
+//! The `caro` binary: everything is in the library.
 
 fn main() -> std::process::ExitCode {
     caro::cli::main()

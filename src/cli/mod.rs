@@ -1,6 +1,111 @@
-//! Arguments, terminal, one file a verb. Nobody imports this module.
+//! Arguments, terminal, one file a verb. Nobody imports this module, and no other module prints.
+//!
+//! - [`args`]: what can be typed. [`config`]: what it is layered over. [`env`]: every variable that is read.
+//! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
+//! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
+//!
+//! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
+//! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
+//! in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
+
+pub mod args;
+pub mod completions;
+pub mod config;
+pub mod dirs;
+pub mod env;
+pub mod failure;
+pub mod settings;
+pub mod ui;
+pub mod version;
+
+pub use config::Config;
+pub use dirs::Dirs;
+pub use env::Env;
+pub use failure::{Exit, Failure, Outcome};
+pub use settings::Settings;
+pub use ui::Ui;
+
+use args::{Cli, Verb};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What every verb is given.
+#[derive(Debug)]
+pub struct Cx {
+    /// The terminal.
+    pub ui: Ui,
+    /// The variables caro reads.
+    pub env: Env,
+    /// Where files live.
+    pub dirs: Dirs,
+    /// The working directory, unless it is gone.
+    pub cwd: Option<PathBuf>,
+    /// When the program started.
+    pub started: Instant,
+}
+
+impl Cx {
+    /// The layers of configuration, `flags` on top.
+    ///
+    /// # Errors
+    /// If a file or a variable holds what no setting can be.
+    pub fn config(&self, flags: &[(&'static str, String)]) -> Result<Config, Failure> {
+        Config::load(&self.dirs, &self.env, self.cwd.as_deref(), flags)
+    }
+
+    /// The settings in force under these flags.
+    ///
+    /// # Errors
+    /// As [`Cx::config`].
+    pub fn settings(&self, flags: &[(&'static str, String)]) -> Result<Settings, Failure> {
+        Settings::of(&self.config(flags)?)
+    }
+
+    /// The async runtime, made by the few verbs that wait for something: it would cost the others a millisecond.
+    ///
+    /// # Errors
+    /// If the system gives no threads.
+    pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Failure> {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .map_err(|e| Failure::internal(format!("no async runtime: {e}")))
+    }
+}
 
 /// Parses the arguments, runs the verb, tells its exit code.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let started = Instant::now();
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // `--help` and `--version` come this way too. A closed pipe is no reason to complain.
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let env = Env::of_process();
+    let ui = Ui::new(&cli.common, &env);
+    let dirs = Dirs::find(&env);
+    let cx = Cx { ui, env, dirs, cwd: std::env::current_dir().ok(), started };
+    let exit = match dispatch(&cli, &cx) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            cx.ui.failure(&failure);
+            failure.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+/// Runs the verb that was asked for; without one, the words are a request.
+fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
+    match &cli.verb {
+        None => Err(Failure::usage("nothing was asked").hint("try: caro \"show top processes\"")),
+        Some(Verb::Config(args)) => config::run(args, cx),
+        Some(Verb::Completions(args)) => completions::run(args, cx),
+        Some(Verb::Version(args)) => version::run(args, cx),
+    }
 }

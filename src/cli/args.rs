@@ -1,0 +1,229 @@
+//! What can be typed: the clap structures, and which first word is a verb.
+
+use super::settings::{DEVICES, REFINES};
+use super::ui::ColorChoice;
+use super::{completions, config, version};
+use crate::shell::{Dialect, Target};
+use clap::builder::PossibleValuesParser;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+
+/// Plain words in, the right shell command for this very machine out: offline, from a small local model.
+#[derive(Debug, Parser)]
+#[command(
+    name = "caro",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    override_usage = "caro [OPTIONS] \"WORDS ...\"\n       caro VERB ...",
+    subcommand_value_name = "VERB",
+    subcommand_help_heading = "Verbs",
+    after_help = "A request whose first word is a verb: put it in quotes with its other words, or after `--`.\n\
+                  Exit codes: 0 a command, 1 refused or none, 2 usage or internal, the child's own with -x, 124 timeout, 130 Ctrl-C."
+)]
+pub struct Cli {
+    /// The verb, if the first word is one.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// Otherwise everything is a request.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// What holds for every verb.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show the settings and where each comes from
+    Config(config::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print version and build
+    Version(version::Args),
+}
+
+/// Flags of every verb.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Common {
+    /// Print nothing but the answer and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// When to colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: ColorChoice,
+}
+
+/// The default verb: a request.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct RequestArgs {
+    /// The request, in plain words
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<OsString>,
+    /// Run the command after asking
+    #[arg(short = 'x', long)]
+    pub execute: bool,
+    /// How to answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+}
+
+/// How a request is answered; the same for one and for a batch.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct AnswerArgs {
+    /// Print one JSON document instead of the command
+    #[arg(long)]
+    pub json: bool,
+    /// Show prompts, raw answers, findings and every iteration (on stderr)
+    #[arg(long)]
+    pub debug: bool,
+    /// Show the prompt's parts with their tokens, and decisions (on stderr)
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Show where the time went (on stderr)
+    #[arg(long)]
+    pub timing: bool,
+    /// Number of different commands to offer
+    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1, hide_default_value = true,
+          value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub alternatives: u8,
+    /// When to reconsider an answer: never, on evidence against it, always
+    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(REFINES.map(|(name, _)| name)))]
+    pub refine: Option<String>,
+    /// The most iterations, 1 to 3
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<String>,
+    /// Seconds for the whole answer, a model download not counted
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<String>,
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    #[arg(long, value_name = "SPEC")]
+    pub model: Option<String>,
+    /// Where to compute
+    #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
+    pub device: Option<String>,
+    /// Write for another machine than this one
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
+    pub target: Option<String>,
+    /// Write for another shell than the one that called
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
+    pub shell: Option<String>,
+}
+
+impl AnswerArgs {
+    /// The flags that override settings, as the topmost layer of configuration.
+    pub fn layer(&self) -> Vec<(&'static str, String)> {
+        let flags = [
+            ("refine", &self.refine),
+            ("max_iterations", &self.max_iterations),
+            ("timeout", &self.timeout),
+            ("model", &self.model),
+            ("device", &self.device),
+            ("target", &self.target),
+            ("shell", &self.shell),
+        ];
+        flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect()
+    }
+}
+
+/// Parses the command line.
+///
+/// # Errors
+/// What clap has against it; `--help` and `--version` come as errors too.
+pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let command = Cli::command();
+    let argv = verb_first(&command, argv.into_iter().collect());
+    Cli::from_arg_matches(&command.try_get_matches_from(argv)?)
+}
+
+/// Moves the verb before the flags that were typed in front of it (`caro --json context`), where clap expects it.
+/// The verb is the first word that is neither a flag nor a flag's value; after `--` there is none.
+fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString> {
+    let takes_value = |flag: &str| {
+        command.get_arguments().any(|a| {
+            let named = match flag.strip_prefix("--") {
+                Some(long) => a.get_long() == Some(long),
+                None => flag.chars().last().is_some_and(|short| a.get_short() == Some(short)),
+            };
+            named && a.get_action().takes_values()
+        })
+    };
+    let mut i = 1;
+    while let Some(word) = argv.get(i).map(|w| w.to_string_lossy().into_owned()) {
+        if word == "--" {
+            break;
+        }
+        if word.len() > 1 && word.starts_with('-') {
+            i += if takes_value(&word) { 2 } else { 1 };
+            continue;
+        }
+        if command.find_subcommand(&word).is_some() {
+            argv[1..=i].rotate_right(1);
+        } else if word == "help" && argv.len() == 2 {
+            argv[i] = "--help".into();
+        }
+        break;
+    }
+    argv
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &[&str]) -> Cli {
+        parse(std::iter::once("caro").chain(line.iter().copied()).map(OsString::from)).unwrap()
+    }
+
+    fn words(line: &[&str]) -> Vec<String> {
+        let cli = parsed(line);
+        assert!(cli.verb.is_none(), "{line:?} is a verb");
+        cli.request.words.iter().map(|w| w.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn clap_accepts_its_own_definition() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn words_are_a_request_unless_the_first_is_a_verb() {
+        assert_eq!(words(&["show top processes"]), ["show top processes"]);
+        assert_eq!(words(&["show", "the", "config", "files"]), ["show", "the", "config", "files"]);
+        assert_eq!(words(&["config files of git"]), ["config files of git"]);
+        assert_eq!(words(&["--", "config"]), ["config"]);
+        assert_eq!(words(&["help", "me", "with", "tar"]), ["help", "me", "with", "tar"]);
+        assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
+        assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
+    }
+
+    #[test]
+    fn flags_may_stand_before_the_verb_between_and_after_the_words() {
+        assert!(matches!(parsed(&["--color", "never", "-q", "config"]).verb, Some(Verb::Config(_))));
+        assert!(matches!(parsed(&["--color=never", "config", "-q"]).verb, Some(Verb::Config(_))));
+        let cli = parsed(&["list", "--json", "files", "-n3", "--timeout", "2.5"]);
+        assert_eq!(cli.request.words, ["list", "files"]);
+        assert!(cli.request.answer.json);
+        assert_eq!(cli.request.answer.alternatives, 3);
+        assert_eq!(cli.request.answer.layer(), [("timeout", "2.5".to_string())]);
+        // The value of a flag is no verb.
+        assert_eq!(words(&["--model", "config", "list files"]), ["list files"]);
+    }
+
+    #[test]
+    fn bad_values_are_usage_errors() {
+        for line in
+            [vec!["--refine", "often", "x"], vec!["-n", "0", "x"], vec!["--target", "amiga", "x"], vec!["--nope"]]
+        {
+            let argv = std::iter::once("caro").chain(line.iter().copied()).map(OsString::from);
+            assert_eq!(parse(argv).unwrap_err().exit_code(), 2, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn only_help_is_help() {
+        let argv = ["caro", "help"].map(OsString::from);
+        assert_eq!(parse(argv).unwrap_err().kind(), clap::error::ErrorKind::DisplayHelp);
+    }
+}

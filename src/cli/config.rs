@@ -1,0 +1,408 @@
+//! The layers of configuration and `caro config`: defaults < the user's file < the project's file < `CARO_*` < flags.
+//!
+//! A project's file comes with whatever was cloned, so it may say how commands are to be written there, may make `-x`
+//! stricter, and nothing else: it can neither pick a model (and with it a server) nor loosen anything.
+
+use super::settings::{AUTO, LEVELS, one_of};
+use super::{Cx, Dirs, Env, Exit, Failure, Outcome};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+/// The name of a project's file.
+pub const PROJECT_FILE: &str = ".caro.toml";
+
+/// The most bytes a configuration file may have.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// What a project's file may do to a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Project {
+    /// Set it.
+    Sets,
+    /// Only make it stricter than the user's.
+    Tightens,
+    /// Not touch it.
+    Never,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in files.
+    pub name: &'static str,
+    /// Its variable.
+    pub env: &'static str,
+    /// Its value where nothing is said.
+    pub default: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    project: Project,
+}
+
+const fn key(
+    name: &'static str,
+    env: &'static str,
+    default: &'static str,
+    project: Project,
+    what: &'static str,
+) -> Key {
+    Key { name, env, default, what, project }
+}
+
+/// Every setting there is.
+pub const KEYS: [Key; 8] = [
+    key(
+        "model",
+        "CARO_MODEL",
+        "qwen2.5-coder-1.5b",
+        Project::Never,
+        "id of `caro model list`, GGUF file, openai:URL#NAME",
+    ),
+    key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
+    key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
+    key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),
+    key("refine", "CARO_REFINE", "evidence", Project::Sets, "when to reconsider: never, evidence, always"),
+    key("max_iterations", "CARO_MAX_ITERATIONS", "2", Project::Sets, "the most iterations, 1 to 3"),
+    key("timeout", "CARO_TIMEOUT", "5", Project::Sets, "seconds for an answer, a model download not counted"),
+    key(
+        "run_up_to",
+        "CARO_RUN_UP_TO",
+        "danger",
+        Project::Tightens,
+        "worst risk that -x runs after asking: safe, caution, danger",
+    ),
+];
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// A file, and the line in it.
+    File(PathBuf, usize),
+    /// A variable.
+    Env(&'static str),
+    /// A flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Env(name) => f.write_str(name),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// The values in force, each with its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config(BTreeMap<&'static str, (String, Origin)>);
+
+impl Config {
+    /// Reads all layers; the project is looked for from `cwd` upwards, and `flags` are setting names with values.
+    ///
+    /// # Errors
+    /// If a file is unreadable, no TOML, or names what is no setting.
+    pub fn load(dirs: &Dirs, env: &Env, cwd: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self, Failure> {
+        let mut config = Self(KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect());
+        if let Some(file) = &dirs.config_file {
+            for (key, value, line) in read(file)? {
+                config.set(key, value, Origin::File(file.clone(), line));
+            }
+        }
+        let project = match cwd.and_then(project_file) {
+            // The home folder's own dotfile would be both; the user's file has been read.
+            Some(file) if dirs.config_file.as_ref() != Some(&file) => read(&file)?
+                .into_iter()
+                .map(|(key, value, line)| (key, value, Origin::File(file.clone(), line)))
+                .collect(),
+            _ => Vec::new(),
+        };
+        for (key, value, origin) in &project {
+            match key.project {
+                Project::Sets => config.set(key, value.clone(), origin.clone()),
+                Project::Tightens => {}
+                Project::Never => {
+                    return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name))
+                        .hint("move that line into your own configuration: `caro config path` names the file"));
+                }
+            }
+        }
+        for key in &KEYS {
+            if let Some(value) = env.get(key.env) {
+                let value = value.to_str().ok_or_else(|| Failure::usage(format!("{} is not valid UTF-8", key.env)))?;
+                config.set(key, value.to_string(), Origin::Env(key.env));
+            }
+        }
+        for (name, value) in flags {
+            if let Some(key) = KEYS.iter().find(|k| k.name == *name) {
+                config.set(key, value.clone(), Origin::Flag(format!("--{}", name.replace('_', "-"))));
+            }
+        }
+        // What a project makes stricter holds against every other layer.
+        for (key, value, origin) in project.into_iter().filter(|(key, ..)| key.project == Project::Tightens) {
+            let level = |v: &str| one_of(&LEVELS, v);
+            let bad = |names| Failure::usage(format!("{origin}: `{}` must be {names}", key.name));
+            let wanted = level(&value).map_err(bad)?;
+            if level(config.text(key.name)).is_ok_and(|now| wanted < now) {
+                config.set(key, value, origin);
+            }
+        }
+        Ok(config)
+    }
+
+    fn set(&mut self, key: &Key, value: String, origin: Origin) {
+        self.0.insert(key.name, (value, origin));
+    }
+
+    /// The value of a setting as it was written; empty for what is no setting.
+    pub fn text(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", |(value, _)| value)
+    }
+
+    /// Where that value comes from.
+    pub fn origin(&self, name: &str) -> &Origin {
+        self.0.get(name).map_or(&Origin::Default, |(_, origin)| origin)
+    }
+
+    /// The value in its type; `read` says what it must be.
+    ///
+    /// # Errors
+    /// What the value must be, and where the wrong one stands.
+    pub fn parse<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let text = self.text(name);
+        read(text).map_err(|wanted| {
+            Failure::usage(format!("{}: `{name}` must be {wanted}, and not `{text}`", self.origin(name)))
+                .hint("`caro config --origin` shows every setting and where it comes from")
+        })
+    }
+}
+
+/// The nearest project file at or above `cwd`, not above the top of its repository.
+fn project_file(cwd: &Path) -> Option<PathBuf> {
+    for dir in cwd.ancestors() {
+        let file = dir.join(PROJECT_FILE);
+        if file.is_file() {
+            return Some(file);
+        }
+        if dir.join(".git").exists() {
+            break;
+        }
+    }
+    None
+}
+
+/// The settings in a file, each with its line. A file that does not exist holds none.
+fn read(file: &Path) -> Result<Vec<(&'static Key, String, usize)>, Failure> {
+    let name = file.display();
+    match std::fs::metadata(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Ok(meta) if meta.len() > MAX_FILE => {
+            return Err(Failure::usage(format!("{name} has {} bytes; no configuration is that long", meta.len())));
+        }
+        _ => {}
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        Failure::usage(format!("{name} cannot be read: {e}")).hint("mend its permissions, or take it away")
+    })?;
+    parse(&text, &name.to_string())
+}
+
+/// The settings in the text of a file of that name.
+fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, Failure> {
+    let line_of = |offset: usize| text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
+    let table = DeTable::parse(text).map_err(|e| {
+        let line = e.span().map_or(1, |s| line_of(s.start));
+        Failure::usage(format!("{file}:{line}: {}", e.message()))
+    })?;
+    let mut found = Vec::new();
+    for (name, value) in table.get_ref() {
+        let line = line_of(name.span().start);
+        let name = name.get_ref().as_ref();
+        let Some(key) = KEYS.iter().find(|k| k.name == name) else {
+            return Err(Failure::usage(format!("{file}:{line}: there is no setting `{name}`"))
+                .hint(format!("did you mean `{}`? `caro config` shows them all", nearest(name))));
+        };
+        let value = match value.get_ref() {
+            DeValue::String(s) => s.to_string(),
+            DeValue::Integer(i) => i.to_string(),
+            DeValue::Float(f) => f.to_string(),
+            other => {
+                return Err(Failure::usage(format!("{file}:{line}: `{name}` takes no {}", other.type_str()))
+                    .hint(format!("write it like: {name} = \"{}\"", key.default)));
+            }
+        };
+        found.push((key, value, line));
+    }
+    Ok(found)
+}
+
+/// The setting whose name is fewest edits away.
+fn nearest(name: &str) -> &'static str {
+    KEYS.iter().map(|k| k.name).min_by_key(|k| edits(name, k)).unwrap_or_default()
+}
+
+/// Levenshtein distance in characters, with `-` as good as `_`.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).map(|c| if c == '-' { '_' } else { c }).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Arguments of `caro config`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show where each value comes from
+    #[arg(long)]
+    origin: bool,
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Print the value of one setting
+    Get {
+        /// Its name
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(KEYS.iter().map(|k| k.name)))]
+        key: String,
+    },
+    /// Print where the user's configuration file is, whether it exists or not
+    Path,
+}
+
+/// Shows the settings in force.
+///
+/// # Errors
+/// If a layer is broken, or stdout cannot be written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(What::Path) = args.what {
+        let path = cx.dirs.config_file.as_ref().ok_or_else(|| {
+            Failure::usage("there is no configuration file, because this user has no home folder")
+                .hint(format!("set {} to a file", super::env::CONFIG_FILE))
+        })?;
+        cx.ui.data(&path.display().to_string())?;
+        return Ok(Exit::Success);
+    }
+    let config = cx.config(&[])?;
+    super::Settings::of(&config)?;
+    if let Some(What::Get { key }) = &args.what {
+        cx.ui.data(config.text(key))?;
+    } else if args.json {
+        let all: serde_json::Map<_, _> = KEYS
+            .iter()
+            .map(|k| {
+                let origin = config.origin(k.name).to_string();
+                (k.name.to_string(), serde_json::json!({ "value": config.text(k.name), "origin": origin }))
+            })
+            .collect();
+        cx.ui.json_pretty(&all)?;
+    } else {
+        for key in &KEYS {
+            let value = toml::Value::String(config.text(key.name).to_string());
+            let note = if args.origin { config.origin(key.name).to_string() } else { key.what.to_string() };
+            let setting = format!("{} = {value}", key.name);
+            cx.ui.line(&format!("{setting:<38} {}", cx.ui.paint(super::ui::Role::Dim, &format!("# {note}"))))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Settings;
+
+    fn env(vars: &'static [(&str, &str)]) -> Env {
+        Env::from_lookup(|name| vars.iter().find(|(k, _)| *k == name).map(|(_, v)| v.into()))
+    }
+
+    #[test]
+    fn defaults_are_valid() {
+        let config = Config::load(&Dirs::default(), &Env::default(), None, &[]).unwrap();
+        let settings = Settings::of(&config).unwrap();
+        assert_eq!(settings.max_iterations, 2);
+        assert_eq!(settings.target, None);
+    }
+
+    #[test]
+    fn flags_beat_variables_beat_the_users_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, "# mine\ntimeout = 9\nrefine = \"never\"\nmax_iterations = 1\n").unwrap();
+        let dirs = Dirs { config_file: Some(file.clone()), ..Dirs::default() };
+        let env = env(&[("CARO_REFINE", "always"), ("CARO_MAX_ITERATIONS", "3")]);
+        let config = Config::load(&dirs, &env, None, &[("max_iterations", "2".into())]).unwrap();
+        assert_eq!((config.text("timeout"), config.origin("timeout")), ("9", &Origin::File(file, 2)));
+        assert_eq!((config.text("refine"), config.origin("refine")), ("always", &Origin::Env("CARO_REFINE")));
+        assert_eq!(config.text("max_iterations"), "2");
+        assert_eq!(config.origin("max_iterations").to_string(), "--max-iterations");
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_what_was_meant() {
+        let unknown = parse("refine = \"never\"\n\ntime-out = 3\n", "c.toml").unwrap_err();
+        assert_eq!(unknown.message, "c.toml:3: there is no setting `time-out`");
+        assert!(unknown.hint.unwrap().contains("`timeout`"));
+        assert!(parse("a = [", "c.toml").unwrap_err().message.starts_with("c.toml:1: "));
+        assert!(parse("timeout = [5]", "c.toml").unwrap_err().message.contains("takes no array"));
+        let config = Config::load(&Dirs::default(), &env(&[("CARO_TIMEOUT", "soon")]), None, &[]).unwrap();
+        assert!(Settings::of(&config).unwrap_err().message.starts_with("CARO_TIMEOUT: `timeout` must be seconds"));
+    }
+
+    #[test]
+    fn a_project_may_set_the_target_and_tighten_but_never_loosen_or_choose_the_model() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = |text: &str, env: &Env| {
+            std::fs::write(dir.path().join(PROJECT_FILE), text).unwrap();
+            Config::load(&Dirs::default(), env, Some(dir.path()), &[])
+        };
+        let user = env(&[("CARO_RUN_UP_TO", "caution")]);
+        let config = project("target = \"macos-bsd\"\nrun_up_to = \"danger\"", &user).unwrap();
+        assert_eq!((config.text("target"), config.text("run_up_to")), ("macos-bsd", "caution"));
+        let config = project("run_up_to = \"safe\"", &user).unwrap();
+        assert_eq!(config.text("run_up_to"), "safe");
+        let refused = project("\nmodel = \"openai:http://elsewhere#m\"", &user).unwrap_err();
+        assert!(refused.message.ends_with(".caro.toml:2: a project may not set `model`"), "{}", refused.message);
+        let wrong = project("run_up_to = \"never\"", &user).unwrap_err();
+        assert!(wrong.message.contains("must be one of safe, caution, danger"), "{}", wrong.message);
+    }
+
+    #[test]
+    fn edit_distance() {
+        for (a, b, d) in
+            [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3), ("max-iterations", "max_iterations", 0)]
+        {
+            assert_eq!(edits(a, b), d, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_project_file_is_searched_up_to_the_top_of_the_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, deep) = (dir.path().join("repo"), dir.path().join("repo/a/b"));
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::create_dir(top.join(".git")).unwrap();
+        std::fs::write(dir.path().join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&deep), None);
+        std::fs::write(top.join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&deep), Some(top.join(PROJECT_FILE)));
+    }
+}

@@ -1,0 +1,77 @@
+//! Where files live: the platform's folders (XDG on Linux), or where the user says.
+
+use super::{Env, Failure, env};
+use std::path::{Path, PathBuf};
+
+/// The folders of this user. None of them needs to exist yet; all are `None` where there is no home.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dirs {
+    /// What can be made again: machine facts, help texts, prompt states.
+    pub cache: Option<PathBuf>,
+    /// `config.toml`.
+    pub config: Option<PathBuf>,
+    /// What the user made.
+    pub data: Option<PathBuf>,
+    /// What is worth keeping from run to run, but not worth a backup.
+    pub state: Option<PathBuf>,
+    /// Model files.
+    pub models: Option<PathBuf>,
+    /// The user's configuration file.
+    pub config_file: Option<PathBuf>,
+}
+
+impl Dirs {
+    /// The folders under this environment.
+    pub fn find(env: &Env) -> Self {
+        let home = directories::ProjectDirs::from("", "", "caro");
+        let of = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
+        let over = |name| env.get(name).map(PathBuf::from);
+        let cache = over(env::CACHE_DIR).or_else(|| of(|h| h.cache_dir()));
+        let config = of(|h| h.config_dir());
+        Self {
+            models: over(env::MODELS_DIR).or_else(|| cache.as_ref().map(|c| c.join("models"))),
+            config_file: over(env::CONFIG_FILE).or_else(|| config.as_ref().map(|c| c.join("config.toml"))),
+            data: of(|h| h.data_dir()),
+            state: of(|h| h.state_dir().unwrap_or(h.data_local_dir())),
+            cache,
+            config,
+        }
+    }
+
+    /// The folder of model files.
+    ///
+    /// # Errors
+    /// Where there is neither a home nor a variable that names one.
+    pub fn models(&self) -> Result<&Path, Failure> {
+        self.models.as_deref().ok_or_else(|| {
+            Failure::usage("there is no folder for model files, because this user has no home folder")
+                .hint(format!("set {} to a folder that can be written", env::MODELS_DIR))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_override() {
+        let env = Env::from_lookup(|name| match name {
+            env::CACHE_DIR => Some("/c".into()),
+            env::CONFIG_FILE => Some("/f.toml".into()),
+            _ => None,
+        });
+        let dirs = Dirs::find(&env);
+        assert_eq!(dirs.cache.as_deref(), Some(Path::new("/c")));
+        assert_eq!(dirs.models().unwrap(), Path::new("/c/models"));
+        assert_eq!(dirs.config_file.as_deref(), Some(Path::new("/f.toml")));
+        let env = Env::from_lookup(|name| (name == env::MODELS_DIR).then(|| "/m".into()));
+        assert_eq!(Dirs::find(&env).models().unwrap(), Path::new("/m"));
+    }
+
+    #[test]
+    fn without_a_home_the_error_names_the_variable() {
+        let failure = Dirs::default().models().unwrap_err();
+        assert!(failure.hint.unwrap().contains("CARO_MODELS_DIR"));
+    }
+}

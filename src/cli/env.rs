@@ -1,0 +1,79 @@
+//! The environment variables that caro takes settings from: named here and nowhere else.
+//!
+//! What merely describes the system (`PATH`, `SHELL`, `USER`) is read by `host`, and what children are given by `exec`.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// Folder of caches, instead of the platform's.
+pub const CACHE_DIR: &str = "CARO_CACHE_DIR";
+/// Folder of model files, instead of `models` in the cache folder.
+pub const MODELS_DIR: &str = "CARO_MODELS_DIR";
+/// The user's configuration file, instead of the platform's.
+pub const CONFIG_FILE: &str = "CARO_CONFIG_FILE";
+/// Key for a remote model (`--model openai:URL#NAME`).
+pub const API_KEY: &str = "CARO_API_KEY";
+/// Any value but the empty one: no colour.
+pub const NO_COLOR: &str = "NO_COLOR";
+/// Any value but the empty one and `0`: colour even where the output is no terminal.
+pub const CLICOLOR_FORCE: &str = "CLICOLOR_FORCE";
+/// `dumb`: a terminal that knows no colour.
+pub const TERM: &str = "TERM";
+
+/// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
+/// see [`super::config::KEYS`].
+pub const VARIABLES: [(&str, &str); 7] = [
+    (CACHE_DIR, "folder of caches, instead of the platform's"),
+    (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
+    (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
+    (API_KEY, "key for a remote model (`--model openai:URL#NAME`)"),
+    (NO_COLOR, "any value: no colour"),
+    (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
+    (TERM, "`dumb`: no colour, no moving status line"),
+];
+
+/// The variables as they were when the program started. An empty variable counts as not set.
+#[derive(Debug, Clone, Default)]
+pub struct Env(BTreeMap<&'static str, OsString>);
+
+impl Env {
+    /// Reads the variables of this process.
+    pub fn of_process() -> Self {
+        Self::from_lookup(|name| std::env::var_os(name))
+    }
+
+    /// Takes the variables from somewhere else, for tests.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Self {
+        let names = VARIABLES.iter().map(|(name, _)| *name).chain(super::config::KEYS.iter().map(|key| key.env));
+        Self(names.filter_map(|name| lookup(name).filter(|v| !v.is_empty()).map(|v| (name, v))).collect())
+    }
+
+    /// The value of a variable, if it is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(name).map(OsString::as_os_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_counts_as_unset_and_unknown_names_are_not_read() {
+        let env = Env::from_lookup(|name| match name {
+            "CARO_MODEL" => Some("".into()),
+            "CARO_CACHE_DIR" => Some("/c".into()),
+            _ => None,
+        });
+        assert_eq!(env.get("CARO_MODEL"), None);
+        assert_eq!(env.get(CACHE_DIR), Some(OsStr::new("/c")));
+    }
+
+    #[test]
+    fn every_variable_is_ours_or_a_convention() {
+        for (name, what) in VARIABLES {
+            assert!(name.starts_with("CARO_") || [NO_COLOR, CLICOLOR_FORCE, TERM].contains(&name), "{name}");
+            assert!(!what.is_empty());
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The settings in their types, read out of the layers of [`Config`].
+
+use super::{Config, Failure};
+use crate::command::Refine;
+use crate::shell::safety::Level;
+use crate::shell::{Dialect, Target};
+use std::time::Duration;
+
+/// Where to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// The fastest there is.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// An NVIDIA card.
+    Cuda,
+    /// An Apple GPU.
+    Metal,
+}
+
+/// The devices by name.
+pub const DEVICES: [(&str, Device); 4] =
+    [("auto", Device::Auto), ("cpu", Device::Cpu), ("cuda", Device::Cuda), ("metal", Device::Metal)];
+
+/// When a second iteration runs, by name.
+pub const REFINES: [(&str, Refine); 3] =
+    [("never", Refine::Never), ("evidence", Refine::Evidence), ("always", Refine::Always)];
+
+/// Levels of risk, by name.
+pub const LEVELS: [(&str, Level); 3] = [("safe", Level::Safe), ("caution", Level::Caution), ("danger", Level::Danger)];
+
+/// The word in the configuration that leaves a choice to the machine.
+pub const AUTO: &str = "auto";
+
+/// Every setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which model.
+    pub model: String,
+    /// Where to compute.
+    pub device: Device,
+    /// The machine to write for; `None` is this one.
+    pub target: Option<Target>,
+    /// The shell to write for; `None` is the calling one.
+    pub shell: Option<Dialect>,
+    /// When a second iteration may run.
+    pub refine: Refine,
+    /// The most iterations, 1 to 3.
+    pub max_iterations: u32,
+    /// Time for an answer.
+    pub timeout: Duration,
+    /// The worst risk that `-x` runs after asking.
+    pub run_up_to: Level,
+}
+
+impl Settings {
+    /// Reads them out of the layers.
+    ///
+    /// # Errors
+    /// If a value does not fit its setting, naming where it comes from.
+    pub fn of(config: &Config) -> Result<Self, Failure> {
+        Ok(Self {
+            model: config.text("model").to_string(),
+            device: config.parse("device", |v| one_of(&DEVICES, v))?,
+            target: config.parse("target", |v| auto_or(&Target::ALL, v))?,
+            shell: config.parse("shell", |v| auto_or(&Dialect::ALL, v))?,
+            refine: config.parse("refine", |v| one_of(&REFINES, v))?,
+            max_iterations: config.parse("max_iterations", |v| {
+                v.parse().ok().filter(|n| (1..=3).contains(n)).ok_or_else(|| "a number from 1 to 3".to_string())
+            })?,
+            timeout: config
+                .parse("timeout", |v| seconds(v).ok_or_else(|| "seconds, above 0 and up to 3600".to_string()))?,
+            run_up_to: config.parse("run_up_to", |v| one_of(&LEVELS, v))?,
+        })
+    }
+}
+
+/// The value of that name, or what would have been accepted.
+pub fn one_of<T: Copy>(names: &[(&str, T)], text: &str) -> Result<T, String> {
+    names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn auto_or<T: Copy>(names: &[(&str, T)], text: &str) -> Result<Option<T>, String> {
+    if text == AUTO {
+        return Ok(None);
+    }
+    one_of(names, text).map(Some).map_err(|names| format!("{names}, {AUTO}"))
+}
+
+/// Seconds, with or without a fraction.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.parse().ok()?;
+    (seconds > 0.0 && seconds <= 3600.0).then(|| Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_positive_and_finite() {
+        assert_eq!(seconds("2.5"), Some(Duration::from_millis(2500)));
+        for bad in ["", "0", "-1", "nan", "inf", "1e9", "5s"] {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_matched_whole_and_listed_when_wrong() {
+        assert_eq!(one_of(&REFINES, "always"), Ok(Refine::Always));
+        assert_eq!(one_of(&REFINES, "al").unwrap_err(), "one of never, evidence, always");
+        assert_eq!(auto_or(&Dialect::ALL, "auto"), Ok(None));
+        assert!(auto_or(&Dialect::ALL, "tcsh").unwrap_err().ends_with("powershell, auto"));
+    }
+}

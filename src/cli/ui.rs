@@ -1,0 +1,348 @@
+//! The only writer to the terminal: stdout is data and nothing else, everything for the person goes to stderr.
+
+use super::args::Common;
+use super::{Env, Failure, env};
+use anstream::AutoStream;
+use anstream::stream::{AsLockedWrite, RawStream};
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set; elsewhere only if `CLICOLOR_FORCE` is.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl ColorChoice {
+    /// The decision for one stream.
+    fn resolve(self, env: &Env, tty: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto if env.get(env::NO_COLOR).is_some() => false,
+            Self::Auto if env.get(env::CLICOLOR_FORCE).is_some_and(|v| v != "0") => true,
+            Self::Auto => tty && env.get(env::TERM).is_none_or(|t| t != "dumb"),
+        }
+    }
+}
+
+/// What a piece of text is, from which follows how it looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A command to be run.
+    Command,
+    /// Good.
+    Good,
+    /// Worth a second look.
+    Caution,
+    /// Dangerous, or an error.
+    Danger,
+    /// A hint, a heading.
+    Accent,
+    /// Of less weight than what stands around it.
+    Dim,
+    /// Nothing special.
+    Plain,
+}
+
+impl Role {
+    fn style(self) -> Style {
+        let colour = |c: AnsiColor| Style::new().fg_color(Some(c.into()));
+        match self {
+            Self::Command => Style::new().bold(),
+            Self::Good => colour(AnsiColor::Green),
+            Self::Caution => colour(AnsiColor::Yellow),
+            Self::Danger => colour(AnsiColor::Red).bold(),
+            Self::Accent => colour(AnsiColor::Cyan),
+            Self::Dim => Style::new().dimmed(),
+            Self::Plain => Style::new(),
+        }
+    }
+}
+
+/// One of the two streams.
+struct Stream {
+    sink: Mutex<Box<dyn Write + Send>>,
+    tty: bool,
+    color: bool,
+}
+
+impl Stream {
+    fn new<S>(raw: S, choice: ColorChoice, env: &Env) -> Self
+    where
+        S: RawStream + AsLockedWrite + Send + 'static,
+    {
+        let tty = anstream::stream::IsTerminal::is_terminal(&raw);
+        let color = choice.resolve(env, tty);
+        // `always` passes bytes through, and switches escape sequences on in an old Windows console.
+        let sink: Box<dyn Write + Send> = if color { Box::new(AutoStream::always(raw)) } else { Box::new(raw) };
+        Self { sink: Mutex::new(sink), tty, color }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn paint(&self, role: Role, text: &str) -> String {
+        let text = visible(text);
+        if self.color && role != Role::Plain {
+            let style = role.style();
+            format!("{style}{text}{style:#}")
+        } else {
+            text
+        }
+    }
+}
+
+/// The terminal.
+pub struct Ui {
+    out: Stream,
+    err: Stream,
+    quiet: bool,
+    moving: bool,
+    status: Arc<Mutex<Option<ProgressBar>>>,
+}
+
+impl std::fmt::Debug for Ui {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ui").field("out_tty", &self.out.tty).field("err_tty", &self.err.tty).finish_non_exhaustive()
+    }
+}
+
+impl Ui {
+    /// The terminal of this process.
+    pub fn new(common: &Common, env: &Env) -> Self {
+        let err = Stream::new(io::stderr(), common.color, env);
+        let moving = err.tty && !common.quiet && env.get(env::TERM).is_none_or(|t| t != "dumb");
+        Self {
+            out: Stream::new(io::stdout(), common.color, env),
+            err,
+            quiet: common.quiet,
+            moving,
+            status: Arc::default(),
+        }
+    }
+
+    /// True if the person sees stdout.
+    pub fn out_is_terminal(&self) -> bool {
+        self.out.tty
+    }
+
+    /// True if questions can be asked: the person sees stderr and types into stdin.
+    pub fn can_ask(&self) -> bool {
+        self.err.tty && io::stdin().is_terminal()
+    }
+
+    /// Text for stdout in the look of its role, made safe for a terminal.
+    pub fn paint(&self, role: Role, text: &str) -> String {
+        self.out.paint(role, text)
+    }
+
+    /// The same for stderr.
+    pub fn paint_err(&self, role: Role, text: &str) -> String {
+        self.err.paint(role, text)
+    }
+
+    /// Writes data and a line end to stdout, byte for byte; only a terminal is shielded from control characters.
+    ///
+    /// # Errors
+    /// If it cannot be written; a reader that went away becomes a silent [`Failure`].
+    pub fn data(&self, text: &str) -> io::Result<()> {
+        if self.out.tty { self.line(&visible(text)) } else { self.line(text) }
+    }
+
+    /// Writes one line to stdout whose parts went through [`Ui::paint`].
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn line(&self, painted: &str) -> io::Result<()> {
+        self.settle();
+        let mut out = self.out.lock();
+        writeln!(out, "{painted}")?;
+        out.flush()
+    }
+
+    /// Writes one JSON document in one line to stdout.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn json(&self, value: &impl serde::Serialize) -> io::Result<()> {
+        self.data(&serde_json::to_string(value).map_err(io::Error::other)?)
+    }
+
+    /// Writes a document of many lines, indented, to stdout.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn json_pretty(&self, value: &impl serde::Serialize) -> io::Result<()> {
+        self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
+    }
+
+    /// Tells the person something that is not the answer; silent with `--quiet`.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.tell(&visible(text));
+        }
+    }
+
+    /// Tells the person that something is odd, though work goes on; silent with `--quiet`.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            self.tell(&format!("{} {}", self.err.paint(Role::Caution, "warning:"), visible(text)));
+        }
+    }
+
+    /// Writes a line to stderr whose parts went through [`Ui::paint_err`], with `--quiet` too: it was asked for.
+    pub fn tell(&self, painted: &str) {
+        self.settle();
+        // Nobody is left to be told that telling failed.
+        let _ = writeln!(self.err.lock(), "{painted}");
+    }
+
+    /// Writes a question to stderr, without a line end.
+    pub fn ask(&self, painted: &str) {
+        self.settle();
+        let mut err = self.err.lock();
+        let _ = write!(err, "{painted} ").and_then(|()| err.flush());
+    }
+
+    /// Shows an error and what to do next.
+    pub fn failure(&self, failure: &Failure) {
+        if failure.message.is_empty() {
+            return self.settle();
+        }
+        self.tell(&format!("{} {}", self.err.paint(Role::Danger, "error:"), visible(&failure.message)));
+        if let Some(hint) = &failure.hint {
+            self.tell(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
+        }
+    }
+
+    /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing where nobody sees it.
+    pub fn status(&self, what: &'static str) -> Status {
+        if self.moving {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {msg}") {
+                bar.set_style(style);
+            }
+            bar.set_message(what);
+            bar.enable_steady_tick(Duration::from_millis(80));
+            self.show(bar);
+        }
+        Status(self.status.clone())
+    }
+
+    /// A bar for bytes on stderr, with rate and time left; hidden where nobody sees it.
+    pub fn bar(&self, what: String, total: u64) -> ProgressBar {
+        if !self.moving {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let template = "{msg} {wide_bar:.cyan} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        self.show(bar.clone());
+        bar
+    }
+
+    /// Takes a moving line off the terminal, so that the next byte stands on a clean line.
+    pub fn settle(&self) {
+        clear(&self.status);
+    }
+
+    fn show(&self, bar: ProgressBar) {
+        self.settle();
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
+    }
+
+    /// What clears the terminal from another thread, when the process ends at once.
+    pub fn clearer(&self) -> impl Fn() + Send + Sync + 'static {
+        let status = self.status.clone();
+        move || clear(&status)
+    }
+}
+
+fn clear(status: &Mutex<Option<ProgressBar>>) {
+    if let Some(bar) = status.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        bar.finish_and_clear();
+    }
+}
+
+/// A moving line; it goes when this is dropped.
+pub struct Status(Arc<Mutex<Option<ProgressBar>>>);
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        clear(&self.0);
+    }
+}
+
+/// Text as it may be shown on a terminal. Control characters could move the cursor, rename the window or hide half of a
+/// command, and bidirectional marks could reorder it: all but newline and tab are written out as `\x1b`, `\u{202e}`.
+pub fn visible(text: &str) -> String {
+    let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_invisible_format(c);
+    if !text.contains(hostile) {
+        return text.to_string();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            _ if !hostile(c) => shown.push(c),
+            '\0'..='\x7f' => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            _ => shown.extend(c.escape_unicode()),
+        }
+    }
+    shown
+}
+
+/// Characters that have no look of their own and change the order or the joining of others (Unicode UAX #9, and the
+/// zero-width ones). Joiners (U+200C, U+200D) stay: some scripts and emoji need them.
+fn is_invisible_format(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        | '\u{061c}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(vars: &[(&str, &str)]) -> Env {
+        let vars: Vec<(String, String)> = vars.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        Env::from_lookup(move |name| vars.iter().find(|(k, _)| k == name).map(|(_, v)| v.into()))
+    }
+
+    #[test]
+    fn colour_order_is_flag_no_color_force_terminal() {
+        use ColorChoice::{Always, Auto, Never};
+        let both = env(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]);
+        let force = env(&[("CLICOLOR_FORCE", "1")]);
+        assert!(Always.resolve(&both, false));
+        assert!(!Never.resolve(&force, true));
+        assert!(!Auto.resolve(&both, true));
+        assert!(Auto.resolve(&force, false));
+        assert!(!Auto.resolve(&env(&[("CLICOLOR_FORCE", "0")]), false));
+        assert!(Auto.resolve(&env(&[]), true));
+        assert!(!Auto.resolve(&env(&[]), false));
+        assert!(!Auto.resolve(&env(&[("TERM", "dumb")]), true));
+        assert!(Auto.resolve(&env(&[("NO_COLOR", "")]), true));
+    }
+
+    #[test]
+    fn hostile_text_is_written_out() {
+        assert_eq!(visible("ls\t-l\nwc"), "ls\t-l\nwc");
+        assert_eq!(visible("a\x1b[2Jb\rc\x07\x7f"), "a\\x1b[2Jb\\x0dc\\x07\\x7f");
+        assert_eq!(visible("rm \u{202e}fr-"), "rm \\u{202e}fr-");
+        assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
+        assert_eq!(visible("naïve 日本 👩\u{200d}💻"), "naïve 日本 👩\u{200d}💻");
+    }
+}
