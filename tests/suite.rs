@@ -1,1 +1,3 @@
 //! The one test binary: end to end, contracts, properties, architecture. One line a topic.
+
+mod exec;

@@ -1,5 +1,21 @@
 //! Every child process this program ever starts, and nothing else: process group, time limit, output cap, scrubbed
 //! environment, sandbox. No other module names `Command` (`tests/architecture.rs` holds that).
+//!
+//! - [`capture`]: a child whose output is wanted, not its terminal.
+//! - [`foreground`]: a command line that the person runs, with the terminal.
+//! - `environment`: what variables a captured child sees.
+//! - `fence`: how a child is tied down before its program begins, one file a system.
+//!
+//! What a command means, and whether it may run, is decided elsewhere.
+
+mod capture;
+mod environment;
+mod fence;
+mod foreground;
+
+pub use capture::{capture, capture_blocking};
+pub use fence::{Support, support};
+pub use foreground::foreground;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +40,35 @@ pub struct Job {
     pub sandbox: Sandbox,
 }
 
+impl Job {
+    /// A job in the sandbox with the default limits: no arguments, no input, an empty working directory.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: None,
+            env: Vec::new(),
+            stdin: Vec::new(),
+            limits: Limits::default(),
+            sandbox: Sandbox::ReadOnly,
+        }
+    }
+
+    /// The same job with these arguments added.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same job with a variable added.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+}
+
 /// When a child is stopped, with all of its process group.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -33,12 +78,19 @@ pub struct Limits {
     pub output: usize,
 }
 
+impl Default for Limits {
+    /// One second and 256 KiB: plenty for a program that says something about itself.
+    fn default() -> Self {
+        Self { wall: Duration::from_secs(1), output: 256 << 10 }
+    }
+}
+
 /// What a child may touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
     /// Whatever the user may.
     None,
-    /// No network, no writes outside its own temporary directory, where this system can enforce it.
+    /// No network, no writes outside its own temporary directory, where this system can enforce it (see [`support`]).
     ReadOnly,
 }
 
@@ -53,6 +105,13 @@ pub enum Status {
     TimedOut,
     /// Stopped by us because it never ceased to write.
     Flooded,
+}
+
+impl Status {
+    /// True if it ended by itself and reported success.
+    pub fn success(self) -> bool {
+        self == Self::Exited(0)
+    }
 }
 
 /// What a child left.
@@ -79,13 +138,29 @@ pub enum ExecError {
         /// The system's word.
         source: std::io::Error,
     },
+    /// It was started, but the system does not tell how it ended.
+    #[error("lost track of {program}: {source}")]
+    Lost {
+        /// The program.
+        program: String,
+        /// The system's word.
+        source: std::io::Error,
+    },
 }
 
-/// Runs the job to its end or its limits.
-///
-/// # Errors
-/// If the program cannot be started. A program that fails, hangs or floods is no error: see [`Output::status`].
-pub async fn capture(job: &Job) -> Result<Output, ExecError> {
-    let _ = job;
-    todo!()
+impl ExecError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Start { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => "install it, or check that its folder is on PATH",
+                std::io::ErrorKind::PermissionDenied => "check that the file is a program you may run (chmod +x)",
+                std::io::ErrorKind::OutOfMemory | std::io::ErrorKind::WouldBlock => {
+                    "the system is out of memory or processes: close something and try again"
+                }
+                _ => "check that the file is a program for this system",
+            },
+            Self::Lost { .. } => "try again; if it goes on, the system is short of something (see dmesg)",
+        }
+    }
 }

@@ -1,0 +1,171 @@
+//! A child whose output is wanted, not its terminal: started behind the fence, read to its end or its limits.
+
+use super::fence::Fence;
+use super::{ExecError, Job, Limits, Output, Status, environment};
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, Command};
+
+/// How long the pipes may stay open once every process we could find is dead.
+const DRAIN: Duration = Duration::from_millis(100);
+/// How long a killed child may take to be gone; one stuck in the kernel is left to it.
+const REAP: Duration = Duration::from_secs(1);
+
+/// Runs the job to its end or its limits. When it returns, or its future is dropped, every process of the job is dead:
+/// a child that was left in the background too.
+///
+/// Needs a Tokio runtime with time and IO enabled.
+///
+/// # Errors
+/// If the program cannot be started. A program that fails, hangs or floods is no error: see [`Output::status`].
+pub async fn capture(job: &Job) -> Result<Output, ExecError> {
+    let started = Instant::now();
+    let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
+    // Without any place to write, the child still runs: it then has none either.
+    let scratch = tempfile::Builder::new().prefix("caro-").tempdir().ok();
+    let scratch_path = scratch.as_ref().map(tempfile::TempDir::path);
+    let fence = Fence::prepare(job, scratch_path);
+
+    let (program, args) = fence.command_line(job);
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .envs(environment::scrubbed(scratch_path))
+        .envs(fence.variables())
+        .envs(job.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(working_directory(job, scratch_path))
+        .stdin(if job.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    fence.arm(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    let group = fence.group(child.id());
+
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let end = {
+        let mut pump = pin!(pump(job, streams, &mut stdout, &mut stderr));
+        let mut timer = pin!(tokio::time::sleep(job.limits.wall));
+        let mut open = true;
+        let end = loop {
+            tokio::select! {
+                status = child.wait() => break End::Waited(status),
+                flow = &mut pump, if open => match flow {
+                    Ok(()) => open = false,
+                    Err(Flood) => break End::Stopped(Status::Flooded),
+                },
+                () = &mut timer => break End::Stopped(Status::TimedOut),
+            }
+        };
+        // Right after the wait: nobody can have been given the group's number in the meantime.
+        group.kill();
+        if open && !matches!(end, End::Stopped(Status::Flooded)) {
+            let _ = tokio::time::timeout(DRAIN, pump).await;
+        }
+        end
+    };
+    let status = match end {
+        End::Waited(status) => {
+            status_of(status.map_err(|source| ExecError::Lost { program: job.program.display().to_string(), source })?)
+        }
+        End::Stopped(why) => {
+            let _ = tokio::time::timeout(REAP, child.wait()).await;
+            why
+        }
+    };
+    group.disarm();
+    Ok(Output { status, stdout, stderr, took: started.elapsed() })
+}
+
+/// [`capture`] for a caller outside any runtime (and harmless inside one): waits on a thread of its own.
+///
+/// # Errors
+/// As [`capture`].
+pub fn capture_blocking(job: &Job) -> Result<Output, ExecError> {
+    let lost = |source| ExecError::Lost { program: job.program.display().to_string(), source };
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(lost)?;
+        runtime.block_on(capture(job))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("capture".into()).spawn_scoped(scope, run).map_err(lost)?;
+        thread.join().unwrap_or_else(|_| Err(lost(std::io::Error::other("the capturing thread panicked"))))
+    })
+}
+
+/// Why the loop of [`capture`] ended.
+enum End {
+    /// The child ended by itself.
+    Waited(std::io::Result<ExitStatus>),
+    /// We stop it for this reason.
+    Stopped(Status),
+}
+
+/// The child never ceases to write.
+struct Flood;
+
+type Streams = (Option<ChildStdin>, Option<tokio::process::ChildStdout>, Option<tokio::process::ChildStderr>);
+
+/// Feeds standard input and reads both outputs until they close.
+async fn pump(job: &Job, (stdin, out, err): Streams, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> Result<(), Flood> {
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            // A child that does not read all of it is its own business.
+            let _ = stdin.write_all(&job.stdin).await;
+        }
+        Ok(())
+    };
+    tokio::try_join!(feed, drain(out, stdout, job.limits), drain(err, stderr, job.limits)).map(|_| ())
+}
+
+/// Reads a stream to its end, keeping the first [`Limits::output`] bytes.
+fn drain<R: AsyncRead + Unpin>(
+    stream: Option<R>,
+    kept: &mut Vec<u8>,
+    limits: Limits,
+) -> impl Future<Output = Result<(), Flood>> {
+    /// Bytes beyond the cap, in caps, that still count as a long answer and not as a flood.
+    const FLOOD: usize = 8;
+    async move {
+        let Some(mut stream) = stream else { return Ok(()) };
+        let mut seen = 0usize;
+        let mut buffer = vec![0u8; 16 << 10];
+        loop {
+            let read = match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(read) => read,
+            };
+            seen = seen.saturating_add(read);
+            let room = limits.output.saturating_sub(kept.len()).min(read);
+            kept.extend_from_slice(&buffer[..room]);
+            if seen > limits.output.saturating_mul(FLOOD).max(1 << 20) {
+                return Err(Flood);
+            }
+        }
+    }
+}
+
+/// Where the job runs: where it says, else in its own empty directory, else where nothing can be broken.
+fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
+    match (&job.cwd, scratch) {
+        (Some(cwd), _) => cwd.clone(),
+        (None, Some(scratch)) => scratch.to_path_buf(),
+        (None, None) => PathBuf::from(OsString::from(std::path::MAIN_SEPARATOR_STR)),
+    }
+}
+
+/// Translates the system's word.
+fn status_of(status: ExitStatus) -> Status {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Status::Signaled(signal);
+    }
+    Status::Exited(status.code().unwrap_or(-1))
+}

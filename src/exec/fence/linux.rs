@@ -1,0 +1,86 @@
+//! Linux: Landlock against writes, seccomp against the network and against everything that changes the system
+//! otherwise, no new privileges. Each is used where the kernel has it.
+#![allow(unsafe_code)] // One system call that libc has no function for.
+
+use super::seccomp;
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    Scope,
+};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Devices that may be written to: nothing remembers it.
+const HARMLESS: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// What is put up in the child; nothing by default.
+#[derive(Clone, Default)]
+pub(super) struct Sandboxed {
+    wanted: bool,
+    landlock: Option<Arc<OwnedFd>>,
+    filter: Option<&'static seccompiler::BpfProgram>,
+}
+
+impl Sandboxed {
+    /// Prepares the rules for a child whose own directory is `scratch`.
+    pub(super) fn prepare(scratch: Option<&Path>) -> Self {
+        Self { wanted: true, landlock: ruleset(scratch).map(Arc::new), filter: seccomp::filter() }
+    }
+
+    /// True if no process inside can leave its process group.
+    pub(super) fn keeps_group(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// Puts the rules up in the calling process, for good. Makes system calls only.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        if !self.wanted {
+            return Ok(());
+        }
+        rustix::thread::set_no_new_privs(true)?;
+        if let Some(ruleset) = &self.landlock {
+            // SAFETY: takes two integers and touches no memory of ours; the descriptor is open while `self` lives.
+            let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+            if done != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // Last: what is set up above may need calls that it forbids.
+        if let Some(filter) = self.filter
+            && seccompiler::apply_filter(filter).is_err()
+        {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+/// True if the kernel accepts a ruleset at all.
+pub(super) fn landlock_works() -> bool {
+    ruleset(None).is_some()
+}
+
+/// A ruleset under which nothing can be written but what is beneath `scratch`; reading and running stay free. On
+/// kernels that know it, signals and abstract sockets to processes outside are forbidden too.
+fn ruleset(scratch: Option<&Path>) -> Option<OwnedFd> {
+    let writes = AccessFs::from_write(ABI::V5);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writes)
+        .ok()?
+        .scope(Scope::from_all(ABI::V6))
+        .ok()?
+        .create()
+        .ok()?;
+    for device in HARMLESS {
+        if let Ok(fd) = PathFd::new(device) {
+            ruleset = ruleset.add_rule(PathBeneath::new(fd, AccessFs::WriteFile | AccessFs::Truncate)).ok()?;
+        }
+    }
+    if let Some(fd) = scratch.and_then(|path| PathFd::new(path).ok()) {
+        ruleset = ruleset.add_rule(PathBeneath::new(fd, writes)).ok()?;
+    }
+    ruleset.into()
+}

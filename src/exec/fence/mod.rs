@@ -1,0 +1,56 @@
+//! How a child is tied down before its program begins: own session and process group everywhere, and what the system
+//! offers on top of that. One file a system; every file offers the same `Fence`.
+//!
+//! A later sandbox in which a command may write to a throw-away copy belongs beside these files.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod seccomp;
+#[cfg(target_os = "linux")]
+mod sweep;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(super) use unix::Fence;
+#[cfg(windows)]
+pub(super) use windows::Fence;
+
+use serde::Serialize;
+
+/// What [`Sandbox::ReadOnly`](super::Sandbox::ReadOnly) means on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Support {
+    /// Writes outside the child's own temporary directory fail.
+    pub writes: bool,
+    /// The network cannot be reached.
+    pub network: bool,
+    /// Signals to processes outside fail, and no descendant outlives the job.
+    pub processes: bool,
+}
+
+/// What the sandbox can enforce here; asked of the kernel once.
+pub fn support() -> Support {
+    static SUPPORT: std::sync::LazyLock<Support> = std::sync::LazyLock::new(probe);
+    *SUPPORT
+}
+
+#[cfg(target_os = "linux")]
+fn probe() -> Support {
+    let seccomp = seccomp::filter().is_some();
+    Support { writes: linux::landlock_works(), network: seccomp, processes: seccomp }
+}
+
+#[cfg(target_os = "macos")]
+fn probe() -> Support {
+    let seatbelt = std::path::Path::new(unix::SANDBOX_EXEC).is_file();
+    Support { writes: seatbelt, network: seatbelt, processes: false }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn probe() -> Support {
+    Support { writes: false, network: false, processes: false }
+}

@@ -1,0 +1,178 @@
+//! Unix: a session of its own, resource limits, and the system's sandbox.
+#![allow(unsafe_code)] // `pre_exec`: the only place between fork and exec, where limits for the child alone are set.
+
+#[cfg(target_os = "linux")]
+use super::linux::Sandboxed;
+use crate::exec::{Job, Sandbox};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::process::Command;
+
+/// macOS' own sandbox launcher.
+#[cfg(target_os = "macos")]
+pub(super) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
+
+/// Set in every captured child: who of the processes of this machine belongs to which job.
+const TAG: &str = "CARO_JOB";
+/// The largest file a sandboxed child may write, bytes.
+const FILE_SIZE: u64 = 64 << 20;
+
+/// Everything that is decided before the child exists, so that nothing is allocated between fork and exec.
+pub(in crate::exec) struct Fence {
+    tag: String,
+    sandboxed: bool,
+    limits: Vec<(Resource, Rlimit)>,
+    #[cfg(target_os = "macos")]
+    profile: Option<String>,
+    #[cfg(target_os = "linux")]
+    linux: Sandboxed,
+}
+
+impl Fence {
+    /// Prepares the fence for one job whose own directory is `scratch`.
+    pub(in crate::exec) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
+        static JOBS: AtomicU64 = AtomicU64::new(0);
+        let sandboxed = job.sandbox == Sandbox::ReadOnly;
+        Self {
+            tag: format!("{}.{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed)),
+            sandboxed,
+            limits: if sandboxed { resource_limits(job) } else { vec![(Resource::Core, limit(0))] },
+            #[cfg(target_os = "macos")]
+            profile: if sandboxed && super::support().writes { Some(seatbelt_profile(scratch)) } else { None },
+            #[cfg(target_os = "linux")]
+            linux: if sandboxed { Sandboxed::prepare(scratch) } else { Sandboxed::default() },
+        }
+    }
+
+    /// The program to start and its arguments: the job's own, or the system's sandbox around it.
+    pub(in crate::exec) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
+        #[cfg(target_os = "macos")]
+        if let Some(profile) = &self.profile {
+            let before = [OsString::from("-p"), OsString::from(profile), job.program.clone().into_os_string()];
+            return (PathBuf::from(SANDBOX_EXEC), before.into_iter().chain(job.args.iter().cloned()).collect());
+        }
+        (job.program.clone(), job.args.clone())
+    }
+
+    /// Variables by which the fence finds its processes again.
+    pub(in crate::exec) fn variables(&self) -> [(&'static OsStr, &OsStr); 1] {
+        [(OsStr::new(TAG), OsStr::new(&self.tag))]
+    }
+
+    /// Has the fence put up in the child before its program begins.
+    pub(in crate::exec) fn arm(&self, command: &mut Command) {
+        let limits = self.limits.clone();
+        #[cfg(target_os = "linux")]
+        let linux = self.linux.clone();
+        let hook = move || -> io::Result<()> {
+            // A new session is a new process group too, and has no controlling terminal.
+            rustix::process::setsid()?;
+            for (resource, limit) in &limits {
+                // A limit we may not set is one that is stricter already.
+                let _ = rustix::process::setrlimit(*resource, limit.clone());
+            }
+            #[cfg(target_os = "linux")]
+            linux.enter()?;
+            Ok(())
+        };
+        // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take
+        // a lock. It makes system calls alone, over memory that was prepared before the fork; io::Error from an
+        // errno does not allocate.
+        unsafe {
+            command.pre_exec(hook);
+        }
+    }
+
+    /// The processes of the child `id`.
+    pub(in crate::exec) fn group(&self, id: Option<u32>) -> Group {
+        #[cfg(target_os = "linux")]
+        let closed = self.sandboxed && self.linux.keeps_group();
+        #[cfg(not(target_os = "linux"))]
+        let closed = false;
+        let leader = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Group { leader, tag: if closed { None } else { Some(format!("{TAG}={}", self.tag)) } }
+    }
+}
+
+/// The processes of one job. Dropping it kills them.
+pub(in crate::exec) struct Group {
+    leader: Option<Pid>,
+    /// How to recognise a process that left the group; `None` where none can.
+    tag: Option<String>,
+}
+
+impl Group {
+    /// Kills the whole group, and on Linux whoever left it.
+    pub(in crate::exec) fn kill(&self) {
+        if let Some(leader) = self.leader {
+            let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(tag) = &self.tag {
+            super::sweep::kill_tagged(tag.as_bytes());
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = &self.tag;
+    }
+
+    /// Says that every process is dead.
+    pub(in crate::exec) fn disarm(mut self) {
+        self.leader = None;
+        self.tag = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.leader.is_some() {
+            self.kill();
+        }
+    }
+}
+
+fn limit(value: u64) -> Rlimit {
+    Rlimit { current: Some(value), maximum: Some(value) }
+}
+
+/// CPU time a little above the wall limit, small files, no core dumps, and some hundred processes more than there are.
+fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
+    let mut limits = vec![
+        (Resource::Core, limit(0)),
+        (Resource::Cpu, limit(job.limits.wall.as_secs().saturating_mul(4).saturating_add(2))),
+        (Resource::Fsize, limit(FILE_SIZE)),
+    ];
+    if let Some(running) = running_tasks() {
+        limits.push((Resource::Nproc, limit(running.saturating_add(256))));
+    }
+    limits
+}
+
+/// Threads of the whole machine, an upper bound for the person's own: the limit counts by user.
+/// Source: proc_loadavg(5), fourth field.
+fn running_tasks() -> Option<u64> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
+}
+
+/// Read everything, write to the own directory and the harmless devices, no network.
+/// Source: sandbox-exec(1) and the profiles under /System/Library/Sandbox.
+#[cfg(target_os = "macos")]
+fn seatbelt_profile(scratch: Option<&Path>) -> String {
+    let mut profile = String::from(
+        "(version 1)(allow default)(deny network*)(deny file-write*)(deny process-info* (target others))\
+         (deny signal (target others))(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\")",
+    );
+    // The kernel compares resolved paths, and /var is a link there.
+    if let Some(path) = scratch.and_then(|path| path.canonicalize().ok()) {
+        let quoted = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        profile.push_str(&format!(" (subpath \"{quoted}\")"));
+    }
+    profile.push(')');
+    profile
+}

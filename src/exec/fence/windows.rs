@@ -1,0 +1,69 @@
+//! Windows: no console window, and the whole tree killed by `taskkill`. There is no sandbox here.
+
+use crate::exec::Job;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use tokio::process::Command;
+
+/// Source: Process Creation Flags, CREATE_NO_WINDOW and CREATE_NEW_PROCESS_GROUP.
+const FLAGS: u32 = 0x0800_0000 | 0x0000_0200;
+
+/// What is decided before the child exists.
+pub(in crate::exec) struct Fence;
+
+impl Fence {
+    /// Nothing to prepare.
+    pub(in crate::exec) fn prepare(_job: &Job, _scratch: Option<&Path>) -> Self {
+        Self
+    }
+
+    /// The job's own program and arguments.
+    pub(in crate::exec) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
+        (job.program.clone(), job.args.clone())
+    }
+
+    /// None.
+    pub(in crate::exec) fn variables(&self) -> [(&'static OsStr, &OsStr); 0] {
+        []
+    }
+
+    /// Has the child start without a console window.
+    pub(in crate::exec) fn arm(&self, command: &mut Command) {
+        command.creation_flags(FLAGS);
+    }
+
+    /// The processes of the child `id`.
+    pub(in crate::exec) fn group(&self, id: Option<u32>) -> Group {
+        Group { leader: id }
+    }
+}
+
+/// The processes of one job. Dropping it kills them.
+pub(in crate::exec) struct Group {
+    leader: Option<u32>,
+}
+
+impl Group {
+    /// Kills the child and its descendants.
+    pub(in crate::exec) fn kill(&self) {
+        let Some(leader) = self.leader else { return };
+        let root = std::env::var_os("SystemRoot").map_or_else(|| PathBuf::from(r"C:\Windows"), PathBuf::from);
+        let _ = std::process::Command::new(root.join(r"System32\taskkill.exe"))
+            .args(["/T", "/F", "/PID", &leader.to_string()])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+    }
+
+    /// Says that every process is dead.
+    pub(in crate::exec) fn disarm(mut self) {
+        self.leader = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,270 @@
+//! Child processes: limits, the fence, the terminal's way out. Fixture programs are shell scripts of a few lines.
+#![cfg(unix)]
+
+use caro::exec::{ExecError, Job, Limits, Output, Sandbox, Status, capture, capture_blocking, foreground, support};
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A job of `/bin/sh`.
+fn sh(script: &str) -> Job {
+    Job::new("/bin/sh").args(["-c", script])
+}
+
+/// The same without a sandbox.
+fn free(script: &str) -> Job {
+    Job { sandbox: Sandbox::None, ..sh(script) }
+}
+
+fn text(output: &Output) -> (String, String) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Waits for a condition that another process is to bring about.
+fn within(limit: Duration, condition: impl Fn() -> bool) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    condition()
+}
+
+/// True if a process runs whose command line holds `mark`.
+#[cfg(target_os = "linux")]
+fn runs(mark: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        !dead && String::from_utf8_lossy(&line).contains(mark)
+    })
+}
+
+#[tokio::test]
+async fn both_streams_and_the_code_come_back() {
+    let output = capture(&sh("echo out; echo err >&2; exit 3")).await.unwrap();
+    assert_eq!(output.status, Status::Exited(3));
+    assert_eq!(text(&output), ("out\n".into(), "err\n".into()));
+    assert!(output.took < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn input_is_fed_whole_and_then_ends() {
+    let input: Vec<u8> = (0..200_000u32).map(|n| n.to_le_bytes()[0]).collect();
+    let job = Job { stdin: input.clone(), limits: Limits { output: 1 << 20, ..Limits::default() }, ..sh("cat") };
+    assert_eq!(capture(&job).await.unwrap().stdout, input);
+    assert_eq!(capture(&sh("cat; echo end")).await.unwrap().stdout, b"end\n");
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_read_its_input_is_no_error() {
+    let job = Job { stdin: vec![b'x'; 1 << 20], ..sh("exit 0") };
+    assert_eq!(capture(&job).await.unwrap().status, Status::Exited(0));
+}
+
+#[tokio::test]
+async fn a_hanging_child_is_stopped_and_what_it_said_is_kept() {
+    let job = Job { limits: Limits { wall: Duration::from_millis(300), output: 1000 }, ..sh("echo said; sleep 60") };
+    let output = capture(&job).await.unwrap();
+    assert_eq!(output.status, Status::TimedOut);
+    assert_eq!(output.stdout, b"said\n");
+    assert!(output.took < Duration::from_millis(900), "{:?}", output.took);
+}
+
+#[tokio::test]
+async fn a_child_that_ignores_signals_is_stopped_too() {
+    let job = Job {
+        limits: Limits { wall: Duration::from_millis(300), output: 1000 },
+        ..sh("trap '' TERM INT HUP PIPE; exec >&-; while :; do :; done")
+    };
+    let output = capture(&job).await.unwrap();
+    assert_eq!(output.status, Status::TimedOut);
+    assert!(output.took < Duration::from_millis(900), "{:?}", output.took);
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_and_stopped() {
+    let job = Job {
+        limits: Limits { wall: Duration::from_secs(20), output: 4096 },
+        ..sh("while :; do echo flooooood; done")
+    };
+    let output = capture(&job).await.unwrap();
+    assert_eq!(output.status, Status::Flooded);
+    assert_eq!(output.stdout.len(), 4096);
+    assert!(output.took < Duration::from_secs(10), "{:?}", output.took);
+}
+
+#[tokio::test]
+async fn a_long_answer_is_cut_but_no_flood() {
+    let job = Job { limits: Limits { wall: Duration::from_secs(5), output: 4096 }, ..sh("head -c 100000 /dev/zero") };
+    let output = capture(&job).await.unwrap();
+    assert_eq!((output.status, output.stdout.len()), (Status::Exited(0), 4096));
+}
+
+#[tokio::test]
+async fn a_killed_child_says_by_which_signal() {
+    assert_eq!(capture(&sh("kill -TERM $$")).await.unwrap().status, Status::Signaled(15));
+}
+
+#[tokio::test]
+async fn there_is_no_terminal_to_ask_on() {
+    let output = capture(&sh("read answer < /dev/tty && echo got")).await.unwrap();
+    assert!(!output.status.success());
+    assert_eq!(output.stdout, b"");
+}
+
+#[tokio::test]
+async fn output_need_not_be_text() {
+    let output = capture(&sh(r"printf '\377\376\000ok'")).await.unwrap();
+    assert_eq!(output.stdout, b"\xff\xfe\0ok");
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_an_error_with_a_hint() {
+    let text = tempfile::NamedTempFile::new().unwrap();
+    for program in [Path::new("/nonexistent/program"), Path::new("/"), text.path()] {
+        let error = capture(&Job::new(program)).await.unwrap_err();
+        assert!(matches!(error, ExecError::Start { .. }), "{error:?}");
+        assert!(error.to_string().contains(&program.display().to_string()));
+        assert!(!error.hint().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn the_working_directory_is_empty_and_gone_afterwards() {
+    let output = capture(&sh("pwd; ls -A | wc -l; echo x > here; echo $TMPDIR")).await.unwrap();
+    let (out, err) = text(&output);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1].trim(), "0", "{out} {err}");
+    assert_eq!(err, "", "the own directory can be written to");
+    assert!(!Path::new(lines[0]).exists(), "{} is left", lines[0]);
+}
+
+#[tokio::test]
+async fn the_environment_is_ours() {
+    let output = capture(&sh("env").env("EXTRA", "yes")).await.unwrap();
+    let (out, _) = text(&output);
+    for line in ["LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "PAGER=cat", "EXTRA=yes"] {
+        assert!(cfg!(target_os = "macos") || out.lines().any(|l| l == line), "{line} is missing in {out}");
+    }
+    assert!(!out.contains("CARGO_MANIFEST_DIR"), "cargo's variables were passed on: {out}");
+}
+
+#[tokio::test]
+async fn a_background_child_dies_with_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("late");
+    let job = free(&format!("(sleep 1; echo late > {}) & echo started", file.display()));
+    let output = capture(&job).await.unwrap();
+    assert_eq!((output.status, text(&output).0.as_str()), (Status::Exited(0), "started\n"));
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(!file.exists(), "the background child lived on");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_daemon_in_a_session_of_its_own_dies_too() {
+    if !Path::new("/usr/bin/setsid").exists() {
+        eprintln!("skipped: no setsid here");
+        return;
+    }
+    for (name, sandbox) in [("free", Sandbox::None), ("fenced", Sandbox::ReadOnly)] {
+        let mark = format!("60.{}{}", std::process::id(), sandbox as u8);
+        let job = Job { sandbox, ..sh(&format!("setsid -f sleep {mark}; sleep 0.1; echo done")) };
+        let output = capture(&job).await.unwrap();
+        assert_eq!(text(&output).0, "done\n", "{name}: {output:?}");
+        assert!(within(Duration::from_millis(500), || !runs(&mark)), "{name}: the daemon lives");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_dropped_capture_leaves_nobody() {
+    let mark = format!("61.{}", std::process::id());
+    let job =
+        Job { limits: Limits { wall: Duration::from_secs(60), output: 100 }, ..free(&format!("sleep {mark}; :")) };
+    tokio::select! {
+        _ = capture(&job) => panic!("it cannot have ended"),
+        () = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert!(runs(&mark), "it never ran");
+        } => {}
+    }
+    assert!(within(Duration::from_millis(500), || !runs(&mark)), "it lives on");
+}
+
+#[tokio::test]
+async fn the_fence_stops_writes() {
+    if !support().writes {
+        eprintln!("skipped: this system cannot fence writes");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path().display();
+    std::fs::write(dir.path().join("old"), "old").unwrap();
+    let script = format!(
+        "echo x > {here}/new; rm {here}/old; mkdir {here}/dir; ln -s a {here}/link; chmod 777 {here}/old; \
+         touch -d 2000-01-01 {here}/old; mv {here}/old {here}/older; echo fine > /dev/null && echo null",
+    );
+    let output = capture(&sh(&script)).await.unwrap();
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["old"], "{}", text(&output).1);
+    let meta = std::fs::metadata(dir.path().join("old")).unwrap();
+    assert!(meta.modified().unwrap().elapsed().unwrap() < Duration::from_secs(60), "its time was changed");
+    assert_ne!(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777, 0o777, "its mode was changed");
+    assert_eq!(text(&output).0, "null\n", "harmless devices can be written to");
+
+    // The same script without the fence does all of it: the test can fail.
+    capture(&free(&script)).await.unwrap();
+    assert!(dir.path().join("new").exists() && dir.path().join("older").exists());
+}
+
+#[tokio::test]
+async fn the_fence_stops_the_network() {
+    let Some(bash) = ["/bin/bash", "/usr/bin/bash"].into_iter().find(|path| Path::new(path).exists()) else {
+        eprintln!("skipped: no bash here to open a socket with");
+        return;
+    };
+    if !support().network {
+        eprintln!("skipped: this system cannot fence the network");
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = format!("echo hello > /dev/tcp/127.0.0.1/{} && echo sent", listener.local_addr().unwrap().port());
+    let fenced = Job::new(bash).args(["-c", &script]);
+    assert_eq!(text(&capture(&fenced).await.unwrap()).0, "", "a socket was opened");
+    let free = Job { sandbox: Sandbox::None, ..fenced };
+    assert_eq!(text(&capture(&free).await.unwrap()).0, "sent\n");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_fence_stops_signals_to_others() {
+    if !support().processes {
+        eprintln!("skipped: this system cannot fence signals");
+        return;
+    }
+    let script = "kill -0 1 2>/dev/null && echo one; kill -0 -1 2>/dev/null && echo all; kill -0 $$ && echo self";
+    assert_eq!(text(&capture(&sh(script)).await.unwrap()).0, "self\n");
+}
+
+#[test]
+fn a_caller_without_a_runtime_can_capture() {
+    assert_eq!(capture_blocking(&sh("echo hi")).unwrap().stdout, b"hi\n");
+    assert!(capture_blocking(&Job::new("/nonexistent/program")).is_err());
+}
+
+#[tokio::test]
+async fn the_foreground_tells_the_code() {
+    let shell = Path::new("/bin/sh");
+    assert_eq!(foreground(shell, "exit 7", None).await.unwrap(), 7);
+    assert_eq!(foreground(shell, "kill -KILL $$", None).await.unwrap(), 137);
+    assert_eq!(foreground(shell, "no-such-program-at-all 2>/dev/null", None).await.unwrap(), 127);
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(foreground(shell, "echo x > made", Some(dir.path())).await.unwrap(), 0);
+    assert_eq!(std::fs::read_to_string(dir.path().join("made")).unwrap(), "x\n");
+    assert!(foreground(Path::new("/nonexistent/shell"), "true", None).await.is_err());
+}
