@@ -1,0 +1,108 @@
+//! Read-only bytes with an owner: a mapped file, or memory in tests and benches. Clones share the owner.
+#![allow(unsafe_code)] // one call: mapping a file cannot be expressed safely
+
+use std::fs::File;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+enum Owner {
+    Map(memmap2::Mmap),
+    Memory(Vec<u8>),
+}
+
+/// A range of a mapped file (or of memory) that keeps the whole mapping alive. Cheap to clone and to slice.
+#[derive(Clone)]
+pub struct Bytes {
+    owner: Arc<Owner>,
+    range: Range<usize>,
+}
+
+impl Bytes {
+    /// Maps a whole file.
+    ///
+    /// The mapping is only as constant as the file. Model files are replaced by rename, never rewritten in place, so
+    /// the mapped inode keeps its bytes; somebody who truncates it by hand ends the process with `SIGBUS`, and
+    /// somebody who edits it changes the model, as with every mapped file.
+    ///
+    /// # Errors
+    /// What opening or mapping the file says.
+    pub fn map(file: &File) -> std::io::Result<Self> {
+        // SAFETY: the map is read-only and private to this process; concurrent change of the file is the documented
+        // residual risk above, and no invariant of a Rust type depends on the bytes (they are plain `u8`).
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        let range = 0..map.len();
+        Ok(Self { owner: Arc::new(Owner::Map(map)), range })
+    }
+
+    /// The part `range` of these bytes, or `None` where it does not lie inside them.
+    pub fn slice(&self, range: Range<usize>) -> Option<Self> {
+        if range.start > range.end || range.end > self.len() {
+            return None;
+        }
+        let start = self.range.start + range.start;
+        Some(Self { owner: self.owner.clone(), range: start..start + range.len() })
+    }
+
+    /// Tells the kernel that the mapped file will be read from front to back soon. Memory is left as it is.
+    pub fn advise_sequential_use(&self) {
+        #[cfg(unix)]
+        if let Owner::Map(map) = &*self.owner {
+            // Advice may be refused; reading works all the same.
+            let _ = map.advise_range(memmap2::Advice::WillNeed, self.range.start, self.range.len());
+        }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(memory: Vec<u8>) -> Self {
+        let range = 0..memory.len();
+        Self { owner: Arc::new(Owner::Memory(memory)), range }
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let all: &[u8] = match &*self.owner {
+            Owner::Map(map) => map,
+            Owner::Memory(memory) => memory,
+        };
+        &all[self.range.clone()]
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bytes({} from {})", self.len(), self.range.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn slices_share_and_stay_inside() {
+        let all = Bytes::from(vec![0, 1, 2, 3, 4]);
+        let part = all.slice(1..4).unwrap();
+        assert_eq!(&*part, [1, 2, 3]);
+        assert_eq!(&*part.slice(2..3).unwrap(), [3]);
+        assert!(part.slice(0..4).is_none());
+        #[allow(clippy::reversed_empty_ranges)]
+        let reversed = part.slice(2..1);
+        assert!(reversed.is_none());
+        drop(all);
+        assert_eq!(part.len(), 3);
+    }
+
+    #[test]
+    fn a_mapped_file_reads_like_the_file() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"caro").unwrap();
+        let bytes = Bytes::map(&file).unwrap();
+        bytes.advise_sequential_use();
+        assert_eq!(&*bytes, b"caro");
+    }
+}

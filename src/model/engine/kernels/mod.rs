@@ -1,0 +1,206 @@
+//! Matrix products on quantised weights, straight from the mapped file.
+//!
+//! [`Kernels`] is the one entry: it quantises the activations once, splits the rows over the pool and calls the code of
+//! one [`Tier`]. `portable` is the reference that the other tiers are tested against, and what runs where there is no
+//! other. What a block looks like is [`super::quant`]'s matter.
+
+mod activation;
+mod portable;
+mod tier;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use tier::Tier;
+
+use super::bytes::Bytes;
+use super::gguf::TensorView;
+use super::quant::Kind;
+use super::threads::Pool;
+use crate::model::ModelError;
+use activation::{Activations, Form};
+
+/// A weight matrix in the mapped file: `rows` outputs by `cols` inputs, row after row.
+#[derive(Debug, Clone)]
+pub struct Weight {
+    kind: Kind,
+    rows: usize,
+    cols: usize,
+    bytes: Bytes,
+}
+
+impl Weight {
+    /// A matrix of `rows` x `cols` weights in `bytes`.
+    ///
+    /// # Errors
+    /// [`ModelError::Engine`] where `cols` does not fill whole blocks or `bytes` has another size.
+    pub fn new(kind: Kind, rows: usize, cols: usize, bytes: Bytes) -> Result<Self, ModelError> {
+        let fits = cols > 0
+            && cols.is_multiple_of(kind.block_len())
+            && kind.row_bytes(cols).checked_mul(rows) == Some(bytes.len());
+        if !fits {
+            return Err(ModelError::Engine(format!("{} bytes are no {rows} x {cols} matrix of {kind}", bytes.len())));
+        }
+        Ok(Self { kind, rows, cols, bytes })
+    }
+
+    /// A tensor of two dimensions, or of one, as a single row.
+    ///
+    /// # Errors
+    /// As [`Weight::new`].
+    pub fn from_tensor(tensor: &TensorView) -> Result<Self, ModelError> {
+        let cols = tensor.dims.first().copied().unwrap_or(0);
+        let rows = tensor.dims.iter().skip(1).product();
+        Self::new(tensor.kind, rows, cols, tensor.bytes.clone())
+    }
+
+    /// How the weights are stored.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Outputs.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Inputs.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Bytes of all rows.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Writes row `row` as numbers: one token's embedding.
+    ///
+    /// # Panics
+    /// Where `row` or the length of `out` does not fit the matrix.
+    pub fn embed_row(&self, row: usize, out: &mut [f32]) {
+        assert_eq!(out.len(), self.cols);
+        self.kind.dequantize(self.row(row), out);
+    }
+
+    fn row(&self, row: usize) -> &[u8] {
+        let size = self.kind.row_bytes(self.cols);
+        &self.bytes[row * size..][..size]
+    }
+}
+
+/// Products of weights and activations on one pool with the code of one tier.
+#[derive(Debug)]
+pub struct Kernels {
+    pool: Arc<Pool>,
+    tier: Tier,
+    activations: Activations,
+}
+
+/// What a task of a region computes: all columns of `x` against `rows` of weight number `weight`.
+#[derive(Debug, Clone)]
+struct Piece {
+    weight: usize,
+    rows: Range<usize>,
+}
+
+impl Kernels {
+    /// Kernels on `pool` with the code of `tier`.
+    ///
+    /// # Panics
+    /// Where this CPU cannot run `tier` ([`Tier::is_available`]).
+    pub fn new(pool: Arc<Pool>, tier: Tier) -> Self {
+        assert!(tier.is_available(), "this CPU cannot run the {tier} kernels");
+        Self { pool, tier, activations: Activations::default() }
+    }
+
+    /// The pool, which the rest of the forward pass shares.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The tier in use.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// `outs[i] = x * weights[i]^T` for several weights that share their input, in one parallel region.
+    ///
+    /// `x` is `m` rows of `k` numbers, each weight `n_i` rows of `k` columns, `outs[i]` `m` rows of `n_i` numbers, all
+    /// row-major. The activations are rounded once to 8 bits with a scale per 256 or 32 numbers (against quantised
+    /// weights; to bf16 in tiers that multiply bf16), so that results differ from exact ones by about 0.5 % of a
+    /// typical output.
+    ///
+    /// # Panics
+    /// Where the shapes do not fit each other.
+    pub fn matmul(&mut self, weights: &[&Weight], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
+        assert_eq!(weights.len(), outs.len());
+        let Some(first) = weights.first() else { return };
+        let k = first.cols;
+        assert_eq!(x.len(), m * k, "x is no {m} x {k}");
+        for (weight, out) in weights.iter().zip(outs.iter()) {
+            assert_eq!(weight.cols, k, "the weights do not share their input");
+            assert_eq!(out.len(), m * weight.rows, "an output is no {m} x {}", weight.rows);
+        }
+        if m == 0 {
+            return;
+        }
+        for weight in weights {
+            self.activations.prepare(Form::of(weight.kind), x, m, k, &self.pool);
+        }
+        let pieces = pieces(weights, self.pool.threads());
+        let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
+        let activations = &self.activations;
+        self.pool.run(pieces.len(), |index, _| {
+            let Piece { weight, rows } = pieces[index].clone();
+            portable::rows(weights[weight], rows, x, activations, m, &outs[weight]);
+        });
+        self.activations.forget();
+    }
+}
+
+/// Splits the rows of all weights into tasks of some tens of kilobytes: enough of them that threads finish together,
+/// each long enough to stream.
+fn pieces(weights: &[&Weight], threads: usize) -> Vec<Piece> {
+    let total: usize = weights.iter().map(|w| w.bytes.len()).sum();
+    let target = (total / (threads * 8)).clamp(16 << 10, 256 << 10);
+    let mut pieces = Vec::new();
+    for (weight, w) in weights.iter().enumerate() {
+        let step = (target / w.kind.row_bytes(w.cols)).next_multiple_of(16).max(16);
+        pieces.extend((0..w.rows).step_by(step).map(|at| Piece { weight, rows: at..(at + step).min(w.rows) }));
+    }
+    pieces
+}
+
+/// An output matrix that several threads write, each its own columns.
+struct Out<'a> {
+    start: *mut f32,
+    len: usize,
+    stride: usize,
+    owner: std::marker::PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: `Out::write` is the only access, and its contract keeps the threads' elements apart.
+#[allow(unsafe_code)]
+unsafe impl Sync for Out<'_> {}
+
+#[allow(unsafe_code)]
+impl<'a> Out<'a> {
+    fn new(out: &'a mut [f32], stride: usize) -> Self {
+        Self { start: out.as_mut_ptr(), len: out.len(), stride, owner: std::marker::PhantomData }
+    }
+
+    /// Writes element `(i, row)`: row `i` of `x` against weight row `row`.
+    ///
+    /// # Safety
+    /// During the region no other thread writes the same element: each task keeps to its own range of `row`.
+    #[inline(always)]
+    unsafe fn write(&self, i: usize, row: usize, value: f32) {
+        debug_assert!(row < self.stride && i * self.stride + row < self.len);
+        // SAFETY: in bounds, since every caller's `i < m` and `row < rows`, and `len == m * rows`; not shared, by contract.
+        unsafe { *self.start.add(i * self.stride + row) = value }
+    }
+}
+
+#[cfg(test)]
+mod tests;
