@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{completions, config, version};
+use super::{completions, config, context, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -36,6 +36,8 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Show what caro knows about this machine
+    Context(context::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

@@ -11,6 +11,7 @@
 pub mod args;
 pub mod completions;
 pub mod config;
+pub mod context;
 pub mod dirs;
 pub mod env;
 pub mod failure;
@@ -104,6 +105,7 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
     match &cli.verb {
         None => Err(Failure::usage("nothing was asked").hint("try: caro \"show top processes\"")),
+        Some(Verb::Context(args)) => context::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),

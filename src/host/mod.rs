@@ -1,22 +1,34 @@
 //! What machine this is: operating system, version, distribution, architecture, shell, user, working directory, and
 //! every program on PATH. Facts only; what to make of them is the caller's business.
+//!
+//! - [`ambient`]: the variables and places the facts are read from; a test hands in others.
+//! - [`system`]: operating system, version, distribution, user. [`caller`]: the shell that called.
+//! - [`programs`]: the index of PATH. [`userland`]: whose standard tools these are.
+
+pub mod ambient;
+pub mod caller;
+pub mod programs;
+pub mod system;
+pub mod userland;
+
+pub use ambient::Ambient;
 
 use crate::shell::{Dialect, Target};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The machine and the place a command is to run in.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ExecutionContext {
     /// `Linux`, `Darwin`, `FreeBSD`, `Windows`.
     pub os: String,
     /// `x86_64`, `arm64` ... as the system itself says.
     pub arch: String,
-    /// Kernel release on Linux, product version on macOS and Windows.
+    /// Kernel release on Linux and FreeBSD, product version on macOS; empty on Windows, which tells no file its version.
     pub os_version: String,
     /// `Debian GNU/Linux 12 (bookworm)`, `macOS 14.2.1` ...
     pub distribution: Option<String>,
-    /// Working directory.
+    /// Working directory; `.` where it has been deleted.
     pub cwd: PathBuf,
     /// The shell that caro was called from (its parent process), else `$SHELL`.
     pub shell: ShellInfo,
@@ -29,7 +41,7 @@ pub struct ExecutionContext {
 }
 
 /// The shell in use.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ShellInfo {
     /// `bash`, `zsh` ...
     pub name: String,
@@ -40,9 +52,45 @@ pub struct ShellInfo {
 }
 
 impl ExecutionContext {
-    /// Detects everything, taking the stable facts from `cache_dir` where they still hold.
-    pub fn detect(cache_dir: Option<&std::path::Path>) -> Self {
-        let _ = cache_dir;
-        todo!()
+    /// Detects everything about this process's machine, taking the program index from `cache_dir` where it still holds.
+    /// Never fails: what cannot be told is empty, and a folder that cannot be written only costs time.
+    ///
+    /// ```no_run
+    /// let context = caro::host::ExecutionContext::detect(None);
+    /// println!("{} on {}", context.shell.name, context.os);
+    /// ```
+    pub fn detect(cache_dir: Option<&Path>) -> Self {
+        Self::detect_in(&Ambient::of_process(), cache_dir)
+    }
+
+    /// The same with the facts of somewhere else.
+    pub fn detect_in(ambient: &Ambient, cache_dir: Option<&Path>) -> Self {
+        // The index reads many directories, the shell a few files of /proc: side by side.
+        let (available_commands, (system, shell)) = std::thread::scope(|scope| {
+            let facts = scope.spawn(|| (system::System::detect(ambient), caller::detect(ambient)));
+            let programs = programs::index(&ambient.search_path(), cache_dir);
+            let facts = facts.join().unwrap_or_else(|_| (system::System::unknown(), caller::fallback(ambient)));
+            (programs, facts)
+        });
+        let target = userland::target(&system.os, &available_commands);
+        Self {
+            os: system.os,
+            arch: system.arch,
+            os_version: system.os_version,
+            distribution: system.distribution,
+            cwd: ambient.cwd.clone().unwrap_or_else(|| PathBuf::from(".")),
+            shell: shell.completed(&available_commands),
+            user: system.user,
+            target,
+            available_commands,
+        }
+    }
+}
+
+impl ShellInfo {
+    /// The same with its program from PATH, if only its name was known.
+    fn completed(mut self, programs: &BTreeMap<String, PathBuf>) -> Self {
+        self.path = self.path.or_else(|| programs.get(&self.name).cloned());
+        self
     }
 }

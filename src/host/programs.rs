@@ -1,0 +1,247 @@
+//! The index of every program on PATH.
+//!
+//! It is kept on disk per directory, under that directory's inode and modification time: installing a program changes
+//! the time of one directory, and only that one is read again. Another PATH shares what it has in common.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// File in the cache folder; its name changes with its format.
+const FILE: &str = "programs-1.json";
+
+/// Directories kept in the file, those of the PATH at hand first.
+const MAX_DIRS: usize = 128;
+
+/// A directory that changed less than this ago may change again within the same tick of the file system's clock, unseen.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// What identifies one state of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+struct Stamp {
+    /// Nanoseconds since 1970.
+    modified: u128,
+    device: u64,
+    inode: u64,
+}
+
+/// The programs of one directory at one time.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+struct Listing {
+    stamp: Stamp,
+    names: Vec<String>,
+}
+
+type Listings = HashMap<PathBuf, Listing>;
+
+/// Every program in these directories by name, the first directory winning. Directories that are missing or may not be
+/// read hold none.
+pub fn index(dirs: &[PathBuf], cache_dir: Option<&Path>) -> BTreeMap<String, PathBuf> {
+    let file = cache_dir.map(|dir| dir.join(FILE));
+    let mut known = file.as_deref().and_then(load).unwrap_or_default();
+    // `/bin` is often a link to `/usr/bin`: one look is enough.
+    let mut seen = HashSet::new();
+    let current: Vec<(&PathBuf, Stamp)> =
+        dirs.iter().filter_map(|dir| Some((dir, stamp(dir)?))).filter(|(_, stamp)| seen.insert(*stamp)).collect();
+    let stale: Vec<(&PathBuf, Stamp)> =
+        current.iter().filter(|(dir, stamp)| known.get(*dir).is_none_or(|l| l.stamp != *stamp)).copied().collect();
+    let changed = !stale.is_empty();
+    known.extend(scan(&stale));
+
+    let mut programs = BTreeMap::new();
+    for (dir, _) in &current {
+        for name in known.get(*dir).into_iter().flat_map(|l| &l.names) {
+            programs.entry(name.clone()).or_insert_with(|| dir.join(name));
+        }
+    }
+    if let Some(file) = file.filter(|_| changed) {
+        save(&file, known, dirs);
+    }
+    programs
+}
+
+/// Reads directories, side by side.
+fn scan(dirs: &[(&PathBuf, Stamp)]) -> Listings {
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(dirs.len());
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some((dir, stamp)) = dirs.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            found.push(((*dir).clone(), Listing { stamp: *stamp, names: list(dir) }));
+        }
+        found
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut all: Listings = work().into_iter().collect();
+        all.extend(helpers.into_iter().filter_map(|h| h.join().ok()).flatten());
+        all
+    })
+}
+
+/// The programs of one directory. A name that is no UTF-8 cannot stand in a command we write, and is left out.
+fn list(dir: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    entries.flatten().filter(is_program).filter_map(|e| program_name(e.file_name().into_string().ok()?)).collect()
+}
+
+#[cfg(unix)]
+fn is_program(entry: &fs::DirEntry) -> bool {
+    // The kind is known without asking the file system, unless it is a link.
+    let file = match entry.file_type() {
+        Ok(kind) if kind.is_file() => true,
+        Ok(kind) if kind.is_dir() => false,
+        _ => fs::metadata(entry.path()).is_ok_and(|m| m.is_file()),
+    };
+    file && rustix::fs::access(entry.path(), rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_program(entry: &fs::DirEntry) -> bool {
+    let path = entry.path();
+    let runs = |ext: &str| ["exe", "com", "bat", "cmd", "ps1"].iter().any(|e| ext.eq_ignore_ascii_case(e));
+    path.extension().and_then(|e| e.to_str()).is_some_and(runs) && path.is_file()
+}
+
+/// The name a program is called by.
+#[cfg(unix)]
+fn program_name(file: String) -> Option<String> {
+    Some(file)
+}
+
+#[cfg(not(unix))]
+fn program_name(file: String) -> Option<String> {
+    Some(Path::new(&file).file_stem()?.to_str()?.to_ascii_lowercase())
+}
+
+fn stamp(dir: &Path) -> Option<Stamp> {
+    let meta = fs::metadata(dir).ok().filter(fs::Metadata::is_dir)?;
+    let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
+    #[cfg(unix)]
+    let (device, inode) = {
+        use std::os::unix::fs::MetadataExt;
+        (meta.dev(), meta.ino())
+    };
+    // Elsewhere the standard library tells no file's number: the path takes its place.
+    #[cfg(not(unix))]
+    let (device, inode) = {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        dir.hash(&mut hasher);
+        (0, hasher.finish())
+    };
+    Some(Stamp { modified, device, inode })
+}
+
+fn load(file: &Path) -> Option<Listings> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Writes the file, as a whole or not at all. That it cannot be written is no error: the next run reads PATH again.
+fn save(file: &Path, mut known: Listings, dirs: &[PathBuf]) {
+    let settled = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(SETTLED).as_nanos();
+    known.retain(|_, listing| listing.stamp.modified < settled);
+    if known.len() > MAX_DIRS {
+        known.retain(|dir, _| dirs.contains(dir));
+    }
+    let write = || -> std::io::Result<()> {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(std::io::BufWriter::new(&mut temporary), &known)?;
+        temporary.persist(file)?;
+        Ok(())
+    };
+    if let Err(e) = write() {
+        tracing::debug!("the program index is not kept: {e}");
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn program(dir: &Path, name: &str, mode: u32) {
+        let file = dir.join(name);
+        fs::write(&file, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes a directory look as if it had not changed for an hour, so that it is kept.
+    fn age(dir: &Path, seconds: u64) {
+        let time = SystemTime::now() - Duration::from_secs(seconds);
+        fs::File::open(dir).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn first_directory_wins_and_only_programs_count() {
+        let top = tempfile::tempdir().unwrap();
+        let (a, b) = (top.path().join("a"), top.path().join("b"));
+        fs::create_dir_all(a.join("folder")).unwrap();
+        fs::create_dir(&b).unwrap();
+        program(&a, "both", 0o755);
+        program(&a, "data", 0o644);
+        program(&b, "both", 0o755);
+        program(&b, "only-b", 0o755);
+        symlink(b.join("only-b"), a.join("link")).unwrap();
+        symlink(b.join("gone"), a.join("dangling")).unwrap();
+        symlink(a.join("folder"), a.join("link-to-folder")).unwrap();
+        let found = index(&[a.clone(), top.path().join("missing"), b.clone()], None);
+        let expected = [("both", a.join("both")), ("link", a.join("link")), ("only-b", b.join("only-b"))];
+        assert_eq!(found, expected.map(|(n, p)| (n.to_string(), p)).into());
+    }
+
+    #[test]
+    fn a_link_to_a_directory_already_read_adds_nothing_and_takes_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let (real, link) = (top.path().join("usr-bin"), top.path().join("bin"));
+        fs::create_dir(&real).unwrap();
+        program(&real, "ls", 0o755);
+        symlink(&real, &link).unwrap();
+        assert_eq!(index(&[link.clone(), real], None), [("ls".to_string(), link.join("ls"))].into());
+    }
+
+    #[test]
+    fn the_kept_index_is_used_until_the_directory_changes() {
+        let top = tempfile::tempdir().unwrap();
+        let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
+        fs::create_dir(&dir).unwrap();
+        program(&dir, "one", 0o755);
+        age(&dir, 3600);
+        let dirs = [dir.clone()];
+        assert_eq!(index(&dirs, Some(&cache)).len(), 1);
+        // The file is what is read now: a name that only it holds shows up.
+        let file = cache.join(FILE);
+        let kept = fs::read_to_string(&file).unwrap();
+        fs::write(&file, kept.replace("\"one\"", "\"from-the-file\"")).unwrap();
+        assert!(index(&dirs, Some(&cache)).contains_key("from-the-file"));
+        program(&dir, "two", 0o755);
+        age(&dir, 1800);
+        let names: Vec<String> = index(&dirs, Some(&cache)).into_keys().collect();
+        assert_eq!(names, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_directory_that_just_changed_is_not_kept() {
+        let top = tempfile::tempdir().unwrap();
+        let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
+        fs::create_dir(&dir).unwrap();
+        program(&dir, "one", 0o755);
+        index(&[dir], Some(&cache));
+        assert_eq!(fs::read_to_string(cache.join(FILE)).unwrap(), "{}");
+    }
+
+    #[test]
+    fn a_broken_or_unwritable_cache_only_costs_time() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = top.path().join("bin");
+        fs::create_dir(&dir).unwrap();
+        program(&dir, "one", 0o755);
+        fs::write(top.path().join(FILE), b"{\"half\": ").unwrap();
+        assert_eq!(index(std::slice::from_ref(&dir), Some(top.path())).len(), 1);
+        fs::write(top.path().join("file"), "").unwrap();
+        assert_eq!(index(&[dir], Some(&top.path().join("file/cache"))).len(), 1);
+    }
+}
