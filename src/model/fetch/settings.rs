@@ -1,0 +1,162 @@
+//! Where models live and where they come from. Variables are handed in, and only here they get their meaning.
+
+use super::FetchError;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where models live and where they come from.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The folder of the model files.
+    pub models: PathBuf,
+    /// Where verifications are remembered when that folder is read-only.
+    pub state: Option<PathBuf>,
+    /// The hub; `None` leaves it out.
+    pub hub: Option<HubSettings>,
+    /// The package mirror.
+    pub mirror: MirrorSettings,
+}
+
+/// How to reach the hub.
+#[derive(Debug, Clone)]
+pub struct HubSettings {
+    /// Address without a closing slash.
+    pub endpoint: String,
+    /// Access token, for repositories that want one.
+    pub token: Option<String>,
+    /// Cache folder of the hub's own tools, where the file may already be.
+    pub cache: Option<PathBuf>,
+    /// The longest wait for a connection, and for the first answer.
+    pub connect: Duration,
+    /// The longest silence in the middle of a transfer.
+    pub stall: Duration,
+    /// Additional certificate authorities, as a PEM file.
+    pub authorities: Option<PathBuf>,
+}
+
+/// How to call `pip download`.
+#[derive(Debug, Clone)]
+pub struct MirrorSettings {
+    /// The Python to use, as a path or as a name to look for; `python3` and `python` if `None`.
+    pub python: Option<PathBuf>,
+    /// Variables pip needs: its own, and those of proxies and certificates.
+    pub env: Vec<(OsString, OsString)>,
+    /// The longest time in which nothing arrives.
+    pub stall: Duration,
+    /// Parts downloaded at the same time, 1 or more.
+    pub jobs: usize,
+}
+
+/// The public hub.
+const HUB: &str = "https://huggingface.co";
+
+/// What a child process needs to reach the network as its user does. Prefixes end with `*`; case does not count.
+const PIP_NEEDS: &[&str] = &[
+    "PIP_*",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NETRC",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    // Python chosen by a version manager's launcher.
+    "PYENV_*",
+    "ASDF_*",
+    // Windows
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "USERPROFILE",
+];
+
+impl Settings {
+    /// The settings under these variables. `models` is where model files live; `state` is a cache folder of ours.
+    ///
+    /// | variable | meaning |
+    /// | --- | --- |
+    /// | `CARO_HUB_URL`, else `HF_ENDPOINT` | the hub's address; `off` leaves the hub out |
+    /// | `HF_TOKEN` | the hub's access token; else the token file of the hub's own tools |
+    /// | `HF_HOME` | home of the hub's own tools |
+    /// | `HF_HUB_OFFLINE` | `1` leaves the hub out |
+    /// | `CARO_PYTHON` | the Python whose pip is used |
+    /// | `SSL_CERT_FILE` | additional certificate authorities (PEM) |
+    ///
+    /// # Errors
+    /// [`FetchError::NoFolder`] if there is no place for models.
+    pub fn new(
+        models: Option<PathBuf>,
+        state: Option<PathBuf>,
+        vars: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, FetchError> {
+        let models = models.ok_or(FetchError::NoFolder)?;
+        let vars: Vec<(OsString, OsString)> = vars.into_iter().filter(|(_, v)| !v.is_empty()).collect();
+        let path = |name: &str| vars.iter().find(|(k, _)| k == name).map(|(_, v)| PathBuf::from(v));
+        let text = |name: &str| path(name).and_then(|p| p.into_os_string().into_string().ok());
+        let endpoint = text("CARO_HUB_URL").or_else(|| text("HF_ENDPOINT")).unwrap_or_else(|| HUB.into());
+        let offline = endpoint == "off" || matches!(text("HF_HUB_OFFLINE").as_deref(), Some("1" | "true" | "yes"));
+        let hub_home = path("HF_HOME").map(|home| hf_hub::Cache::new(home.join("hub"))).or_else(|| {
+            let home = directories::BaseDirs::new()?;
+            Some(hf_hub::Cache::new(home.home_dir().join(".cache/huggingface/hub")))
+        });
+        let hub = (!offline).then(|| HubSettings {
+            endpoint: endpoint.trim_end_matches('/').into(),
+            token: text("HF_TOKEN").or_else(|| hub_home.as_ref().and_then(hf_hub::Cache::token)),
+            cache: hub_home.map(|c| c.path().clone()),
+            connect: Duration::from_secs(6),
+            stall: Duration::from_secs(30),
+            authorities: path("SSL_CERT_FILE"),
+        });
+        let python = path("CARO_PYTHON");
+        let env = vars.into_iter().filter(|(name, _)| pip_needs(name)).collect();
+        let mirror = MirrorSettings { python, env, stall: Duration::from_secs(180), jobs: 3 };
+        Ok(Self { models, state, hub, mirror })
+    }
+}
+
+fn pip_needs(name: &OsStr) -> bool {
+    let Some(name) = name.to_str().map(str::to_ascii_uppercase) else { return false };
+    PIP_NEEDS.iter().any(|p| p.strip_suffix('*').map_or(name == *p, |prefix| name.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(list: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        list.iter().map(|(k, v)| (k.into(), v.into())).collect()
+    }
+
+    fn settings(list: &[(&str, &str)]) -> Settings {
+        Settings::new(Some("/m".into()), None, vars(list)).unwrap()
+    }
+
+    #[test]
+    fn no_place_for_models_is_an_error_that_names_the_variable() {
+        let error = Settings::new(None, None, vars(&[])).unwrap_err();
+        assert!(error.hint().contains("CARO_MODELS_DIR"), "{error} {}", error.hint());
+    }
+
+    #[test]
+    fn the_hub_is_where_the_variables_say_or_left_out() {
+        let hub = |list: &[(&str, &str)]| settings(list).hub;
+        assert_eq!(hub(&[("HF_ENDPOINT", "http://h/")]).unwrap().endpoint, "http://h");
+        assert_eq!(hub(&[("HF_ENDPOINT", "http://h"), ("CARO_HUB_URL", "http://c")]).unwrap().endpoint, "http://c");
+        assert_eq!(hub(&[("HF_TOKEN", "t")]).unwrap().token.as_deref(), Some("t"));
+        assert_eq!(hub(&[("HF_HOME", "/h")]).unwrap().cache.unwrap(), PathBuf::from("/h/hub"));
+        assert!(hub(&[("CARO_HUB_URL", "off")]).is_none());
+        assert!(hub(&[("HF_HUB_OFFLINE", "1")]).is_none());
+    }
+
+    #[test]
+    fn pip_gets_its_own_variables_and_no_others() {
+        let settings = settings(&[("PIP_INDEX_URL", "x"), ("https_proxy", "p"), ("SECRET", "s"), ("HF_TOKEN", "t")]);
+        let names: Vec<_> = settings.mirror.env.iter().map(|(k, _)| k.to_str().unwrap()).collect();
+        assert_eq!(names, ["PIP_INDEX_URL", "https_proxy"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! What `--model` means.
+
+use super::{FetchError, Settings};
+use crate::model::catalog::{self, Card};
+use std::path::{Path, PathBuf};
+
+/// Where the model of a request comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelSource {
+    /// A card of the catalog, or one that the user added. Its files may have to be fetched.
+    Card(Box<Card>),
+    /// A GGUF file that the user named by its path.
+    File(PathBuf),
+    /// `script:FILE`: canned replies, for tests.
+    Script(PathBuf),
+    /// `openai:URL#NAME`: an OpenAI-compatible server.
+    Remote {
+        /// Base address.
+        url: String,
+        /// Name of the model there.
+        name: String,
+    },
+}
+
+/// Finds what `--model SPEC` means: `script:FILE`, `openai:URL#NAME`, an id of the catalog, an id the user added, or the
+/// path of a GGUF file. Touches the network never, and the disk only for the last two.
+///
+/// # Errors
+/// [`FetchError::Unknown`], [`FetchError::NoFile`], [`FetchError::BadSpec`] or [`FetchError::Card`].
+pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchError> {
+    if let Some(file) = spec.strip_prefix("script:") {
+        let path = PathBuf::from(file);
+        return if path.is_file() { Ok(ModelSource::Script(path)) } else { Err(FetchError::NoFile { path }) };
+    }
+    if let Some(address) = spec.strip_prefix("openai:") {
+        return remote(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() });
+    }
+    if let Some(card) = find(spec, settings)? {
+        return Ok(ModelSource::Card(Box::new(card)));
+    }
+    let path = Path::new(spec);
+    if path.is_file() {
+        return Ok(ModelSource::File(path.into()));
+    }
+    let looks_like_a_path = spec.contains(['/', '\\']) || spec.to_ascii_lowercase().ends_with(".gguf");
+    if looks_like_a_path {
+        return Err(FetchError::NoFile { path: path.into() });
+    }
+    Err(FetchError::Unknown { spec: spec.into(), near: nearest(spec) })
+}
+
+/// The card of an id, from the catalog or added by the user.
+///
+/// # Errors
+/// If the card is there and wrong.
+pub fn find(id: &str, settings: &Settings) -> Result<Option<Card>, FetchError> {
+    if let Some(card) = catalog::embedded(id)? {
+        return Ok(Some(card));
+    }
+    Ok(catalog::added(&settings.models, id)?)
+}
+
+fn remote(address: &str) -> Option<ModelSource> {
+    // The last `#`, since an address may hold one and a model's name does not.
+    let (url, name) = address.rsplit_once('#')?;
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    let sound = !host.is_empty() && !name.is_empty() && !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    sound.then(|| ModelSource::Remote { url: url.trim_end_matches('/').into(), name: name.into() })
+}
+
+/// The id that is only a slip away, or that contains what was written.
+fn nearest(spec: &str) -> Option<String> {
+    let spec = spec.to_lowercase();
+    let ids = catalog::embedded_ids();
+    let (slips, id) = ids.iter().map(|id| (slips(&spec, id), *id)).min()?;
+    if slips <= 3 && slips < spec.chars().count() {
+        return Some(id.into());
+    }
+    let holds = |id: &&&str| spec.len() >= 4 && (id.contains(&spec) || spec.contains(**id));
+    ids.iter().find(holds).map(|id| id.to_string())
+}
+
+/// Levenshtein distance.
+fn slips(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate().take(200) {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(models: &Path) -> Settings {
+        Settings::new(Some(models.into()), None, []).unwrap()
+    }
+
+    #[test]
+    fn every_form_of_a_model_is_understood() {
+        let folder = tempfile::tempdir().unwrap();
+        let s = settings(folder.path());
+        let file = folder.path().join("My Model.gguf");
+        std::fs::write(&file, "x").unwrap();
+        let file_name = file.to_str().unwrap();
+
+        let ModelSource::Card(card) = resolve("qwen2.5-coder-0.5b", &s).unwrap() else { panic!("no card") };
+        assert_eq!(card.id, "qwen2.5-coder-0.5b");
+        assert_eq!(resolve(file_name, &s).unwrap(), ModelSource::File(file.clone()));
+        assert_eq!(resolve(&format!("script:{file_name}"), &s).unwrap(), ModelSource::Script(file.clone()));
+        let there = ModelSource::Remote { url: "http://h:1/v1".into(), name: "n".into() };
+        assert_eq!(resolve("openai:http://h:1/v1/#n", &s).unwrap(), there);
+    }
+
+    #[test]
+    fn what_is_no_model_says_what_was_probably_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let s = settings(folder.path());
+        let near = |spec: &str| match resolve(spec, &s) {
+            Err(FetchError::Unknown { near, .. }) => near,
+            other => panic!("{spec}: {other:?}"),
+        };
+        assert_eq!(near("qwen2.5-codr-1.5b").as_deref(), Some("qwen2.5-coder-1.5b"));
+        assert_eq!(near("Qwen3-4B").as_deref(), Some("qwen3-4b"));
+        assert_eq!(near("minilm").as_deref(), Some("all-minilm-l6-v2"));
+        assert_eq!(near("gpt"), None);
+        assert_eq!(near(""), None);
+        for spec in ["nowhere/x.gguf", "x.gguf", "script:", "script:nowhere.json"] {
+            assert!(matches!(resolve(spec, &s), Err(FetchError::NoFile { .. })), "{spec}");
+        }
+        for spec in
+            ["openai:", "openai:http://h", "openai:#n", "openai:http://#n", "openai:ftp://h#n", "openai:http://h h#n"]
+        {
+            assert!(matches!(resolve(spec, &s), Err(FetchError::BadSpec { .. })), "{spec}");
+        }
+    }
+}
