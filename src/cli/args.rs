@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{completions, config, context, version};
+use super::{completions, config, context, model, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -38,6 +38,8 @@ pub struct Cli {
 pub enum Verb {
     /// Show what caro knows about this machine
     Context(context::Args),
+    /// List, fetch, add, verify and remove models
+    Model(model::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: what can be typed. [`config`]: what it is layered over. [`env`]: every variable that is read.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
+//! - [`download`]: what fetching a model needs from this process.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
@@ -13,8 +14,10 @@ pub mod completions;
 pub mod config;
 pub mod context;
 pub mod dirs;
+pub mod download;
 pub mod env;
 pub mod failure;
+pub mod model;
 pub mod settings;
 pub mod ui;
 pub mod version;
@@ -106,6 +109,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
     match &cli.verb {
         None => Err(Failure::usage("nothing was asked").hint("try: caro \"show top processes\"")),
         Some(Verb::Context(args)) => context::run(args, cx),
+        Some(Verb::Model(args)) => model::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),

@@ -2,7 +2,7 @@
 
 use super::{Cx, Record, sum_of, work_folder};
 use super::{
-    FetchError, Fetcher, One, Settings, file_path, gguf, io_error, known, locate, partial, record, record_name,
+    FetchError, Fetcher, One, Settings, file_path, header, io_error, known, locate, partial, record, record_name,
 };
 use crate::model::catalog::{self, Card, CardError, CardFile, Purpose};
 use std::fs;
@@ -113,7 +113,7 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
     if !path.is_file() {
         return Err(FetchError::NoFile { path });
     }
-    let header = gguf::read(&path).map_err(|reason| FetchError::Damaged { path: path.clone(), reason })?;
+    let header = header::read(&path).map_err(|reason| FetchError::Damaged { path: path.clone(), reason })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let id = id.map_or_else(|| slug(&stem), str::to_string);
     let origin = format!("{id}.toml");
@@ -132,9 +132,9 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
         name: header.name.unwrap_or(stem),
         purpose: Purpose::Chat,
         family: header.arch.clone(),
-        quant: header.file_type.and_then(gguf::quant_name).unwrap_or("unknown").into(),
+        quant: header.quant.unwrap_or("unknown").into(),
         licence: header.licence.unwrap_or_else(|| "unknown".into()),
-        ctx: header.ctx.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0).unwrap_or(2048),
+        ctx: header.ctx.unwrap_or(2048),
         arch: header.arch,
         template: String::new(),
         stop: Vec::new(),

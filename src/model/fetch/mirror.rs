@@ -307,7 +307,7 @@ fn largest(folder: &Path, depth: u8) -> u64 {
 /// The line that says why: pip's last `ERROR`, else its last line.
 fn last_word(text: &str) -> String {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().rfind(|line| line.starts_with("ERROR:")).or_else(|| lines().last());
+    let line = lines().rfind(|line| line.starts_with("ERROR:")).or_else(|| lines().next_back());
     let line = line.map_or("it gave no reason", |line| line.trim_start_matches("ERROR:").trim());
     line.chars().filter(|c| !c.is_control()).take(300).collect()
 }

@@ -4,16 +4,14 @@
 //! - `source`: what `--model` means.
 //! - `hub`, `mirror` (+ `wheel`): the two sources, tried in this order; both write a `partial`, and either goes on where the other stopped.
 //! - `record`: remembers a verification, so that a start hashes nothing.
-//! - `gguf`: what a model file says about itself. `lock`: two runs at once fetch once. `net`: HTTP that can be interrupted.
+//! - `header`: what a model file says about itself. `lock`: two runs at once fetch once. `net`: HTTP that can be interrupted.
 //! - `manage`: the verbs of `caro model`.
 //!
 //! No byte is used before its SHA-256 matches, or, where the catalog knows none, the hub's own. Nothing here prints:
 //! see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All calls block; none may run on an async worker.
 
 mod error;
-mod gguf;
-#[cfg(test)]
-mod gguf_sample;
+mod header;
 mod hub;
 mod lock;
 mod manage;
@@ -27,7 +25,6 @@ mod source;
 mod wheel;
 
 pub use error::{Attempt, FetchError, Size, SourceError};
-pub use gguf::Header;
 pub use manage::{Listed, add, list, remove, verify};
 pub use mirror::{Spawn, SpawnEnd, SpawnJob};
 pub use progress::{Progress, Silent};
@@ -198,7 +195,7 @@ impl One<'_> {
         if self.file.sha256.is_some() || !self.file.name.ends_with(".gguf") {
             return Ok(());
         }
-        gguf::read(path).map(drop)
+        header::read(path).map(drop)
     }
 
     fn remember(&self, path: &Path, sum: &str) {
@@ -210,10 +207,9 @@ impl One<'_> {
     /// Tries the sources in order.
     fn fetch(&self, target: &Path) -> Result<PathBuf, FetchError> {
         let mut tried = Vec::new();
-        let sources: [(&'static str, &dyn Fn() -> Result<PathBuf, Stop>); 2] =
-            [("hub", &|| self.from_hub(target)), ("package mirror", &|| self.from_mirror(target))];
-        for (source, fetch) in sources {
-            match fetch() {
+        for source in ["hub", "package mirror"] {
+            let fetched = if source == "hub" { self.by_hub(target) } else { self.by_mirror(target) };
+            match fetched {
                 Ok(path) => return Ok(path),
                 Err(Stop::Fatal(error)) => return Err(error),
                 Err(Stop::Source(reason)) => {
@@ -227,7 +223,7 @@ impl One<'_> {
         Err(FetchError::Sources { id: self.card.id.clone(), tried })
     }
 
-    fn from_hub(&self, target: &Path) -> Result<PathBuf, Stop> {
+    fn by_hub(&self, target: &Path) -> Result<PathBuf, Stop> {
         let hub = self.card.hub.as_ref().ok_or(SourceError::Left("it does not have this model"))?;
         let settings =
             self.fetcher.settings.hub.as_ref().ok_or(SourceError::Left("left out (CARO_HUB_URL, HF_HUB_OFFLINE)"))?;
@@ -242,7 +238,7 @@ impl One<'_> {
         self.seal(partial, self.file.sha256.as_ref().or(announced.as_ref()), target)
     }
 
-    fn from_mirror(&self, target: &Path) -> Result<PathBuf, Stop> {
+    fn by_mirror(&self, target: &Path) -> Result<PathBuf, Stop> {
         let nowhere = SourceError::Left("it does not have this model");
         let (Some(mirror), Some(sum)) = (&self.file.mirror, &self.file.sha256) else { return Err(nowhere.into()) };
         let settings = &self.fetcher.settings.mirror;
