@@ -3,14 +3,25 @@
 //! Nothing here runs a program, reads a file or knows a model. Rules are data (`platform-rules/`), the code only
 //! interprets them.
 
+mod builder;
+mod builtin;
 pub mod effects;
+mod fish;
 pub mod parse;
+mod posix;
+mod powershell;
 pub mod rules;
 pub mod safety;
+mod script;
 pub mod target;
+mod tree;
+mod unwrap;
+mod word;
 
-pub use parse::{Script, extract_commands, parse};
+pub use builtin::{is_builtin, powershell_alias};
+pub use parse::{Invocation, Script, Word, extract_commands, parse};
 pub use target::{Dialect, Os, Target, Userland};
+pub use word::quote;
 
 use std::ops::Range;
 

@@ -1,61 +1,247 @@
 //! A command line as a tree: which programs, with which words, wrapped in what.
 
 use super::Dialect;
-use std::ops::Range;
-
-/// A parsed command line.
-#[derive(Debug, Clone)]
-pub struct Script {
-    /// The text it was parsed from.
-    pub text: String,
-    /// Its dialect.
-    pub dialect: Dialect,
-    /// Every program invocation in source order, those inside `$(...)`, subshells, `xargs`, `env`, `sudo`,
-    /// `find -exec` and `sh -c '...'` included.
-    pub commands: Vec<Invocation>,
-    /// Syntax errors, as byte ranges of `text`.
-    pub errors: Vec<Range<usize>>,
-}
-
-/// One program invocation.
-#[derive(Debug, Clone)]
-pub struct Invocation {
-    /// The program word, and the words after it.
-    pub words: Vec<Word>,
-    /// Programs it is wrapped in, outermost first (`sudo`, `xargs`, `find`).
-    pub via: Vec<String>,
-    /// Redirections of this command.
-    pub redirects: Vec<Redirect>,
-}
-
-/// A word of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
-    /// As written, quotes and all.
-    pub raw: String,
-    /// With quotes and escapes resolved, if nothing in it needs the shell to expand; `None` for `$x`, `$(...)`, globs.
-    pub value: Option<String>,
-    /// Where it stands, in bytes.
-    pub span: Range<usize>,
-}
-
-/// A redirection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redirect {
-    /// `>`, `>>`, `<`, `2>`, `&>` ...
-    pub operator: String,
-    /// The file.
-    pub target: Word,
-}
+use super::builder::{Builder, Cx, Place, Source};
+pub use super::script::{Assignment, Construct, Function, How, Inside, Invocation, Redirect, Script, Stage, Word};
 
 /// Parses a command line. Never fails: what is no shell shows in [`Script::errors`].
+///
+/// ```
+/// use caro::shell::{Dialect, extract_commands, parse};
+/// let script = parse("sudo find . -name '*.o' -exec rm {} + | tail -3", Dialect::Bash);
+/// assert_eq!(extract_commands(&script), ["sudo", "find", "rm", "tail"]);
+/// assert_eq!(script.commands[2].via, ["sudo", "find"]);
+/// assert!(script.errors.is_empty());
+/// ```
 pub fn parse(text: &str, dialect: Dialect) -> Script {
-    let _ = (text, dialect);
-    todo!()
+    let mut builder = Builder::new(text, dialect);
+    builder.walk(&Source { text, dialect, place: Place::At(0) }, &Cx::default());
+    builder.standard_input();
+    builder.script
 }
 
-/// The names of all programs in the script, each once, in order of appearance; no operators, no builtin keywords.
+/// The names of all programs in the script, each once, in order of appearance; no operators, no keywords of the
+/// language. Builtins are among them ([`super::is_builtin`] tells them apart), functions of the script are not.
 pub fn extract_commands(script: &Script) -> Vec<String> {
-    let _ = script;
-    todo!()
+    let mut names: Vec<String> = Vec::new();
+    for command in &script.commands {
+        let Some(name) = command.name() else { continue };
+        let own = script.functions.iter().any(|f| f.name == name);
+        if !own && name != "[" && !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command as `via>via>words`, for whole-script asserts.
+    fn flat(text: &str, dialect: Dialect) -> Vec<String> {
+        let script = parse(text, dialect);
+        let line = |c: &Invocation| {
+            let words: Vec<&str> = c.words.iter().map(|w| w.raw.as_str()).collect();
+            let via = c.via.iter().map(|v| format!("{v}>")).collect::<String>();
+            format!("{via}{}", words.join(" "))
+        };
+        script.commands.iter().map(line).collect()
+    }
+
+    fn clean(text: &str, dialect: Dialect) -> Vec<String> {
+        let script = parse(text, dialect);
+        assert!(script.errors.is_empty(), "{text}: {:?}", script.errors);
+        for command in &script.commands {
+            for word in &command.words {
+                assert!(text.get(word.span.clone()).is_some(), "{text}: span {:?} of {}", word.span, word.raw);
+            }
+        }
+        flat(text, dialect)
+    }
+
+    #[test]
+    fn bash_shapes() {
+        let cases: &[(&str, &[&str])] = &[
+            ("ps aux | sort -k3 | head -5", &["ps aux", "sort -k3", "head -5"]),
+            ("a && b || c; d & e", &["a", "b", "c", "d", "e"]),
+            ("! a | b > f 2>&1", &["a", "b"]),
+            ("FOO=1 BAR=$(date) cmd x", &["date", "cmd x"]),
+            ("echo $(ls `pwd`) \"$(id -u)\"", &["echo $(ls `pwd`) \"$(id -u)\"", "ls `pwd`", "pwd", "id -u"]),
+            ("diff <(sort a) <(sort b)", &["diff <(sort a) <(sort b)", "sort a", "sort b"]),
+            ("(cd x && ls) | { cat; tac; }", &["cd x", "ls", "cat", "tac"]),
+            ("for f in *.txt; do wc -l \"$f\"; done", &["wc -l \"$f\""]),
+            ("while read x; do echo $x; done < f", &["read x", "echo $x"]),
+            ("if [ -f x ]; then rm x; else touch x; fi", &["[ -f x ]", "rm x", "touch x"]),
+            ("case $x in a) ls;; *) pwd;; esac", &["ls", "pwd"]),
+            ("f() { ls; }; f", &["ls", "f"]),
+            ("sudo -u root -H rm -r /x", &["sudo -u root -H", "sudo>rm -r /x"]),
+            (
+                "sudo VAR=1 env -i A=b nice -n 5 ls -l",
+                &["sudo VAR=1", "sudo>env -i A=b", "sudo>env>nice -n 5", "sudo>env>nice>ls -l"],
+            ),
+            ("find . -name '*.o' -exec rm -f {} \\; -print", &["find . -name '*.o' -exec \\; -print", "find>rm -f {}"]),
+            ("find . -type f -exec grep -l x {} +", &["find . -type f -exec +", "find>grep -l x {}"]),
+            ("ls | xargs -0 -n 1 -I {} mv {} d/", &["ls", "xargs -0 -n 1 -I {}", "xargs>mv {} d/"]),
+            ("xargs -r -P4 rm", &["xargs -r -P4", "xargs>rm"]),
+            ("bash -lc 'cd /x && rm -rf *'", &["bash -lc 'cd /x && rm -rf *'", "bash>cd /x", "bash>rm -rf *"]),
+            ("eval 'ls -l | wc'", &["eval 'ls -l | wc'", "eval>ls -l", "eval>wc"]),
+            ("eval \"$(ssh-agent -s)\"", &["eval \"$(ssh-agent -s)\"", "eval>$(ssh-agent -s)", "eval>ssh-agent -s"]),
+            ("ssh -p 22 me@host 'rm -rf /x; ls'", &["ssh -p 22 me@host 'rm -rf /x; ls'", "ssh>rm -rf /x", "ssh>ls"]),
+            ("ssh host df -h", &["ssh host df -h", "ssh>df -h"]),
+            ("timeout -k 5 10s curl x", &["timeout -k 5 10s", "timeout>curl x"]),
+            ("watch -n 1 'ls | wc -l'", &["watch -n 1 'ls | wc -l'", "watch>ls", "watch>wc -l"]),
+            ("command -v git", &["command -v git"]),
+            ("command ls -l", &["command", "command>ls -l"]),
+            ("time ls", &["time", "time>ls"]),
+            ("busybox wget x", &["busybox", "busybox>wget x"]),
+            ("docker exec -it web sh -c 'ls /'", &["docker exec -it web", "docker>sh -c 'ls /'", "docker>sh>ls /"]),
+            ("cat <<EOF | sh\nrm -rf /\nEOF\n", &["cat", "sh", "sh>rm -rf /"]),
+            ("bash <<'X'\nls -l\nX\n", &["bash", "bash>ls -l"]),
+            ("echo 'rm -rf /' | sudo bash", &["echo 'rm -rf /'", "sudo", "sudo>bash", "sudo>bash>rm -rf /"]),
+            ("bash <<< 'ls -a'", &["bash", "bash>ls -a"]),
+            ("r\\m -rf $'\\x2f' \"a\"'b'", &["r\\m -rf $'\\x2f' \"a\"'b'"]),
+            ("export A=b; unset A", &["export A=b", "unset A"]),
+            ("[[ -f x ]] && (( i++ ))", &[]),
+            ("exec 3<>/dev/tcp/h/80", &["exec"]),
+            ("ls -la # rm -rf /", &["ls -la"]),
+            ("a=$(curl x); echo ${a:-$(ls)}", &["curl x", "echo ${a:-$(ls)}", "ls"]),
+            ("git commit -m \"a && b\"", &["git commit -m \"a && b\""]),
+        ];
+        for (text, want) in cases {
+            assert_eq!(clean(text, Dialect::Bash), *want, "{text}");
+        }
+    }
+
+    #[test]
+    fn zsh_has_no_false_errors() {
+        for text in [
+            "ls **/*.txt(.)",
+            "print -l *(.om[1,3])",
+            "echo ${(f)x}",
+            "diff =(ls) =(ls -a)",
+            "ls >! f",
+            "rm -f *.log(N)",
+        ] {
+            clean(text, Dialect::Zsh);
+        }
+    }
+
+    #[test]
+    fn fish_shapes() {
+        let cases: &[(&str, &[&str])] = &[
+            ("ls | sort | head -5", &["ls", "sort", "head -5"]),
+            ("a && b || c; and d; or e", &["a", "b", "c", "d", "e"]),
+            ("set x (curl y); echo $x $(ls)", &["set x (curl y)", "curl y", "echo $x $(ls)", "ls"]),
+            ("FOO=1 ls -l", &["ls -l"]),
+            ("for f in *.txt; rm \"$f\"; end", &["rm \"$f\""]),
+            ("if test -f a; ls; else; pwd; end", &["test -f a", "ls", "pwd"]),
+            ("env A=b cmd | xargs rm -f", &["env A=b", "env>cmd", "xargs", "xargs>rm -f"]),
+            ("find . -name '*.o' -exec rm {} \\;", &["find . -name '*.o' -exec \\;", "find>rm {}"]),
+            ("not ls", &["ls"]),
+            ("a 2>/dev/null &| b", &["a", "b"]),
+            ("ls x[a]; cat ~/x?", &["ls x[a]", "cat ~/x?"]),
+        ];
+        for (text, want) in cases {
+            assert_eq!(clean(text, Dialect::Fish), *want, "{text}");
+        }
+    }
+
+    #[test]
+    fn powershell_shapes() {
+        let cases: &[(&str, &[&str])] = &[
+            (
+                "Get-Process | Sort-Object CPU -Descending | Select-Object -First 5",
+                &["Get-Process", "Sort-Object CPU -Descending", "Select-Object -First 5"],
+            ),
+            (
+                "ls | ? { $_.Length -gt 1MB } | % { rm $_ -Force }",
+                &["ls", "? { $_.Length -gt 1MB }", "% { rm $_ -Force }", "%>rm $_ -Force"],
+            ),
+            ("iex (iwr http://x).Content", &["iex (iwr http://x).Content", "iex>iwr http://x"]),
+            ("Get-ChildItem -Path:foo -Filter *.txt 2>$null", &["Get-ChildItem -Path:foo -Filter *.txt"]),
+            ("foreach ($f in ls) { Remove-Item $f }", &["ls", "Remove-Item $f"]),
+            ("$x = Get-Date; git log --since=1.day", &["Get-Date", "git log --since=1.day"]),
+            (
+                "powershell -NoProfile -Command \"rm -r x\"",
+                &["powershell -NoProfile -Command \"rm -r x\"", "powershell>rm -r x"],
+            ),
+            ("a && b || c", &["a", "b", "c"]),
+        ];
+        for (text, want) in cases {
+            assert_eq!(clean(text, Dialect::PowerShell), *want, "{text}");
+        }
+    }
+
+    #[test]
+    fn pipes_and_redirects() {
+        let script = parse("curl -s x 2>/dev/null | (cat; tee f) | sudo sh > out 2>&1", Dialect::Bash);
+        let names: Vec<_> = script.commands.iter().map(|c| c.name().unwrap_or("?")).collect();
+        assert_eq!(names, ["curl", "cat", "tee", "sudo", "sh"]);
+        assert_eq!(script.commands[0].feeds, [1, 2]);
+        assert_eq!(script.commands[2].feeds, [3, 4]);
+        assert_eq!(script.commands[0].pipe.map(|p| (p.index, p.length)), Some((0, 3)));
+        assert!(script.commands[4].stdin_pipe && !script.commands[4].stdout_pipe && script.commands[0].stdout_pipe);
+        assert_eq!(script.commands[0].redirects[0].operator, "2>");
+        let outs: Vec<_> = script.commands[3].redirects.iter().map(|r| (r.operator.as_str(), r.writes())).collect();
+        assert_eq!(outs, [(">", true), ("2>&", false)]);
+        assert_eq!(parse("{ a; b; } > f; > g", Dialect::Bash).redirects.len(), 2);
+    }
+
+    #[test]
+    fn words_resolve() {
+        let script = parse(r#"x 'a b' "c$d" e\ f *.txt ~/g {1,2} $'\t' "\$h" '*' {}"#, Dialect::Bash);
+        let seen: Vec<_> = script.commands[0].args().iter().map(|w| (w.value.as_deref(), w.text.as_str())).collect();
+        let want = [
+            (Some("a b"), "a b"),
+            (None, "c$d"),
+            (Some("e f"), "e f"),
+            (None, "*.txt"),
+            (None, "~/g"),
+            (None, "{1,2}"),
+            (Some("\t"), "\t"),
+            (Some("$h"), "$h"),
+            (Some("*"), "*"),
+            (Some("{}"), "{}"),
+        ];
+        assert_eq!(seen, want);
+    }
+
+    #[test]
+    fn errors_are_spans() {
+        for text in ["echo \"unclosed", "echo 'unclosed", "ls | ", "ls )", "if true; then ls", "$(ls", "a && && b"] {
+            let script = parse(text, Dialect::Bash);
+            assert!(!script.errors.is_empty(), "{text}");
+            assert!(script.errors.iter().all(|e| e.end <= text.len()), "{text}: {:?}", script.errors);
+        }
+        assert!(!parse("echo \"x", Dialect::Fish).errors.is_empty());
+        assert!(!parse("rm \"x", Dialect::PowerShell).errors.is_empty());
+    }
+
+    #[test]
+    fn huge_and_deep_inputs_end() {
+        let texts = [
+            "a && ".repeat(18_000) + "b",
+            "a | ".repeat(20_000) + "b",
+            "(".repeat(50_000),
+            "$(".repeat(30_000) + &")".repeat(30_000),
+            "sh -c \"".repeat(5_000),
+            "sudo ".repeat(4_000) + "ls",
+            "\"".repeat(99_999),
+            "{a,".repeat(30_000),
+            "`".repeat(50_001),
+            "<<".repeat(30_000),
+            "\u{fffd}é漢".repeat(10_000),
+        ];
+        for text in &texts {
+            for (name, dialect) in Dialect::ALL {
+                let start = std::time::Instant::now();
+                let script = parse(text, dialect);
+                assert!(start.elapsed().as_secs() < 20, "{name}: {:.20} took {:?}", text, start.elapsed());
+                assert!(script.errors.iter().all(|e| e.end <= text.len()));
+                let _ = extract_commands(&script);
+            }
+        }
+        assert_eq!(parse(&"x".repeat(300_000), Dialect::Bash).errors, [0..300_000]);
+    }
 }

@@ -1,0 +1,361 @@
+//! Puts a [`Script`] together from what the grammars' walkers find. Wrappers are seen through here, pipelines are
+//! linked, and scripts inside scripts are parsed in turn.
+
+use super::script::{Assignment, Construct, How, Inside, Invocation, Script, Stage, Word};
+use super::unwrap::{self, Held};
+use super::{Dialect, fish, posix, powershell, word};
+use std::ops::Range;
+
+/// How deep scripts may nest before the rest is given up as an error. Keeps the walkers' stack small.
+const MAX_DEPTH: usize = 120;
+/// How many commands a script may have before the rest is given up as an error.
+const MAX_COMMANDS: usize = 20_000;
+/// How many links from one pipeline stage to the next are kept.
+const MAX_LINKS: usize = 64;
+
+/// One text that is being walked: the whole script, or a script inside it.
+pub(super) struct Source<'t> {
+    pub text: &'t str,
+    pub dialect: Dialect,
+    pub place: Place,
+}
+
+/// Where a text stands in the whole script.
+#[derive(Clone)]
+pub(super) enum Place {
+    /// Byte for byte, from this offset.
+    At(usize),
+    /// Somewhere in this range: quotes or escapes moved its bytes.
+    Within(Range<usize>),
+}
+
+impl Source<'_> {
+    /// A range of this text as a range of the whole script.
+    pub fn map(&self, range: Range<usize>) -> Range<usize> {
+        match &self.place {
+            Place::At(offset) => range.start + offset..range.end + offset,
+            Place::Within(whole) => whole.clone(),
+        }
+    }
+
+    /// The word at that range.
+    pub fn word(&self, range: Range<usize>) -> Word {
+        let raw = self.text.get(range.clone()).unwrap_or_default();
+        let mut word = Word::new(raw, 0, self.dialect);
+        word.span = self.map(range);
+        word
+    }
+}
+
+/// What surrounds the node being walked.
+#[derive(Clone, Default)]
+pub(super) struct Cx {
+    pub via: Vec<String>,
+    pub inside: Option<Inside>,
+    /// The command and word whose text is being walked, for substitutions in it.
+    pub owner: Option<(usize, Option<usize>)>,
+    pub remote: bool,
+    pub pipe: Option<Stage>,
+    pub stdin_pipe: bool,
+    pub stdout_pipe: bool,
+    pub depth: usize,
+}
+
+impl Cx {
+    /// The context of a `$(...)` or `<(...)` here: its own pipes, its output for the owner.
+    pub fn substituted(&self, how: How) -> Self {
+        Self {
+            via: self.via.clone(),
+            inside: self.owner.map(|(command, word)| Inside { command, word, how }).or(self.inside),
+            remote: self.remote,
+            depth: self.depth + 1,
+            ..Self::default()
+        }
+    }
+
+    /// The context of the words of a command: substitutions in them belong to it.
+    pub fn owned(&self, owner: (usize, usize)) -> Self {
+        Self { owner: Some((owner.0, Some(owner.1))), depth: self.depth + 1, ..self.clone() }
+    }
+
+    /// One level deeper, nothing else changed.
+    pub fn deeper(&self) -> Self {
+        Self { depth: self.depth + 1, ..self.clone() }
+    }
+}
+
+/// The script being put together.
+pub(super) struct Builder {
+    pub script: Script,
+    pipelines: usize,
+}
+
+/// For every word given to [`Builder::invoke`]: the command and word it became, or `None` if it was parsed as a script.
+pub(super) type Placed = Vec<Option<(usize, usize)>>;
+
+impl Builder {
+    pub fn new(text: &str, dialect: Dialect) -> Self {
+        let script = Script {
+            text: text.to_owned(),
+            dialect,
+            commands: Vec::new(),
+            redirects: Vec::new(),
+            assignments: Vec::new(),
+            functions: Vec::new(),
+            constructs: Vec::new(),
+            errors: Vec::new(),
+        };
+        Self { script, pipelines: 0 }
+    }
+
+    /// Parses a text into the script.
+    pub fn walk(&mut self, source: &Source<'_>, cx: &Cx) {
+        if self.given_up(source, 0..source.text.len(), cx) {
+            return;
+        }
+        match source.dialect {
+            Dialect::Bash | Dialect::Zsh | Dialect::Sh => posix::walk(self, source, cx),
+            Dialect::Fish => fish::walk(self, source, cx),
+            Dialect::PowerShell => powershell::walk(self, source, cx),
+        }
+    }
+
+    /// True, with an error noted, if the limits of depth or size are reached.
+    pub fn given_up(&mut self, source: &Source<'_>, range: Range<usize>, cx: &Cx) -> bool {
+        let over = cx.depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS;
+        if over {
+            self.error(source.map(range));
+        }
+        over
+    }
+
+    pub fn error(&mut self, span: Range<usize>) {
+        if self.script.errors.last() != Some(&span) && self.script.errors.len() < MAX_LINKS {
+            self.script.errors.push(span);
+        }
+    }
+
+    pub fn construct(&mut self, construct: Construct, source: &Source<'_>, range: Range<usize>) {
+        if self.script.constructs.len() < MAX_COMMANDS {
+            self.script.constructs.push((construct, source.map(range)));
+        }
+    }
+
+    /// Adds a command, and what it wraps. `words` must not be empty.
+    pub fn invoke(&mut self, source: &Source<'_>, words: Vec<Word>, assignments: Vec<Assignment>, cx: &Cx) -> Placed {
+        let mut placed = vec![None; words.len()];
+        let indexed = words.into_iter().enumerate().collect();
+        self.place(source, indexed, assignments, cx, &mut placed);
+        placed
+    }
+
+    fn place(
+        &mut self,
+        source: &Source<'_>,
+        mut words: Vec<(usize, Word)>,
+        mut assignments: Vec<Assignment>,
+        cx: &Cx,
+        placed: &mut Placed,
+    ) {
+        let start = words.first().map_or(0, |(_, w)| w.span.start);
+        if cx.depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS {
+            self.error(start..start);
+            return;
+        }
+        // fish and `env` take assignments as plain words; the grammars of bash and PowerShell do not show them here.
+        while words.len() > 1
+            && source.dialect == Dialect::Fish
+            && assignment_of(&words[0].1, 0, source.dialect).is_some()
+        {
+            let (_, first) = words.remove(0);
+            self.construct(Construct::PrefixAssignment, source, 0..first.raw.len());
+            assignments.extend(assignment_of(&first, self.script.commands.len(), source.dialect));
+        }
+        let plain: Vec<Word> = words.iter().map(|(_, w)| w.clone()).collect();
+        for word in &plain {
+            if word.glob {
+                self.script.constructs.push((Construct::UnquotedGlob, word.span.clone()));
+            }
+            if word.raw.contains('{') && word::resolve(&word.raw, source.dialect).braces {
+                self.script.constructs.push((Construct::BraceExpansion, word.span.clone()));
+            }
+        }
+        let seen = unwrap::unwrap(&plain, source.dialect).unwrap_or_default();
+        let index = self.script.commands.len();
+        let mut invocation = Invocation {
+            assignments,
+            via: cx.via.clone(),
+            inside: cx.inside,
+            pipe: cx.pipe,
+            stdin_pipe: cx.stdin_pipe,
+            stdout_pipe: cx.stdout_pipe,
+            remote: cx.remote,
+            ..Invocation::default()
+        };
+        for (i, (original, word)) in words.iter().enumerate() {
+            if seen.held.iter().any(|h| matches!(h, Held::Command(range) if range.contains(&i))) {
+                continue;
+            }
+            if seen.assignments.contains(&i) {
+                invocation.assignments.extend(assignment_of(word, index, source.dialect));
+            }
+            let script = seen.held.iter().any(|h| matches!(h, Held::Script(range, _) if range.contains(&i)));
+            placed[*original] = (!script).then_some((index, invocation.words.len()));
+            invocation.words.push(word.clone());
+        }
+        let name = invocation.name().unwrap_or_default().to_owned();
+        self.script.commands.push(invocation);
+        if seen.held.is_empty() {
+            return;
+        }
+        let mut inner = cx.deeper();
+        inner.via.push(name.clone());
+        inner.inside = Some(Inside { command: index, word: None, how: How::Wrapped });
+        inner.remote |= seen.remote;
+        inner.stdin_pipe &= !matches!(name.as_str(), "xargs" | "find" | "fd" | "parallel" | "trap");
+        for held in seen.held {
+            match held {
+                Held::Command(range) => {
+                    let words = words[range].to_vec();
+                    self.place(source, words, Vec::new(), &inner, placed);
+                }
+                Held::Script(range, dialect) => {
+                    let words: Vec<&Word> = words[range].iter().map(|(_, w)| w).collect();
+                    self.script_in_words(&words, dialect.unwrap_or(source.dialect), &inner);
+                }
+            }
+        }
+    }
+
+    /// Parses the script that words hold, joined with blanks.
+    fn script_in_words(&mut self, words: &[&Word], dialect: Dialect, cx: &Cx) {
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
+        if let [word] = words {
+            let text = word.text.strip_prefix("--command=").unwrap_or(&word.text);
+            self.walk(&Source { text, dialect, place: place_of(word) }, cx);
+        } else {
+            let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
+            let place = Place::Within(first.span.start..last.span.end.max(first.span.start));
+            self.walk(&Source { text: &text, dialect, place }, cx);
+        }
+    }
+
+    /// A new number for a pipeline.
+    pub fn pipeline(&mut self) -> usize {
+        self.pipelines += 1;
+        self.pipelines - 1
+    }
+
+    /// The context of one stage of a pipeline.
+    pub fn stage(cx: &Cx, pipeline: usize, index: usize, length: usize) -> Cx {
+        let mut stage = cx.deeper();
+        stage.pipe = Some(Stage { pipeline, index, length });
+        stage.stdin_pipe |= index > 0;
+        stage.stdout_pipe |= index + 1 < length;
+        stage
+    }
+
+    /// Links the commands of each stage to those of the next that read its output.
+    pub fn link(&mut self, stages: &[Range<usize>]) {
+        for pair in stages.windows(2) {
+            let reached = |script: &Script, i: usize| {
+                // What stands in `$(...)` inside the stage has other pipes.
+                let how = script.commands[i].inside;
+                !how.is_some_and(|inside| {
+                    inside.how != How::Wrapped
+                        && (pair[0].contains(&inside.command) || pair[1].contains(&inside.command))
+                })
+            };
+            let readers: Vec<usize> = pair[1]
+                .clone()
+                .filter(|i| self.script.commands[*i].stdin_pipe && reached(&self.script, *i))
+                .take(MAX_LINKS)
+                .collect();
+            let writers: Vec<usize> = pair[0].clone().filter(|i| reached(&self.script, *i)).take(MAX_LINKS).collect();
+            for writer in writers {
+                self.script.commands[writer].feeds.extend(&readers);
+            }
+        }
+    }
+
+    /// Parses what shells are given on standard input: here-documents, here-strings, `echo ... | sh`.
+    pub fn standard_input(&mut self) {
+        for index in 0..self.script.commands.len() {
+            let command = &self.script.commands[index];
+            let Some(name) = command.key() else { continue };
+            let shell = unwrap::is_shell(&name) && command.operands().next().is_none();
+            let remote = name == "ssh" && !self.wraps(index);
+            let sources =
+                matches!(name.as_str(), "source" | ".") && command.args().iter().any(|w| w.text == "/dev/stdin");
+            if !(shell && !self.wraps(index) || remote || sources) {
+                continue;
+            }
+            let dialect = Dialect::of_program(&name).unwrap_or(self.script.dialect);
+            let cx = Cx {
+                via: command.via.iter().cloned().chain([name]).collect(),
+                inside: Some(Inside { command: index, word: None, how: How::Wrapped }),
+                remote: command.remote || remote,
+                depth: command.via.len() + 1,
+                ..Cx::default()
+            };
+            let given: Option<Word> = command.redirects.iter().find_map(|r| match r.operator.as_str() {
+                "<<<" => Some(r.target.clone()),
+                _ => r.body.clone(),
+            });
+            let given = given.or_else(|| self.echoed(index));
+            if let Some(word) = given {
+                self.walk(&Source { text: &word.text, dialect, place: place_of(&word) }, &cx);
+            }
+        }
+    }
+
+    fn wraps(&self, index: usize) -> bool {
+        self.script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped))
+    }
+
+    /// What a lone `echo` or `printf` of known text feeds to that command.
+    fn echoed(&self, index: usize) -> Option<Word> {
+        let mut feeders = self.script.commands.iter().filter(|c| c.feeds.contains(&index));
+        let feeder = feeders.next().filter(|_| feeders.next().is_none())?;
+        if feeder.name() == Some("cat") && feeder.operands().next().is_none() {
+            return feeder
+                .redirects
+                .iter()
+                .find_map(|r| if r.operator == "<<<" { Some(r.target.clone()) } else { r.body.clone() });
+        }
+        if !matches!(feeder.name()?, "echo" | "printf" | "print") {
+            return None;
+        }
+        let words: Vec<&Word> = feeder.operands().collect();
+        let span = words.first()?.span.start..words.last()?.span.end;
+        let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
+        // `printf 'ls\n'` and `echo -e` resolve escapes; for a parse it is enough that lines end there.
+        Some(Word::literal(&text.replace("\\n", "\n"), span))
+    }
+}
+
+/// Where the resolved text of a word stands.
+fn place_of(word: &Word) -> Place {
+    if word.raw == word.text {
+        return Place::At(word.span.start);
+    }
+    let inner = word.raw.get(1..word.raw.len().saturating_sub(1));
+    if inner == Some(word.text.as_str()) && word.span.len() == word.raw.len() {
+        return Place::At(word.span.start + 1);
+    }
+    Place::Within(word.span.clone())
+}
+
+/// `NAME=value` as an assignment.
+pub(super) fn assignment_of(word: &Word, before: usize, dialect: Dialect) -> Option<Assignment> {
+    let (name, value) = word.raw.split_once('=')?;
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(valid) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let mut value = Word::new(value, word.span.start + name.len() + 1, dialect);
+    if word.span.len() != word.raw.len() {
+        value.span = word.span.clone();
+    }
+    Some(Assignment { name: name.to_owned(), value, before, commands: before..before })
+}

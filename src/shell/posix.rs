@@ -1,0 +1,447 @@
+//! Walks the bash grammar's tree: bash, zsh and POSIX sh.
+
+use super::builder::{Builder, Cx, Source, assignment_of};
+use super::script::{Assignment, Construct, Function, How, Redirect, Word};
+use super::{Dialect, tree};
+use std::collections::HashMap;
+use std::ops::Range;
+use tree_sitter::Node;
+
+/// Parses and walks a text.
+pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
+    let masked = mask(source.text, source.dialect);
+    let Some(parsed) = tree::parse(&masked, tree::Grammar::Bash) else {
+        builder.error(source.map(0..source.text.len()));
+        return;
+    };
+    for missing in tree::missing(&parsed) {
+        builder.error(source.map(missing));
+    }
+    let mut walker = Walker { builder, source, placed: HashMap::new() };
+    walker.visit(parsed.root_node(), cx);
+}
+
+/// Blanks out, byte for byte, what is good shell but unknown to the grammar. Words are read from the text itself.
+fn mask(text: &str, dialect: Dialect) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for i in 1..bytes.len() {
+        let (before, here) = (bytes[i - 1], bytes[i]);
+        match (before, here) {
+            // Read and write on one descriptor.
+            (b'<', b'>') if i < 2 || bytes[i - 2] != b'<' => bytes[i - 1..=i].copy_from_slice(b"> "),
+            (b'>', b'!') if dialect == Dialect::Zsh => bytes[i] = b'|',
+            (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
+            // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
+            (b'*' | b'?' | b']' | b'{', b'(') if dialect == Dialect::Zsh => blank_parentheses(&mut bytes, i),
+            (_, b'(') if dialect == Dialect::Zsh && before.is_ascii_alphanumeric() => {
+                let word = bytes[..i].iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |p| p + 1);
+                let next = bytes.get(i + 1).copied().unwrap_or(b')');
+                if next != b')' && bytes[word..i].iter().any(|b| matches!(b, b'*' | b'?')) {
+                    blank_parentheses(&mut bytes, i);
+                }
+            }
+            _ => {}
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+fn blank_parentheses(bytes: &mut [u8], open: usize) {
+    let close = bytes[open..].iter().take(80).position(|b| *b == b')' || *b == b'\n' || *b == b'\'');
+    if let Some(close) = close.filter(|c| bytes[open + c] == b')') {
+        if bytes[open..=open + close].is_ascii() {
+            bytes[open..=open + close].fill(b'_');
+        }
+    }
+}
+
+struct Walker<'b, 's, 't> {
+    builder: &'b mut Builder,
+    source: &'s Source<'t>,
+    /// Which command a `command` node became.
+    placed: HashMap<usize, usize>,
+}
+
+impl Walker<'_, '_, '_> {
+    fn word(&self, node: Node<'_>) -> Word {
+        self.source.word(node.byte_range())
+    }
+
+    fn text(&self, node: Node<'_>) -> &str {
+        self.source.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn construct(&mut self, construct: Construct, node: Node<'_>) {
+        self.builder.construct(construct, self.source, node.byte_range());
+    }
+
+    fn visit(&mut self, node: Node<'_>, cx: &Cx) {
+        if self.builder.given_up(self.source, node.byte_range(), cx) {
+            return;
+        }
+        match node.kind() {
+            "command" => self.command(node, cx),
+            "declaration_command" | "unset_command" | "test_command" => self.keyword_command(node, cx),
+            "pipeline" => {
+                let stages = tree::named(node);
+                self.pipes(node, &stages, cx);
+            }
+            "list" => self.list(node, cx),
+            "redirected_statement" => self.redirected(node, cx),
+            "variable_assignment" => self.assignment(node, cx),
+            "function_definition" => self.function(node, cx),
+            "command_substitution" => self.substitution(node, cx),
+            "process_substitution" => {
+                self.construct(Construct::ProcessSubstitution, node);
+                self.children(node, &cx.substituted(How::Process));
+            }
+            "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+                let redirect = self.redirect(node, cx);
+                self.builder.script.redirects.push(redirect);
+            }
+            "ERROR" => self.broken(node, cx),
+            "comment" | "heredoc_end" | "heredoc_start" => {}
+            kind => {
+                if node.is_missing() {
+                    self.builder.error(self.source.map(node.byte_range()));
+                }
+                self.note(kind, node);
+                self.children(node, cx);
+            }
+        }
+    }
+
+    /// Notes constructs that are of interest to dialect rules.
+    fn note(&mut self, kind: &str, node: Node<'_>) {
+        let text = self.text(node);
+        let construct = match kind {
+            "if_statement" | "while_statement" | "for_statement" | "case_statement" | "c_style_for_statement" => {
+                Construct::BourneBlock
+            }
+            "compound_statement" if text.starts_with("((") => Construct::DoubleParen,
+            "arithmetic_expansion" if text.starts_with("$((") => Construct::Arithmetic,
+            "ansi_c_string" => Construct::AnsiQuote,
+            "array" | "subscript" => Construct::Array,
+            "simple_expansion" if text == "$?" => Construct::ExitStatus,
+            "expansion" if ["^", ",", "//", "/#", "/%", "@"].iter().any(|op| text.contains(op)) => {
+                Construct::ParameterTransform
+            }
+            _ => return,
+        };
+        self.construct(construct, node);
+    }
+
+    fn children(&mut self, node: Node<'_>, cx: &Cx) {
+        if node.child_count() == 0 {
+            return;
+        }
+        let deeper = cx.deeper();
+        for child in tree::named(node) {
+            self.visit(child, &deeper);
+        }
+    }
+
+    /// `a && b || c`: the left spine may be as long as the text, so it is walked in a loop.
+    fn list(&mut self, node: Node<'_>, cx: &Cx) {
+        let mut parts = Vec::new();
+        let mut at = Some(node);
+        while let Some(list) = at {
+            let mut children = tree::named(list);
+            at = (children.first().is_some_and(|c| c.kind() == "list")).then(|| children.remove(0));
+            parts.extend(children.into_iter().rev());
+        }
+        self.construct(Construct::AndOr, node);
+        let deeper = cx.deeper();
+        for part in parts.into_iter().rev() {
+            self.visit(part, &deeper);
+        }
+    }
+
+    fn pipes(&mut self, node: Node<'_>, stages: &[Node<'_>], cx: &Cx) {
+        let stages: Vec<Node<'_>> = stages.iter().copied().filter(|s| s.kind() != "comment").collect();
+        if tree::all(node).iter().any(|c| c.kind() == "|&") {
+            self.construct(Construct::PipeBoth, node);
+        }
+        let pipeline = self.builder.pipeline();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for (index, stage) in stages.iter().enumerate() {
+            let start = self.builder.script.commands.len();
+            self.visit(*stage, &Builder::stage(cx, pipeline, index, stages.len()));
+            ranges.push(start..self.builder.script.commands.len());
+        }
+        self.builder.link(&ranges);
+    }
+
+    fn command(&mut self, node: Node<'_>, cx: &Cx) {
+        let mut assignments = Vec::new();
+        let mut nodes: Vec<Node<'_>> = Vec::new();
+        let mut redirects = Vec::new();
+        for child in tree::all(node) {
+            match child.kind() {
+                "variable_assignment" => {
+                    self.construct(Construct::PrefixAssignment, child);
+                    assignments.push(self.assigned(child, cx));
+                }
+                "file_redirect" | "herestring_redirect" => redirects.push(child),
+                "comment" => {}
+                "ERROR" => {
+                    self.builder.error(self.source.map(child.byte_range()));
+                    nodes.extend(tree::named(child).into_iter().filter(|c| is_word(c.kind())));
+                }
+                "subshell" => self.visit(child, cx),
+                _ if child.is_missing() || child.byte_range().is_empty() => {
+                    self.builder.error(self.source.map(child.byte_range()));
+                }
+                // The grammar ends a command name at some signs where the shell does not: glue what touches.
+                _ => nodes.push(child),
+            }
+        }
+        let missing = nodes.first().is_none_or(|n| n.byte_range().is_empty());
+        if missing {
+            self.builder.error(self.source.map(node.byte_range()));
+            return;
+        }
+        let words = self.glued(&nodes);
+        let list = words.iter().map(|(word, _)| word.clone()).collect();
+        let index = self.builder.script.commands.len();
+        let placed = self.builder.invoke(self.source, list, assignments, cx);
+        self.placed.insert(node.id(), index);
+        for ((_, parts), place) in words.iter().zip(placed) {
+            let Some(place) = place else { continue };
+            for part in parts {
+                self.visit(*part, &cx.owned(place));
+            }
+        }
+        for redirect in redirects {
+            let redirect = self.redirect(redirect, &owner(cx, index));
+            if let Some(command) = self.builder.script.commands.get_mut(index) {
+                command.redirects.push(redirect);
+            }
+        }
+    }
+
+    /// Nodes as words; nodes that touch each other in the text are one word.
+    fn glued<'n>(&self, nodes: &[Node<'n>]) -> Vec<(Word, Vec<Node<'n>>)> {
+        let mut groups: Vec<(Range<usize>, Vec<Node<'n>>)> = Vec::new();
+        for node in nodes {
+            let range = node.byte_range();
+            match groups.last_mut() {
+                Some((span, parts)) if span.end == range.start => {
+                    span.end = range.end;
+                    parts.push(*node);
+                }
+                _ => groups.push((range, vec![*node])),
+            }
+        }
+        groups.into_iter().map(|(span, parts)| (self.source.word(span), parts)).collect()
+    }
+
+    /// `export A=b`, `unset x`, `[ -f x ]`: commands to us, keywords to the grammar. `[[` is none.
+    fn keyword_command(&mut self, node: Node<'_>, cx: &Cx) {
+        let range = node.byte_range();
+        let text = self.text(node);
+        if text.starts_with("[[") {
+            self.construct(Construct::DoubleBracket, node);
+            return self.children(node, cx);
+        }
+        let mut words = Vec::new();
+        let mut at = range.start;
+        for piece in tree::split_words(self.source.text.get(range.clone()).unwrap_or_default()) {
+            words.push(self.source.word(range.start + piece.start..range.start + piece.end));
+            at = range.start + piece.end;
+        }
+        if words.is_empty() || at == range.start {
+            return self.children(node, cx);
+        }
+        let before = self.builder.script.commands.len();
+        let dialect = self.source.dialect;
+        let exported: Vec<Assignment> =
+            words.iter().skip(1).filter_map(|w| assignment_of(w, before, dialect)).collect();
+        self.builder.script.assignments.extend(exported);
+        self.placed.insert(node.id(), before);
+        self.builder.invoke(self.source, words, Vec::new(), cx);
+        let mut inner = owner(cx, before);
+        inner.depth += 1;
+        for child in tree::named(node) {
+            match child.kind() {
+                // Already noted as this command's; its value may still hold substitutions.
+                "variable_assignment" => self.children(child, &inner),
+                _ => self.visit(child, &inner),
+            }
+        }
+    }
+
+    fn redirected(&mut self, node: Node<'_>, cx: &Cx) {
+        let children = tree::all(node);
+        let is_redirect = |n: &Node<'_>| n.kind().ends_with("_redirect");
+        let body = children.iter().copied().find(|c| c.is_named() && !is_redirect(c));
+        // `cat <<EOF | sh`: the grammar hangs the rest of the pipeline on the here-document.
+        let rest = children
+            .iter()
+            .filter(|c| c.kind() == "heredoc_redirect")
+            .find_map(|c| tree::named(*c).into_iter().find(|n| n.kind() == "pipeline"));
+        if let (Some(body), Some(rest)) = (body, rest) {
+            let mut stages = vec![body];
+            stages.extend(tree::named(rest));
+            self.pipes(rest, &stages, cx);
+        } else if let Some(body) = body {
+            self.visit(body, &cx.deeper());
+        }
+        let target = body.and_then(|b| self.target(b));
+        for child in children.into_iter().filter(is_redirect) {
+            let cx = target.map_or_else(|| cx.clone(), |t| owner(cx, t));
+            let redirect = self.redirect(child, &cx);
+            match target.and_then(|t| self.builder.script.commands.get_mut(t)) {
+                Some(command) => command.redirects.push(redirect),
+                None => self.builder.script.redirects.push(redirect),
+            }
+        }
+    }
+
+    /// The command that a redirection after `node` belongs to: its last simple command.
+    fn target(&self, node: Node<'_>) -> Option<usize> {
+        let mut at = node;
+        loop {
+            if let Some(index) = self.placed.get(&at.id()) {
+                return Some(*index);
+            }
+            if !matches!(at.kind(), "pipeline" | "list" | "negated_command" | "redirected_statement") {
+                return None;
+            }
+            at = tree::named(at).into_iter().rev().find(|c| !c.kind().ends_with("_redirect"))?;
+        }
+    }
+
+    fn redirect(&mut self, node: Node<'_>, cx: &Cx) -> Redirect {
+        let range = node.byte_range();
+        let children = tree::all(node);
+        let is_target = |n: &&Node<'_>| n.is_named() && !matches!(n.kind(), "file_descriptor" | "ERROR");
+        let target = children.iter().find(is_target).copied();
+        let start = target.map_or(range.end, |t| t.start_byte());
+        let operator = self.source.text.get(range.start..start).unwrap_or_default();
+        let operator: String = operator.chars().filter(|c| !c.is_whitespace()).collect();
+        let word = target.map_or_else(Word::default, |t| self.word(t));
+        if node.kind() == "heredoc_redirect" {
+            self.construct(Construct::HereDocument, node);
+            return self.heredoc(node, operator, word, cx);
+        }
+        if node.kind() == "herestring_redirect" {
+            self.construct(Construct::HereString, node);
+        }
+        if operator.starts_with("&>") || operator == ">&" && !word.text.chars().all(|c| c.is_ascii_digit() || c == '-')
+        {
+            self.construct(Construct::AmpersandRedirect, node);
+        }
+        if word.text == "/dev/null" {
+            self.construct(Construct::DevNull, node);
+        }
+        if let Some(target) = target {
+            self.visit(target, &cx.deeper());
+        }
+        Redirect { operator, target: word, body: None }
+    }
+
+    fn heredoc(&mut self, node: Node<'_>, operator: String, delimiter: Word, cx: &Cx) -> Redirect {
+        let mut body = None;
+        for child in tree::named(node) {
+            match child.kind() {
+                "heredoc_body" => {
+                    let mut word = Word::literal(self.text(child), self.source.map(child.byte_range()));
+                    if !delimiter.quoted && word.text.contains(['$', '`']) {
+                        word.value = None;
+                        word.expands = true;
+                    }
+                    self.children(child, &cx.deeper());
+                    body = Some(word);
+                }
+                "pipeline" | "heredoc_start" | "heredoc_end" | "file_descriptor" => {}
+                kind if kind.ends_with("_redirect") => {
+                    let redirect = self.redirect(child, cx);
+                    match cx.owner.and_then(|(command, _)| self.builder.script.commands.get_mut(command)) {
+                        Some(command) => command.redirects.push(redirect),
+                        None => self.builder.script.redirects.push(redirect),
+                    }
+                }
+                _ => self.visit(child, &Cx { owner: None, ..cx.deeper() }),
+            }
+        }
+        let operator = if operator.contains("<<-") { "<<-" } else { "<<" }.to_owned();
+        Redirect { operator, target: delimiter, body }
+    }
+
+    fn assigned(&mut self, node: Node<'_>, cx: &Cx) -> Assignment {
+        let before = self.builder.script.commands.len();
+        let name = node.child_by_field_name("name").map_or_else(String::new, |n| self.text(n).to_owned());
+        let value = node.child_by_field_name("value");
+        let word = value.map_or_else(Word::default, |v| self.word(v));
+        self.children(node, &Cx { owner: None, ..cx.deeper() });
+        Assignment { name, value: word, before, commands: before..self.builder.script.commands.len() }
+    }
+
+    fn assignment(&mut self, node: Node<'_>, cx: &Cx) {
+        self.construct(Construct::Assignment, node);
+        let assignment = self.assigned(node, cx);
+        self.builder.script.assignments.push(assignment);
+    }
+
+    fn function(&mut self, node: Node<'_>, cx: &Cx) {
+        let keyword = self.text(node).starts_with("function");
+        self.construct(if keyword { Construct::FunctionKeyword } else { Construct::FunctionParens }, node);
+        let name = node.child_by_field_name("name").map_or_else(String::new, |n| self.text(n).to_owned());
+        let start = self.builder.script.commands.len();
+        self.children(node, cx);
+        let commands = start..self.builder.script.commands.len();
+        self.builder.script.functions.push(Function { name, span: self.source.map(node.byte_range()), commands });
+    }
+
+    fn substitution(&mut self, node: Node<'_>, cx: &Cx) {
+        let backticks = self.text(node).starts_with('`');
+        self.construct(if backticks { Construct::Backticks } else { Construct::CommandSubstitution }, node);
+        self.children(node, &cx.substituted(How::Substitution));
+    }
+
+    /// A part the grammar could not make sense of: what looks like commands in it still counts.
+    fn broken(&mut self, node: Node<'_>, cx: &Cx) {
+        self.builder.error(self.source.map(node.byte_range()));
+        let mut run: Vec<Node<'_>> = Vec::new();
+        for child in tree::all(node) {
+            if is_word(child.kind()) {
+                run.push(child);
+                continue;
+            }
+            self.run(&std::mem::take(&mut run), cx);
+            if child.is_named() {
+                self.visit(child, &cx.deeper());
+            }
+        }
+        self.run(&run, cx);
+    }
+
+    fn run(&mut self, nodes: &[Node<'_>], cx: &Cx) {
+        if nodes.len() < 2 {
+            return;
+        }
+        let words = self.glued(nodes);
+        let list = words.into_iter().map(|(word, _)| word).collect();
+        self.builder.invoke(self.source, list, Vec::new(), cx);
+    }
+}
+
+fn owner(cx: &Cx, command: usize) -> Cx {
+    Cx { owner: Some((command, None)), ..cx.deeper() }
+}
+
+fn is_word(kind: &str) -> bool {
+    matches!(
+        kind,
+        "word"
+            | "concatenation"
+            | "string"
+            | "raw_string"
+            | "ansi_c_string"
+            | "number"
+            | "simple_expansion"
+            | "expansion"
+            | "command_name"
+    )
+}

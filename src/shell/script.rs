@@ -1,0 +1,302 @@
+//! What a parsed command line is made of. Pure data: made by [`super::parse`], read by every check.
+
+use super::{Dialect, word};
+use serde::Serialize;
+use std::ops::Range;
+
+/// A parsed command line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Script {
+    /// The text it was parsed from.
+    pub text: String,
+    /// Its dialect.
+    pub dialect: Dialect,
+    /// Every program invocation in source order, those inside `$(...)`, subshells, `xargs`, `env`, `sudo`,
+    /// `find -exec` and `sh -c '...'` included. A wrapper comes right before what it wraps.
+    pub commands: Vec<Invocation>,
+    /// Redirections that belong to no single command: `> file` alone, `{ a; b; } > file`.
+    pub redirects: Vec<Redirect>,
+    /// Assignments that stand alone (`a=1; ...`, `set a 1`, `$a = 1`) or are made by `export` and its kin.
+    pub assignments: Vec<Assignment>,
+    /// Functions defined.
+    pub functions: Vec<Function>,
+    /// Constructs of the language that not every dialect has, with their place.
+    pub constructs: Vec<(Construct, Range<usize>)>,
+    /// Syntax errors, as byte ranges of `text`.
+    pub errors: Vec<Range<usize>>,
+}
+
+/// One program invocation.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Invocation {
+    /// The program word, and its own words after it. The words of a wrapped command belong to that command:
+    /// `sudo -u x rm -r y` is `sudo -u x` and `rm -r y`; `find . -exec rm {} \;` is `find . -exec \;` and `rm {}`.
+    pub words: Vec<Word>,
+    /// Assignments before the program word (`FOO=1 cmd`), those of `env` included.
+    pub assignments: Vec<Assignment>,
+    /// Programs it is wrapped in, outermost first (`sudo`, `xargs`, `find`).
+    pub via: Vec<String>,
+    /// What it stands in, if it does not stand by itself.
+    pub inside: Option<Inside>,
+    /// Redirections of this command.
+    pub redirects: Vec<Redirect>,
+    /// Its place in the innermost pipeline around it.
+    pub pipe: Option<Stage>,
+    /// True if its standard input is a pipe.
+    pub stdin_pipe: bool,
+    /// True if its standard output is a pipe.
+    pub stdout_pipe: bool,
+    /// Indices of the commands that read its standard output through a pipe.
+    pub feeds: Vec<usize>,
+    /// True if it runs elsewhere (`ssh host '...'`, `docker exec`).
+    pub remote: bool,
+}
+
+/// What an invocation stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Inside {
+    /// Index of the command around it.
+    pub command: usize,
+    /// Index of that command's word that holds it, where one does.
+    pub word: Option<usize>,
+    /// How it stands there.
+    pub how: How,
+}
+
+/// How an invocation stands in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// The other runs it: `sudo`, `xargs`, `sh -c`.
+    Wrapped,
+    /// Its output becomes text of the other: `$(...)`.
+    Substitution,
+    /// Its output is a file to the other, or the other writes to it: `<(...)`, `>(...)`.
+    Process,
+}
+
+/// A place in a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stage {
+    /// Number of the pipeline in its script.
+    pub pipeline: usize,
+    /// Place in it, from 0.
+    pub index: usize,
+    /// How many stages it has.
+    pub length: usize,
+}
+
+/// A word of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Word {
+    /// As written, quotes and all.
+    pub raw: String,
+    /// With quotes and escapes resolved, if nothing in it needs the shell to expand; `None` for `$x`, `$(...)`, globs, `~`.
+    pub value: Option<String>,
+    /// With quotes and escapes resolved, and whatever needs expanding left as written: `"$HOME"/a*` is `$HOME/a*`.
+    pub text: String,
+    /// Where it stands in [`Script::text`], in bytes. A word of `sh -c '...'` points into that argument, or at the
+    /// whole of it where escapes moved its parts.
+    pub span: Range<usize>,
+    /// True if it has an unquoted `*`, `?` or `[...]`.
+    pub glob: bool,
+    /// True if it has a variable, a substitution, braces or a tilde for the shell to expand.
+    pub expands: bool,
+    /// True if any part of it is quoted or escaped.
+    pub quoted: bool,
+}
+
+/// A redirection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Redirect {
+    /// `>`, `>>`, `<`, `2>`, `&>`, `<<`, `<<<`, `2>&` ...
+    pub operator: String,
+    /// The file; the delimiter of a here-document; the number or `-` after `>&`.
+    pub target: Word,
+    /// The text of a here-document.
+    pub body: Option<Word>,
+}
+
+impl Redirect {
+    /// True for those that write to the file named (`>`, `>>`, `2>`, `&>`), not for `2>&1`.
+    pub fn writes(&self) -> bool {
+        self.operator.contains('>') && !self.duplicates()
+    }
+
+    /// True for those that write at the end of the file, not over it.
+    pub fn appends(&self) -> bool {
+        self.operator.contains(">>")
+    }
+
+    /// True for those that join or close descriptors (`2>&1`, `>&-`).
+    pub fn duplicates(&self) -> bool {
+        self.operator.ends_with('&') && self.target.text.chars().all(|c| c.is_ascii_digit() || c == '-')
+            || self.operator.ends_with("&-")
+    }
+}
+
+/// `NAME=value`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// What it is given.
+    pub value: Word,
+    /// How many commands of the script stand before it.
+    pub before: usize,
+    /// The commands inside its value, as a range of [`Script::commands`].
+    pub commands: Range<usize>,
+}
+
+/// A function definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub span: Range<usize>,
+    /// The commands of its body, as a range of [`Script::commands`].
+    pub commands: Range<usize>,
+}
+
+/// A construct of a shell language. Which dialect lacks it is for the rules to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Construct {
+    /// `a && b`, `a || b`.
+    AndOr,
+    /// `[[ ... ]]`.
+    DoubleBracket,
+    /// `(( ... ))` as a command.
+    DoubleParen,
+    /// `$(( ... ))`.
+    Arithmetic,
+    /// `$( ... )`.
+    CommandSubstitution,
+    /// `` `...` ``.
+    Backticks,
+    /// `<(...)`, `>(...)`.
+    ProcessSubstitution,
+    /// `<<WORD`.
+    HereDocument,
+    /// `<<< word`.
+    HereString,
+    /// `&>`, `&>>`, `>&file`.
+    AmpersandRedirect,
+    /// `|&`.
+    PipeBoth,
+    /// `{a,b}`, `{1..5}`.
+    BraceExpansion,
+    /// `$'...'`.
+    AnsiQuote,
+    /// `a=(...)`, `${a[0]}`.
+    Array,
+    /// `a=1` as a command.
+    Assignment,
+    /// `A=1 cmd`.
+    PrefixAssignment,
+    /// `for ... do ... done`, `if ... fi` and their kin of the Bourne shell.
+    BourneBlock,
+    /// `function f`.
+    FunctionKeyword,
+    /// `f() { ... }`.
+    FunctionParens,
+    /// `$?`.
+    ExitStatus,
+    /// `${x^^}`, `${x//a/b}`, `${x:1:2}`.
+    ParameterTransform,
+    /// An unquoted glob among a command's words.
+    UnquotedGlob,
+    /// `2>/dev/null`: the Unix null device as a redirection's target.
+    DevNull,
+    /// A call of a method (`[IO.File]::Delete(...)`) in PowerShell.
+    MethodCall,
+}
+
+impl Invocation {
+    /// The program's name without its directory, if it can be told from the text: `rm` for `/bin/rm`, `\rm`, `r"m"`.
+    pub fn name(&self) -> Option<&str> {
+        let value = self.words.first()?.value.as_deref()?;
+        let base = value.rsplit('/').next().unwrap_or(value);
+        (!base.is_empty()).then_some(base)
+    }
+
+    /// The program's name as tables have it: lower case, without `.exe` and Windows directories.
+    pub fn key(&self) -> Option<String> {
+        let name = self.name()?.rsplit('\\').next()?.to_ascii_lowercase();
+        Some(name.strip_suffix(".exe").map_or(name.clone(), str::to_owned))
+    }
+
+    /// The words after the program.
+    pub fn args(&self) -> &[Word] {
+        self.words.get(1..).unwrap_or(&[])
+    }
+
+    /// From the program word to the end of its own last word.
+    pub fn span(&self) -> Range<usize> {
+        match (self.words.first(), self.words.last()) {
+            (Some(first), Some(last)) => first.span.start..last.span.end.max(first.span.end),
+            _ => 0..0,
+        }
+    }
+
+    /// True if a word after the program is that short option letter, alone or in a cluster (`-xzf`), or the long
+    /// option, whole, with a value, or abbreviated (`--recurs`). Give `""` for `long` where there is none.
+    /// Words after `--` do not count; quoted options do.
+    pub fn has_option(&self, short: Option<char>, long: &str) -> bool {
+        self.option(short, long).is_some()
+    }
+
+    /// The word that [`Self::has_option`] found.
+    pub fn option(&self, short: Option<char>, long: &str) -> Option<&Word> {
+        self.args().iter().take_while(|w| w.text != "--").find(|w| {
+            if let Some(rest) = w.text.strip_prefix("--") {
+                let name = rest.split('=').next().unwrap_or(rest);
+                !long.is_empty() && name.len() > 2 && long.starts_with(name) || !long.is_empty() && name == long
+            } else if let (Some(letter), Some(cluster)) = (short, w.text.strip_prefix('-')) {
+                cluster.split('=').next().unwrap_or(cluster).contains(letter)
+            } else {
+                false
+            }
+        })
+    }
+
+    /// The words after the program that are no options, as far as can be told without knowing the program.
+    pub fn operands(&self) -> impl Iterator<Item = &Word> {
+        let mut ended = false;
+        self.args().iter().filter(move |w| {
+            if !ended && w.text == "--" {
+                ended = true;
+                return false;
+            }
+            ended || !w.text.starts_with('-') || w.text == "-"
+        })
+    }
+
+    /// True if the shell does it itself, by the dialect's table of builtins.
+    pub fn is_builtin(&self, dialect: Dialect) -> bool {
+        let Some(word) = self.words.first() else { return false };
+        self.name().is_some_and(|name| word.text == name && super::builtin::is_builtin(name, dialect))
+    }
+}
+
+impl Word {
+    /// A word of the text at `start`, resolved by the dialect's rules.
+    pub fn new(raw: &str, start: usize, dialect: Dialect) -> Self {
+        let seen = word::resolve(raw, dialect);
+        Self {
+            raw: raw.to_owned(),
+            value: seen.literal.then(|| seen.text.clone()),
+            text: seen.text,
+            span: start..start + raw.len(),
+            glob: seen.glob,
+            expands: seen.expands,
+            quoted: seen.quoted,
+        }
+    }
+
+    /// A word that stands for itself.
+    pub fn literal(value: &str, span: Range<usize>) -> Self {
+        Self { raw: value.to_owned(), value: Some(value.to_owned()), text: value.to_owned(), span, ..Self::default() }
+    }
+}

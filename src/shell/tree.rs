@@ -1,0 +1,113 @@
+//! The grammars, and small helpers over their trees.
+
+use std::cell::RefCell;
+use std::ops::{ControlFlow, Range};
+use std::time::{Duration, Instant};
+use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
+
+/// A grammar that is built in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grammar {
+    Bash,
+    Fish,
+    PowerShell,
+}
+
+/// Longer texts are no command lines and are not parsed.
+const MAX_BYTES: usize = 256 * 1024;
+/// The time one parse may take: an error-laden text can make a grammar try a great many readings.
+const MAX_TIME: Duration = Duration::from_millis(1500);
+
+thread_local! {
+    static PARSERS: RefCell<[Option<Parser>; 3]> = const { RefCell::new([None, None, None]) };
+}
+
+/// Parses a text; `None` if it is too long or takes too long.
+pub(super) fn parse(text: &str, grammar: Grammar) -> Option<Tree> {
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    PARSERS.with_borrow_mut(|parsers| {
+        let slot = &mut parsers[grammar as usize];
+        if slot.is_none() {
+            let language: Language = match grammar {
+                Grammar::Bash => tree_sitter_bash::LANGUAGE.into(),
+                Grammar::Fish => tree_sitter_fish::language(),
+                Grammar::PowerShell => tree_sitter_powershell::LANGUAGE.into(),
+            };
+            let mut parser = Parser::new();
+            parser.set_language(&language).ok()?;
+            *slot = Some(parser);
+        }
+        let parser = slot.as_mut()?;
+        let deadline = Instant::now() + MAX_TIME;
+        let mut late = |_: &tree_sitter::ParseState| {
+            if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut late);
+        let bytes = text.as_bytes();
+        let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        if tree.is_none() {
+            parser.reset();
+        }
+        tree
+    })
+}
+
+/// Where the grammar had to suppose a token that is not there (an unclosed bracket, a missing `fi`).
+pub(super) fn missing(tree: &Tree) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut pending = vec![tree.root_node()];
+    while let Some(node) = pending.pop() {
+        if node.is_missing() {
+            found.push(node.byte_range());
+        } else if node.has_error() && found.len() < 16 {
+            pending.extend(all(node));
+        }
+    }
+    found
+}
+
+/// The named children of a node.
+pub(super) fn named(node: Node<'_>) -> Vec<Node<'_>> {
+    node.named_children(&mut node.walk()).collect()
+}
+
+/// All children of a node, operators included.
+pub(super) fn all(node: Node<'_>) -> Vec<Node<'_>> {
+    node.children(&mut node.walk()).collect()
+}
+
+/// Splits a simple command of a POSIX shell at blanks outside of quotes and brackets.
+pub(super) fn split_words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut start = None;
+    let mut quote = None;
+    let mut depth = 0usize;
+    let mut escaped = false;
+    for (i, c) in text.char_indices() {
+        let blank = c.is_whitespace() && quote.is_none() && depth == 0 && !escaped;
+        match (blank, start) {
+            (true, Some(s)) => {
+                words.push(s..i);
+                start = None;
+            }
+            (false, None) => start = Some(i),
+            _ => {}
+        }
+        if escaped {
+            escaped = false;
+            continue;
+        }
+        match (c, quote) {
+            ('\\', None | Some('"' | '`')) => escaped = true,
+            ('\'' | '"' | '`', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            ('(' | '{', None) => depth += 1,
+            (')' | '}', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    words.extend(start.map(|s| s..text.len()));
+    words
+}

@@ -1,0 +1,438 @@
+//! Programs that run other programs: which of their words are theirs, and which are a command of its own.
+
+use super::script::Word;
+use super::{Dialect, builtin};
+use std::ops::Range;
+
+/// What a wrapper's words hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// A command, as words.
+    Command(Range<usize>),
+    /// A script in one word, or in several that the program joins with blanks.
+    Script(Range<usize>, Option<Dialect>),
+}
+
+/// A wrapper's words, seen through.
+#[derive(Debug, Default)]
+pub(super) struct Unwrapped {
+    /// What is held, in order.
+    pub held: Vec<Held>,
+    /// Words of the form `NAME=value` that are assignments for what is held.
+    pub assignments: Vec<usize>,
+    /// True if what is held runs on another machine or in a container.
+    pub remote: bool,
+}
+
+/// How a wrapper's operands are to be read once its own options are skipped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The command follows, after so many operands of the wrapper's own.
+    Rest(usize),
+    /// Like `Rest`, but joined and handed to `sh -c`.
+    Joined(usize),
+    /// Joined if it is one word, a command if there are more (`watch`, `parallel`).
+    OneOrJoined,
+    /// A shell: its `-c` takes a script.
+    Shell,
+    /// An option with this letter takes a script (`su -c`, `script -c`, `flock -c`); operands before the command.
+    Option(char, Option<usize>),
+    /// `find`: commands between `-exec` and `;` or `+`.
+    Find,
+    /// `ssh`: a host, then words joined for the remote shell.
+    Remote,
+    /// `docker exec NAME cmd`: a verb of the list, then one operand, then the command.
+    Container,
+    /// PowerShell's own `-Command`.
+    PowerShell,
+    /// `cmd /c`.
+    Cmd,
+}
+
+struct Wrapper {
+    names: &'static [&'static str],
+    form: Form,
+    /// Short options that take the next word if they end their cluster.
+    valued: &'static str,
+    /// Long options that take the next word.
+    valued_long: &'static [&'static str],
+}
+
+const fn wrapper(
+    names: &'static [&'static str],
+    form: Form,
+    valued: &'static str,
+    valued_long: &'static [&'static str],
+) -> Wrapper {
+    Wrapper { names, form, valued, valued_long }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper(
+        &["sudo"],
+        Form::Rest(0),
+        "CDghpRrTtUu",
+        &[
+            "user",
+            "group",
+            "host",
+            "prompt",
+            "chdir",
+            "chroot",
+            "role",
+            "type",
+            "close-from",
+            "command-timeout",
+            "other-user",
+        ],
+    ),
+    wrapper(&["doas"], Form::Rest(0), "uC", &[]),
+    wrapper(&["pkexec", "run0"], Form::Rest(0), "u", &["user"]),
+    wrapper(&["env"], Form::Rest(0), "uCSa", &["unset", "chdir", "split-string", "argv0"]),
+    wrapper(&["nice"], Form::Rest(0), "n", &["adjustment"]),
+    wrapper(&["ionice"], Form::Rest(0), "cnpPu", &["class", "classdata", "pid"]),
+    wrapper(&["chrt"], Form::Rest(1), "TPDp", &[]),
+    wrapper(&["taskset"], Form::Rest(1), "", &[]),
+    wrapper(
+        &[
+            "nohup",
+            "setsid",
+            "fakeroot",
+            "caffeinate",
+            "noglob",
+            "nocorrect",
+            "builtin",
+            "unbuffer",
+            "proxychains",
+            "proxychains4",
+            "torsocks",
+            "torify",
+            "coproc",
+            "systemd-inhibit",
+            "chronic",
+            "not",
+            "and",
+            "or",
+        ],
+        Form::Rest(0),
+        "",
+        &[],
+    ),
+    wrapper(&["command"], Form::Rest(0), "", &[]),
+    wrapper(&["exec"], Form::Rest(0), "a", &[]),
+    wrapper(&["time"], Form::Rest(0), "fo", &["format", "output"]),
+    wrapper(&["timeout", "gtimeout"], Form::Rest(1), "ks", &["kill-after", "signal"]),
+    wrapper(&["stdbuf"], Form::Rest(0), "ioe", &["input", "output", "error"]),
+    wrapper(&["strace", "ltrace"], Form::Rest(0), "aeEIObopPsSuUX", &["output", "attach", "trace", "expr"]),
+    wrapper(
+        &["systemd-run"],
+        Form::Rest(0),
+        "EpMHtu",
+        &[
+            "unit",
+            "property",
+            "slice",
+            "uid",
+            "gid",
+            "setenv",
+            "on-active",
+            "on-calendar",
+            "working-directory",
+            "description",
+        ],
+    ),
+    wrapper(&["unshare"], Form::Rest(0), "RwSG", &["root", "wd", "setuid", "setgid"]),
+    wrapper(&["nsenter"], Form::Rest(0), "tSG", &["target", "setuid", "setgid"]),
+    wrapper(&["chroot"], Form::Rest(1), "", &["userspec", "groups"]),
+    wrapper(&["repeat"], Form::Rest(1), "", &[]),
+    wrapper(&["runuser"], Form::Option('c', Some(0)), "ugGsw", &["user", "group", "shell", "command"]),
+    wrapper(&["su"], Form::Option('c', None), "gGsw", &["group", "shell", "command"]),
+    wrapper(&["script"], Form::Option('c', None), "oEImBO", &["command"]),
+    wrapper(&["flock"], Form::Option('c', Some(1)), "wE", &["timeout", "conflict-exit-code", "command"]),
+    wrapper(
+        &["xargs", "gxargs"],
+        Form::Rest(0),
+        "IdEnPsaLJRS",
+        &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "max-lines", "process-slot-var", "replace"],
+    ),
+    wrapper(
+        &["parallel"],
+        Form::OneOrJoined,
+        "jnNILdaSP",
+        &["jobs", "max-args", "delay", "timeout", "colsep", "arg-file", "joblog", "results", "sshlogin", "delimiter"],
+    ),
+    wrapper(&["watch"], Form::OneOrJoined, "nq", &["interval", "equexit", "shotsdir"]),
+    wrapper(&["entr"], Form::Rest(0), "", &[]),
+    wrapper(&["busybox", "toybox"], Form::Rest(0), "", &[]),
+    wrapper(
+        &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash"],
+        Form::Shell,
+        "oO",
+        &["rcfile", "init-file"],
+    ),
+    wrapper(&["eval"], Form::Joined(0), "", &[]),
+    wrapper(&["trap"], Form::Option('\0', None), "", &[]),
+    wrapper(&["find", "gfind", "fd", "fdfind"], Form::Find, "", &[]),
+    wrapper(&["ssh", "autossh", "mosh"], Form::Remote, "BbcDEeFIiJLlmOopQRSWw", &[]),
+    wrapper(
+        &["docker", "podman", "kubectl", "nerdctl", "oc", "lxc"],
+        Form::Container,
+        "eunvpwcl",
+        &[
+            "env",
+            "user",
+            "name",
+            "namespace",
+            "volume",
+            "publish",
+            "workdir",
+            "container",
+            "network",
+            "entrypoint",
+            "mount",
+            "platform",
+        ],
+    ),
+    wrapper(&["powershell", "pwsh"], Form::PowerShell, "", &[]),
+    wrapper(&["cmd"], Form::Cmd, "", &[]),
+    wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
+];
+
+/// True for programs that a script on standard input can be given to.
+pub(super) fn is_shell(name: &str) -> bool {
+    WRAPPERS.iter().any(|w| w.names.contains(&name) && matches!(w.form, Form::Shell | Form::PowerShell))
+}
+
+/// Sees through the words of a wrapper; `None` if the program is none.
+pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
+    let name = name_of(words.first()?, dialect)?;
+    let wrapper = WRAPPERS.iter().find(|w| w.names.contains(&name.as_str()))?;
+    let mut out = Unwrapped::default();
+    match wrapper.form {
+        Form::Find => find(words, &name, &mut out),
+        Form::Shell => shell(words, &name, &mut out),
+        Form::Cmd => {
+            if let Some(at) = words.iter().position(|w| matches!(w.text.to_ascii_lowercase().as_str(), "/c" | "/k")) {
+                out.held.push(Held::Script(at + 1..words.len(), Some(Dialect::PowerShell)));
+            }
+        }
+        Form::PowerShell => powershell(words, &mut out),
+        Form::Container => container(words, wrapper, &mut out),
+        _ => plain(words, &name, wrapper, &mut out),
+    }
+    out.held.retain(|held| match held {
+        Held::Command(range) | Held::Script(range, _) => !range.is_empty() && range.end <= words.len(),
+    });
+    Some(out)
+}
+
+/// The program's name as the tables have it.
+fn name_of(word: &Word, dialect: Dialect) -> Option<String> {
+    let value = word.value.as_deref()?;
+    let base = value.rsplit('/').next().unwrap_or(value);
+    if dialect == Dialect::PowerShell {
+        let base = base.rsplit('\\').next().unwrap_or(base).to_ascii_lowercase();
+        let base = base.strip_suffix(".exe").unwrap_or(&base);
+        return Some(
+            builtin::powershell_alias(base).filter(|c| c.starts_with("invoke-exp")).unwrap_or(base).to_owned(),
+        );
+    }
+    Some(base.strip_suffix(".exe").unwrap_or(base).to_owned())
+}
+
+/// Index of the first word that is no option of the wrapper's own.
+fn skip_options(words: &[Word], wrapper: &Wrapper, from: usize) -> usize {
+    let mut at = from;
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            return at + 1;
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            at += 1 + usize::from(!long.contains('=') && wrapper.valued_long.contains(&long));
+        } else if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
+            let valued = cluster.char_indices().find(|(_, c)| wrapper.valued.contains(*c));
+            at += 1 + usize::from(valued.is_some_and(|(i, c)| i + c.len_utf8() == cluster.len()));
+        } else {
+            return at;
+        }
+    }
+    at
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
+    let end = words.len();
+    let mut at = skip_options(words, wrapper, 1);
+    // `command -v x` only asks where x is.
+    let asks = |w: &Word| matches!(w.text.as_str(), "-v" | "-V" | "-q" | "-s" | "--query" | "--search");
+    if name == "command" && words[1..at].iter().any(asks) {
+        return;
+    }
+    if name == "env" {
+        if let Some(i) = (1..at).find(|i| matches!(words[*i].text.as_str(), "-S" | "--split-string")) {
+            out.held.push(Held::Script(i + 1..end.min(i + 2), None));
+            return;
+        }
+    }
+    if matches!(name, "sudo" | "doas") {
+        // `sudo -e`, `-l`, `-v`: nothing is run.
+        let quiet =
+            |w: &Word| matches!(w.text.as_str(), "-e" | "-l" | "-v" | "-k" | "-K" | "--list" | "--validate" | "--edit");
+        if words[1..at.min(end)].iter().any(quiet) {
+            return;
+        }
+    }
+    if matches!(name, "env" | "sudo" | "doas") {
+        while words.get(at).is_some_and(|w| is_assignment(&w.raw)) {
+            out.assignments.push(at);
+            at += 1;
+        }
+    }
+    match wrapper.form {
+        Form::Rest(skip) => {
+            // `taskset -c 0 cmd` and `chrt -r 10 cmd` count their operand the same way; `-p` acts on a process.
+            if matches!(name, "taskset" | "chrt" | "ionice" | "renice")
+                && words[1..at.min(end)].iter().any(|w| w.text.contains('p'))
+            {
+                return;
+            }
+            out.held.push(Held::Command((at + skip).min(end)..end));
+        }
+        Form::Joined(skip) => out.held.push(Held::Script((at + skip).min(end)..end, None)),
+        Form::OneOrJoined => {
+            let stop = words[at.min(end)..].iter().position(|w| w.text.starts_with(":::") || w.text == "::::");
+            let stop = stop.map_or(end, |i| at + i);
+            let exec = words[1..at.min(end)].iter().any(|w| matches!(w.text.as_str(), "-x" | "--exec"));
+            if stop > at + 1 || exec {
+                out.held.push(Held::Command(at..stop));
+            } else {
+                out.held.push(Held::Script(at..stop, Some(Dialect::Sh)));
+            }
+        }
+        Form::Option(letter, rest) => option_script(words, name, letter, rest, at, out),
+        Form::Remote => {
+            out.remote = true;
+            let operand = at;
+            let mut first = operand + 1;
+            if first < end {
+                first = skip_options(words, wrapper, first);
+            }
+            out.held.push(Held::Script(first.min(end)..end, Some(Dialect::Sh)));
+        }
+        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd => {}
+    }
+}
+
+/// `su -c '...'`, `flock FILE cmd`, `trap '...' SIGNAL`.
+fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, at: usize, out: &mut Unwrapped) {
+    if name == "trap" {
+        if words.len() > 2 && !words[1].text.starts_with('-') {
+            out.held.push(Held::Script(1..2, None));
+        }
+        return;
+    }
+    let is_option = |w: &Word| {
+        w.text == "--command" || w.text.strip_prefix('-').is_some_and(|c| !c.starts_with('-') && c.ends_with(letter))
+    };
+    if let Some(i) = words.iter().position(is_option).filter(|i| *i > 0) {
+        out.held.push(Held::Script(i + 1..(i + 2).min(words.len()), Some(Dialect::Sh)));
+    } else if let Some(value) = words.iter().position(|w| w.text.starts_with("--command=")) {
+        // The option's name stands before the script in the same word; the shell reads it as an assignment-like word.
+        out.held.push(Held::Script(value..value + 1, Some(Dialect::Sh)));
+    } else if let Some(skip) = rest {
+        out.held.push(Held::Command((at + skip).min(words.len())..words.len()));
+    }
+}
+
+/// `bash -lc 'script' name args`.
+fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        if text == "--command" {
+            out.held.push(Held::Script(at + 1..at + 2, Dialect::of_program(name)));
+            return;
+        }
+        let Some(cluster) = text.strip_prefix(['-', '+']).filter(|c| !c.is_empty()) else { return };
+        if !cluster.starts_with('-') && text.starts_with('-') && cluster.contains('c') {
+            let mut script = at + 1;
+            while words.get(script).is_some_and(|w| w.text.starts_with('-') && w.text.len() < 4) {
+                script += 1;
+            }
+            out.held.push(Held::Script(script..script + 1, Dialect::of_program(name)));
+            return;
+        }
+        let takes = matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file");
+        at += 1 + usize::from(takes);
+    }
+}
+
+/// `find ... -exec cmd {} \;`, `fd ... -x cmd`.
+fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
+    let fd = name.starts_with("fd");
+    let mut at = 1;
+    while at < words.len() {
+        let starts = match words[at].text.as_str() {
+            "-exec" | "-execdir" | "-ok" | "-okdir" => true,
+            "-x" | "-X" | "--exec" | "--exec-batch" => fd,
+            _ => false,
+        };
+        at += 1;
+        if !starts {
+            continue;
+        }
+        let ends = |i: usize| words[i].text == ";" || (words[i].text == "+" && words[i - 1].text == "{}");
+        let end = (at..words.len()).find(|i| ends(*i)).unwrap_or(words.len());
+        out.held.push(Held::Command(at..end));
+        at = end;
+    }
+}
+
+/// `docker exec -it NAME cmd`, `docker run IMAGE cmd`, `kubectl exec POD -- cmd`.
+fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
+    let Some(verb) = (1..words.len()).find(|i| matches!(words[*i].text.as_str(), "exec" | "run")) else { return };
+    if words[1..verb].iter().any(|w| !w.text.starts_with('-') && !matches!(w.text.as_str(), "container" | "compose")) {
+        return;
+    }
+    out.remote = true;
+    let mut at = skip_options(words, wrapper, verb + 1) + 1;
+    if words.get(at).is_some_and(|w| w.text == "--") {
+        at += 1;
+    } else if let Some(dashes) = words.iter().position(|w| w.text == "--") {
+        at = dashes + 1;
+    }
+    out.held.push(Held::Command(at.min(words.len())..words.len()));
+}
+
+/// `powershell -NoProfile -Command ...`.
+fn powershell(words: &[Word], out: &mut Unwrapped) {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.text.to_ascii_lowercase();
+        let Some(option) = text.strip_prefix(['-', '/']).filter(|o| !o.is_empty()) else {
+            out.held.push(Held::Script(at..words.len(), Some(Dialect::PowerShell)));
+            return;
+        };
+        if "command".starts_with(option) {
+            out.held.push(Held::Script(at + 1..words.len(), Some(Dialect::PowerShell)));
+            return;
+        }
+        let abbreviates = |long: &str, least: usize| option.len() >= least && long.starts_with(option);
+        if abbreviates("file", 1) || abbreviates("encodedcommand", 1) && !abbreviates("executionpolicy", 2) {
+            return;
+        }
+        let takes = abbreviates("executionpolicy", 2)
+            || option == "ep"
+            || abbreviates("windowstyle", 1)
+            || abbreviates("version", 1);
+        at += 1 + usize::from(takes);
+    }
+}
