@@ -1,9 +1,261 @@
 //! Local inference: the only place that names candle.
+//!
+//! [`Engine`] is a [`crate::model::Model`] over a GGUF file. From the file up:
+//!
+//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights;
+//! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
+//! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
+//! - `candle`: the same behind candle, for other devices and architectures;
+//! - `tokenizer`, `template`: text to tokens;
+//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one.
+//!
+//! Nothing here knows where a model file comes from.
 
+mod attention;
+mod backend;
+mod bench;
 pub mod bytes;
+mod candle;
+mod config;
+mod emit;
+mod forward;
+mod generate;
 pub mod gguf;
 #[cfg(test)]
 pub(crate) mod gguf_writer;
+mod grammar;
 pub mod kernels;
+mod kv;
+mod later;
+mod load;
+mod parallel;
 pub mod quant;
+mod sample;
+mod simd;
+mod template;
+#[cfg(test)]
+mod testing;
 pub mod threads;
+mod tokenizer;
+
+pub use bench::{Report, bench};
+pub use kernels::Tier;
+
+use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Request, Shape};
+use generate::{Language, Sequence};
+use gguf::Gguf;
+use grammar::Grammar;
+use later::Later;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use template::Template;
+use tokenizer::Tokenizer;
+
+/// Where a model runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    /// A graphics device if this build and machine have one, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// An NVIDIA device; needs the `cuda` feature.
+    Cuda,
+    /// An Apple device; needs the `metal` feature.
+    Metal,
+}
+
+impl std::str::FromStr for Device {
+    type Err = ModelError;
+
+    fn from_str(name: &str) -> Result<Self, ModelError> {
+        Ok(match name {
+            "auto" => Self::Auto,
+            "cpu" => Self::Cpu,
+            "cuda" => Self::Cuda,
+            "metal" => Self::Metal,
+            other => return Err(ModelError::Unsupported { what: "device", name: other.into() }),
+        })
+    }
+}
+
+/// How to run a model.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where.
+    pub device: Device,
+    /// Threads on the CPU; all that this process may use if `None`.
+    pub threads: Option<usize>,
+    /// Instruction set of the kernels; the best there is if `None`.
+    pub tier: Option<Tier>,
+    /// The most tokens of prompt and completion together; at most what the model was trained for.
+    pub context: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { device: Device::Auto, threads: None, tier: None, context: 4096 }
+    }
+}
+
+/// Prepares the process for candle, whose thread pool takes its size from a variable: as many threads as this process
+/// may use, rather than as many as the machine has cores.
+///
+/// Call it first thing in `main`, before any thread exists: it changes the environment. It changes nothing where the
+/// variable is set already, and only matters where a model runs by candle.
+#[allow(unsafe_code)] // See below.
+pub fn init() {
+    const NAME: &str = "CANDLE_NUM_THREADS";
+    if std::env::var_os(NAME).is_none() {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        // SAFETY: no other thread exists yet, by this function's contract, so none reads the environment meanwhile.
+        unsafe { std::env::set_var(NAME, threads.to_string()) };
+    }
+}
+
+/// A local model. Calls take turns; the state of the last prompt is kept, and its longest common prefix with the next one
+/// is not computed again.
+pub struct Engine {
+    id: String,
+    context: usize,
+    tokenizer: Arc<Tokenizer>,
+    template: Template,
+    ends: Vec<u32>,
+    grammar: Later<Grammar>,
+    sequence: Mutex<Sequence>,
+    /// Time that opening took, until a call has reported it.
+    load: Mutex<Option<Duration>>,
+}
+
+impl Engine {
+    /// Opens a model file. The weights stay on disk until they are used; the vocabulary is read while they are found.
+    ///
+    /// # Errors
+    /// [`ModelError::BadFile`] for a file that cannot be read, is damaged or contradicts itself;
+    /// [`ModelError::Unsupported`] for an architecture, tokenizer, chat template, quantization or device that there is no
+    /// code for.
+    ///
+    /// ```no_run
+    /// use caro::model::engine::{Engine, Options};
+    /// use caro::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+    ///
+    /// let engine = Engine::open("model.gguf".as_ref(), "my-model", &Options::default())?;
+    /// let mut prompt = Prompt::system("Answer in one word.");
+    /// prompt.push(Role::User, "What is the capital of France?");
+    /// let request = Request {
+    ///     prompt,
+    ///     shape: Shape::Text { stop: vec!["\n".into()] },
+    ///     sampling: Sampling::GREEDY,
+    ///     max_tokens: 16,
+    ///     cancel: Cancel::new(),
+    /// };
+    /// let completion = engine.generate(&request, &mut |_| Flow::Continue)?;
+    /// assert_eq!(completion.text, "Paris");
+    /// # Ok::<(), caro::model::ModelError>(())
+    /// ```
+    pub fn open(path: &Path, id: &str, options: &Options) -> Result<Self, ModelError> {
+        let began = Instant::now();
+        let gguf = Gguf::open(path)?;
+        let (tokenizer, backend) = std::thread::scope(|scope| {
+            let tokenizer = scope.spawn(|| load::tokenizer(&gguf));
+            let backend = load::backend(&gguf, path, options);
+            let broken = || ModelError::Engine("the tokenizer's preparation broke off".into());
+            (tokenizer.join().unwrap_or_else(|_| Err(broken())), backend)
+        });
+        // The error about the weights is the more telling one.
+        let backend = backend?;
+        let tokenizer = Arc::new(tokenizer?);
+        let (template, ends) = load::template(&gguf, &tokenizer)?;
+        Ok(Self {
+            id: id.into(),
+            context: backend.context(),
+            tokenizer,
+            template,
+            ends,
+            grammar: Later::new(),
+            sequence: Mutex::new(Sequence::new(backend)),
+            load: Mutex::new(Some(began.elapsed())),
+        })
+    }
+
+    /// Begins to prepare the vocabulary for grammars on another thread. [`Model::generate`] does so itself where a shape
+    /// needs it; a caller that knows earlier that one will gains the time in between.
+    pub fn prepare_grammar(&self) {
+        let (tokenizer, ends) = (self.tokenizer.clone(), self.ends.clone());
+        self.grammar.start(move || Grammar::build(tokenizer, &ends).map_err(|error| error.to_string()));
+    }
+
+    /// How likely the model finds a text: for each token of `text` after the first, the natural logarithm of its
+    /// probability given those before it. The text stands alone, in no conversation.
+    ///
+    /// # Errors
+    /// [`ModelError::TooLong`] if it does not fit the window; as [`Model::generate`] where computing fails.
+    pub fn score(&self, text: &str) -> Result<Vec<f32>, ModelError> {
+        let mut ids = Vec::new();
+        self.tokenizer.encode(text, &mut ids);
+        let mut scores = Vec::new();
+        let mut sequence = self.sequence();
+        sequence.backend().feed_scored(&ids, &Cancel::new(), &mut |index, logits| {
+            if let Some(&next) = ids.get(index + 1) {
+                scores.push(sample::Peak::of(logits).logprob(logits[next as usize]));
+            }
+        })?;
+        Ok(scores)
+    }
+
+    /// What computes, for people: device, kernels, threads.
+    pub fn describe(&self) -> String {
+        self.sequence().describe()
+    }
+
+    fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The sequence; after a call that panicked, an empty one.
+    fn sequence(&self) -> MutexGuard<'_, Sequence> {
+        self.sequence.lock().unwrap_or_else(|poisoned| {
+            self.sequence.clear_poison();
+            let mut sequence = poisoned.into_inner();
+            sequence.backend();
+            sequence
+        })
+    }
+}
+
+impl Model for Engine {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { context: self.context }
+    }
+
+    fn count(&self, text: &str) -> usize {
+        self.tokenizer.count(text)
+    }
+
+    fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        if !matches!(request.shape, Shape::Text { .. }) {
+            self.prepare_grammar();
+        }
+        let language =
+            Language { tokenizer: &self.tokenizer, template: &self.template, ends: &self.ends, grammar: &self.grammar };
+        let mut completion = generate::generate(&mut self.sequence(), &language, request, on)?;
+        completion.usage.load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+        Ok(completion)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("id", &self.id).field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Causal attention over the f16 cache, with an online softmax (Milakov, Gimelshein 2018; Dao et al. 2022): keys and
+//! values are read once, a block at a time, and no matrix of scores is ever whole.
+
+use super::kv::Kv;
+use super::parallel::for_pieces;
+use super::simd::{self, View};
+use super::threads::Pool;
+use std::cell::RefCell;
+
+/// Keys of a block: with it the widened keys and values, transposed keys and scores stay in the second-level cache.
+const BLOCK: usize = 64;
+
+/// Query rows, over all heads that share keys, that a task takes through the blocks together.
+const ROWS: usize = 128;
+
+/// From how many rows on it pays to transpose a block of keys, so that scores are a matrix product.
+const TRANSPOSE: usize = 16;
+
+thread_local! {
+    /// Each thread's working memory, kept between tokens.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Scratch {
+    /// A block of keys or values, widened: `BLOCK x head_dim`.
+    wide: Vec<f32>,
+    /// The keys transposed: `head_dim x BLOCK`.
+    turned: Vec<f32>,
+    /// `rows x BLOCK`.
+    scores: Vec<f32>,
+    /// Largest score and sum of weights of each row so far.
+    state: Vec<(f32, f32)>,
+}
+
+/// Sizes of one attention.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Positions queried, the last ones of those in the cache.
+    pub count: usize,
+    /// Position of the first query.
+    pub start: usize,
+    /// Heads of keys and values.
+    pub kv_heads: usize,
+    /// Heads of queries per head of keys and values.
+    pub group: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+}
+
+impl Shape {
+    /// Positions of a task.
+    fn step(&self) -> usize {
+        (ROWS / self.group).clamp(1, self.count)
+    }
+
+    /// Values between the queries of one head of keys and the next, in [`attend`]'s layout.
+    fn plane(&self) -> usize {
+        self.count.next_multiple_of(self.step()) * self.group * self.head_dim
+    }
+
+    /// Length of the buffers that [`attend`] works on.
+    pub fn len(&self) -> usize {
+        self.kv_heads * self.plane()
+    }
+
+    /// Where the queries of head `kv_head`'s group at the `i`th position stand: `group * head_dim` values.
+    pub fn at(&self, kv_head: usize, i: usize) -> usize {
+        kv_head * self.plane() + i * self.group * self.head_dim
+    }
+}
+
+/// Attention of one layer: `out` gets the weighted values for the queries in `queries`, both laid out by [`Shape::at`].
+/// Queries are scaled already; keys and values of all positions up to the last query's are in `kv`.
+pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: &[f32], out: &mut [f32]) {
+    let width = shape.group * shape.head_dim;
+    if shape.count == 1 && pool.threads() > shape.kv_heads {
+        // One position: split the groups, so that every thread has a head. The layout is plain then.
+        for_pieces(pool, &mut out[..shape.kv_heads * width], shape.head_dim, |head, out, _| {
+            let queries = &queries[head * shape.head_dim..][..shape.head_dim];
+            let one = Shape { group: 1, ..shape };
+            run(kv, layer, head / shape.group, shape.start, one, queries, out);
+        });
+        return;
+    }
+    let step = shape.step();
+    let tasks = shape.count.div_ceil(step);
+    for_pieces(pool, &mut out[..shape.len()], step * width, |task, out, _| {
+        let (kv_head, first) = (task / tasks, task % tasks * step);
+        let count = step.min(shape.count - first);
+        let queries = &queries[shape.at(kv_head, first)..][..count * width];
+        run(kv, layer, kv_head, shape.start + first, shape, queries, &mut out[..count * width]);
+    });
+}
+
+/// One task: `queries` are rows of `shape.group` a position, the first at position `start`.
+fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, queries: &[f32], out: &mut [f32]) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let dim = shape.head_dim;
+        let rows = queries.len() / dim;
+        scratch.wide.resize(BLOCK * dim, 0.0);
+        scratch.turned.resize(BLOCK * dim, 0.0);
+        scratch.scores.resize(rows.max(ROWS) * BLOCK, 0.0);
+        scratch.state.clear();
+        scratch.state.resize(rows, (f32::NEG_INFINITY, 0.0));
+        out.fill(0.0);
+        let end = start + rows.div_ceil(shape.group);
+        for block in (0..end).step_by(BLOCK) {
+            let keys = block..(block + BLOCK).min(end);
+            let count = keys.len();
+            let wide = &mut scratch.wide[..count * dim];
+            simd::widen(kv.keys(layer, kv_head, keys.clone()), wide);
+            score(queries, wide, &mut scratch.turned, &mut scratch.scores, rows, dim);
+            for (row, scores) in scratch.scores.chunks_exact_mut(BLOCK).take(rows).enumerate() {
+                // A query sees the keys up to its own position.
+                let seen = (start + row / shape.group + 1).saturating_sub(block).min(count);
+                scores[seen..count].fill(0.0);
+                if seen == 0 {
+                    continue;
+                }
+                let (peak, sum) = &mut scratch.state[row];
+                let highest = simd::largest(&scores[..seen]).max(*peak);
+                let fade = (*peak - highest).exp();
+                *sum = *sum * fade + simd::exp_in_place(&mut scores[..seen], highest);
+                *peak = highest;
+                if fade != 1.0 {
+                    simd::scale(&mut out[row * dim..][..dim], fade);
+                }
+            }
+            let wide = &mut scratch.wide[..count * dim];
+            simd::widen(kv.values(layer, kv_head, keys), wide);
+            let weights = View { data: &scratch.scores, stride: BLOCK };
+            simd::multiply_add(weights, View { data: wide, stride: dim }, out, dim, rows, dim, count);
+        }
+        for (row, out) in out.chunks_exact_mut(dim).enumerate() {
+            simd::scale(out, 1.0 / scratch.state[row].1);
+        }
+    });
+}
+
+/// `scores = queries keys^T`, in rows of [`BLOCK`].
+fn score(queries: &[f32], keys: &[f32], turned: &mut [f32], scores: &mut [f32], rows: usize, dim: usize) {
+    let count = keys.len() / dim;
+    if rows < TRANSPOSE {
+        for (query, scores) in queries.chunks_exact(dim).zip(scores.chunks_exact_mut(BLOCK)) {
+            simd::products(query, keys, &mut scores[..count]);
+        }
+        return;
+    }
+    simd::transpose(keys, dim, turned, BLOCK);
+    scores[..rows * BLOCK].fill(0.0);
+    let (queries, turned) = (View { data: queries, stride: dim }, View { data: turned, stride: BLOCK });
+    simd::multiply_add(queries, turned, scores, BLOCK, rows, count, dim);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::{Architecture, Config, Rope};
+    use super::*;
+
+    fn config(kv_heads: usize, group: usize, head_dim: usize) -> Config {
+        Config {
+            architecture: Architecture::Qwen2,
+            layers: 2,
+            width: 1,
+            hidden: 1,
+            heads: kv_heads * group,
+            kv_heads,
+            head_dim,
+            vocab: 1,
+            context: 1024,
+            eps: 1e-6,
+            rope: Rope { frequencies: vec![], halves: true },
+        }
+    }
+
+    fn noise(len: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        (0..len)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+            })
+            .collect()
+    }
+
+    /// The definition, in f64.
+    fn reference(kv: &Kv, kv_head: usize, query: &[f32], position: usize) -> Vec<f64> {
+        let dim = query.len();
+        let (mut keys, mut values) = (vec![0.0; (position + 1) * dim], vec![0.0; (position + 1) * dim]);
+        simd::widen(kv.keys(1, kv_head, 0..position + 1), &mut keys);
+        simd::widen(kv.values(1, kv_head, 0..position + 1), &mut values);
+        let scores: Vec<f64> = keys
+            .chunks(dim)
+            .map(|key| key.iter().zip(query).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>().exp())
+            .collect();
+        let sum: f64 = scores.iter().sum();
+        (0..dim)
+            .map(|d| scores.iter().enumerate().map(|(i, s)| s / sum * f64::from(values[i * dim + d])).sum())
+            .collect()
+    }
+
+    #[test]
+    fn every_shape_agrees_with_the_definition() {
+        for (kv_heads, group, head_dim) in [(2, 6, 32), (2, 7, 16), (3, 3, 24), (1, 1, 80)] {
+            let config = config(kv_heads, group, head_dim);
+            for threads in [1, 5] {
+                let pool = Pool::new(threads);
+                for (start, count) in [(0, 1), (0, 5), (63, 1), (64, 1), (0, 70), (37, 40), (128, 3)] {
+                    let mut kv = Kv::new(&config, 256);
+                    for position in 0..start + count {
+                        let seed = position as u32 * 2 + 1;
+                        let width = kv_heads * head_dim;
+                        kv.write(1, position, &noise(width, seed), &noise(width, seed + 1));
+                        kv.advance(1);
+                    }
+                    let shape = Shape { count, start, kv_heads, group, head_dim };
+                    let queries = noise(shape.len(), 99);
+                    let mut out = vec![f32::NAN; shape.len()];
+                    attend(&pool, &kv, 1, shape, &queries, &mut out);
+                    for kv_head in 0..kv_heads {
+                        for i in 0..count {
+                            for member in 0..group {
+                                let at = shape.at(kv_head, i) + member * head_dim;
+                                let want = reference(&kv, kv_head, &queries[at..at + head_dim], start + i);
+                                for (got, want) in out[at..at + head_dim].iter().zip(want) {
+                                    let off = (f64::from(*got) - want).abs();
+                                    assert!(off < 1e-4, "{shape:?}, {threads} threads: {got}, not {want}");
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn scores_of_any_size_stay_finite() {
+        let config = config(1, 1, 16);
+        let mut kv = Kv::new(&config, 256);
+        for position in 0..200 {
+            kv.write(1, position, &[if position % 3 == 0 { 1000.0 } else { -1000.0 }; 16], &[position as f32; 16]);
+            kv.advance(1);
+        }
+        let shape = Shape { count: 1, start: 199, kv_heads: 1, group: 1, head_dim: 16 };
+        let mut out = vec![0.0; 16];
+        attend(&Pool::new(1), &kv, 1, shape, &[10.0; 16], &mut out);
+        // Equal weight on every third position: their mean.
+        assert!((out[0] - 99.0).abs() < 0.1, "{out:?}");
+    }
+}

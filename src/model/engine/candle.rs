@@ -1,0 +1,160 @@
+//! candle's own models behind [`Backend`]: for CUDA and Metal, for architectures without a forward pass here, and as the
+//! oracle of the tests.
+
+use super::Device;
+use super::backend::Backend;
+use super::gguf::Gguf;
+use crate::model::{Cancel, ModelError};
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::{Device as Place, Tensor};
+use candle_transformers::models::{quantized_glm4, quantized_lfm2, quantized_llama, quantized_qwen2, quantized_qwen3};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// A model run by candle.
+pub(super) struct Candle {
+    model: Net,
+    place: Place,
+    context: usize,
+    vocab: usize,
+    len: usize,
+    logits: Vec<f32>,
+}
+
+enum Net {
+    Qwen2(quantized_qwen2::ModelWeights),
+    Llama(quantized_llama::ModelWeights),
+    Qwen3(quantized_qwen3::ModelWeights),
+    Glm4(quantized_glm4::ModelWeights),
+    Lfm2(quantized_lfm2::ModelWeights),
+}
+
+impl Candle {
+    /// True if this build can use a graphics device and there is one.
+    pub fn has_accelerator() -> bool {
+        cfg!(any(feature = "cuda", feature = "metal")) && best_place().is_ok_and(|place| !place.is_cpu())
+    }
+
+    /// Loads a model: reads the whole file into memory, or onto the device.
+    ///
+    /// # Errors
+    /// [`ModelError::Unsupported`] for a device that this build or machine does not have and for architectures that
+    /// candle does not know; [`ModelError::BadFile`] for a file that candle refuses.
+    pub fn open(gguf: &Gguf, path: &Path, device: Device, context: usize) -> Result<Self, ModelError> {
+        let place = place(device)?;
+        let name = gguf.text("general.architecture").unwrap_or_default();
+        let bad = |error: candle_core::Error| gguf.bad(error.to_string());
+        let mut file = BufReader::new(File::open(path).map_err(|error| gguf.bad(error.to_string()))?);
+        let mut content = Content::read(&mut file).map_err(bad)?;
+        // Without this key candle's Qwen3 computes its rotary table in f16, which is too coarse from some hundred tokens
+        // on; 0 says f32.
+        content.metadata.insert("general.dtype".into(), Value::U32(0));
+        let vocab = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
+        let model = match name {
+            "qwen2" => Net::Qwen2(quantized_qwen2::ModelWeights::from_gguf(content, &mut file, &place).map_err(bad)?),
+            "llama" => Net::Llama(quantized_llama::ModelWeights::from_gguf(content, &mut file, &place).map_err(bad)?),
+            "qwen3" => Net::Qwen3(quantized_qwen3::ModelWeights::from_gguf(content, &mut file, &place).map_err(bad)?),
+            "glm4" => {
+                let kind = if place.is_cpu() { candle_core::DType::F32 } else { candle_core::DType::BF16 };
+                Net::Glm4(quantized_glm4::ModelWeights::from_gguf(content, &mut file, &place, kind).map_err(bad)?)
+            }
+            "lfm2" => Net::Lfm2(quantized_lfm2::ModelWeights::from_gguf(content, &mut file, &place).map_err(bad)?),
+            other => return Err(ModelError::Unsupported { what: "architecture", name: other.into() }),
+        };
+        Ok(Self { model, place, context, vocab, len: 0, logits: Vec::new() })
+    }
+
+    fn step(&mut self, tokens: &[u32]) -> candle_core::Result<()> {
+        let input = Tensor::new(tokens, &self.place)?.unsqueeze(0)?;
+        let output = match &mut self.model {
+            Net::Qwen2(model) => model.forward(&input, self.len)?,
+            Net::Llama(model) => model.forward(&input, self.len)?,
+            Net::Qwen3(model) => model.forward(&input, self.len)?,
+            Net::Glm4(model) => model.forward(&input, self.len)?,
+            Net::Lfm2(model) => model.forward(&input, self.len)?,
+        };
+        self.logits = output.flatten_all()?.to_dtype(candle_core::DType::F32)?.to_vec1()?;
+        self.len += tokens.len();
+        Ok(())
+    }
+}
+
+impl Backend for Candle {
+    fn context(&self) -> usize {
+        self.context
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    /// candle's caches only grow: to cut is to start over. A call at position 0 replaces what they hold.
+    fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.len = 0;
+        }
+    }
+
+    fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+        if tokens.len() > self.context - self.len {
+            return Err(ModelError::TooLong { tokens: self.len + tokens.len(), limit: self.context });
+        }
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= self.vocab) {
+            return Err(ModelError::Engine(format!("token {token} is not in the model's vocabulary")));
+        }
+        if self.len == 0
+            && let Net::Qwen3(model) = &mut self.model
+        {
+            model.clear_kv_cache();
+        }
+        // After a single token, candle's Qwen3 on the CPU forgets the single ones when several follow: one by one then.
+        let size = match self.model {
+            Net::Qwen3(_) if self.len > 0 => 1,
+            _ => tokens.len().max(1),
+        };
+        for tokens in tokens.chunks(size) {
+            if cancel.is_cancelled() {
+                return Ok(false);
+            }
+            self.step(tokens).map_err(|error| ModelError::Engine(error.to_string()))?;
+        }
+        Ok(true)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
+    }
+
+    fn describe(&self) -> String {
+        let place = match &self.place {
+            Place::Cpu => "cpu",
+            Place::Cuda(_) => "cuda",
+            Place::Metal(_) => "metal",
+        };
+        format!("{place}, candle")
+    }
+}
+
+/// The device to run on.
+fn place(device: Device) -> Result<Place, ModelError> {
+    let missing = |name: String| ModelError::Unsupported { what: "device", name };
+    match device {
+        Device::Cpu => Ok(Place::Cpu),
+        Device::Auto => Ok(best_place().unwrap_or(Place::Cpu)),
+        Device::Cuda if !cfg!(feature = "cuda") => Err(missing("cuda, which this build was made without".into())),
+        Device::Metal if !cfg!(feature = "metal") => Err(missing("metal, which this build was made without".into())),
+        Device::Cuda => Place::new_cuda(0).map_err(|error| missing(format!("cuda ({error})"))),
+        Device::Metal => Place::new_metal(0).map_err(|error| missing(format!("metal ({error})"))),
+    }
+}
+
+fn best_place() -> candle_core::Result<Place> {
+    if cfg!(feature = "cuda") {
+        Place::new_cuda(0)
+    } else if cfg!(feature = "metal") {
+        Place::new_metal(0)
+    } else {
+        Ok(Place::Cpu)
+    }
+}

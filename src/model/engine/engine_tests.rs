@@ -1,0 +1,279 @@
+use super::testing::{self, Field, Tiny};
+use super::*;
+use crate::model::{Cancel, Finish, Prompt, Role, Sampling};
+use std::io::Write;
+
+fn engine(tiny: &Tiny) -> Result<Engine, ModelError> {
+    let file = tiny.file();
+    // The mapping outlives the file's name.
+    Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, ..Options::default() })
+}
+
+fn request(text: &str, shape: Shape) -> Request {
+    let mut prompt = Prompt::system("be brief");
+    prompt.push(Role::User, text);
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
+}
+
+fn free() -> Shape {
+    Shape::Text { stop: vec![] }
+}
+
+fn run(engine: &Engine, request: &Request) -> Completion {
+    let mut streamed = String::new();
+    let completion = engine
+        .generate(request, &mut |text| {
+            streamed += text;
+            Flow::Continue
+        })
+        .unwrap();
+    assert_eq!(streamed, completion.text, "what is streamed is the text");
+    assert_eq!(completion.usage.completion_tokens, completion.tokens.len());
+    completion
+}
+
+#[test]
+fn free_text_runs_to_its_budget_and_knows_its_cost() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    assert_eq!((engine.id(), engine.limits().context), ("tiny", 512));
+    let completion = run(&engine, &request("hi", free()));
+    assert!(matches!(completion.finish, Finish::Length | Finish::Stop));
+    assert!(completion.usage.load > Duration::ZERO);
+    assert_eq!(completion.usage.cached_tokens, 0);
+    for token in &completion.tokens {
+        let (logprob, runner_up) = (token.logprob.unwrap(), token.runner_up.unwrap());
+        assert!(logprob <= 0.0 && runner_up <= logprob, "greedy takes the likeliest");
+        assert!((logprob.exp() + runner_up.exp()) <= 1.001);
+    }
+    let again = run(&engine, &request("hi", free()));
+    assert_eq!(again.text, completion.text);
+    assert_eq!(again.usage.load, Duration::ZERO, "reported once");
+    assert_eq!(again.usage.cached_tokens, again.usage.prompt_tokens - 1, "all but the token to go on from");
+}
+
+#[test]
+fn a_shared_beginning_is_not_computed_again_and_changes_nothing() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let fresh = run(&engine, &request("list all the files here", free()));
+    run(&engine, &request("list all users", free()));
+    let again = run(&engine, &request("list all the files here", free()));
+    assert!(again.usage.cached_tokens > 10);
+    assert_eq!(again.text, fresh.text);
+}
+
+#[test]
+fn shapes_hold_at_every_temperature() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let choices: Vec<String> = ["list", "find", "tar -x", ""].map(String::from).to_vec();
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"cmd": {"enum": ["ls", "hello"]}, "sure": {"type": "boolean"}},
+        "required": ["cmd", "sure"],
+        "additionalProperties": false
+    });
+    let pattern = regex::Regex::new(r"^ls( -[a-z]){2,3}\n$").unwrap();
+    let lark = r#"start: "ls" (" -" /[a-z]/){2,3} "\n""#;
+    for (seed, temperature) in [(0, 0.0), (1, 0.5), (2, 1.5), (3, 10.0)] {
+        let ask = |shape: Shape| {
+            let mut request = request("what", shape);
+            request.sampling = Sampling { temperature, top_p: 0.95, seed };
+            request.max_tokens = 60;
+            let completion = run(&engine, &request);
+            assert_eq!(completion.finish, Finish::Stop);
+            completion.text
+        };
+        let choice = ask(Shape::Choice(choices.clone()));
+        assert!(choices.contains(&choice), "{choice:?}");
+        let json: serde_json::Value = serde_json::from_str(&ask(Shape::Json(schema.clone()))).unwrap();
+        assert!(json["cmd"] == "ls" || json["cmd"] == "hello");
+        let line = ask(Shape::Lark(lark.into()));
+        assert!(pattern.is_match(&line), "{line:?}");
+    }
+}
+
+#[test]
+fn forced_text_is_appended_unasked() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let completion = run(&engine, &request("x", Shape::Choice(vec!["hello hello".into()])));
+    assert_eq!((completion.text.as_str(), completion.finish), ("hello hello", Finish::Stop));
+    assert!(completion.tokens.iter().all(|token| token.logprob.is_none()), "the model had no say");
+}
+
+#[test]
+fn a_stop_string_ends_the_text_before_itself() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let whole = run(&engine, &request("hi", free())).text;
+    let (at, stop) = whole.char_indices().map(|(i, c)| (i, c.to_string())).nth(3).unwrap();
+    let completion = run(&engine, &request("hi", Shape::Text { stop: vec![stop.clone()] }));
+    assert_eq!(completion.text, whole[..whole.find(&stop).unwrap().min(at)]);
+    assert_eq!(completion.finish, Finish::Stop);
+}
+
+#[test]
+fn the_budget_and_the_window_end_a_completion() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let mut short = request("hi", Shape::Lark("start: /[a-z]+/".into()));
+    short.max_tokens = 3;
+    let completion = run(&engine, &short);
+    assert_eq!((completion.finish, completion.tokens.len()), (Finish::Length, 3));
+    short.max_tokens = 0;
+    assert_eq!(run(&engine, &short).finish, Finish::Length);
+
+    let mut long = request(&"\u{1}".repeat(470), Shape::Lark("start: /[a-z]+/".into()));
+    long.max_tokens = 1000;
+    let completion = run(&engine, &long);
+    assert_eq!(completion.finish, Finish::Length);
+    assert_eq!(completion.usage.prompt_tokens + completion.tokens.len(), 512);
+
+    let error = engine.generate(&request(&"\u{1}".repeat(600), free()), &mut |_| Flow::Continue).unwrap_err();
+    assert!(matches!(error, ModelError::TooLong { limit: 512, .. }), "{error}");
+}
+
+#[test]
+fn the_caller_can_end_it_before_and_on_the_way() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let ask = request("hi", Shape::Lark("start: /[a-z]+/".into()));
+    let mut calls = 0;
+    let completion = engine
+        .generate(&ask, &mut |_| {
+            calls += 1;
+            if calls == 2 { Flow::Stop } else { Flow::Continue }
+        })
+        .unwrap();
+    assert_eq!((completion.finish, calls), (Finish::Cancelled, 2));
+    ask.cancel.cancel();
+    let completion = run(&engine, &ask);
+    assert_eq!((completion.finish, completion.tokens.len()), (Finish::Cancelled, 0));
+    let fresh = request("hi", Shape::Lark("start: /[a-z]+/".into()));
+    assert_eq!(run(&engine, &fresh).tokens.len(), 24, "the next call is not affected");
+}
+
+#[test]
+fn a_bad_shape_is_an_error_and_costs_nothing_later() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let error = engine.generate(&request("x", Shape::Lark("start: nothing".into())), &mut |_| Flow::Continue);
+    assert!(matches!(error, Err(ModelError::BadShape(_))));
+    assert_eq!(run(&engine, &request("x", Shape::Choice(vec!["ok".into()]))).text, "ok");
+}
+
+#[test]
+fn a_text_is_scored_token_by_token() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let text = "hello, list the users in the system";
+    let scores = engine.score(text).unwrap();
+    assert_eq!(scores.len(), engine.count(text) - 1);
+    assert!(scores.iter().all(|score| score.is_finite() && *score < 0.0));
+    assert!(engine.score("").unwrap().is_empty());
+    assert!(matches!(engine.score(&"\u{1}".repeat(600)), Err(ModelError::TooLong { .. })));
+}
+
+#[test]
+fn candle_serves_the_same_contract() {
+    let tiny = Tiny::new("qwen2");
+    let file = tiny.file();
+    let gguf = Gguf::open(file.path()).unwrap();
+    let own = engine(&tiny).unwrap();
+    let by_candle = engine(&tiny).unwrap();
+    *by_candle.sequence() =
+        Sequence::new(Box::new(candle::Candle::open(&gguf, file.path(), Device::Cpu, 512).unwrap()));
+    assert!(by_candle.describe().contains("candle") && !own.describe().contains("candle"));
+    for shape in [free(), Shape::Choice(vec!["list".into(), "find".into()])] {
+        for text in ["hi", "list the files", "hi"] {
+            let ask = request(text, shape.clone());
+            assert_eq!(run(&own, &ask).text, run(&by_candle, &ask).text, "{text}");
+        }
+    }
+}
+
+#[test]
+fn files_that_cannot_work_are_refused_with_a_reason() {
+    let refused = |tiny: &Tiny| engine(tiny).unwrap_err();
+    let with = |key: &str, value: &str| {
+        let mut tiny = Tiny::new("qwen2");
+        tiny.set(key, Field::Text(value.into()));
+        refused(&tiny)
+    };
+    for (key, value, what) in [
+        ("general.architecture", "mamba", "architecture"),
+        ("tokenizer.ggml.model", "llama", "tokenizer"),
+        ("tokenizer.ggml.pre", "chameleon", "tokenizer"),
+        ("tokenizer.chat_template", "[INST]", "chat template"),
+    ] {
+        let error = with(key, value);
+        assert!(matches!(&error, ModelError::Unsupported { what: w, .. } if *w == what), "{key}: {error}");
+    }
+    for key in ["tokenizer.ggml.tokens", "tokenizer.ggml.merges", "qwen2.block_count"] {
+        let mut tiny = Tiny::new("qwen2");
+        tiny.remove(key);
+        assert!(matches!(refused(&tiny), ModelError::BadFile { .. }), "{key}");
+    }
+    let mut tiny = Tiny::new("qwen2");
+    tiny.set("tokenizer.ggml.merges", Field::Texts(vec!["nonsense".into()]));
+    assert!(matches!(refused(&tiny), ModelError::BadFile { .. }));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused_without_a_panic() {
+    let bytes = Tiny::new("qwen2").bytes();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    for cut in (0..40).map(|i| bytes.len() * i / 40).chain([1, 3, 4, 20]) {
+        file.as_file_mut().set_len(0).unwrap();
+        std::io::Seek::rewind(file.as_file_mut()).unwrap();
+        file.write_all(&bytes[..cut]).unwrap();
+        let error = Engine::open(file.path(), "cut", &Options::default()).unwrap_err();
+        assert!(matches!(error, ModelError::BadFile { .. }), "{cut}: {error}");
+    }
+}
+
+#[test]
+fn devices_that_this_build_lacks_are_named() {
+    let file = Tiny::new("qwen2").file();
+    for (device, has) in [(Device::Cuda, cfg!(feature = "cuda")), (Device::Metal, cfg!(feature = "metal"))] {
+        if !has {
+            let options = Options { device, ..Options::default() };
+            let error = Engine::open(file.path(), "x", &options).unwrap_err();
+            assert!(matches!(error, ModelError::Unsupported { what: "device", .. }), "{error}");
+        }
+    }
+    assert_eq!("metal".parse::<Device>().unwrap(), Device::Metal);
+    assert!("tpu".parse::<Device>().is_err());
+}
+
+#[test]
+fn the_bench_measures_something() {
+    let file = Tiny::new("qwen2").file();
+    let mut options = Options { threads: Some(2), ..Options::default() };
+    // 512 tokens of prompt need all of the window.
+    options.context = 600;
+    let report = bench(file.path(), &options, 1).unwrap();
+    assert_eq!(report.prefill.iter().map(|(len, _)| *len).collect::<Vec<_>>(), [8, 32, 128, 512]);
+    assert!(report.decode > 0.0 && report.load > Duration::ZERO);
+}
+
+/// The real model, free and shaped. `cargo test --release` is the place for it: unoptimised kernels take minutes.
+#[test]
+fn the_real_model_says_what_it_is_asked() {
+    if cfg!(debug_assertions) {
+        eprintln!("skipped: the real model runs in release builds only");
+        return;
+    }
+    let Some(path) = testing::real_model() else { return };
+    let engine = Engine::open(&path, "real", &Options { device: Device::Cpu, ..Options::default() }).unwrap();
+    let mut ask = request("What is the capital of France? One word.", free());
+    let completion = run(&engine, &ask);
+    assert!(completion.text.starts_with("Paris"), "{completion:?}");
+    assert_eq!(completion.finish, Finish::Stop);
+    ask.shape = Shape::Choice(vec!["London".into(), "Paris".into(), "Rome".into()]);
+    assert_eq!(run(&engine, &ask).text, "Paris");
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"cmd": {"type": "string"}, "confidence": {"type": "number"}},
+        "required": ["cmd", "confidence"],
+        "additionalProperties": false
+    });
+    let mut ask = request("The shell command that prints the working directory, as JSON.", Shape::Json(schema));
+    ask.max_tokens = 64;
+    let completion = run(&engine, &ask);
+    let json: serde_json::Value = serde_json::from_str(&completion.text).unwrap();
+    assert_eq!(json["cmd"], "pwd");
+}

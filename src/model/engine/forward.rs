@@ -1,0 +1,416 @@
+//! The forward pass of dense decoder models on the CPU: tokens in, logits out, keys and values kept.
+
+use super::attention::{self, Shape};
+use super::backend::Backend;
+use super::config::{Architecture, Config};
+use super::gguf::Gguf;
+use super::kernels::{Kernels, Weight};
+use super::kv::{Kv, Snapshot};
+use super::parallel::for_pieces;
+use super::simd;
+use super::threads::Pool;
+use crate::model::{Cancel, ModelError};
+
+/// Tokens that go through the layers together: enough to use each weight many times, few enough that the working memory
+/// (some 100 kB a token for a 1.5B model) stays small.
+const BATCH: usize = 256;
+
+/// The same where the logits of all of them are wanted, which take 600 kB each with a large vocabulary.
+const SCORED: usize = 32;
+
+/// From how many rows on elementwise work is worth sharing among threads.
+const SHARE: usize = 8;
+
+/// Which positions' logits are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Want {
+    Nothing,
+    Last,
+    All,
+}
+
+/// A model's weights, its cache, and the memory that computing takes.
+pub(super) struct Forward {
+    config: Config,
+    layers: Vec<Layer>,
+    embedding: Weight,
+    norm: Vec<f32>,
+    head: Weight,
+    kernels: Kernels,
+    kv: Kv,
+    scratch: Scratch,
+}
+
+struct Layer {
+    attention_norm: Vec<f32>,
+    query: Projection,
+    key: Projection,
+    value: Projection,
+    output: Weight,
+    ffn_norm: Vec<f32>,
+    gate: Weight,
+    up: Weight,
+    down: Weight,
+}
+
+/// A projection with what follows it.
+struct Projection {
+    weight: Weight,
+    bias: Option<Vec<f32>>,
+    /// Weight of a norm on each head.
+    norm: Option<Vec<f32>>,
+}
+
+/// Working memory, grown to the largest batch seen and kept.
+#[derive(Default)]
+struct Scratch {
+    /// The residual stream, `m x width`.
+    stream: Vec<f32>,
+    /// A normed or projected copy of it, `m x width`.
+    normed: Vec<f32>,
+    queries: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
+    /// Queries and results in attention's layout.
+    grouped: Vec<f32>,
+    attended: Vec<f32>,
+    gate: Vec<f32>,
+    up: Vec<f32>,
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+    logits: Vec<f32>,
+}
+
+impl Forward {
+    /// Finds and checks all weights. Nothing of them is read yet.
+    ///
+    /// # Errors
+    /// [`ModelError::BadFile`] where a tensor is missing or has another shape than the metadata says.
+    pub fn new(gguf: &Gguf, kernels: Kernels, context: usize) -> Result<Self, ModelError> {
+        let config = Config::read(gguf)?;
+        let matrix = |name: &str, rows: usize, cols: usize| {
+            let view = gguf.tensor(name)?;
+            let weight = Weight::from_tensor(&view)?;
+            if (weight.rows(), weight.cols()) != (rows, cols) || view.dims.len() != 2 {
+                return Err(gguf.bad(format!("its `{name}` is {:?}, not [{cols}, {rows}]", view.dims)));
+            }
+            Ok(weight)
+        };
+        let vector = |name: &str, len: usize| {
+            let view = gguf.tensor(name)?;
+            if view.elements() != len {
+                return Err(gguf.bad(format!("its `{name}` is {:?}, not [{len}]", view.dims)));
+            }
+            Ok(view.to_f32())
+        };
+        let (width, dim) = (config.width, config.head_dim);
+        let mut layers = Vec::with_capacity(config.layers);
+        for index in 0..config.layers {
+            let name = |part: &str| format!("blk.{index}.{part}");
+            let projection = |part: &str, heads: usize| {
+                let bias = name(&format!("{part}.bias"));
+                let norm = name(&format!("{part}_norm.weight"));
+                // A bias or norm that is there is used, whatever the architecture; one that must be there is demanded.
+                let biased = config.architecture == Architecture::Qwen2 || gguf.has_tensor(&bias);
+                let normed = config.architecture == Architecture::Qwen3 && part != "attn_v";
+                Ok::<_, ModelError>(Projection {
+                    weight: matrix(&name(&format!("{part}.weight")), heads * dim, width)?,
+                    bias: biased.then(|| vector(&bias, heads * dim)).transpose()?,
+                    norm: normed.then(|| vector(&norm, dim)).transpose()?,
+                })
+            };
+            layers.push(Layer {
+                attention_norm: vector(&name("attn_norm.weight"), width)?,
+                query: projection("attn_q", config.heads)?,
+                key: projection("attn_k", config.kv_heads)?,
+                value: projection("attn_v", config.kv_heads)?,
+                output: matrix(&name("attn_output.weight"), width, config.heads * dim)?,
+                ffn_norm: vector(&name("ffn_norm.weight"), width)?,
+                gate: matrix(&name("ffn_gate.weight"), config.hidden, width)?,
+                up: matrix(&name("ffn_up.weight"), config.hidden, width)?,
+                down: matrix(&name("ffn_down.weight"), width, config.hidden)?,
+            });
+        }
+        let embedding = matrix("token_embd.weight", config.vocab, width)?;
+        // Small models use the embedding as their head.
+        let head = if gguf.has_tensor("output.weight") {
+            matrix("output.weight", config.vocab, width)?
+        } else {
+            embedding.clone()
+        };
+        let kv = Kv::new(&config, context);
+        let norm = vector("output_norm.weight", width)?;
+        Ok(Self { layers, embedding, norm, head, kernels, kv, scratch: Scratch::default(), config })
+    }
+
+    /// A copy of the state, to come back to.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the prefix kept on disk and for drafts"))]
+    pub fn snapshot(&self) -> Snapshot {
+        self.kv.snapshot()
+    }
+
+    /// Comes back to a copied state. False, and nothing held, if it is not this model's.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the prefix kept on disk and for drafts"))]
+    pub fn restore(&mut self, snapshot: &Snapshot) -> bool {
+        self.kv.restore(snapshot)
+    }
+
+    fn check(&self, tokens: &[u32]) -> Result<(), ModelError> {
+        let limit = self.kv.capacity();
+        if tokens.len() > limit - self.kv.len() {
+            return Err(ModelError::TooLong { tokens: self.kv.len() + tokens.len(), limit });
+        }
+        match tokens.iter().find(|&&token| token as usize >= self.config.vocab) {
+            Some(token) => Err(ModelError::Engine(format!("token {token} is not in the model's vocabulary"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes one batch through all layers. False if cancelled on the way: nothing is held of it then.
+    fn pass(&mut self, tokens: &[u32], want: Want, cancel: &Cancel) -> bool {
+        let (config, s) = (&self.config, &mut self.scratch);
+        let m = tokens.len();
+        let start = self.kv.len();
+        s.fit(config, m);
+        angles(&config.rope.frequencies, start, m, &mut s.cos, &mut s.sin);
+        for (row, &token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
+            self.embedding.embed_row(token as usize, row);
+        }
+        let last = self.layers.len() - 1;
+        for (index, layer) in self.layers.iter().enumerate() {
+            if cancel.is_cancelled() {
+                return false;
+            }
+            project(config, layer, &mut self.kernels, s, m);
+            let pool = self.kernels.pool().clone();
+            store(config, layer, index, &mut self.kv, s, start, m);
+            if index == last && want == Want::Nothing {
+                break;
+            }
+            // Behind the last layer's keys and values only the wanted positions matter.
+            let skip = if index == last && want == Want::Last { m - 1 } else { 0 };
+            group(config, layer, &pool, s, skip, m);
+            let shape = shape(config, start + skip, m - skip);
+            attention::attend(&pool, &self.kv, index, shape, &s.grouped, &mut s.attended);
+            finish(config, layer, &mut self.kernels, s, shape, skip, m);
+        }
+        self.kv.advance(m);
+        let skip = match want {
+            Want::Nothing => return true,
+            Want::Last => m - 1,
+            Want::All => 0,
+        };
+        let width = config.width;
+        let rows = m - skip;
+        norm_rows(
+            self.kernels.pool(),
+            &s.stream[skip * width..],
+            &self.norm,
+            config.eps,
+            &mut s.normed[..rows * width],
+        );
+        s.logits.resize(rows * config.vocab, 0.0);
+        self.kernels.matmul(&[&self.head], &s.normed[..rows * width], rows, &mut [&mut s.logits]);
+        true
+    }
+}
+
+impl Backend for Forward {
+    fn context(&self) -> usize {
+        self.kv.capacity()
+    }
+
+    fn len(&self) -> usize {
+        self.kv.len()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.kv.truncate(len);
+    }
+
+    fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+        self.check(tokens)?;
+        let batches = tokens.len().div_ceil(BATCH);
+        for (index, batch) in tokens.chunks(BATCH).enumerate() {
+            let want = if index + 1 == batches { Want::Last } else { Want::Nothing };
+            if !self.pass(batch, want, cancel) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn feed_scored(
+        &mut self,
+        tokens: &[u32],
+        cancel: &Cancel,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<bool, ModelError> {
+        self.check(tokens)?;
+        for (batch, tokens) in tokens.chunks(SCORED).enumerate() {
+            if !self.pass(tokens, Want::All, cancel) {
+                return Ok(false);
+            }
+            for (i, logits) in self.scratch.logits.chunks_exact(self.config.vocab).enumerate() {
+                each(batch * SCORED + i, logits);
+            }
+        }
+        Ok(true)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.scratch.logits
+    }
+
+    fn describe(&self) -> String {
+        format!("cpu, {} kernels, {} threads", self.kernels.tier(), self.kernels.pool().threads())
+    }
+}
+
+impl Scratch {
+    /// Makes room for a batch of `m`.
+    fn fit(&mut self, config: &Config, m: usize) {
+        let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
+        // The layout of a shorter batch may have more padding than that of a longer one.
+        let grouped = shape(config, 0, m).len().max(shape(config, 0, 1).len());
+        for (buffer, len) in [
+            (&mut self.stream, m * config.width),
+            (&mut self.normed, m * config.width),
+            (&mut self.queries, m * queries),
+            (&mut self.keys, m * keys),
+            (&mut self.values, m * keys),
+            (&mut self.grouped, grouped),
+            (&mut self.attended, grouped),
+            (&mut self.gate, m * config.hidden),
+            (&mut self.up, m * config.hidden),
+            (&mut self.cos, m * config.rope.frequencies.len()),
+            (&mut self.sin, m * config.rope.frequencies.len()),
+        ] {
+            buffer.resize(len, 0.0);
+        }
+    }
+}
+
+fn shape(config: &Config, start: usize, count: usize) -> Shape {
+    Shape { count, start, kv_heads: config.kv_heads, group: config.group(), head_dim: config.head_dim }
+}
+
+/// Cosines and sines of all angles at positions `start..start + m`.
+fn angles(frequencies: &[f32], start: usize, m: usize, cos: &mut [f32], sin: &mut [f32]) {
+    let pairs = frequencies.len();
+    for i in 0..m {
+        for (j, frequency) in frequencies.iter().enumerate() {
+            let (s, c) = ((start + i) as f32 * frequency).sin_cos();
+            (cos[i * pairs + j], sin[i * pairs + j]) = (c, s);
+        }
+    }
+}
+
+/// Norm of every row.
+fn norm_rows(pool: &Pool, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+    let width = weight.len();
+    share(pool, out, width, |row, out| simd::rms_norm(&x[row * width..][..width], weight, eps, out));
+}
+
+/// Calls `task(row, piece)` for each row of `data`, on several threads if there are many.
+fn share(pool: &Pool, data: &mut [f32], width: usize, task: impl Fn(usize, &mut [f32]) + Sync) {
+    let rows = data.len() / width;
+    if rows < SHARE {
+        data.chunks_exact_mut(width).enumerate().for_each(|(row, piece)| task(row, piece));
+        return;
+    }
+    let step = rows.div_ceil(pool.threads() * 4).max(1);
+    for_pieces(pool, data, step * width, |index, piece, _| {
+        for (i, piece) in piece.chunks_exact_mut(width).enumerate() {
+            task(index * step + i, piece);
+        }
+    });
+}
+
+/// Norm, then queries, keys and values of all positions.
+fn project(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch, m: usize) {
+    norm_rows(kernels.pool(), &s.stream, &layer.attention_norm, config.eps, &mut s.normed);
+    kernels.matmul(
+        &[&layer.query.weight, &layer.key.weight, &layer.value.weight],
+        &s.normed,
+        m,
+        &mut [&mut s.queries, &mut s.keys, &mut s.values],
+    );
+}
+
+/// Bias, norm and rotation of one position's heads.
+fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], sin: &[f32], turn: bool) {
+    if let Some(bias) = &projection.bias {
+        simd::add(x, bias);
+    }
+    for head in x.chunks_exact_mut(config.head_dim) {
+        if let Some(weight) = &projection.norm {
+            simd::rms_norm_in_place(head, weight, config.eps);
+        }
+        match (turn, config.rope.halves) {
+            (false, _) => {}
+            (true, true) => simd::rotate_halves(head, cos, sin),
+            (true, false) => simd::rotate_pairs(head, cos, sin),
+        }
+    }
+}
+
+/// Dresses keys and values and puts them into the cache.
+fn store(config: &Config, layer: &Layer, index: usize, kv: &mut Kv, s: &mut Scratch, start: usize, m: usize) {
+    let width = config.kv_heads * config.head_dim;
+    let pairs = config.rope.frequencies.len();
+    for i in 0..m {
+        let (key, value) = (&mut s.keys[i * width..][..width], &mut s.values[i * width..][..width]);
+        let (cos, sin) = (&s.cos[i * pairs..][..pairs], &s.sin[i * pairs..][..pairs]);
+        dress(config, &layer.key, key, cos, sin, true);
+        dress(config, &layer.value, value, cos, sin, false);
+        kv.write(index, start + i, key, value);
+    }
+}
+
+/// Dresses and scales the queries from position `skip` on and lays them out for attention.
+fn group(config: &Config, layer: &Layer, pool: &Pool, s: &mut Scratch, skip: usize, m: usize) {
+    let width = config.heads * config.head_dim;
+    let pairs = config.rope.frequencies.len();
+    let scale = 1.0 / (config.head_dim as f32).sqrt();
+    let (cos, sin) = (&s.cos, &s.sin);
+    share(pool, &mut s.queries[skip * width..], width, |i, query| {
+        let at = (skip + i) * pairs;
+        dress(config, &layer.query, query, &cos[at..at + pairs], &sin[at..at + pairs], true);
+        simd::scale(query, scale);
+    });
+    let shape = shape(config, 0, m - skip);
+    let run = shape.group * shape.head_dim;
+    for (i, query) in s.queries[skip * width..].chunks_exact(width).enumerate() {
+        for (kv_head, part) in query.chunks_exact(run).enumerate() {
+            s.grouped[shape.at(kv_head, i)..][..run].copy_from_slice(part);
+        }
+    }
+}
+
+/// From the attended values to the end of the layer, for positions from `skip` on.
+fn finish(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch, shape: Shape, skip: usize, m: usize) {
+    let rows = m - skip;
+    let (width, hidden) = (config.width, config.hidden);
+    let run = shape.group * shape.head_dim;
+    let wide = config.heads * config.head_dim;
+    for (i, out) in s.queries[..rows * wide].chunks_exact_mut(wide).enumerate() {
+        for (kv_head, part) in out.chunks_exact_mut(run).enumerate() {
+            part.copy_from_slice(&s.attended[shape.at(kv_head, i)..][..run]);
+        }
+    }
+    let stream = &mut s.stream[skip * width..];
+    let normed = &mut s.normed[..rows * width];
+    kernels.matmul(&[&layer.output], &s.queries[..rows * wide], rows, &mut [&mut *normed]);
+    share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
+    norm_rows(kernels.pool(), stream, &layer.ffn_norm, config.eps, normed);
+    let (gate, up) = (&mut s.gate[..rows * hidden], &mut s.up[..rows * hidden]);
+    kernels.matmul(&[&layer.gate, &layer.up], normed, rows, &mut [&mut *gate, &mut *up]);
+    share(kernels.pool(), gate, hidden, |i, gate| simd::silu_mul(gate, &up[i * hidden..][..hidden]));
+    kernels.matmul(&[&layer.down], gate, rows, &mut [&mut *normed]);
+    share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
+}
+
+#[cfg(test)]
+#[path = "forward_tests.rs"]
+mod tests;

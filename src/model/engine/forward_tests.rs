@@ -1,0 +1,155 @@
+use super::super::candle::Candle;
+use super::super::kernels::Tier;
+use super::super::testing::{self, Field, Tiny};
+use super::super::{Device, Gguf};
+use super::*;
+use std::sync::Arc;
+
+fn forward(gguf: &Gguf, threads: usize) -> Result<Forward, ModelError> {
+    Forward::new(gguf, Kernels::new(Arc::new(Pool::new(threads)), Tier::Portable), 300)
+}
+
+fn tokens(len: usize) -> Vec<u32> {
+    (0..len as u32).map(|i| (i * 37 + 11) % 250).collect()
+}
+
+fn furthest(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn every_architecture_computes_what_candle_computes() {
+    for architecture in ["qwen2", "llama", "qwen3"] {
+        let tiny = Tiny::new(architecture);
+        let file = tiny.file();
+        let gguf = Gguf::open(file.path()).unwrap();
+        let mut oracle = Candle::open(&gguf, file.path(), Device::Cpu, 300).unwrap();
+        for threads in [1, 3] {
+            let mut ours = forward(&gguf, threads).unwrap();
+            let cancel = Cancel::new();
+            oracle.truncate(0);
+            // A prompt, single tokens, then several at once: each has its own path.
+            for part in [&tokens(40)[..], &[7], &[8], &[9, 10, 11]] {
+                assert!(ours.feed(part, &cancel).unwrap() && oracle.feed(part, &cancel).unwrap());
+                let off = furthest(ours.logits(), oracle.logits());
+                assert!(off < 0.02, "{architecture}, {threads} threads: off by {off} after {} tokens", ours.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn all_positions_score_as_each_alone() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let (mut whole, mut single) = (forward(&gguf, 2).unwrap(), forward(&gguf, 2).unwrap());
+    let tokens = tokens(2 * SCORED + 5);
+    let mut seen = 0;
+    let done = whole.feed_scored(&tokens, &Cancel::new(), &mut |index, logits| {
+        assert_eq!(index, seen);
+        single.feed(&tokens[index..=index], &Cancel::new()).unwrap();
+        let off = furthest(logits, single.logits());
+        assert!(off < 1e-2, "position {index} is off by {off}");
+        seen += 1;
+    });
+    assert!(done.unwrap());
+    assert_eq!((seen, whole.len()), (tokens.len(), tokens.len()));
+}
+
+#[test]
+fn long_prompts_in_batches_are_the_same_prompt() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let (mut batched, mut small) = (forward(&gguf, 2).unwrap(), forward(&gguf, 2).unwrap());
+    let tokens = tokens(290);
+    assert!(tokens.len() > BATCH);
+    batched.feed(&tokens, &Cancel::new()).unwrap();
+    for part in tokens.chunks(17) {
+        small.feed(part, &Cancel::new()).unwrap();
+    }
+    assert!(furthest(batched.logits(), small.logits()) < 1e-2);
+}
+
+#[test]
+fn going_back_leaves_no_trace() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let mut ours = forward(&gguf, 2).unwrap();
+    let cancel = Cancel::new();
+    ours.feed(&tokens(20), &cancel).unwrap();
+    let snapshot = ours.snapshot();
+    ours.feed(&[1, 2, 3], &cancel).unwrap();
+    let straight = ours.logits().to_vec();
+    ours.feed(&[4; 50], &cancel).unwrap();
+    ours.truncate(20);
+    ours.feed(&[1, 2, 3], &cancel).unwrap();
+    assert_eq!(ours.logits(), straight, "after truncating");
+    ours.truncate(0);
+    ours.feed(&[5; 90], &cancel).unwrap();
+    assert!(ours.restore(&snapshot));
+    ours.feed(&[1, 2, 3], &cancel).unwrap();
+    assert_eq!(ours.logits(), straight, "after restoring");
+}
+
+#[test]
+fn a_cancelled_prompt_holds_nothing_of_its_batch() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let mut ours = forward(&gguf, 2).unwrap();
+    ours.feed(&[1, 2], &Cancel::new()).unwrap();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    assert!(!ours.feed(&tokens(20), &cancel).unwrap());
+    assert_eq!(ours.len(), 2);
+}
+
+#[test]
+fn too_much_and_too_strange_is_refused() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let mut ours = forward(&gguf, 1).unwrap();
+    assert!(matches!(ours.feed(&tokens(301), &Cancel::new()), Err(ModelError::TooLong { tokens: 301, limit: 300 })));
+    assert!(matches!(ours.feed(&[u32::MAX], &Cancel::new()), Err(ModelError::Engine(_))));
+    assert_eq!(ours.len(), 0);
+}
+
+#[test]
+fn every_tensor_is_needed_in_its_shape() {
+    let whole = Tiny::new("qwen3");
+    for name in ["token_embd.weight", "output_norm.weight", "blk.1.attn_k.weight", "blk.0.attn_q_norm.weight"] {
+        let mut tiny = whole.clone();
+        tiny.remove_tensor(name);
+        let error = forward(&testing::parse(&tiny.bytes()), 1).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    for (name, dims) in [
+        ("blk.1.ffn_down.weight", vec![64, 128]),
+        ("blk.0.attn_norm.weight", vec![63]),
+        ("output.weight", vec![64, 3]),
+        ("blk.0.attn_q.weight", vec![64, 64, 1]),
+    ] {
+        let mut tiny = whole.clone();
+        tiny.tensor(name, &dims, 1.0);
+        let error = forward(&testing::parse(&tiny.bytes()), 1).map(|_| ()).unwrap_err();
+        assert!(matches!(error, ModelError::BadFile { .. }) && error.to_string().contains(name), "{error}");
+    }
+    let mut biased = Tiny::new("qwen2");
+    biased.remove_tensor("blk.1.attn_q.bias");
+    assert!(forward(&testing::parse(&biased.bytes()), 1).is_err(), "qwen2 has biases");
+}
+
+#[test]
+fn llama_may_slow_its_rotation_down() {
+    let mut tiny = Tiny::new("llama");
+    tiny.tensor("rope_freqs.weight", &[8], 1.0);
+    let gguf = testing::parse(&tiny.bytes());
+    let factors = gguf.tensor("rope_freqs.weight").unwrap().to_f32();
+    let plain = Config::read(&testing::parse(&Tiny::new("llama").bytes())).unwrap().rope.frequencies;
+    let slowed = Config::read(&gguf).unwrap().rope.frequencies;
+    for i in 0..8 {
+        assert!((slowed[i] * factors[i] / plain[i] - 1.0).abs() < 1e-5);
+    }
+    tiny.tensor("rope_freqs.weight", &[7], 1.0);
+    assert!(Config::read(&testing::parse(&tiny.bytes())).is_err());
+    tiny.remove_tensor("rope_freqs.weight");
+    tiny.set("llama.rope.scaling.type", Field::Text("linear".into()));
+    tiny.set("llama.rope.scaling.factor", Field::F32(4.0));
+    let stretched = Config::read(&testing::parse(&tiny.bytes())).unwrap().rope.frequencies;
+    assert_eq!(stretched[0], 0.25);
+}

@@ -1,0 +1,271 @@
+//! The generation loop: prompt in, tokens chosen one by one under the shape, completion out.
+
+use super::backend::Backend;
+use super::emit::Emitter;
+use super::grammar::{Grammar, Guide};
+use super::later::Later;
+use super::sample::{Peak, Sampler};
+use super::template::Template;
+use super::tokenizer::{Kind, Tokenizer};
+use crate::model::{Completion, Finish, Flow, ModelError, Request, Shape, Token, Usage};
+use std::time::Instant;
+
+/// What generation needs to know of a model besides its forward pass.
+pub(super) struct Language<'a> {
+    pub tokenizer: &'a Tokenizer,
+    pub template: &'a Template,
+    /// Tokens that end the turn.
+    pub ends: &'a [u32],
+    /// The vocabulary for grammars.
+    pub grammar: &'a Later<Grammar>,
+}
+
+/// One sequence: a forward pass and the tokens whose state it holds.
+pub(super) struct Sequence {
+    backend: Box<dyn Backend>,
+    held: Vec<u32>,
+}
+
+impl Sequence {
+    /// An empty sequence.
+    pub fn new(backend: Box<dyn Backend>) -> Self {
+        Self { backend, held: Vec::new() }
+    }
+
+    /// The forward pass.
+    pub fn backend(&mut self) -> &mut dyn Backend {
+        self.held.clear();
+        self.backend.truncate(0);
+        &mut *self.backend
+    }
+
+    /// The most tokens it takes.
+    pub fn context(&self) -> usize {
+        self.backend.context()
+    }
+
+    /// What computes.
+    pub fn describe(&self) -> String {
+        self.backend.describe()
+    }
+
+    /// Keeps the longest prefix of `ids` whose state is held, but leaves at least one to compute; returns its length.
+    fn reuse(&mut self, ids: &[u32]) -> usize {
+        let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        let keep = common.min(ids.len().saturating_sub(1));
+        if keep < self.backend.len() {
+            self.backend.truncate(keep);
+        }
+        let keep = self.backend.len().min(keep);
+        self.held.truncate(keep);
+        keep
+    }
+
+    /// Appends tokens; false if cancelled.
+    fn feed(&mut self, ids: &[u32], request: &Request) -> Result<bool, ModelError> {
+        let before = self.held.len();
+        let result = self.backend.feed(ids, &request.cancel);
+        // After a failure or a cancelled call part of them may be held.
+        let got = self.backend.len().saturating_sub(before).min(ids.len());
+        self.held.extend_from_slice(&ids[..got]);
+        result
+    }
+}
+
+/// Continues the prompt to the end of the shape, the turn, the budget or the caller's patience.
+///
+/// # Errors
+/// See [`crate::model::Model::generate`].
+pub(super) fn generate(
+    sequence: &mut Sequence,
+    language: &Language<'_>,
+    request: &Request,
+    on: &mut dyn FnMut(&str) -> Flow,
+) -> Result<Completion, ModelError> {
+    let began = Instant::now();
+    let prompt = language.template.encode(&request.prompt, language.tokenizer).ids;
+    let limit = sequence.context();
+    if prompt.len() >= limit {
+        return Err(ModelError::TooLong { tokens: prompt.len(), limit });
+    }
+    let no_stops = Vec::new();
+    let (shaped, stops) = match &request.shape {
+        Shape::Text { stop } => (false, stop),
+        _ => (true, &no_stops),
+    };
+    let mut run = Run {
+        language,
+        request,
+        on,
+        emitter: Emitter::new(stops),
+        sampler: Sampler::new(request.sampling),
+        guide: None,
+        tokens: Vec::new(),
+        room: request.max_tokens.min(limit - prompt.len()),
+        pending: Vec::new(),
+    };
+    let cached = sequence.reuse(&prompt);
+    let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, ..Usage::default() };
+    let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
+    run.pending.extend_from_slice(&prompt[cached..]);
+    // What the grammar forces at the very beginning rides along with the prompt, if the grammar is there in time: while
+    // its vocabulary is still being built, the prompt goes first.
+    let early = shaped && language.grammar.is_ready();
+    if early && ended.is_none() {
+        ended = run.start_shape()?;
+    }
+    if ended.is_none() && !sequence.feed(&run.pending, request)? {
+        ended = Some(Finish::Cancelled);
+    }
+    run.pending.clear();
+    if shaped && !early && ended.is_none() {
+        ended = run.start_shape()?;
+        if ended.is_none() && !run.pending.is_empty() && !sequence.feed(&run.pending, request)? {
+            ended = Some(Finish::Cancelled);
+        }
+    }
+    let prefill = began.elapsed();
+    let decoding = Instant::now();
+    let finish = loop {
+        if let Some(finish) = ended {
+            break finish;
+        }
+        ended = run.step(sequence)?;
+    };
+    let completion_tokens = run.tokens.len();
+    let Run { mut emitter, tokens, on, .. } = run;
+    let rest = emitter.finish();
+    if !rest.is_empty() {
+        on(rest);
+    }
+    let usage = Usage { completion_tokens, prefill, decode: decoding.elapsed(), ..usage };
+    Ok(Completion { text: emitter.into_text(), tokens, finish, usage })
+}
+
+/// A completion under way.
+struct Run<'a> {
+    language: &'a Language<'a>,
+    request: &'a Request,
+    on: &'a mut dyn FnMut(&str) -> Flow,
+    emitter: Emitter<'a>,
+    sampler: Sampler,
+    guide: Option<Guide>,
+    tokens: Vec<Token>,
+    /// How many tokens may still come.
+    room: usize,
+    /// Tokens that are not computed yet.
+    pending: Vec<u32>,
+}
+
+impl Run<'_> {
+    /// Sets up the guide and takes what it forces first.
+    fn start_shape(&mut self) -> Result<Option<Finish>, ModelError> {
+        let grammar =
+            self.language.grammar.get().map_err(|error| ModelError::Engine(format!("no grammar: {error}")))?;
+        self.guide = grammar.guide(&self.request.shape)?;
+        self.take_forced()
+    }
+
+    /// Chooses the next token, and computes on.
+    fn step(&mut self, sequence: &mut Sequence) -> Result<Option<Finish>, ModelError> {
+        if self.request.cancel.is_cancelled() {
+            return Ok(Some(Finish::Cancelled));
+        }
+        let (id, token) = self.choose(sequence.backend.logits())?;
+        if self.language.ends.contains(&id) {
+            return Ok(Some(Finish::Stop));
+        }
+        self.pending.clear();
+        if let Some(guide) = &mut self.guide {
+            guide.accept(id)?;
+        }
+        if let Some(finish) = self.take(id, token)? {
+            return Ok(Some(finish));
+        }
+        if let Some(finish) = self.take_forced()? {
+            return Ok(Some(finish));
+        }
+        if !sequence.feed(&self.pending, self.request)? {
+            return Ok(Some(Finish::Cancelled));
+        }
+        Ok(None)
+    }
+
+    /// Takes the tokens that the grammar forces.
+    fn take_forced(&mut self) -> Result<Option<Finish>, ModelError> {
+        let forced = self.guide.as_mut().map(Guide::forced).unwrap_or_default();
+        for id in forced {
+            let token = self.token(id, None, None);
+            if let Some(finish) = self.take(id, token)? {
+                return Ok(Some(finish));
+            }
+        }
+        // Complete without any choice left to make.
+        let complete = self.guide.as_ref().is_some_and(Guide::is_complete);
+        Ok(complete.then_some(Finish::Stop))
+    }
+
+    /// Adds a token to the completion.
+    fn take(&mut self, id: u32, token: Token) -> Result<Option<Finish>, ModelError> {
+        if self.room == 0 {
+            return Ok(Some(Finish::Length));
+        }
+        self.room -= 1;
+        let (text, stopped) = self.emitter.push(&token.bytes);
+        let flow = if text.is_empty() { Flow::Continue } else { (self.on)(text) };
+        self.tokens.push(token);
+        self.pending.push(id);
+        if stopped {
+            return Ok(Some(Finish::Stop));
+        }
+        if flow == Flow::Stop {
+            return Ok(Some(Finish::Cancelled));
+        }
+        let complete = self.guide.as_ref().is_some_and(Guide::is_complete);
+        // The last forced token completes the grammar before it is taken: only the last one taken may say so.
+        Ok((self.room == 0 && !complete).then_some(Finish::Length))
+    }
+
+    /// The next token, as the model scored it.
+    fn choose(&mut self, logits: &mut [f32]) -> Result<(u32, Token), ModelError> {
+        let peak = Peak::of(logits);
+        if !peak.is_sound() {
+            return Err(ModelError::Engine("the model's output is not a number".into()));
+        }
+        let vocab = self.language.tokenizer.vocab();
+        let is_text = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined);
+        let may_speak = |id: u32| is_text(id) || self.language.ends.contains(&id);
+        // Greedy decoding needs no mask where the likeliest token is allowed anyway, which is nearly always.
+        let free = match &mut self.guide {
+            None => self.sampler.is_greedy() && may_speak(peak.best),
+            Some(guide) => self.sampler.is_greedy() && guide.allows(peak.best)?,
+        };
+        let id = if free {
+            Some(peak.best)
+        } else {
+            match &mut self.guide {
+                Some(guide) => {
+                    let mask = guide.mask()?;
+                    (0u32..).zip(logits.iter_mut()).for_each(|(id, logit)| {
+                        if id as usize >= mask.len() || !mask.is_allowed(id) {
+                            *logit = f32::NEG_INFINITY;
+                        }
+                    });
+                }
+                None => (0u32..).zip(logits.iter_mut()).for_each(|(id, logit)| {
+                    if !may_speak(id) {
+                        *logit = f32::NEG_INFINITY;
+                    }
+                }),
+            }
+            self.sampler.choose(logits)
+        };
+        let id = id.ok_or_else(|| ModelError::Engine("the shape leaves no token to choose".into()))?;
+        let token = self.token(id, Some(peak.logprob(logits[id as usize])), Some(peak.runner_up(id)));
+        Ok((id, token))
+    }
+
+    fn token(&self, id: u32, logprob: Option<f32>, runner_up: Option<f32>) -> Token {
+        Token { bytes: self.language.tokenizer.vocab().bytes(id).to_vec(), logprob, runner_up }
+    }
+}

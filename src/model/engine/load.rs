@@ -1,0 +1,84 @@
+//! From a GGUF file to the parts of an engine.
+
+use super::backend::Backend;
+use super::candle::Candle;
+use super::forward::Forward;
+use super::gguf::Gguf;
+use super::kernels::{Kernels, Tier};
+use super::template::Template;
+use super::threads::Pool;
+use super::tokenizer::{Source, Tokenizer};
+use super::{Device, Options};
+use crate::model::ModelError;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The tokenizer that the file describes.
+///
+/// # Errors
+/// [`ModelError::Unsupported`] for a tokenizer not known here, [`ModelError::BadFile`] for a damaged one.
+pub(super) fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, ModelError> {
+    let text = |key: &str| gguf.text(key).ok_or_else(|| gguf.bad(format!("it has no `{key}`")));
+    let strings = |key: &str| {
+        let array = gguf.array(key).and_then(|array| array.strings());
+        array.ok_or_else(|| gguf.bad(format!("it has no list `{key}`")))
+    };
+    let model = text("tokenizer.ggml.model")?;
+    let unsupported = |name: &str| ModelError::Unsupported { what: "tokenizer", name: name.into() };
+    if model != "gpt2" {
+        return Err(unsupported(model));
+    }
+    // A file from before the key splits text in a way that nobody wrote down.
+    let pre = gguf.text("tokenizer.ggml.pre").ok_or_else(|| unsupported("gpt2 without `tokenizer.ggml.pre`"))?;
+    let mut kinds: Box<dyn Iterator<Item = i32>> = match gguf.array("tokenizer.ggml.token_type") {
+        None => Box::new(std::iter::empty()),
+        Some(array) => match array.integers() {
+            Some(kinds) => Box::new(kinds.map(|kind| kind as i32)),
+            None => return Err(gguf.bad("its `tokenizer.ggml.token_type` are no numbers")),
+        },
+    };
+    let (mut tokens, mut merges) = (strings("tokenizer.ggml.tokens")?, strings("tokenizer.ggml.merges")?);
+    let source = Source { model, pre, tokens: &mut tokens, kinds: &mut kinds, merges: &mut merges };
+    Tokenizer::build(source, &|reason| gguf.bad(reason))
+}
+
+/// How the model is spoken to, and the tokens that end its turn.
+///
+/// # Errors
+/// [`ModelError::Unsupported`] for a template of another family.
+pub(super) fn template(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<(Template, Vec<u32>), ModelError> {
+    let template = Template::detect(gguf.text("tokenizer.chat_template").unwrap_or_default(), tokenizer)?;
+    let declared =
+        ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(|key| gguf.u32(key));
+    let ends = template.ends(declared, tokenizer);
+    Ok((template, ends))
+}
+
+/// Whatever computes this model on the wanted device.
+///
+/// # Errors
+/// See [`super::Engine::open`].
+pub(super) fn backend(gguf: &Gguf, path: &Path, options: &Options) -> Result<Box<dyn Backend>, ModelError> {
+    let architecture = gguf.text("general.architecture").unwrap_or_default();
+    let own = matches!(architecture, "qwen2" | "llama" | "qwen3");
+    let trained = gguf.u32(&format!("{architecture}.context_length")).unwrap_or(u32::MAX) as usize;
+    let context = options.context.min(trained).max(1);
+    match options.device {
+        Device::Cpu if own => cpu(gguf, options, context),
+        Device::Auto if own && !Candle::has_accelerator() => cpu(gguf, options, context),
+        device => Ok(Box::new(Candle::open(gguf, path, device, context)?)),
+    }
+}
+
+fn cpu(gguf: &Gguf, options: &Options, context: usize) -> Result<Box<dyn Backend>, ModelError> {
+    let pool = match options.threads {
+        Some(threads) => Pool::new(threads.max(1)),
+        None => Pool::for_this_machine(),
+    };
+    let tier = match options.tier {
+        None => Tier::detect(),
+        Some(tier) if tier.is_available() => tier,
+        Some(tier) => return Err(ModelError::Unsupported { what: "instruction set", name: tier.to_string() }),
+    };
+    Ok(Box::new(Forward::new(gguf, Kernels::new(Arc::new(pool), tier), context)?))
+}
