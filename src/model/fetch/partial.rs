@@ -1,7 +1,8 @@
-//! A file on its way: `NAME.partial`, with `NAME.partial.json` beside it that says which stretches of it are whole.
+//! A file on its way: `NAME.partial`, with `NAME.partial.json` beside it that says how far it is whole.
 //!
 //! It always holds a *prefix* of the file, whichever source wrote it, so that one source goes on where another stopped.
-//! Every stretch carries its own SHA-256: after a kill, a power cut or a bad disk only what is provably whole is kept.
+//! Every mark carries the SHA-256 of all bytes before it: after a kill, a power cut or a bad disk only what is provably
+//! whole is kept, and no byte is hashed twice on its way.
 
 use super::error::{FetchError, io_error};
 use super::{Cx, hex};
@@ -16,11 +17,11 @@ use std::path::{Path, PathBuf};
 struct State {
     /// Which bytes these are a prefix of: the file's SHA-256, or what the source calls its version.
     identity: String,
-    /// The whole stretches, in order, without gaps.
+    /// Where it was whole, in order.
     marks: Vec<Mark>,
 }
 
-/// A stretch ends here.
+/// Everything up to `end` was written, and has this sum.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
     end: u64,
@@ -38,7 +39,6 @@ pub(super) struct Partial {
     /// Of everything up to the last mark, and of everything.
     whole_at_mark: Sha256,
     whole: Sha256,
-    stretch: Sha256,
 }
 
 impl Partial {
@@ -66,7 +66,6 @@ impl Partial {
             len: 0,
             whole_at_mark: Sha256::new(),
             whole: Sha256::new(),
-            stretch: Sha256::new(),
         };
         if state.identity == identity {
             partial.keep(state.marks, cx)?;
@@ -89,7 +88,6 @@ impl Partial {
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FetchError> {
         self.file.write_all(bytes).map_err(|e| io_error("write", &self.path, e))?;
         self.whole.update(bytes);
-        self.stretch.update(bytes);
         self.len += bytes.len() as u64;
         Ok(())
     }
@@ -99,8 +97,7 @@ impl Partial {
         if self.len == self.end_of_marks() {
             return Ok(());
         }
-        let sha256 = hex(&std::mem::take(&mut self.stretch).finalize());
-        self.state.marks.push(Mark { end: self.len, sha256 });
+        self.state.marks.push(Mark { end: self.len, sha256: self.sum() });
         self.whole_at_mark = self.whole.clone();
         let text = serde_json::to_vec(&self.state).map_err(io::Error::from);
         text.and_then(|t| replace(&self.state_path, &t)).map_err(|e| io_error("write", &self.state_path, e))
@@ -110,7 +107,6 @@ impl Partial {
     pub(super) fn rollback(&mut self) -> Result<(), FetchError> {
         self.len = self.end_of_marks();
         self.whole = self.whole_at_mark.clone();
-        self.stretch = Sha256::new();
         let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::Start(self.len)));
         cut.map(drop).map_err(|e| io_error("write", &self.path, e))
     }
@@ -161,7 +157,6 @@ impl Partial {
         let mut buffer = vec![0; 1 << 20];
         let mut at = 0;
         'marks: for mark in marks {
-            let mut stretch = Sha256::new();
             let mut whole = self.whole_at_mark.clone();
             while at < mark.end {
                 if cx.cancel.is_cancelled() {
@@ -171,7 +166,6 @@ impl Partial {
                 match self.file.read(&mut buffer[..want]) {
                     Ok(0) => break 'marks,
                     Ok(n) => {
-                        stretch.update(&buffer[..n]);
                         whole.update(&buffer[..n]);
                         at += n as u64;
                         cx.progress.advance(at);
@@ -180,7 +174,7 @@ impl Partial {
                     Err(_) => break 'marks,
                 }
             }
-            if at != mark.end || hex(&stretch.finalize()) != mark.sha256 {
+            if at != mark.end || hex(&whole.clone().finalize()) != mark.sha256 {
                 break;
             }
             self.whole_at_mark = whole;
@@ -244,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_truncated_stretch_and_all_after_it_are_dropped() {
+    fn what_is_damaged_or_cut_off_is_dropped_with_all_after_it() {
         for damage in [Some(7), None] {
             let place = Place::new();
             let mut first = place.open("a");

@@ -1,0 +1,184 @@
+//! Does a text have the shape that was asked for? For the models whose logits are not ours to mask: the scripted one and
+//! remote ones.
+
+use super::{ModelError, Shape};
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use serde_json::Value;
+use toktrie::ApproximateTokEnv;
+
+/// Cuts the text where its shape ends it: before the first stop string.
+pub(super) fn cut<'a>(shape: &Shape, text: &'a str) -> &'a str {
+    let Shape::Text { stop } = shape else { return text };
+    let ends = stop.iter().filter(|s| !s.is_empty()).filter_map(|s| text.find(s.as_str()));
+    ends.min().map_or(text, |end| &text[..end])
+}
+
+/// Holds a whole text against its shape. `Ok(Err(_))` says, in words, what is wrong with the text.
+///
+/// A JSON document is held against what schemas here use: `type`, `enum`, `const`, `required`, `properties`,
+/// `additionalProperties: false` and `items`; other keywords are not looked at.
+///
+/// # Errors
+/// [`ModelError::BadShape`] if the shape itself is wrong.
+pub(super) fn check(shape: &Shape, text: &str) -> Result<Result<(), String>, ModelError> {
+    Ok(match shape {
+        Shape::Text { .. } => Ok(()),
+        Shape::Choice(options) if options.is_empty() => return Err(ModelError::BadShape("a choice of nothing".into())),
+        Shape::Choice(options) if options.iter().any(|o| o == text) => Ok(()),
+        Shape::Choice(options) => Err(format!("`{}` is none of: {}", short(text), options.join(", "))),
+        Shape::Json(schema) => match serde_json::from_str::<Value>(text) {
+            Ok(value) => json(schema, &value, "$"),
+            Err(error) => Err(format!("it is no JSON: {error}")),
+        },
+        Shape::Lark(grammar) => lark(grammar, text)?,
+    })
+}
+
+/// Runs the grammar over the text's bytes, each a token of its own.
+fn lark(grammar: &str, text: &str) -> Result<Result<(), String>, ModelError> {
+    let bad = |error: String| ModelError::BadShape(error);
+    let env = ApproximateTokEnv::single_byte_env();
+    let mut factory = ParserFactory::new_simple(&env).map_err(|e| bad(e.to_string()))?;
+    factory.quiet();
+    let parser = factory.create_parser(TopLevelGrammar::from_lark(grammar.into()));
+    let mut matcher = Matcher::new(parser);
+    if let Some(error) = matcher.get_error() {
+        return Err(bad(error));
+    }
+    let tokens: Vec<u32> = text.bytes().map(u32::from).collect();
+    let taken = matcher.try_consume_tokens(&tokens).map_err(|e| bad(e.to_string()))?;
+    if taken < tokens.len() {
+        let rest = String::from_utf8_lossy(&text.as_bytes()[taken..]);
+        return Ok(Err(format!("the grammar does not allow `{}` at byte {taken}", short(&rest))));
+    }
+    // The end of the text may also be a grammar that can take no more.
+    let whole = matcher.is_stopped() || matcher.is_accepting().map_err(|e| bad(e.to_string()))?;
+    Ok(if whole { Ok(()) } else { Err("the grammar wants more text".into()) })
+}
+
+fn json(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+    if let Some(kind) = schema.get("type") {
+        let any: Vec<&str> = match kind {
+            Value::String(one) => vec![one],
+            Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if !any.iter().any(|kind| is(kind, value)) {
+            return Err(format!("{at} is no {}", any.join(" or ")));
+        }
+    }
+    if let Some(Value::Array(options)) = schema.get("enum")
+        && !options.contains(value)
+    {
+        return Err(format!("{at} is none of the allowed values"));
+    }
+    if schema.get("const").is_some_and(|only| only != value) {
+        return Err(format!("{at} is not the one allowed value"));
+    }
+    if let Value::Object(fields) = value {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        for key in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !fields.contains_key(key) {
+                return Err(format!("{at}.{key} is missing"));
+            }
+        }
+        for (key, field) in fields {
+            match properties.and_then(|p| p.get(key)) {
+                Some(schema) => json(schema, field, &format!("{at}.{key}"))?,
+                None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    return Err(format!("{at}.{key} is not allowed"));
+                }
+                None => {}
+            }
+        }
+    }
+    if let (Value::Array(items), Some(schema)) = (value, schema.get("items")) {
+        for (i, item) in items.iter().enumerate() {
+            json(schema, item, &format!("{at}[{i}]"))?;
+        }
+    }
+    Ok(())
+}
+
+fn is(kind: &str, value: &Value) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+/// The beginning of a text, for a message.
+fn short(text: &str) -> String {
+    let mut start: String = text.chars().take(60).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_stop_string_ends_the_text_and_is_no_part_of_it() {
+        let shape = Shape::Text { stop: vec!["\n\n".into(), "END".into(), String::new()] };
+        assert_eq!(cut(&shape, "ls END\n\nx"), "ls ");
+        assert_eq!(cut(&shape, "ls"), "ls");
+    }
+
+    #[test]
+    fn a_choice_is_one_of_its_options() {
+        let shape = Shape::Choice(vec!["yes".into(), "no".into()]);
+        assert_eq!(check(&shape, "no").unwrap(), Ok(()));
+        assert!(check(&shape, "nope").unwrap().unwrap_err().contains("yes, no"));
+        assert!(matches!(check(&Shape::Choice(vec![]), "x"), Err(ModelError::BadShape(_))));
+    }
+
+    #[test]
+    fn a_document_has_what_its_schema_requires() {
+        let shape = Shape::Json(json!({
+            "type": "object",
+            "properties": {
+                "cmd": {"type": "string"},
+                "n": {"type": "integer"},
+                "all": {"type": "array", "items": {"enum": ["a", "b"]}}
+            },
+            "required": ["cmd"],
+            "additionalProperties": false
+        }));
+        assert_eq!(check(&shape, r#"{"n": 2, "cmd": "ls", "all": ["a", "b"]}"#).unwrap(), Ok(()));
+        for (text, why) in [
+            ("ls", "no JSON"),
+            ("[]", "$ is no object"),
+            ("{}", "$.cmd is missing"),
+            (r#"{"cmd": 1}"#, "$.cmd is no string"),
+            (r#"{"cmd": "", "n": 1.5}"#, "$.n is no integer"),
+            (r#"{"cmd": "", "x": 1}"#, "$.x is not allowed"),
+            (r#"{"cmd": "", "all": ["a", "c"]}"#, "$.all[1]"),
+        ] {
+            let wrong = check(&shape, text).unwrap().unwrap_err();
+            assert!(wrong.contains(why), "{text}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn a_grammar_is_run_over_the_bytes() {
+        let shape = Shape::Lark("start: \"ls \" /[a-zé]+/ \"!\"?".into());
+        assert_eq!(check(&shape, "ls abc").unwrap(), Ok(()));
+        assert_eq!(check(&shape, "ls é!").unwrap(), Ok(()));
+        assert!(check(&shape, "rm").unwrap().unwrap_err().contains("at byte 0"));
+        assert!(check(&shape, "ls a1").unwrap().unwrap_err().contains("`1` at byte 4"));
+        assert!(check(&shape, "ls ").unwrap().unwrap_err().contains("more"));
+        assert!(matches!(check(&Shape::Lark("start: nothing".into()), ""), Err(ModelError::BadShape(_))));
+    }
+}
