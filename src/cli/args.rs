@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{completions, config, context, model, version};
+use super::{batch, completions, config, context, model, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -40,6 +40,8 @@ pub enum Verb {
     Context(context::Args),
     /// List, fetch, add, verify and remove models
     Model(model::Args),
+    /// Answer JSON lines from stdin, one by one
+    Batch(batch::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell
@@ -66,7 +68,7 @@ pub struct RequestArgs {
     #[arg(value_name = "WORDS")]
     pub words: Vec<OsString>,
     /// Run the command after asking
-    #[arg(short = 'x', long)]
+    #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
     /// How to answer.
     #[command(flatten)]

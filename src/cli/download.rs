@@ -1,6 +1,6 @@
 //! What fetching a model needs from this process: folders, variables, pip, and a bar on the terminal.
 
-use super::{Cx, Failure, Ui};
+use super::{Cx, Failure, Ui, env};
 use crate::exec::{self, Job, Limits, Sandbox};
 use crate::model::Cancel;
 use crate::model::fetch::{FetchError, Fetcher, Progress, Settings, Size, Spawn, SpawnEnd, SpawnJob};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// If there is no place for models.
 pub fn settings(cx: &Cx) -> Result<Settings, Failure> {
-    Ok(Settings::new(cx.dirs.models.clone(), cx.dirs.cache.clone(), std::env::vars_os())?)
+    Ok(Settings::new(cx.dirs.models.clone(), cx.dirs.cache.clone(), env::everything())?)
 }
 
 /// Calls `work` with all that fetching needs. Blocks: not for an async worker.
@@ -27,8 +27,7 @@ pub fn with_fetcher<T>(
     work: impl FnOnce(&Fetcher<'_>) -> Result<T, FetchError>,
 ) -> Result<T, Failure> {
     let bar = Bar::new(&cx.ui);
-    let cancel = Cancel::new();
-    Ok(work(&Fetcher { settings, spawn: &Pip, progress: &bar, cancel: &cancel })?)
+    Ok(work(&Fetcher { settings, spawn: &Pip, progress: &bar, cancel: cx.interrupt().cancel() })?)
 }
 
 /// Runs pip through [`exec`].

@@ -54,6 +54,11 @@ impl Env {
     }
 }
 
+/// Every variable of this process: fetching takes the hub's own from it and hands pip what a network needs.
+pub fn everything() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

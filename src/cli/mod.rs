@@ -10,28 +10,37 @@
 //! in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
 
 pub mod args;
+pub mod batch;
 pub mod completions;
 pub mod config;
 pub mod context;
 pub mod dirs;
 pub mod download;
+pub mod edit;
 pub mod env;
+pub mod execute;
 pub mod failure;
+pub mod interrupt;
 pub mod model;
+pub mod present;
+pub mod request;
 pub mod settings;
 pub mod ui;
 pub mod version;
+pub mod wire;
 
 pub use config::Config;
 pub use dirs::Dirs;
 pub use env::Env;
 pub use failure::{Exit, Failure, Outcome};
+pub use interrupt::Interrupt;
 pub use settings::Settings;
 pub use ui::Ui;
 
 use args::{Cli, Verb};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// What every verb is given.
@@ -47,6 +56,7 @@ pub struct Cx {
     pub cwd: Option<PathBuf>,
     /// When the program started.
     pub started: Instant,
+    interrupt: OnceLock<Interrupt>,
 }
 
 impl Cx {
@@ -64,6 +74,11 @@ impl Cx {
     /// As [`Cx::config`].
     pub fn settings(&self, flags: &[(&'static str, String)]) -> Result<Settings, Failure> {
         Settings::of(&self.config(flags)?)
+    }
+
+    /// What Ctrl-C pulls. The first call starts to listen: until then it ends the process as usual.
+    pub fn interrupt(&self) -> &Interrupt {
+        self.interrupt.get_or_init(|| Interrupt::listen(self.ui.clearer()))
     }
 
     /// The async runtime, made by the few verbs that wait for something: it would cost the others a millisecond.
@@ -93,7 +108,7 @@ pub fn main() -> ExitCode {
     let env = Env::of_process();
     let ui = Ui::new(&cli.common, &env);
     let dirs = Dirs::find(&env);
-    let cx = Cx { ui, env, dirs, cwd: std::env::current_dir().ok(), started };
+    let cx = Cx { ui, env, dirs, cwd: std::env::current_dir().ok(), started, interrupt: OnceLock::new() };
     let exit = match dispatch(&cli, &cx) {
         Ok(exit) => exit,
         Err(failure) => {
@@ -107,9 +122,10 @@ pub fn main() -> ExitCode {
 /// Runs the verb that was asked for; without one, the words are a request.
 fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
     match &cli.verb {
-        None => Err(Failure::usage("nothing was asked").hint("try: caro \"show top processes\"")),
+        None => request::run(&cli.request, cx),
         Some(Verb::Context(args)) => context::run(args, cx),
         Some(Verb::Model(args)) => model::run(args, cx),
+        Some(Verb::Batch(args)) => batch::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),

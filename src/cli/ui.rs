@@ -187,6 +187,35 @@ impl Ui {
         self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
     }
 
+    /// Writes a command to stdout: byte for byte into a pipe, in its look and with nothing hidden on a terminal.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn command(&self, cmd: &str) -> io::Result<()> {
+        if self.out.tty { self.line(&self.out.paint(Role::Command, cmd)) } else { self.line(cmd) }
+    }
+
+    /// Writes one JSON document to stdout: indented for a person, in one line for a program.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn document(&self, value: &impl serde::Serialize) -> io::Result<()> {
+        if self.out.tty { self.json_pretty(value) } else { self.json(value) }
+    }
+
+    /// Tells the person what is to be known about a command, indented under it; silent with `--quiet`.
+    pub fn aside(&self, role: Role, text: &str) {
+        self.aside_parts(&[(role, text)]);
+    }
+
+    /// The same with parts that look different.
+    pub fn aside_parts(&self, parts: &[(Role, &str)]) {
+        if !self.quiet {
+            let painted: String = parts.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
+            self.tell(&format!("  {painted}"));
+        }
+    }
+
     /// Tells the person something that is not the answer; silent with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {

@@ -93,18 +93,9 @@ type Table = std::collections::HashMap<u32, Process>;
 /// Every process, from `ps`, where there is no `/proc`. Empty if that fails.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn ps_table() -> Table {
-    use crate::exec::{Job, Limits, Sandbox, capture};
-    let job = Job {
-        program: PathBuf::from("/bin/ps"),
-        args: ["-axo", "pid=,ppid=,comm="].map(Into::into).to_vec(),
-        cwd: None,
-        env: Vec::new(),
-        stdin: Vec::new(),
-        limits: Limits { wall: std::time::Duration::from_millis(500), output: 1 << 20 },
-        sandbox: Sandbox::None,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok();
-    let output = runtime.and_then(|r| r.block_on(capture(&job)).ok());
+    use crate::exec::{Job, Sandbox, capture_blocking};
+    let job = Job { sandbox: Sandbox::None, ..Job::new("/bin/ps").args(["-axo", "pid=,ppid=,comm="]) };
+    let output = capture_blocking(&job);
     output.map(|o| parse_ps(&String::from_utf8_lossy(&o.stdout))).unwrap_or_default()
 }
 

@@ -1,0 +1,232 @@
+//! `caro batch`: one request a line, one answer a line, in order, each flushed before the next is read, one model for all.
+
+use super::args::AnswerArgs;
+use super::request::{Place, account, ask, check, failure, milliseconds};
+use super::settings::one_of;
+use super::wire::{self, Wired};
+use super::{Cx, Exit, Failure, Outcome, Settings, present};
+use crate::command::Answer;
+use crate::shell::{Dialect, Target};
+use serde_json::{Map, Value, json};
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The most bytes of a line.
+const MAX_LINE: usize = 256 * 1024;
+
+/// Arguments of `caro batch`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+/// Answers until the input ends. A line that cannot be answered gets an error object, and the rest go on.
+///
+/// # Errors
+/// If no model can be opened, or stdout cannot be written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let settings = cx.settings(&args.answer.layer())?;
+    let runtime = cx.runtime()?;
+    let wired = wire::open(cx, &settings)?;
+    let mut batch = Batch { args: &args.answer, cx, settings, wired, runtime, answered: 0 };
+    let mut input = io::stdin().lock();
+    while let Some(line) = next_line(&mut input).map_err(|e| Failure::internal(format!("stdin: {e}")))? {
+        if cx.interrupt().cancel().is_cancelled() {
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+        let (id, outcome) = match line {
+            Ok(line) if line.trim_ascii().is_empty() => continue,
+            Ok(line) => batch.line(&line),
+            Err(problem) => (Value::Null, Err(problem)),
+        };
+        let document = match outcome {
+            Ok(answer) => with_id(id, &answer)?,
+            Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+            Err(failure) => {
+                json!({ "id": id, "error": { "message": failure.message, "hint": failure.hint.unwrap_or_default() } })
+            }
+        };
+        cx.ui.json(&document)?;
+    }
+    batch.runtime.shutdown_background();
+    Ok(Exit::Success)
+}
+
+struct Batch<'a> {
+    args: &'a AnswerArgs,
+    cx: &'a Cx,
+    settings: Settings,
+    wired: Wired,
+    runtime: tokio::runtime::Runtime,
+    answered: usize,
+}
+
+impl Batch<'_> {
+    /// Answers one line; the id comes back even from a line that is wrong otherwise.
+    fn line(&mut self, line: &[u8]) -> (Value, Result<Answer, Failure>) {
+        let (id, parsed) = parse(line);
+        let outcome = parsed.and_then(|item| self.answer(item));
+        (id, outcome)
+    }
+
+    fn answer(&mut self, item: Item) -> Result<Answer, Failure> {
+        let started = Instant::now();
+        let mut settings = self.settings.clone();
+        settings.target = item.target.or(settings.target);
+        settings.shell = item.shell.or(settings.shell);
+        let context = &self.wired.recipe.context;
+        let cwd = item.cwd.map(|cwd| context.cwd.join(cwd));
+        let place = Place::of(context, &settings, cwd);
+        let ask = ask(item.request, &place, &settings, self.args, self.cx.interrupt().cancel());
+        let mut trace = |event| present::trace(&self.cx.ui, self.args, &event);
+        let mut answer =
+            self.runtime.block_on(self.wired.recipe.answer(&ask, &mut trace)).map_err(|e| failure(e, &settings))?;
+        answer.timing.total = milliseconds(started.elapsed());
+        if self.answered == 0 {
+            // The first line has paid for the loading.
+            account(&mut answer, &self.wired);
+            answer.timing.total = milliseconds(self.cx.started.elapsed());
+        }
+        self.answered += 1;
+        if self.args.timing {
+            present::timing(&self.cx.ui, &answer.timing);
+        }
+        Ok(answer)
+    }
+}
+
+/// One line of the input.
+#[derive(Debug, PartialEq, Eq)]
+struct Item {
+    request: String,
+    cwd: Option<PathBuf>,
+    target: Option<Target>,
+    shell: Option<Dialect>,
+}
+
+/// Reads one line: the id as far as there is one, and what is asked. Unknown fields are ignored.
+fn parse(line: &[u8]) -> (Value, Result<Item, Failure>) {
+    let bad = |message: String, hint: &str| Failure::usage(message).hint(hint);
+    let form = r#"a line is like {"id": 1, "request": "show top processes"}"#;
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => text,
+        Err(e) => {
+            return (Value::Null, Err(bad(format!("the line is not valid UTF-8 at byte {}", e.valid_up_to()), form)));
+        }
+    };
+    let object: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(object) => object,
+        Err(e) => return (Value::Null, Err(bad(format!("the line is no JSON object: {e}"), form))),
+    };
+    let id = object.get("id").cloned().unwrap_or(Value::Null);
+    let text = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(bad(format!("`{name}` must be a string"), form)),
+    };
+    let named = |name: &str, e: String| bad(format!("`{name}` must be {e}"), "leave it out for this machine");
+    let item = || {
+        let request = text("request")?.ok_or_else(|| bad("there is no `request`".into(), form))?;
+        check(&request).map_err(|message| bad(message, form))?;
+        let target = text("target")?.map(|v| one_of(&Target::ALL, &v).map_err(|e| named("target", e))).transpose()?;
+        let shell = text("shell")?.map(|v| one_of(&Dialect::ALL, &v).map_err(|e| named("shell", e))).transpose()?;
+        Ok(Item { request, cwd: text("cwd")?.map(PathBuf::from), target, shell })
+    };
+    (id, item())
+}
+
+/// The answer's document with the id first.
+fn with_id(id: Value, answer: &Answer) -> Result<Value, Failure> {
+    let mut document = Map::from_iter([("id".to_string(), id)]);
+    match serde_json::to_value(answer).map_err(Failure::internal)? {
+        Value::Object(fields) => document.extend(fields),
+        other => return Err(Failure::internal(format!("an answer became {other}"))),
+    }
+    Ok(Value::Object(document))
+}
+
+/// The next line without its end, `None` at the end of the input. Of a line that is too long nothing is kept.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Failure>>> {
+    let (mut line, mut length) = (Vec::new(), 0usize);
+    loop {
+        let chunk = match input.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let end = chunk.iter().position(|b| *b == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        length += part.len();
+        if length <= MAX_LINE {
+            line.extend_from_slice(part);
+        }
+        let (at_end, used) = (chunk.is_empty(), end.map_or(chunk.len(), |e| e + 1));
+        input.consume(used);
+        if end.is_some() || at_end {
+            if at_end && length == 0 {
+                return Ok(None);
+            }
+            if length > MAX_LINE {
+                return Ok(Some(Err(Failure::usage(format!(
+                    "the line has {length} bytes, and {MAX_LINE} are the most"
+                )))));
+            }
+            return Ok(Some(Ok(line)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(input: &[u8]) -> Vec<Result<Vec<u8>, String>> {
+        let mut input = io::BufReader::with_capacity(7, input);
+        std::iter::from_fn(|| next_line(&mut input).unwrap()).map(|l| l.map_err(|f| f.message)).collect()
+    }
+
+    #[test]
+    fn lines_end_at_newline_or_at_the_end() {
+        assert_eq!(lines(b""), []);
+        assert_eq!(
+            lines(b"a long first line\n\nlast"),
+            [Ok(b"a long first line".to_vec()), Ok(vec![]), Ok(b"last".to_vec())]
+        );
+    }
+
+    #[test]
+    fn a_line_too_long_is_told_and_skipped() {
+        let mut input = vec![b'x'; MAX_LINE + 1];
+        input.extend(b"\nnext\n");
+        let read = lines(&input);
+        assert!(read[0].as_ref().unwrap_err().contains("262145 bytes"));
+        assert_eq!(read[1], Ok(b"next".to_vec()));
+    }
+
+    #[test]
+    fn the_id_survives_a_bad_line() {
+        let (id, item) = parse(br#"{"id": [7], "request": 5}"#);
+        assert_eq!((id, item.unwrap_err().message.as_str()), (json!([7]), "`request` must be a string"));
+        let (id, item) = parse(br#"{"id": "a", "request": "x", "target": "amiga"}"#);
+        assert_eq!(id, json!("a"));
+        assert!(item.unwrap_err().message.starts_with("`target` must be one of linux-gnu"));
+        for bad in [&b"{\"id\": 1"[..], b"[]", b"7", b"\xff", b"{}", b"{\"request\": \" \"}"] {
+            assert!(parse(bad).1.is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn all_fields_are_read_and_others_ignored() {
+        let (id, item) = parse(br#"{"request":"x","cwd":"/","target":"macos-bsd","shell":"fish","mood":"good"}"#);
+        assert_eq!(id, Value::Null);
+        let expected = Item {
+            request: "x".into(),
+            cwd: Some("/".into()),
+            target: Target::named("macos-bsd"),
+            shell: Some(Dialect::Fish),
+        };
+        assert_eq!(item.unwrap(), expected);
+    }
+}

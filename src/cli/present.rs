@@ -1,0 +1,119 @@
+//! An answer as a person reads it, and what `--verbose`, `--debug` and `--timing` add.
+
+use super::Ui;
+use super::args::AnswerArgs;
+use super::ui::Role;
+use crate::command::{Answer, Timing, Trace};
+use crate::shell::Severity;
+use crate::shell::safety::{Level, Risk};
+use std::io;
+
+/// Below this, the person is told that the answer is doubtful. The same bound that starts a second iteration.
+const LOW_CONFIDENCE: f64 = 0.8;
+
+/// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
+    ui.command(&answer.cmd)?;
+    if answer.alternatives.is_empty() {
+        notes(ui, answer);
+        return Ok(());
+    }
+    for other in &answer.alternatives {
+        ui.command(other)?;
+    }
+    if ui.out_is_terminal() {
+        verdict(ui, &answer.risk);
+    }
+    Ok(())
+}
+
+/// What is to be known about a command, on stderr: for a person at the terminal all of it, and into a pipe, where it may
+/// be run unread, only that it is dangerous.
+pub fn notes(ui: &Ui, answer: &Answer) {
+    if !ui.out_is_terminal() {
+        if answer.risk.level == Level::Danger {
+            verdict(ui, &answer.risk);
+        }
+        return;
+    }
+    if !answer.explanation.is_empty() {
+        ui.aside(Role::Plain, &answer.explanation);
+    }
+    verdict(ui, &answer.risk);
+    for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {
+        ui.aside(Role::Caution, &finding.why);
+    }
+    if answer.confidence < LOW_CONFIDENCE {
+        ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
+    }
+}
+
+/// The risk: its word in its colour, and the first reason.
+pub fn verdict(ui: &Ui, risk: &Risk) {
+    let (word, role) = level(risk.level);
+    let reason = match risk.reasons.first() {
+        Some(reason) => format!(": {}", reason.why),
+        None => String::new(),
+    };
+    ui.aside_parts(&[(role, word), (Role::Plain, &reason)]);
+}
+
+fn level(level: Level) -> (&'static str, Role) {
+    match level {
+        Level::Safe => ("safe", Role::Good),
+        Level::Caution => ("caution", Role::Caution),
+        Level::Danger => ("danger", Role::Danger),
+    }
+}
+
+/// Tells what happens on the way, as far as it was asked for.
+pub fn trace(ui: &Ui, args: &AnswerArgs, event: &Trace) {
+    let head = |text: &str| ui.paint_err(Role::Accent, text);
+    let plain = |text: &str| ui.paint_err(Role::Plain, text);
+    match event {
+        Trace::Layer { name, tokens, chars } if args.verbose || args.debug => {
+            ui.tell(&format!("{} {tokens} tokens, {chars} characters", head(&format!("{name}:"))));
+        }
+        Trace::Decision { what } if args.verbose || args.debug => {
+            ui.tell(&format!("{} {}", head("decision:"), plain(what)));
+        }
+        Trace::Prompt { iteration, text } if args.debug => {
+            ui.tell(&format!("{}\n{}", head(&format!("--- prompt of iteration {iteration}")), plain(text)));
+        }
+        Trace::Raw { iteration, text } if args.debug => {
+            ui.tell(&format!("{}\n{}", head(&format!("--- answer of iteration {iteration}")), plain(text)));
+        }
+        Trace::Checked { iteration, cmd, confidence, findings } if args.debug => {
+            let title = format!("--- iteration {iteration}: confidence {confidence:.2}, {} findings", findings.len());
+            ui.tell(&format!("{}\n{}", head(&title), ui.paint_err(Role::Command, cmd)));
+            for finding in findings {
+                let severity = format!("{:?}", finding.severity).to_lowercase();
+                ui.tell(&plain(&format!("  {severity} {} `{}`: {}", finding.id, finding.token, finding.why)));
+                for line in &finding.evidence {
+                    ui.tell(&plain(&format!("    {line}")));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The table of `--timing`.
+pub fn timing(ui: &Ui, timing: &Timing) {
+    let rows = [
+        ("context", timing.context),
+        ("load", timing.load),
+        ("prefill", timing.prefill),
+        ("decode", timing.decode),
+        ("manual", timing.manual),
+        ("iteration 1", timing.iteration1),
+        ("iteration 2", timing.iteration2),
+        ("total", timing.total),
+    ];
+    for (name, ms) in rows {
+        ui.tell(&format!("{name:<12} {ms:>9.1} ms"));
+    }
+}

@@ -1,0 +1,218 @@
+//! The default verb: plain words in, a command out.
+
+use super::args::{AnswerArgs, RequestArgs};
+use super::interrupt::Phase;
+use super::wire::{self, Wired};
+use super::{Cx, Exit, Failure, Outcome, Settings, execute, present};
+use crate::command::{Answer, Ask, CommandError};
+use crate::host::ExecutionContext;
+use crate::model::Cancel;
+use crate::shell::{Dialect, Os, Target};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most bytes of a request. The recipe counts tokens and may find a shorter one too long; this is told before any
+/// model is opened.
+pub const MAX_REQUEST: usize = 16 * 1024;
+
+/// Answers the request.
+///
+/// # Errors
+/// Whatever stands in the way of an answer.
+pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
+    let request = words(&args.words)?;
+    let settings = cx.settings(&args.answer.layer())?;
+    if args.execute && !cx.ui.can_ask() {
+        return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
+            .hint("call it from a terminal; without -x the command is printed"));
+    }
+    if cx.cwd.is_none() {
+        cx.ui.warn("the working directory no longer exists");
+    }
+    let runtime = cx.runtime()?;
+    let wired = wire::open(cx, &settings)?;
+    let place = Place::of(&wired.recipe.context, &settings, None);
+    let ask = ask(request, &place, &settings, &args.answer, cx.interrupt().cancel());
+    // The time runs from the start of the program; only a download is not counted.
+    let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
+    let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
+    let mut answer = {
+        let _status = cx.ui.status("thinking");
+        runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
+    }
+    .map_err(|e| failure(e, &settings))?;
+    // Manual look-ups that are still under way end with the process.
+    runtime.shutdown_background();
+    account(&mut answer, &wired);
+    answer.timing.total = milliseconds(cx.started.elapsed());
+    if args.answer.timing {
+        present::timing(&cx.ui, &answer.timing);
+    }
+    if args.answer.json {
+        cx.ui.document(&answer)?;
+        return Ok(if answer.cmd.is_empty() { Exit::No } else { Exit::Success });
+    }
+    if answer.cmd.is_empty() {
+        return Err(no_command(&answer));
+    }
+    if args.execute {
+        return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
+    }
+    present::answer(&cx.ui, &answer)?;
+    Ok(Exit::Success)
+}
+
+/// The request as one text.
+fn words(words: &[OsString]) -> Result<String, Failure> {
+    let try_it = "try: caro \"show top processes\"";
+    let mut request = String::new();
+    for word in words {
+        let word = word.to_str().ok_or_else(|| {
+            Failure::usage("the request is not valid UTF-8").hint("write it in a UTF-8 terminal, or in plain ASCII")
+        })?;
+        if !request.is_empty() {
+            request.push(' ');
+        }
+        request.push_str(word);
+    }
+    check(&request).map_err(|message| Failure::usage(message).hint(try_it))?;
+    Ok(request)
+}
+
+/// What is wrong with a request that need not be shown to any model.
+pub fn check(request: &str) -> Result<(), String> {
+    if request.trim().is_empty() {
+        return Err("the request is empty".into());
+    }
+    if request.len() > MAX_REQUEST {
+        return Err(format!(
+            "the request has {} bytes, and {MAX_REQUEST} are the most: a command is asked for in a sentence or two",
+            request.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Where and for what a command is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The directory it is to run in.
+    pub cwd: PathBuf,
+    /// The machine.
+    pub target: Target,
+    /// The shell.
+    pub dialect: Dialect,
+}
+
+impl Place {
+    /// This machine, unless the settings say another. For another system the shell is the one usual there.
+    pub fn of(context: &ExecutionContext, settings: &Settings, cwd: Option<PathBuf>) -> Self {
+        let target = settings.target.unwrap_or(context.target);
+        let dialect = settings.shell.unwrap_or_else(|| match target.os {
+            os if os == context.target.os => context.shell.dialect,
+            Os::Linux => Dialect::Bash,
+            Os::MacOs => Dialect::Zsh,
+            Os::FreeBsd => Dialect::Sh,
+            Os::Windows => Dialect::PowerShell,
+        });
+        Self { cwd: cwd.unwrap_or_else(|| context.cwd.clone()), target, dialect }
+    }
+}
+
+/// The recipe's own form of a request.
+pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArgs, cancel: &Cancel) -> Ask {
+    Ask {
+        request,
+        cwd: place.cwd.clone(),
+        target: place.target,
+        dialect: place.dialect,
+        refine: settings.refine,
+        max_iterations: settings.max_iterations,
+        timeout: settings.timeout,
+        alternatives: usize::from(args.alternatives),
+        cancel: cancel.clone(),
+    }
+}
+
+/// Why there is no answer, for a person.
+pub fn failure(error: CommandError, settings: &Settings) -> Failure {
+    match error {
+        CommandError::BadRequest(message) => {
+            Failure::usage(message).hint("say in a sentence what the command is to do")
+        }
+        CommandError::Model(e) => {
+            let hint = e.hint();
+            Failure::internal(e).hint(hint)
+        }
+        CommandError::Timeout(_) => {
+            let seconds = settings.timeout.as_secs_f64();
+            Failure::new(Exit::Timeout, format!("no command within {seconds} s"))
+                .hint(format!("give it more time: --timeout {}; --timing shows where it goes", seconds.ceil() * 4.0))
+        }
+        CommandError::Cancelled => Failure::silent(Exit::Interrupted),
+    }
+}
+
+/// An answer without a command, for a person.
+fn no_command(answer: &Answer) -> Failure {
+    let why = answer.refusal.as_deref().unwrap_or("the model gave no command");
+    Failure::no(why).hint("say what the command is to do, for example: caro \"find files larger than 1 GB\"")
+}
+
+/// Adds to the answer's times what was spent before the recipe began.
+pub fn account(answer: &mut Answer, wired: &Wired) {
+    answer.timing.context = milliseconds(wired.opened.context);
+    answer.timing.load += milliseconds(wired.opened.load);
+}
+
+/// Milliseconds with their fraction.
+pub fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Reads what the person types, up to the end of the line; `None` at the end of the input.
+///
+/// # Errors
+/// If stdin cannot be read.
+pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
+    let _phase = cx.interrupt().during(Phase::Ends);
+    let mut line = String::new();
+    let n = std::io::stdin().read_line(&mut line).map_err(|e| Failure::no(format!("no answer: {e}")))?;
+    Ok((n > 0).then(|| line.trim().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_joined_and_checked() {
+        let of = |list: &[&str]| words(&list.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of(&["show", "top processes"]).unwrap(), "show top processes");
+        for empty in [&[][..], &[""], &["  ", "\t"]] {
+            assert_eq!(of(empty).unwrap_err().message, "the request is empty");
+        }
+        let long = of(&[&"x".repeat(100_000)]).unwrap_err();
+        assert_eq!((long.exit, long.message.contains("100000 bytes")), (Exit::Usage, true));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn words_that_are_no_utf8_are_refused() {
+        use std::os::unix::ffi::OsStringExt;
+        assert!(words(&[OsString::from_vec(vec![0xff])]).unwrap_err().message.contains("UTF-8"));
+    }
+
+    #[test]
+    fn every_error_ends_in_its_own_code() {
+        let config = super::super::Config::load(&Default::default(), &Default::default(), None, &[]).unwrap();
+        let settings = Settings::of(&config).unwrap();
+        let code = |e| failure(e, &settings).exit.code();
+        assert_eq!(code(CommandError::Timeout(Duration::ZERO)), 124);
+        assert_eq!(code(CommandError::Cancelled), 130);
+        assert_eq!(code(CommandError::BadRequest("x".into())), 2);
+        assert_eq!(code(CommandError::Model(crate::model::ModelError::Engine("x".into()))), 2);
+        assert_eq!(failure(CommandError::Timeout(Duration::ZERO), &settings).message, "no command within 5 s");
+    }
+}
