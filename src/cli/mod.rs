@@ -97,6 +97,8 @@ impl Cx {
 /// Parses the arguments, runs the verb, tells its exit code.
 pub fn main() -> ExitCode {
     let started = Instant::now();
+    // Before there is any second thread.
+    crate::model::engine::init();
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(e) => {

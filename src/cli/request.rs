@@ -2,7 +2,7 @@
 
 use super::args::{AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
-use super::wire::{self, Wired};
+use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, execute, present};
 use crate::command::{Answer, Ask, CommandError};
 use crate::host::ExecutionContext;
@@ -44,7 +44,7 @@ pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
     .map_err(|e| failure(e, &settings))?;
     // Manual look-ups that are still under way end with the process.
     runtime.shutdown_background();
-    account(&mut answer, &wired);
+    answer.timing.context = milliseconds(wired.opened.context);
     answer.timing.total = milliseconds(cx.started.elapsed());
     if args.answer.timing {
         present::timing(&cx.ui, &answer.timing);
@@ -158,12 +158,6 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
 fn no_command(answer: &Answer) -> Failure {
     let why = answer.refusal.as_deref().unwrap_or("the model gave no command");
     Failure::no(why).hint("say what the command is to do, for example: caro \"find files larger than 1 GB\"")
-}
-
-/// Adds to the answer's times what was spent before the recipe began.
-pub fn account(answer: &mut Answer, wired: &Wired) {
-    answer.timing.context = milliseconds(wired.opened.context);
-    answer.timing.load += milliseconds(wired.opened.load);
 }
 
 /// Milliseconds with their fraction.

@@ -2,22 +2,10 @@
 
 use super::{Config, Failure};
 use crate::command::Refine;
+use crate::model::engine::Device;
 use crate::shell::safety::Level;
 use crate::shell::{Dialect, Target};
 use std::time::Duration;
-
-/// Where to compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Device {
-    /// The fastest there is.
-    Auto,
-    /// The processor.
-    Cpu,
-    /// An NVIDIA card.
-    Cuda,
-    /// An Apple GPU.
-    Metal,
-}
 
 /// The devices by name.
 pub const DEVICES: [(&str, Device); 4] =

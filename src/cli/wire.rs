@@ -1,13 +1,13 @@
 //! Builds the recipe out of its parts: machine, manual and model, opened side by side.
 
-use super::request::milliseconds;
 use super::settings::Settings;
 use super::{Cx, Failure, download};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::model::Model;
+use crate::model::engine::{Engine, Options};
 use crate::model::fetch::{self, ModelSource};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,11 @@ pub struct Wired {
     pub opened: Opened,
 }
 
-/// Time spent before the first request.
+/// Time spent before the first request. What opening the model took, the model itself reports with its first call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Opened {
     /// Detecting the machine.
     pub context: Duration,
-    /// Opening the model.
-    pub load: Duration,
     /// Fetching the model's file, where it was not here.
     pub download: Duration,
 }
@@ -37,33 +35,40 @@ pub struct Opened {
 pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
     std::thread::scope(|scope| {
         let context = scope.spawn(|| timed(|| ExecutionContext::detect(cx.dirs.cache.as_deref())));
-        let (model, download, load) = model(cx, settings)?;
+        let (model, download) = model(cx, settings)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
-        let opened = Opened { context: detecting, load, download };
-        tracing::debug!("model opened in {:.1} ms", milliseconds(load));
         let recipe = Recipe { model, context: Arc::new(context), manual: None };
-        Ok(Wired { recipe, opened })
+        Ok(Wired { recipe, opened: Opened { context: detecting, download } })
     })
 }
 
-/// The model that the settings name, with the time its download and its opening took.
-fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration, Duration), Failure> {
+/// The model that the settings name, and the time its download took.
+fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Failure> {
     let folders = download::settings(cx)?;
-    let source = fetch::resolve(&settings.model, &folders)?;
-    let (file, download) = timed(|| match source {
-        ModelSource::Card(card) => download::with_fetcher(&folders, cx, |fetcher| fetch::ensure(&card, fetcher)),
-        ModelSource::File(file) => Ok(file),
-        _ => Err(Failure::internal("not wired")),
-    });
-    let file = file?;
-    let (model, load) = timed(|| engine(&file));
-    Ok((model?, download, load))
+    Ok(match fetch::resolve(&settings.model, &folders)? {
+        ModelSource::Card(card) => {
+            let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
+            (engine(&file?, &card.id, settings)?, took)
+        }
+        ModelSource::File(file) => {
+            let id =
+                file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
+            (engine(&file, &id, settings)?, Duration::ZERO)
+        }
+        other => return Err(Failure::internal(format!("{other:?}"))),
+    })
 }
 
-fn engine(file: &Path) -> Result<Arc<dyn Model>, Failure> {
-    let _ = file;
-    Err(Failure::internal("no engine"))
+fn engine(file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
+    let options = Options { device: settings.device, ..Options::default() };
+    let engine = Engine::open(file, id, &options).map_err(|e| {
+        let hint = e.hint();
+        Failure::internal(e).hint(hint)
+    })?;
+    // Every answer is written under a grammar: its tables are built while the machine is still being looked at.
+    engine.prepare_grammar();
+    Ok(Arc::new(engine))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
