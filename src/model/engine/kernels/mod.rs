@@ -5,6 +5,9 @@
 //! other. What a block looks like is [`super::quant`]'s matter.
 
 mod activation;
+mod aligned;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod portable;
 mod tier;
 
@@ -104,6 +107,16 @@ struct Piece {
     rows: Range<usize>,
 }
 
+/// A piece with all it needs.
+struct Task<'a> {
+    weight: &'a Weight,
+    rows: Range<usize>,
+    x: &'a [f32],
+    activations: &'a Activations,
+    m: usize,
+    out: &'a Out<'a>,
+}
+
 impl Kernels {
     /// Kernels on `pool` with the code of `tier`.
     ///
@@ -153,7 +166,12 @@ impl Kernels {
         let activations = &self.activations;
         self.pool.run(pieces.len(), |index, _| {
             let Piece { weight, rows } = pieces[index].clone();
-            portable::rows(weights[weight], rows, x, activations, m, &outs[weight]);
+            let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
+            match self.tier {
+                Tier::Portable => portable::rows(&task),
+                #[cfg(target_arch = "x86_64")]
+                Tier::Avx512 => avx512::rows(&task),
+            }
         });
         self.activations.forget();
     }
@@ -172,33 +190,46 @@ fn pieces(weights: &[&Weight], threads: usize) -> Vec<Piece> {
     pieces
 }
 
-/// An output matrix that several threads write, each its own columns.
-struct Out<'a> {
-    start: *mut f32,
+/// A matrix that several threads write, each its own elements.
+struct Out<'a, T = f32> {
+    start: *mut T,
     len: usize,
     stride: usize,
-    owner: std::marker::PhantomData<&'a mut [f32]>,
+    owner: std::marker::PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: `Out::write` is the only access, and its contract keeps the threads' elements apart.
+// SAFETY: the only accesses are the methods below, whose contracts keep the threads' elements apart.
 #[allow(unsafe_code)]
-unsafe impl Sync for Out<'_> {}
+unsafe impl<T: Send> Sync for Out<'_, T> {}
 
 #[allow(unsafe_code)]
-impl<'a> Out<'a> {
-    fn new(out: &'a mut [f32], stride: usize) -> Self {
+impl<'a, T> Out<'a, T> {
+    /// Rows of `stride` elements each.
+    fn new(out: &'a mut [T], stride: usize) -> Self {
         Self { start: out.as_mut_ptr(), len: out.len(), stride, owner: std::marker::PhantomData }
     }
 
-    /// Writes element `(i, row)`: row `i` of `x` against weight row `row`.
+    /// Writes element `column` of row `i`.
     ///
     /// # Safety
-    /// During the region no other thread writes the same element: each task keeps to its own range of `row`.
+    /// During the region no other thread writes the same element: each task keeps to its own columns.
     #[inline(always)]
-    unsafe fn write(&self, i: usize, row: usize, value: f32) {
-        debug_assert!(row < self.stride && i * self.stride + row < self.len);
-        // SAFETY: in bounds, since every caller's `i < m` and `row < rows`, and `len == m * rows`; not shared, by contract.
-        unsafe { *self.start.add(i * self.stride + row) = value }
+    unsafe fn write(&self, i: usize, column: usize, value: T) {
+        let at = i * self.stride + column;
+        assert!(column < self.stride && at < self.len);
+        // SAFETY: in bounds, as just seen, and not shared, by contract.
+        unsafe { *self.start.add(at) = value }
+    }
+
+    /// Row `i`.
+    ///
+    /// # Safety
+    /// During the region no other task asks for the same row.
+    #[allow(clippy::mut_from_ref)] // the contract is what a borrow of a row would say
+    unsafe fn row(&self, i: usize) -> &mut [T] {
+        assert!(self.stride == 0 || (i + 1) * self.stride <= self.len);
+        // SAFETY: in bounds, as just seen, and not shared, by contract; an empty row needs no memory.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(i * self.stride), self.stride) }
     }
 }
 

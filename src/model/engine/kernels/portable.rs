@@ -1,19 +1,18 @@
 //! The kernels in plain Rust: the reference of every other tier.
 
-use std::ops::Range;
-
-use super::activation::{Activations, Form};
-use super::{Out, Weight};
+use super::activation::Form;
+use super::{Out, Task};
 use crate::model::engine::quant::{Format, Kind, Unpacked, f16, with_format};
 
-/// Computes `rows` of a weight against all `m` rows of `x`.
-pub(super) fn rows(weight: &Weight, rows: Range<usize>, x: &[f32], activations: &Activations, m: usize, out: &Out) {
-    with_format!(weight.kind, F => quantised::<F>(weight, rows, activations, m, out), plain(weight, rows, x, m, out))
+/// Computes one task.
+pub(super) fn rows(task: &Task) {
+    with_format!(task.weight.kind, F => quantised::<F>(task), plain(task))
 }
 
 /// Rows of plain numbers: each is converted once and multiplied in `f32`.
-fn plain(weight: &Weight, rows: Range<usize>, x: &[f32], m: usize, out: &Out) {
-    for row in rows {
+fn plain(task: &Task) {
+    let &Task { weight, x, m, out, .. } = task;
+    for row in task.rows.clone() {
         let bytes = weight.row(row);
         for i in 0..m {
             let x = &x[i * weight.cols..][..weight.cols];
@@ -40,12 +39,13 @@ fn dot(weights: impl Iterator<Item = f32>, x: &[f32]) -> f32 {
 
 /// Rows of a block format: each block is unpacked once and multiplied, in whole numbers, with the same block of every
 /// row of `x`.
-fn quantised<F: Format>(weight: &Weight, rows: Range<usize>, activations: &Activations, m: usize, out: &Out) {
+fn quantised<F: Format>(task: &Task) {
+    let &Task { weight, activations, m, out, .. } = task;
     let k = weight.cols;
     let x = activations.get(Form::of(F::KIND));
     let mut block = Unpacked::default();
     let mut sums = vec![0.0f32; m];
-    for row in rows {
+    for row in task.rows.clone() {
         sums.fill(0.0);
         for (b, bytes) in weight.row(row).chunks_exact(F::BYTES).enumerate() {
             F::unpack(bytes, &mut block);

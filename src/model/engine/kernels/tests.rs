@@ -80,7 +80,7 @@ fn check(tier: Tier, kind: Kind, n: usize, k: usize, m: usize) {
 
 #[test]
 fn every_tier_and_kind_against_exact_products() {
-    for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
+    for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
         for kind in Kind::ALL {
             for (n, k, m) in [(1, 256, 1), (3, 512, 1), (17, 1536, 2), (33, 768, 5), (64, 256, 16), (50, 512, 33)] {
                 check(tier, kind, n, k, m);
@@ -112,7 +112,7 @@ proptest! {
         };
         let expected = run(Tier::Portable);
         let units = exact(&weight, &x, m);
-        for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
+        for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
             for ((a, b), (_, unit)) in run(tier).into_iter().zip(&expected).zip(&units) {
                 let off = f64::from((a - b).abs()) / unit.max(1e-30);
                 prop_assert!(off < TOLERANCE, "{} {} {}x{}x{}: {} and {}", tier, kind, m, k, n, a, b);
@@ -132,7 +132,7 @@ fn fused_weights_get_what_each_would_alone() {
         weight(Kind::F32, 5, k, &mut random),
     ];
     let x = input(m, k, &mut random);
-    for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
+    for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
         let mut kernels = Kernels::new(Arc::new(Pool::new(3)), tier);
         let mut fused: Vec<Vec<f32>> = weights.iter().map(|w| vec![f32::NAN; m * w.rows]).collect();
         let mut outs: Vec<&mut [f32]> = fused.iter_mut().map(Vec::as_mut_slice).collect();
@@ -166,7 +166,7 @@ fn zeros_and_huge_inputs_stay_numbers() {
     let mut random = Random(13);
     for kind in Kind::ALL {
         let weight = weight(kind, 4, 256, &mut random);
-        for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
+        for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
             let mut kernels = Kernels::new(Arc::new(Pool::new(1)), tier);
             let mut out = vec![f32::NAN; 4];
             kernels.matmul(&[&weight], &[0.0; 256], 1, &mut [&mut out]);

@@ -5,21 +5,37 @@
 pub enum Tier {
     /// Plain Rust: the reference, and what runs on any CPU.
     Portable,
+    /// x86-64 with AVX-512 F, BW, VL and VNNI (Intel since Ice Lake, AMD since Zen 4).
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Tier {
     /// All tiers, weakest first.
-    pub const ALL: [Self; 1] = [Self::Portable];
+    pub const ALL: &[Self] = &[
+        Self::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512,
+    ];
 
     /// The best tier this CPU has.
     pub fn detect() -> Self {
-        Self::ALL.into_iter().rev().find(|tier| tier.is_available()).unwrap_or(Self::Portable)
+        Self::ALL.iter().copied().rev().find(|tier| tier.is_available()).unwrap_or(Self::Portable)
     }
 
     /// True where this CPU and the operating system can run it.
     pub fn is_available(self) -> bool {
         match self {
             Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
+                    && std::arch::is_x86_feature_detected!("avx512vnni")
+                    && std::arch::is_x86_feature_detected!("f16c")
+                    && std::arch::is_x86_feature_detected!("fma")
+            }
         }
     }
 
@@ -27,12 +43,14 @@ impl Tier {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
         }
     }
 
     /// The tier of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tier| tier.name() == name)
+        Self::ALL.iter().copied().find(|tier| tier.name() == name)
     }
 }
 
