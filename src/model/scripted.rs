@@ -26,10 +26,10 @@
 //! | `delay_ms` | pause before every token, 0 if not given |
 //! | `error` | instead of an answer: fail with these words |
 //!
-//! A reply must have the shape that was asked for (see [`Shape`]), or the call fails: a real engine could not have written
+//! A reply must have the shape that was asked for (see [`Shape`](super::Shape)), or the call fails: a real engine could not have written
 //! it. A *token* here is a word with the white space before it, in pieces of at most 12 characters.
 
-use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Shape, Token, Usage, conform};
+use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Token, Usage, conform};
 use regex::Regex;
 use serde::Deserialize;
 use std::path::Path;
@@ -272,7 +272,7 @@ impl std::str::FromStr for Scripted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cancel, Sampling};
+    use crate::model::{Cancel, Sampling, Shape};
 
     fn request(words: &str, shape: Shape) -> Request {
         let mut prompt = Prompt::system("for bash");

@@ -1,1 +1,0 @@
-//! (see the helper's brief)

@@ -1,0 +1,382 @@
+//! Any OpenAI-compatible server (llama-server, llama-cpp-python, vLLM, Ollama ...) as a [`Model`]: `--model openai:URL#NAME`.
+//!
+//! - `wire`: the protocol's words. Here: the connection, and what a shape means on a server whose logits are not ours.
+//!
+//! Nothing is sent anywhere unless the user named the server.
+
+mod wire;
+
+use super::fetch::net::{self, Client, Patience};
+use super::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Shape, Token, Usage, conform};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+use wire::{Chunk, Level};
+
+/// A model on a server.
+#[derive(Debug)]
+pub struct Remote {
+    id: String,
+    url: String,
+    name: String,
+    options: Options,
+    /// How much of the protocol this server was found to understand.
+    level: AtomicU8,
+}
+
+/// What a server may need to know, and how long it may take.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Sent as `Authorization: Bearer`.
+    pub api_key: Option<String>,
+    /// The longest wait for a connection.
+    pub connect: Duration,
+    /// The longest silence, the computing of the prompt included.
+    pub silence: Duration,
+    /// Tokens of prompt and completion together; the protocol does not tell.
+    pub context: usize,
+    /// Additional certificate authorities, as a PEM file.
+    pub authorities: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            api_key: None,
+            connect: Duration::from_secs(5),
+            silence: Duration::from_secs(120),
+            context: 8192,
+            authorities: None,
+        }
+    }
+}
+
+/// The longest line of a stream that is read.
+const MAX_LINE: u64 = 4 << 20;
+
+/// The longest answer that is not a stream, and the longest error message.
+const MAX_BODY: u64 = 16 << 20;
+
+impl Remote {
+    /// A model of that name at a base address (`http://localhost:8080`, with or without `/v1`). Connects to nothing yet.
+    pub fn new(url: &str, name: &str, options: Options) -> Self {
+        let base = url.trim_end_matches('/');
+        let url = if base.ends_with("/chat/completions") {
+            base.to_string()
+        } else if base.rsplit('/').next().is_some_and(|last| last.starts_with('v') && last[1..].parse::<u8>().is_ok()) {
+            format!("{base}/chat/completions")
+        } else {
+            format!("{base}/v1/chat/completions")
+        };
+        Self { id: format!("openai:{name}"), url, name: name.into(), options, level: AtomicU8::new(0) }
+    }
+
+    fn failed(&self, reason: impl Into<String>) -> ModelError {
+        ModelError::Remote { url: self.url.clone(), reason: reason.into() }
+    }
+
+    /// One exchange, on the highest level that the server understands.
+    fn exchange(
+        &self,
+        request: &Request,
+        objection: Option<(&str, &str)>,
+        on: &mut dyn FnMut(&str) -> Flow,
+    ) -> Result<Completion, ModelError> {
+        let mut level = Level::from_index(self.level.load(Ordering::Relaxed));
+        loop {
+            let body = wire::body(&self.name, request, level, objection);
+            let refused = match self.send(request, &body, on)? {
+                Answer::Done(completion) => return Ok(completion),
+                Answer::Refused(reason) => reason,
+            };
+            level = level.below().ok_or_else(|| self.failed(refused))?;
+            self.level.store(level.index(), Ordering::Relaxed);
+        }
+    }
+
+    fn send(&self, request: &Request, body: &Value, on: &mut dyn FnMut(&str) -> Flow) -> Result<Answer, ModelError> {
+        let begun = Instant::now();
+        let patience = Patience { connect: self.options.connect, read: self.options.silence };
+        let client = Client::new(patience, self.options.authorities.as_deref(), &request.cancel);
+        let mut post = client.request("POST", &self.url).set("Accept", "text/event-stream, application/json");
+        if let Some(key) = &self.options.api_key {
+            post = post.set("Authorization", &format!("Bearer {key}"));
+        }
+        let response = match post.send_json(body) {
+            Ok(response) if (200..300).contains(&response.status()) => response,
+            Ok(response) => return Err(self.failed(format!("HTTP status {}", response.status()))),
+            Err(_) if request.cancel.is_cancelled() => {
+                return Ok(Answer::Done(Stream::new(request, on, begun).cancelled()));
+            }
+            Err(ureq::Error::Status(status, response)) => {
+                let mut text = String::new();
+                // What can be read of it is enough.
+                let _ = response.into_reader().take(MAX_BODY).read_to_string(&mut text);
+                let said = wire::error_text(&text);
+                return match status {
+                    400 | 422 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"))),
+                    500 if said.contains("logprob") || said.contains("logits_all") => Ok(Answer::Refused(said)),
+                    401 | 403 => {
+                        Err(self.failed(format!("it wants another key in CARO_API_KEY (HTTP status {status}: {said})")))
+                    }
+                    404 => Err(self.failed(format!(
+                        "it knows no model `{}`, or not this address (HTTP status 404: {said})",
+                        self.name
+                    ))),
+                    429 => Err(self.failed(format!("too many requests: {said}"))),
+                    _ => Err(self.failed(format!("HTTP status {status}: {said}"))),
+                };
+            }
+            Err(ureq::Error::Transport(error)) => return Err(self.failed(net::reason(&error))),
+        };
+        let mut stream = Stream::new(request, on, begun);
+        let streams = response.content_type() == "text/event-stream";
+        let read = if streams {
+            stream.events(BufReader::new(response.into_reader()))
+        } else {
+            stream.document(response.into_reader())
+        };
+        match read {
+            Ok(()) => Ok(Answer::Done(stream.done())),
+            Err(_) if request.cancel.is_cancelled() => Ok(Answer::Done(stream.cancelled())),
+            // llama-cpp-python finds out while it streams.
+            Err(reason) if stream.completion.text.is_empty() && reason.contains("logprobs is not supported") => {
+                Ok(Answer::Refused(reason))
+            }
+            Err(reason) => Err(self.failed(reason)),
+        }
+    }
+}
+
+enum Answer {
+    Done(Completion),
+    /// The server does not understand the request; maybe it understands less.
+    Refused(String),
+}
+
+impl Model for Remote {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { context: self.options.context }
+    }
+
+    /// A guess: the tokenizer is on the server. One token for every four bytes begun, which is on the safe side for English.
+    fn count(&self, text: &str) -> usize {
+        text.len().div_ceil(4)
+    }
+
+    fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        if matches!(request.shape, Shape::Text { .. }) {
+            return self.exchange(request, None, on);
+        }
+        // Of an answer that may be thrown away nothing is shown. The first question is the shape's own soundness.
+        drop(conform::check(&request.shape, "")?);
+        let mut objection: Option<(String, String)> = None;
+        loop {
+            let last = objection.as_ref().map(|(answer, wrong)| (answer.as_str(), wrong.as_str()));
+            let mut completion = self.exchange(request, last, &mut |_| Flow::Continue)?;
+            if completion.finish == Finish::Cancelled {
+                return Ok(completion);
+            }
+            // Servers love to add a line end, which means nothing.
+            if conform::check(&request.shape, &completion.text)?.is_err() {
+                completion.text = completion.text.trim().to_string();
+            }
+            match conform::check(&request.shape, &completion.text)? {
+                Ok(()) => {
+                    if on(&completion.text) == Flow::Stop {
+                        completion.finish = Finish::Cancelled;
+                    }
+                    return Ok(completion);
+                }
+                // Half of an answer need not have the shape of a whole one.
+                Err(_) if completion.finish == Finish::Length => return Ok(completion),
+                Err(wrong) if objection.is_some() => {
+                    return Err(self.failed(format!("its answer has not the shape that was asked for, twice: {wrong}")));
+                }
+                Err(wrong) => objection = Some((completion.text, wrong)),
+            }
+        }
+    }
+}
+
+/// A completion on its way.
+struct Stream<'a> {
+    completion: Completion,
+    on: &'a mut dyn FnMut(&str) -> Flow,
+    shape: &'a Shape,
+    /// The prefill, as long as the server may still be repeating it.
+    prefill: &'a str,
+    /// Bytes of the text that were shown. The rest may turn out to be the beginning of a stop string.
+    shown: usize,
+    begun: Instant,
+    first: Option<Instant>,
+    over: bool,
+}
+
+impl<'a> Stream<'a> {
+    fn new(request: &'a Request, on: &'a mut dyn FnMut(&str) -> Flow, begun: Instant) -> Self {
+        let completion =
+            Completion { text: String::new(), tokens: Vec::new(), finish: Finish::Stop, usage: Usage::default() };
+        let prefill = &request.prompt.prefill;
+        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false }
+    }
+
+    /// Reads server-sent events to their end.
+    fn events(&mut self, mut reader: impl BufRead) -> Result<(), String> {
+        let mut finished = false;
+        let mut line = Vec::new();
+        while !self.over {
+            line.clear();
+            let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
+            match read {
+                Ok(0) if finished => return Ok(()),
+                Ok(0) => return Err("the answer was cut off".into()),
+                Ok(n) if n as u64 == MAX_LINE => return Err("it sends an endless line".into()),
+                Ok(_) => {}
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(e) if net::is_silence(&e) => return Err("it fell silent".into()),
+                Err(e) => return Err(format!("the answer was cut off: {e}")),
+            }
+            let text = String::from_utf8_lossy(&line);
+            // Comments, event names and empty lines mean nothing here.
+            let Some(data) = text.strip_prefix("data:").map(str::trim) else { continue };
+            if data == "[DONE]" {
+                return Ok(());
+            }
+            if !data.is_empty() {
+                let chunk = wire::chunk(data)?;
+                finished |= chunk.finish.is_some();
+                self.take(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the answer of a server that does not stream.
+    fn document(&mut self, reader: impl Read) -> Result<(), String> {
+        let mut text = String::new();
+        reader.take(MAX_BODY).read_to_string(&mut text).map_err(|e| format!("the answer was cut off: {e}"))?;
+        self.take(wire::chunk(&text)?);
+        Ok(())
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        let completion = &mut self.completion;
+        if let Some((prompt, cached, generated)) = chunk.usage {
+            completion.usage.prompt_tokens = prompt;
+            completion.usage.cached_tokens = cached;
+            completion.usage.completion_tokens = generated;
+        }
+        if chunk.finish.as_deref() == Some("length") {
+            completion.finish = Finish::Length;
+        }
+        if chunk.text.is_empty() {
+            return;
+        }
+        self.first.get_or_insert_with(Instant::now);
+        if chunk.tokens.is_empty() {
+            completion.tokens.push(Token { bytes: chunk.text.clone().into(), logprob: None, runner_up: None });
+        } else {
+            completion.tokens.extend(chunk.tokens);
+        }
+        completion.text.push_str(&chunk.text);
+        self.drop_prefill();
+        let cut = conform::cut(self.shape, &self.completion.text).len();
+        if cut < self.completion.text.len() {
+            self.completion.text.truncate(cut);
+            self.completion.finish = Finish::Stop;
+            self.over = true;
+        }
+        self.show(false);
+    }
+
+    /// Some servers repeat the beginning that they were given.
+    fn drop_prefill(&mut self) {
+        let text = &mut self.completion.text;
+        if self.prefill.is_empty() || self.prefill.starts_with(text.as_str()) && text.len() < self.prefill.len() {
+            return;
+        }
+        if text.starts_with(self.prefill) {
+            text.drain(..self.prefill.len());
+        }
+        self.prefill = "";
+    }
+
+    /// Shows what is certain to stay.
+    fn show(&mut self, all: bool) {
+        let text = &self.completion.text;
+        let repeating = !all && !self.prefill.is_empty();
+        let end = if all || self.over { text.len() } else { text.len() - held_back(self.shape, text) };
+        if repeating || end <= self.shown {
+            return;
+        }
+        let new = &text[self.shown..end];
+        self.shown = end;
+        if (self.on)(new) == Flow::Stop {
+            self.completion.finish = Finish::Cancelled;
+            self.over = true;
+        }
+    }
+
+    fn done(mut self) -> Completion {
+        if self.completion.finish != Finish::Cancelled {
+            self.show(true);
+        }
+        self.timed()
+    }
+
+    fn cancelled(mut self) -> Completion {
+        self.completion.finish = Finish::Cancelled;
+        self.timed()
+    }
+
+    fn timed(mut self) -> Completion {
+        let first = self.first.unwrap_or_else(Instant::now);
+        let usage = &mut self.completion.usage;
+        // Network and waiting included: nobody else can tell.
+        usage.prefill = first - self.begun;
+        usage.decode = first.elapsed();
+        if usage.completion_tokens == 0 {
+            usage.completion_tokens = self.completion.tokens.len();
+        }
+        self.completion
+    }
+}
+
+/// Bytes at the end of the text that may be the beginning of a stop string.
+fn held_back(shape: &Shape, text: &str) -> usize {
+    let Shape::Text { stop } = shape else { return 0 };
+    let begun = |stop: &String| {
+        let ends = stop.char_indices().map(|(i, _)| i).skip(1).filter(|i| text.ends_with(&stop[..*i]));
+        ends.max().unwrap_or(0)
+    };
+    stop.iter().map(begun).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_completed_and_left_alone_if_complete() {
+        let url = |base: &str| Remote::new(base, "m", Options::default()).url;
+        assert_eq!(url("http://h:1"), "http://h:1/v1/chat/completions");
+        assert_eq!(url("http://h:1/v1/"), "http://h:1/v1/chat/completions");
+        assert_eq!(url("https://h/api/v3"), "https://h/api/v3/chat/completions");
+        assert_eq!(url("https://h/x/chat/completions"), "https://h/x/chat/completions");
+        assert_eq!(url("https://h/verbose"), "https://h/verbose/v1/chat/completions");
+    }
+
+    #[test]
+    fn what_may_become_a_stop_string_is_held_back() {
+        let shape = Shape::Text { stop: vec!["END".into(), "\n\n".into()] };
+        let all = ["ls", "ls E", "ls EN", "ls\n", "ls ENx"].map(|text| held_back(&shape, text));
+        assert_eq!(all, [0, 1, 2, 1, 0]);
+    }
+}

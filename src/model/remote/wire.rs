@@ -1,0 +1,255 @@
+//! The wire format of `/v1/chat/completions`: what is sent, and what comes back as server-sent events.
+//!
+//! Format: the OpenAI API reference, "Create chat completion", and what llama.cpp, llama-cpp-python, vLLM and Ollama make
+//! of it.
+
+use crate::model::{Request, Role, Shape, Token};
+use serde_json::{Value, json};
+
+/// How much of the protocol a server understands. Servers differ; each refusal takes us one step down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Log-probabilities, usage of a stream, JSON schemas as OpenAI has them.
+    Full,
+    /// JSON schemas as llama-cpp-python has them; no usage of a stream.
+    Schema,
+    /// No log-probabilities either.
+    Plain,
+}
+
+impl Level {
+    const ALL: [Self; 3] = [Self::Full, Self::Schema, Self::Plain];
+
+    pub(super) fn from_index(index: u8) -> Self {
+        Self::ALL.get(usize::from(index)).copied().unwrap_or(Self::Plain)
+    }
+
+    pub(super) fn index(self) -> u8 {
+        self as u8
+    }
+
+    pub(super) fn below(self) -> Option<Self> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+}
+
+/// The body of a request. `objection` is what was wrong with the last answer.
+pub(super) fn body(model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
+    let mut messages: Vec<Value> = Vec::new();
+    for turn in &request.prompt.turns {
+        let role = match turn.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        messages.push(json!({ "role": role, "content": turn.text }));
+    }
+    if let Some((answer, wrong)) = objection {
+        messages.push(json!({ "role": "assistant", "content": answer }));
+        messages.push(json!({ "role": "user", "content": format!("That is not allowed: {wrong}. Answer again, with nothing else.") }));
+    } else if !request.prompt.prefill.is_empty() {
+        // There is no field for this. Many servers go on in an assistant's turn that ends the conversation.
+        messages.push(json!({ "role": "assistant", "content": request.prompt.prefill }));
+    }
+    let mut body = json!({
+        "model": model,
+        "messages": messages,
+        "max_tokens": request.max_tokens,
+        "temperature": request.sampling.temperature,
+        "top_p": request.sampling.top_p,
+        "seed": request.sampling.seed,
+        "stream": true,
+    });
+    if level <= Level::Schema {
+        body["logprobs"] = json!(true);
+        body["top_logprobs"] = json!(2);
+    }
+    if level == Level::Full {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+    match &request.shape {
+        Shape::Text { stop } => {
+            // OpenAI takes four; the others are cut off here.
+            let stop: Vec<&String> = stop.iter().filter(|s| !s.is_empty()).take(4).collect();
+            if !stop.is_empty() {
+                body["stop"] = json!(stop);
+            }
+        }
+        Shape::Json(schema) if level == Level::Full => {
+            body["response_format"] =
+                json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema, "strict": true } });
+        }
+        Shape::Json(schema) if level == Level::Schema => {
+            body["response_format"] = json!({ "type": "json_object", "schema": schema });
+        }
+        // A server without schemas, or a shape that the protocol does not know: held against it afterwards.
+        Shape::Json(_) | Shape::Choice(_) | Shape::Lark(_) => {}
+    }
+    body
+}
+
+/// What one event of the stream says.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Chunk {
+    /// Text, maybe empty.
+    pub(super) text: String,
+    /// Its tokens, if the server told them.
+    pub(super) tokens: Vec<Token>,
+    /// `stop`, `length` ...
+    pub(super) finish: Option<String>,
+    /// Tokens of the prompt, of them cached, and of the completion.
+    pub(super) usage: Option<(usize, usize, usize)>,
+}
+
+/// Reads one event, or a whole answer of a server that does not stream.
+///
+/// # Errors
+/// In words, if it is an error message or nothing known.
+pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
+    let value: Value = serde_json::from_str(text).map_err(|_| format!("no JSON but: {}", start_of(text)))?;
+    if let Some(error) = error_in(&value) {
+        return Err(error);
+    }
+    let mut chunk = Chunk::default();
+    if let Some(usage) = value.get("usage").filter(|u| u.is_object()) {
+        let count = |v: Option<&Value>| v.and_then(Value::as_u64).map_or(0, |n| n as usize);
+        let cached = usage.get("prompt_tokens_details").and_then(|d| d.get("cached_tokens"));
+        chunk.usage = Some((count(usage.get("prompt_tokens")), count(cached), count(usage.get("completion_tokens"))));
+    }
+    let Some(choices) = value.get("choices").and_then(Value::as_array) else {
+        return if chunk.usage.is_some() { Ok(chunk) } else { Err(format!("no answer but: {}", start_of(text))) };
+    };
+    let Some(choice) = choices.first() else { return Ok(chunk) };
+    let message = choice.get("delta").or_else(|| choice.get("message"));
+    let content = message.and_then(|m| m.get("content")).or_else(|| choice.get("text"));
+    chunk.text = content.and_then(Value::as_str).unwrap_or_default().into();
+    chunk.finish = choice.get("finish_reason").and_then(Value::as_str).map(str::to_string);
+    chunk.tokens = choice.get("logprobs").map(tokens).unwrap_or_default();
+    Ok(chunk)
+}
+
+/// What an error message of a server says.
+pub(super) fn error_text(body: &str) -> String {
+    let parsed = serde_json::from_str(body).ok();
+    parsed.as_ref().and_then(error_in).unwrap_or_else(|| start_of(body))
+}
+
+fn error_in(value: &Value) -> Option<String> {
+    // OpenAI, Ollama, FastAPI, in this order.
+    let error = value.get("error").or_else(|| value.get("detail")).filter(|e| !e.is_null())?;
+    let text = error.as_str().or_else(|| error.get("message").and_then(Value::as_str));
+    Some(text.map_or_else(|| start_of(&error.to_string()), start_of))
+}
+
+/// The tokens of a `logprobs` object: OpenAI's form, or the older one with parallel lists.
+fn tokens(logprobs: &Value) -> Vec<Token> {
+    let float = |v: Option<&Value>| v.and_then(Value::as_f64).map(|n| n as f32);
+    if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
+        let token = |t: &Value| {
+            let text = t.get("token").and_then(Value::as_str).unwrap_or_default();
+            let bytes = t.get("bytes").and_then(Value::as_array);
+            let bytes = bytes.map(|b| b.iter().filter_map(|n| u8::try_from(n.as_u64()?).ok()).collect());
+            let others = t.get("top_logprobs").and_then(Value::as_array).into_iter().flatten();
+            let others = others.filter(|o| o.get("token").and_then(Value::as_str) != Some(text));
+            Token {
+                bytes: bytes.unwrap_or_else(|| text.into()),
+                logprob: float(t.get("logprob")),
+                runner_up: others.filter_map(|o| float(o.get("logprob"))).reduce(f32::max),
+            }
+        };
+        return content.iter().map(token).collect();
+    }
+    let list = |key: &str| logprobs.get(key).and_then(Value::as_array);
+    let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else { return Vec::new() };
+    let token = |(i, text): (usize, &Value)| {
+        let text = text.as_str().unwrap_or_default();
+        let top = list("top_logprobs").and_then(|t| t.get(i)).and_then(Value::as_object);
+        let others = top.into_iter().flatten().filter(|(other, _)| *other != text);
+        Token {
+            bytes: text.into(),
+            logprob: float(values.get(i)),
+            runner_up: others.filter_map(|(_, v)| float(Some(v))).reduce(f32::max),
+        }
+    };
+    texts.iter().enumerate().map(token).collect()
+}
+
+/// The first words of what a server sent, safe to show.
+fn start_of(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let line: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
+    if line.is_empty() { "nothing".into() } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cancel, Prompt, Sampling};
+
+    fn request(shape: Shape) -> Request {
+        let mut prompt = Prompt::system("s");
+        prompt.push(Role::User, "u");
+        Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 7, cancel: Cancel::new() }
+    }
+
+    #[test]
+    fn each_level_asks_for_less() {
+        let schema = json!({"type": "object"});
+        let at = |level| body("m", &request(Shape::Json(schema.clone())), level, None);
+        let full = at(Level::Full);
+        assert_eq!(full["messages"], json!([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]));
+        assert_eq!(full["response_format"]["json_schema"]["schema"], schema);
+        assert_eq!((&full["max_tokens"], &full["top_logprobs"]), (&json!(7), &json!(2)));
+        assert_eq!(at(Level::Schema)["response_format"]["schema"], schema);
+        assert!(at(Level::Schema).get("stream_options").is_none());
+        assert!(at(Level::Plain).get("logprobs").is_none());
+        assert!(at(Level::Plain).get("response_format").is_none());
+        assert_eq!(Level::from_index(Level::Schema.index()).below(), Some(Level::Plain));
+    }
+
+    #[test]
+    fn stop_strings_and_prefill_and_objections_are_sent() {
+        let mut r = request(Shape::Text { stop: "abcde".chars().map(String::from).collect() });
+        assert_eq!(body("m", &r, Level::Full, None)["stop"], json!(["a", "b", "c", "d"]));
+        r.prompt.prefill = "ls ".into();
+        assert_eq!(body("m", &r, Level::Full, None)["messages"][2], json!({"role": "assistant", "content": "ls "}));
+        let again = body("m", &r, Level::Full, Some(("x", "it is none of: a, b")));
+        assert_eq!(again["messages"].as_array().unwrap().len(), 4);
+        assert!(again["messages"][3]["content"].as_str().unwrap().contains("none of: a, b"));
+    }
+
+    #[test]
+    fn both_forms_of_log_probabilities_are_read() {
+        let new = r#"{"choices":[{"delta":{"content":"é"},"logprobs":{"content":[{"token":"é","bytes":[195,169],"logprob":-0.1,
+            "top_logprobs":[{"token":"é","logprob":-0.1},{"token":"e","logprob":-2.5}]}]},"finish_reason":null}]}"#;
+        let old = r#"{"choices":[{"delta":{"content":"é"},"logprobs":{"tokens":["é"],"token_logprobs":[-0.1],
+            "top_logprobs":[{"é":-0.1,"e":-2.5}]}}]}"#;
+        for text in [new, old] {
+            let chunk = chunk(text).unwrap();
+            let token = Token { bytes: "é".into(), logprob: Some(-0.1), runner_up: Some(-2.5) };
+            assert_eq!((chunk.text.as_str(), chunk.tokens), ("é", vec![token]));
+        }
+    }
+
+    #[test]
+    fn the_last_event_may_hold_usage_only() {
+        let text = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":8}}}"#;
+        assert_eq!(chunk(text).unwrap().usage, Some((9, 8, 2)));
+    }
+
+    #[test]
+    fn errors_are_read_in_every_dialect() {
+        for (text, why) in [
+            (r#"{"error":{"message":"no such model","code":404}}"#, "no such model"),
+            (r#"{"error":"model 'x' not found"}"#, "model 'x' not found"),
+            (r#"{"detail":[{"msg":"bad"}]}"#, "bad"),
+            ("<html>\n<h1>502</h1>", "no JSON but: <html> <h1>502</h1>"),
+            ("{}", "no answer but: {}"),
+            ("", "nothing"),
+        ] {
+            let error = chunk(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}
