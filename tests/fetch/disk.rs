@@ -1,0 +1,44 @@
+//! A small disk of its own, where this system lets us have one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A mounted tmpfs; unmounted with this value.
+pub struct Disk {
+    path: PathBuf,
+}
+
+impl Disk {
+    /// Mounts one of that size in a folder, or says why the test is skipped.
+    pub fn mount(folder: &Path, size: &str) -> Option<Self> {
+        let path = folder.join("disk");
+        std::fs::create_dir(&path).unwrap();
+        let mounted = cfg!(target_os = "linux")
+            && run(&["mount", "-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", path.to_str().unwrap()]);
+        if !mounted {
+            println!("skipped: no small disk can be mounted here (that takes root on Linux)");
+            return None;
+        }
+        Some(Self { path })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn read_only(&self) {
+        assert!(run(&["mount", "-o", "remount,ro", self.path.to_str().unwrap()]));
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: a test that failed may still have a file open.
+        run(&["umount", "-l", self.path.to_str().unwrap()]);
+    }
+}
+
+fn run(command: &[&str]) -> bool {
+    let run = Command::new(command[0]).args(&command[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    run.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,344 @@
+//! A model behind HTTP: a small server that is sound or not, and, where one can be started, a real one.
+
+use crate::http_server::{Req, Server, answer, head};
+use caro::model::remote::{Options, Remote};
+use caro::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+fn request(words: &str, shape: Shape) -> Request {
+    let mut prompt = Prompt::system("You write shell commands.");
+    prompt.push(Role::User, words);
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 32, cancel: Cancel::new() }
+}
+
+fn text() -> Shape {
+    Shape::Text { stop: vec!["\n".into()] }
+}
+
+fn model(url: &str) -> Remote {
+    let options = Options {
+        api_key: Some("key".into()),
+        connect: Duration::from_millis(500),
+        silence: Duration::from_secs(1),
+        ..Options::default()
+    };
+    Remote::new(url, "tiny", options)
+}
+
+fn ask(server: &Server, request: &Request) -> Result<(Completion, Vec<String>), ModelError> {
+    let mut pieces = Vec::new();
+    let done = model(&server.url).generate(request, &mut |piece| {
+        pieces.push(piece.to_string());
+        Flow::Continue
+    });
+    done.map(|done| (done, pieces))
+}
+
+/// One event with this text.
+fn event(text: &str) -> String {
+    format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text }, "finish_reason": null }] }))
+}
+
+fn finish(reason: &str) -> String {
+    format!("data: {}\n\ndata: [DONE]\n\n", json!({ "choices": [{ "delta": {}, "finish_reason": reason }] }))
+}
+
+fn stream(socket: &mut TcpStream, events: &[String]) {
+    head(socket, 200, &[("Content-Type", "text/event-stream; charset=utf-8")], None);
+    for event in events {
+        let _ = socket.write_all(event.as_bytes());
+    }
+}
+
+/// A server that streams the words that `say` has for a request.
+fn saying(say: impl Fn(&Value) -> Vec<&'static str> + Send + Sync + 'static) -> Server {
+    Server::start(move |request: &Req, socket| {
+        let words = say(&serde_json::from_str(&request.body).unwrap());
+        let mut events: Vec<String> = words.iter().map(|word| event(word)).collect();
+        events.push(finish("stop"));
+        stream(socket, &events);
+    })
+}
+
+#[test]
+fn text_streams_in_and_ends_before_the_stop_string() {
+    let server = saying(|_| vec!["ls", " -l", "a", "\n", "and more"]);
+    let (done, pieces) = ask(&server, &request("list", text())).unwrap();
+    assert_eq!((done.text.as_str(), done.finish), ("ls -la", Finish::Stop));
+    assert_eq!(pieces, ["ls", " -l", "a"]);
+    let seen = &server.seen()[0];
+    assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(seen.headers["authorization"], "Bearer key");
+    let body: Value = serde_json::from_str(&seen.body).unwrap();
+    assert_eq!((&body["model"], &body["stream"], &body["logprobs"]), (&json!("tiny"), &json!(true), &json!(true)));
+}
+
+#[test]
+fn a_stop_string_in_pieces_is_never_shown() {
+    let server = saying(|_| vec!["ls E", "N", "D rest"]);
+    let (done, pieces) = ask(&server, &request("x", Shape::Text { stop: vec!["END".into()] })).unwrap();
+    assert_eq!((done.text.as_str(), pieces.concat().as_str()), ("ls ", "ls "));
+    let server = saying(|_| vec!["ls E", "x"]);
+    let (_, pieces) = ask(&server, &request("x", Shape::Text { stop: vec!["END".into()] })).unwrap();
+    assert_eq!(pieces.concat(), "ls Ex");
+}
+
+#[test]
+fn a_prefill_that_the_server_repeats_is_no_part_of_the_text() {
+    for words in [vec!["ls ", "-la"], vec!["l", "s -la"], vec!["-la"]] {
+        let server = saying(move |_| words.clone());
+        let mut request = request("x", text());
+        request.prompt.prefill = "ls ".into();
+        let (done, pieces) = ask(&server, &request).unwrap();
+        assert_eq!((done.text.as_str(), pieces.concat().as_str()), ("-la", "-la"));
+    }
+}
+
+#[test]
+fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
+    let refusals = Arc::<Mutex<u32>>::default();
+    let count = refusals.clone();
+    let server = Server::start(move |request, socket| {
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        if body.get("stream_options").is_some() {
+            *count.lock().unwrap() += 1;
+            answer(socket, 422, &[], br#"{"detail": "stream_options: unknown field"}"#);
+        } else if body.get("logprobs").is_some() {
+            *count.lock().unwrap() += 1;
+            answer(socket, 500, &[], br#"{"error": {"message": "logprobs is not supported"}}"#);
+        } else {
+            stream(socket, &[event("ls"), finish("stop")]);
+        }
+    });
+    let model = model(&server.url);
+    for _ in 0..2 {
+        let done = model.generate(&request("x", text()), &mut |_| Flow::Continue).unwrap();
+        assert_eq!(done.text, "ls");
+        assert_eq!(done.tokens[0].logprob, None);
+    }
+    assert_eq!(*refusals.lock().unwrap(), 2);
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_understood() {
+    let server = Server::start(|_, socket| {
+        let body = json!({"choices": [{"message": {"content": "ls"}, "finish_reason": "length"}],
+                          "usage": {"prompt_tokens": 9, "completion_tokens": 1}});
+        answer(socket, 200, &[("Content-Type", "application/json")], body.to_string().as_bytes());
+    });
+    let (done, pieces) = ask(&server, &request("x", text())).unwrap();
+    assert_eq!((done.text.as_str(), done.finish, pieces.len()), ("ls", Finish::Length, 1));
+    assert_eq!((done.usage.prompt_tokens, done.usage.completion_tokens), (9, 1));
+}
+
+#[test]
+fn a_shape_is_held_against_the_answer_and_a_wrong_one_gets_a_second_chance() {
+    let choice = Shape::Choice(vec!["yes".into(), "no".into()]);
+    let server = saying(|body| match body["messages"].as_array().unwrap().len() {
+        2 => vec!["May", "be."],
+        _ => vec!["no", "\n"],
+    });
+    let (done, pieces) = ask(&server, &request("x", choice.clone())).unwrap();
+    assert_eq!((done.text.as_str(), pieces), ("no", vec!["no".to_string()]));
+    let second: Value = serde_json::from_str(&server.seen()[1].body).unwrap();
+    assert!(second["messages"][3]["content"].as_str().unwrap().contains("none of: yes, no"), "{second}");
+
+    let stubborn = saying(|_| vec!["Maybe."]);
+    let error = ask(&stubborn, &request("x", choice)).unwrap_err();
+    assert!(error.to_string().contains("twice"), "{error}");
+    assert_eq!(stubborn.seen().len(), 2);
+
+    let schema = Shape::Json(json!({"type": "object", "required": ["cmd"]}));
+    let sound = saying(|body| {
+        assert_eq!(body["response_format"]["json_schema"]["schema"]["required"], json!(["cmd"]));
+        vec!["{\"cmd\": ", "\"ls\"}"]
+    });
+    assert_eq!(ask(&sound, &request("x", schema)).unwrap().0.text, r#"{"cmd": "ls"}"#);
+
+    let lark = Shape::Lark("start: \"ls\" (\" -\" /[a-z]+/)?".into());
+    assert_eq!(ask(&saying(|_| vec!["ls", " -la\n"]), &request("x", lark.clone())).unwrap().0.text, "ls -la");
+    assert!(ask(&saying(|_| vec!["rm"]), &request("x", lark)).is_err());
+    let broken = Shape::Lark("start: nothing".into());
+    assert!(matches!(ask(&saying(|_| vec!["x"]), &request("x", broken)), Err(ModelError::BadShape(_))));
+}
+
+#[test]
+fn whatever_goes_wrong_has_its_own_words() {
+    type Behaviour = fn(&Req, &mut TcpStream);
+    let cases: [(Behaviour, &str); 9] = [
+        (|_, s| answer(s, 401, &[], br#"{"error":{"message":"bad key"}}"#), "CARO_API_KEY"),
+        (|_, s| answer(s, 404, &[], br#"{"error":"model 'tiny' not found"}"#), "knows no model `tiny`"),
+        (|_, s| answer(s, 503, &[], b"<html>busy</html>"), "HTTP status 503: <html>busy</html>"),
+        (|_, s| answer(s, 400, &[], br#"{"error":{"message":"context too long"}}"#), "context too long"),
+        (|_, s| answer(s, 200, &[], b"<html>welcome</html>"), "no JSON but: <html>welcome"),
+        (|_, s| stream(s, &[event("ls")]), "cut off"),
+        (
+            |_, s| stream(s, &[event("ls"), "data: {\"error\":{\"message\":\"out of memory\"}}\n\n".into()]),
+            "out of memory",
+        ),
+        (|_, s| stream(s, &["data: <html>\n\n".into()]), "no JSON but: <html>"),
+        (|_, _| std::thread::sleep(Duration::from_secs(3)), "timed out"),
+    ];
+    for (behaviour, words) in cases {
+        let server = Server::start(behaviour);
+        let error = ask(&server, &request("x", text())).unwrap_err();
+        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert!(error.to_string().contains(&server.url), "{error}");
+        assert!(!error.hint().is_empty());
+    }
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = model(&format!("http://{port}")).generate(&request("x", text()), &mut |_| Flow::Continue).unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[test]
+fn cancelling_closes_the_connection_even_before_the_first_word() {
+    for words in [&[][..], &["ls"]] {
+        let closed = Arc::<Mutex<Option<Instant>>>::default();
+        let saw = closed.clone();
+        let server = Server::start(move |_, socket| {
+            if !words.is_empty() {
+                stream(socket, &[event(words[0])]);
+            }
+            let _ = socket.set_read_timeout(Some(Duration::from_secs(10)));
+            let end = std::io::Read::read(socket, &mut [0; 1]);
+            if matches!(end, Ok(0)) || end.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset) {
+                *saw.lock().unwrap() = Some(Instant::now());
+            }
+        });
+        let options = Options { silence: Duration::from_secs(30), ..Options::default() };
+        let model = Remote::new(&server.url, "tiny", options);
+        let request = request("x", text());
+        let cancel = request.cancel.clone();
+        let begun = Instant::now();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            cancel.cancel();
+        });
+        let done = model.generate(&request, &mut |_| Flow::Continue).unwrap();
+        assert_eq!((done.finish, done.text.as_str()), (Finish::Cancelled, words.concat().as_str()));
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        let until = Instant::now() + Duration::from_secs(3);
+        while closed.lock().unwrap().is_none() {
+            assert!(Instant::now() < until, "the server was left waiting");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn the_caller_may_stop_in_the_middle() {
+    let server = saying(|_| vec!["a ", "b ", "c "]);
+    let mut seen = 0;
+    let done = model(&server.url).generate(&request("x", text()), &mut |_| {
+        seen += 1;
+        if seen == 2 { Flow::Stop } else { Flow::Continue }
+    });
+    assert_eq!((done.unwrap().finish, seen), (Finish::Cancelled, 2));
+}
+
+/// llama-cpp-python's server on the small model, if both are here.
+mod real {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// A Python that has the server, or why there is none.
+    fn python() -> Result<String, String> {
+        let named = std::env::var("CARO_TEST_LLAMA_SERVER_PYTHON").ok();
+        let python = named.unwrap_or_else(|| "python3".into());
+        let import = Command::new(&python).args(["-c", "import llama_cpp.server"]).stderr(Stdio::null()).status();
+        match import {
+            Ok(status) if status.success() => Ok(python),
+            _ => Err(format!("{python} has no llama_cpp.server (set CARO_TEST_LLAMA_SERVER_PYTHON)")),
+        }
+    }
+
+    /// A small model's file, or why there is none.
+    fn weights() -> Result<std::path::PathBuf, String> {
+        use caro::model::fetch::{Settings, file_path, find};
+        let cache = directories::ProjectDirs::from("", "", "caro").map(|d| d.cache_dir().to_path_buf());
+        let models = std::env::var_os("CARO_MODELS_DIR").map(Into::into).or(cache.map(|c| c.join("models")));
+        let settings = Settings::new(models, None, []).map_err(|e| e.to_string())?;
+        let ids = ["smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"];
+        let here = ids.iter().filter_map(|id| {
+            let card = find(id, &settings).ok()??;
+            Some(file_path(&card, &card.files[0], &settings)).filter(|path| path.is_file())
+        });
+        here.into_iter().next().ok_or_else(|| format!("none of {} is here", ids.join(", ")))
+    }
+
+    #[test]
+    fn a_real_server_answers_in_every_shape() {
+        let (python, weights) = match (python(), weights()) {
+            (Ok(python), Ok(weights)) => (python, weights),
+            (Err(why), _) | (_, Err(why)) => return println!("skipped: {why}"),
+        };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let mut command = Command::new(python);
+        command.args([
+            "-m",
+            "llama_cpp.server",
+            "--port",
+            &port,
+            "--n_ctx",
+            "1024",
+            "--n_threads",
+            "2",
+            "--logits_all",
+            "true",
+        ]);
+        command.arg("--model").arg(weights).stdout(Stdio::null()).stderr(Stdio::null());
+        let _running = Running(command.spawn().unwrap());
+        let until = Instant::now() + Duration::from_secs(120);
+        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+            assert!(Instant::now() < until, "the server does not start");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let model = Remote::new(&format!("http://127.0.0.1:{port}"), "any", Options::default());
+
+        let mut pieces = Vec::new();
+        let done = model.generate(&request("Say hello.", text()), &mut |piece| {
+            pieces.push(piece.to_string());
+            Flow::Continue
+        });
+        let done = done.unwrap();
+        assert!(!done.text.is_empty() && pieces.concat() == done.text, "{done:?}");
+        assert!(done.tokens.iter().all(|t| t.logprob.is_some_and(|l| l <= 0.0)), "{:?}", done.tokens);
+
+        let schema =
+            json!({"type": "object", "properties": {"cmd": {"type": "string", "maxLength": 20}}, "required": ["cmd"]});
+        let mut json_request = request("The command that lists files, as JSON with the key cmd.", Shape::Json(schema));
+        json_request.max_tokens = 64;
+        let done = model.generate(&json_request, &mut |_| Flow::Continue).unwrap();
+        if done.finish == Finish::Stop {
+            let document: Value = serde_json::from_str(&done.text).unwrap();
+            assert!(document["cmd"].is_string(), "{document}");
+        }
+
+        let long = request("Count from one to one thousand.", Shape::Text { stop: vec![] });
+        let long = Request { max_tokens: 900, ..long };
+        let cancel = long.cancel.clone();
+        let begun = Instant::now();
+        let done = model.generate(&long, &mut |_| {
+            cancel.cancel();
+            Flow::Continue
+        });
+        assert_eq!(done.unwrap().finish, Finish::Cancelled);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        // And it goes on serving.
+        assert!(model.generate(&request("Say yes.", text()), &mut |_| Flow::Continue).is_ok());
+    }
+}
