@@ -1,5 +1,6 @@
 //! How a verb ends: exit codes, and errors as a person reads them.
 
+use crate::model::ModelError;
 use std::fmt::Display;
 
 /// What a verb returns.
@@ -88,6 +89,14 @@ impl From<std::io::Error> for Failure {
             std::io::ErrorKind::BrokenPipe => Self::silent(Exit::Success),
             _ => Self::internal(e),
         }
+    }
+}
+
+/// A model that failed.
+impl From<ModelError> for Failure {
+    fn from(e: ModelError) -> Self {
+        let hint = e.hint();
+        Self::internal(e).hint(hint)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod model;
 pub mod present;
 pub mod request;
 pub mod settings;
+pub mod spinner;
 pub mod ui;
 pub mod version;
 pub mod wire;

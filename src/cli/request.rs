@@ -141,10 +141,7 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
         CommandError::BadRequest(message) => {
             Failure::usage(message).hint("say in a sentence what the command is to do")
         }
-        CommandError::Model(e) => {
-            let hint = e.hint();
-            Failure::internal(e).hint(hint)
-        }
+        CommandError::Model(e) => e.into(),
         CommandError::Timeout(_) => {
             let seconds = settings.timeout.as_secs_f64();
             Failure::new(Exit::Timeout, format!("no command within {seconds} s"))

@@ -1,6 +1,7 @@
 //! The only writer to the terminal: stdout is data and nothing else, everything for the person goes to stderr.
 
 use super::args::Common;
+use super::spinner::Spinner;
 use super::{Env, Failure, env};
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
@@ -8,7 +9,6 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -109,7 +109,7 @@ pub struct Ui {
     err: Stream,
     quiet: bool,
     moving: bool,
-    status: Arc<Mutex<Option<ProgressBar>>>,
+    status: Arc<Slot>,
 }
 
 impl std::fmt::Debug for Ui {
@@ -258,13 +258,7 @@ impl Ui {
     /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing where nobody sees it.
     pub fn status(&self, what: &'static str) -> Status {
         if self.moving {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {msg}") {
-                bar.set_style(style);
-            }
-            bar.set_message(what);
-            bar.enable_steady_tick(Duration::from_millis(80));
-            self.show(bar);
+            self.show(Moving::Spinner(Spinner::start(what)));
         }
         Status(self.status.clone())
     }
@@ -280,7 +274,7 @@ impl Ui {
             bar.set_style(style);
         }
         bar.set_message(what);
-        self.show(bar.clone());
+        self.show(Moving::Bar(bar.clone()));
         bar
     }
 
@@ -289,9 +283,9 @@ impl Ui {
         clear(&self.status);
     }
 
-    fn show(&self, bar: ProgressBar) {
+    fn show(&self, line: Moving) {
         self.settle();
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 
     /// What clears the terminal from another thread, when the process ends at once.
@@ -301,14 +295,24 @@ impl Ui {
     }
 }
 
-fn clear(status: &Mutex<Option<ProgressBar>>) {
-    if let Some(bar) = status.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        bar.finish_and_clear();
+/// What moves on the terminal; one thing at a time.
+enum Moving {
+    Spinner(Spinner),
+    Bar(ProgressBar),
+}
+
+type Slot = Mutex<Option<Moving>>;
+
+fn clear(status: &Slot) {
+    match status.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(Moving::Spinner(spinner)) => spinner.clear(),
+        Some(Moving::Bar(bar)) => bar.finish_and_clear(),
+        None => {}
     }
 }
 
 /// A moving line; it goes when this is dropped.
-pub struct Status(Arc<Mutex<Option<ProgressBar>>>);
+pub struct Status(Arc<Slot>);
 
 impl Drop for Status {
     fn drop(&mut self) {

@@ -7,6 +7,7 @@ use crate::host::ExecutionContext;
 use crate::model::Model;
 use crate::model::engine::{Engine, Options};
 use crate::model::fetch::{self, ModelSource};
+use crate::model::scripted::Scripted;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,16 +57,14 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Fai
                 file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
             (engine(&file, &id, settings)?, Duration::ZERO)
         }
+        ModelSource::Script(file) => (Arc::new(Scripted::open(&file)?), Duration::ZERO),
         other => return Err(Failure::internal(format!("{other:?}"))),
     })
 }
 
 fn engine(file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
     let options = Options { device: settings.device, ..Options::default() };
-    let engine = Engine::open(file, id, &options).map_err(|e| {
-        let hint = e.hint();
-        Failure::internal(e).hint(hint)
-    })?;
+    let engine = Engine::open(file, id, &options)?;
     // Every answer is written under a grammar: its tables are built while the machine is still being looked at.
     engine.prepare_grammar();
     Ok(Arc::new(engine))

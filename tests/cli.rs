@@ -1,0 +1,317 @@
+//! The command line, end to end, on a scripted model: what stands on stdout, what on stderr, which exit code.
+
+use crate::machine::{Machine, Ran, feed};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+/// A model that knows one command, and refuses to greet.
+fn rules() -> Value {
+    json!([
+        { "match": "hello", "reply": "# not a shell task" },
+        { "match": "clean", "reply": "rm -rf /" },
+        { "match": "slow", "reply": "echo one two three four five six seven eight", "delay_ms": 300 },
+        { "match": "broken", "error": "the script says so" },
+        { "reply": "ls -a" },
+    ])
+}
+
+// --- the answer
+
+#[test]
+fn a_pipe_gets_the_bare_command_and_nothing_else() {
+    let machine = Machine::new();
+    for words in [&["list all files"][..], &["list", "all", "files"], &["--", "list"]] {
+        let ran = machine.ask(rules(), words);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "ls -a\n", ""), "{words:?}");
+    }
+}
+
+#[test]
+fn json_is_one_document_with_every_field() {
+    let machine = Machine::new();
+    let ran = machine.ask(rules(), &["list files", "--json", "--shell", "bash"]);
+    let document = ran.json();
+    let fields: Vec<&str> = document.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        fields,
+        [
+            "cmd",
+            "confidence",
+            "commands_used",
+            "changes",
+            "iterations",
+            "findings",
+            "risk",
+            "explanation",
+            "model",
+            "target",
+            "shell",
+            "timing"
+        ]
+    );
+    assert_eq!((&document["cmd"], &document["commands_used"]), (&json!("ls -a"), &json!(["ls"])));
+    assert_eq!((&document["model"], &document["shell"]), (&json!("script:script.json"), &json!("bash")));
+    assert_eq!(document["risk"]["level"], "safe");
+    let timing = document["timing"].as_object().unwrap();
+    let stages: Vec<&str> = timing.keys().map(String::as_str).collect();
+    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration1", "iteration2", "total"]);
+    assert!(timing["context"].as_f64().unwrap() > 0.0);
+    assert!(timing["total"].as_f64().unwrap() >= timing["iteration1"].as_f64().unwrap());
+}
+
+#[test]
+fn what_is_no_shell_task_is_refused_with_1() {
+    let machine = Machine::new();
+    machine.ask(rules(), &["hello"]).fails(1, &["not a task for a shell"]);
+    let ran = machine.ask(rules(), &["hello", "--json"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.json()["cmd"], "");
+    assert!(ran.json()["refusal"].is_string());
+}
+
+#[test]
+fn danger_is_told_even_into_a_pipe_unless_quiet() {
+    let machine = Machine::new();
+    let ran = machine.ask(rules(), &["clean up"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "rm -rf /\n"));
+    assert!(ran.err.contains("danger"), "{ran:#?}");
+    assert_eq!(machine.ask(rules(), &["clean up", "-q"]).err, "");
+}
+
+#[test]
+fn debug_verbose_and_timing_go_to_stderr() {
+    let machine = Machine::new();
+    let ran = machine.ask(rules(), &["list files", "--debug"]);
+    assert_eq!(ran.out, "ls -a\n");
+    for part in ["--- prompt of iteration 1", "--- answer of iteration 1", "--- iteration 1: confidence", "list files"]
+    {
+        assert!(ran.err.contains(part), "no {part:?} in {ran:#?}");
+    }
+    let ran = machine.ask(rules(), &["list files", "--verbose"]);
+    assert!(ran.err.contains(" tokens, ") && !ran.err.contains("--- prompt"), "{ran:#?}");
+    let ran = machine.ask(rules(), &["list files", "--timing"]);
+    let stages: Vec<&str> = ran.err.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "total"]);
+}
+
+#[test]
+fn another_machine_and_shell_can_be_asked_for() {
+    let machine = Machine::new();
+    let of = |flags: &[&str]| {
+        let document = machine.ask(rules(), &[&["list files", "--json"], flags].concat()).json();
+        (document["target"].clone(), document["shell"].clone())
+    };
+    assert_eq!(of(&["--target", "macos-bsd"]), (json!("macos-bsd"), json!("zsh")));
+    assert_eq!(of(&["--target", "windows"]), (json!("windows"), json!("powershell")));
+    assert_eq!(of(&["--target", "macos-bsd", "--shell", "fish"]), (json!("macos-bsd"), json!("fish")));
+}
+
+#[test]
+fn the_time_limit_ends_in_124() {
+    let machine = Machine::new();
+    machine.ask(rules(), &["slow", "--timeout", "0.5"]).fails(124, &["no command within 0.5 s", "--timeout 4"]);
+}
+
+// --- bad input
+
+#[test]
+fn bad_requests_are_told_what_to_do() {
+    let machine = Machine::new();
+    machine.run(&[]).fails(2, &["the request is empty", "caro \"show top processes\""]);
+    machine.run(&["  "]).fails(2, &["the request is empty"]);
+    machine.run(&[&"x ".repeat(50_000)]).fails(2, &["100000 bytes"]);
+    machine.ask(rules(), &["broken"]).fails(2, &["the script says so"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_request_that_is_no_utf8_is_told_so() {
+    use std::os::unix::ffi::OsStringExt;
+    let machine = Machine::new();
+    let mut caro = machine.caro(&["list"]);
+    caro.arg(std::ffi::OsString::from_vec(b"fil\xffes".to_vec()));
+    Ran::of(caro.output().unwrap()).fails(2, &["not valid UTF-8"]);
+}
+
+#[test]
+fn wrong_flags_are_usage_errors() {
+    let machine = Machine::new();
+    for args in [&["--refine", "often", "x"][..], &["--nope"], &["config", "get", "colour"], &["-x", "--json", "x"]] {
+        let ran = machine.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:#?}");
+        assert!(ran.err.starts_with("error: "), "{ran:#?}");
+    }
+    machine.run(&["--max-iterations", "9", "x"]).fails(2, &["--max-iterations", "a number from 1 to 3"]);
+    machine.run(&["--timeout", "soon", "x"]).fails(2, &["--timeout", "seconds"]);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
+    let machine = Machine::new();
+    machine.run(&["list files", "--model", "/nowhere/m.gguf"]).fails(2, &["/nowhere/m.gguf"]);
+    machine.run(&["list files", "--model", "qwen2.5-coder-1.5"]).fails(2, &["qwen2.5-coder-1.5b"]);
+    machine.write("half.gguf", "GGUF\u{3}\0\0\0");
+    let half = machine.path("half.gguf");
+    machine.run(&["list files", "--model", half.to_str().unwrap()]).fails(2, &["half.gguf", "not a usable model"]);
+}
+
+#[test]
+fn without_a_home_a_cache_or_a_path_there_is_still_an_answer() {
+    let machine = Machine::new();
+    let bare = |vars: &[(&str, &str)]| {
+        let mut caro = machine.caro(&["list files"]);
+        caro.env_clear().env("CARO_MODEL", machine.model(rules())).envs(vars.iter().copied());
+        Ran::of(caro.output().unwrap())
+    };
+    for vars in [&[][..], &[("HOME", "/nowhere")], &[("PATH", "/nowhere")], &[("CARO_CACHE_DIR", "/proc/nowhere")]] {
+        let ran = bare(vars);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"), "{vars:?} {ran:#?}");
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    let machine = Machine::new();
+    for args in [&["context", "--json"][..], &["--help"], &["completions", "bash"], &["list files"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut caro = machine.caro(args);
+        caro.env("CARO_MODEL", machine.model(rules())).stdout(writer).stderr(Stdio::piped());
+        let ran = Ran::of(caro.output().unwrap());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn nothing_is_run_where_nobody_can_be_asked() {
+    let machine = Machine::new();
+    let model = json!([{ "reply": "touch ran" }]);
+    machine.ask(model, &["make a file", "-x"]).fails(1, &["nobody to ask", "without -x"]);
+    assert!(!machine.path("work/ran").exists());
+}
+
+// --- colour
+
+#[test]
+fn pipes_are_plain_unless_colour_is_forced() {
+    let machine = Machine::new();
+    let colours = |flags: &[&str], vars: &[(&str, &str)]| {
+        let mut caro = machine.caro(&[&["config"], flags].concat());
+        Ran::of(caro.envs(vars.iter().copied()).output().unwrap()).out.contains('\x1b')
+    };
+    assert!(!colours(&[], &[]));
+    assert!(colours(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(colours(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colours(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(!colours(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+// --- batch
+
+#[test]
+fn batch_answers_line_by_line_and_survives_bad_ones() {
+    let machine = Machine::new();
+    let mut caro = machine.caro(&["batch", "--refine", "never"]);
+    caro.env("CARO_MODEL", machine.model(rules()));
+    let mut input = Vec::new();
+    input.extend(b"{\"id\": 1, \"request\": \"list files\", \"extra\": true}\n");
+    input.extend(b"not json\n");
+    input.extend(b"{\"id\": \"three\"}\n\n");
+    input.extend(b"{\"id\": 4, \"request\": \"\xff\"}\n");
+    input.extend(format!("{{\"id\": 5, \"request\": \"{}\"}}\n", "x".repeat(300_000)).bytes());
+    input.extend(b"{\"id\": 6, \"request\": \"hello\"}\n");
+    input.extend(b"{\"id\": 7, \"request\": \"broken\"}\n");
+    input.extend(b"{\"id\": 8, \"request\": \"list\", \"cwd\": \"/\", \"target\": \"macos-bsd\", \"shell\": \"fish\"}");
+    let ran = feed(caro, &input);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let lines: Vec<Value> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let ids: Vec<&Value> = lines.iter().map(|l| &l["id"]).collect();
+    assert_eq!(json!(ids), json!([1, null, "three", null, null, 6, 7, 8]));
+    assert_eq!(
+        (&lines[0]["cmd"], lines[0].as_object().unwrap().keys().next().unwrap().as_str()),
+        (&json!("ls -a"), "id")
+    );
+    for (i, words) in
+        [(1, "no JSON object"), (2, "no `request`"), (3, "UTF-8"), (4, "300024 bytes"), (6, "the script says so")]
+    {
+        let error = &lines[i]["error"];
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+        assert!(error["hint"].is_string());
+    }
+    assert!(lines[5]["refusal"].is_string());
+    assert_eq!((&lines[7]["target"], &lines[7]["shell"]), (&json!("macos-bsd"), &json!("fish")));
+}
+
+/// A caller that waits for each answer before it asks again gets it.
+#[test]
+fn batch_answers_before_it_reads_on() {
+    use std::io::{BufRead, BufReader, Write};
+    let machine = Machine::new();
+    let mut caro = machine.caro(&["batch"]);
+    caro.env("CARO_MODEL", machine.model(rules())).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = caro.spawn().unwrap();
+    let (mut to, mut from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for id in 0..3 {
+        writeln!(to, "{}", json!({ "id": id, "request": "list files" })).unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["id"], id);
+    }
+    drop(to);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+// --- the small verbs
+
+#[test]
+fn version_and_help() {
+    let machine = Machine::new();
+    let version = machine.run(&["--version"]);
+    assert_eq!((version.code, version.out.as_str()), (Some(0), concat!("caro ", env!("CARGO_PKG_VERSION"), "\n")));
+    assert_eq!(machine.run(&["version", "--json"]).json()["version"], env!("CARGO_PKG_VERSION"));
+    for help in [machine.run(&["--help"]), machine.run(&["help"])] {
+        assert_eq!(help.code, Some(0));
+        for part in ["Verbs:", "batch", "--refine", "Exit codes:"] {
+            assert!(help.out.contains(part), "no {part:?} in {help:#?}");
+        }
+    }
+}
+
+#[test]
+fn completions_know_verbs_and_values() {
+    let machine = Machine::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = machine.run(&["completions", shell]);
+        assert_eq!(script.code, Some(0));
+        assert!(script.out.contains("context") && script.out.contains("refine"), "{shell}");
+        let values = matches!(shell, "bash" | "zsh" | "fish");
+        assert!(!values || script.out.contains("macos-bsd"), "{shell}");
+    }
+}
+
+#[test]
+fn config_shows_values_and_where_they_come_from() {
+    let machine = Machine::new();
+    machine.write("config.toml", "timeout = 7\n");
+    machine.write("work/.caro.toml", "shell = \"fish\"\n");
+    let mut caro = machine.caro(&["config", "--json"]);
+    let settings = Ran::of(caro.env("CARO_REFINE", "never").output().unwrap()).json();
+    let origin = |name: &str| settings[name]["origin"].as_str().unwrap().to_string();
+    assert!(origin("timeout").ends_with("config.toml:1") && origin("shell").ends_with(".caro.toml:1"), "{settings}");
+    assert_eq!((origin("refine").as_str(), origin("device").as_str()), ("CARO_REFINE", "default"));
+    assert_eq!(machine.run(&["config", "get", "timeout"]).out, "7\n");
+    assert_eq!(machine.run(&["config", "path"]).out.trim(), machine.path("config.toml").to_str().unwrap());
+    // What is shown is a file that would say the same.
+    machine.write("config.toml", machine.run(&["config"]).out);
+    assert_eq!(machine.run(&["config", "get", "timeout"]).out, "7\n");
+}
+
+#[test]
+fn mistakes_in_a_config_file_name_the_line() {
+    let machine = Machine::new();
+    machine.write("config.toml", "\nmodle = \"x\"\n");
+    machine.run(&["list files"]).fails(2, &["config.toml:2: there is no setting `modle`", "`model`"]);
+    machine.write("config.toml", "");
+    machine.write("work/.caro.toml", "model = \"openai:http://203.0.113.1#m\"");
+    machine.run(&["list files"]).fails(2, &[".caro.toml:1: a project may not set `model`"]);
+}

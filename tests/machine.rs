@@ -1,0 +1,121 @@
+//! A machine of its own for the binary: empty home, small environment, scripted model. Nothing of the developer's is read
+//! or written, and no test changes its own process.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Where the standard tools are.
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+pub struct Machine {
+    dir: TempDir,
+}
+
+impl Machine {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["home", "work"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        Self { dir }
+    }
+
+    /// A path on this machine.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Every variable the binary sees.
+    pub fn env(&self) -> Vec<(&'static str, PathBuf)> {
+        vec![
+            ("PATH", PATH.into()),
+            ("HOME", self.path("home")),
+            ("SHELL", "/bin/bash".into()),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "xterm-256color".into()),
+            ("CARO_CACHE_DIR", self.path("cache")),
+            ("CARO_CONFIG_FILE", self.path("config.toml")),
+        ]
+    }
+
+    /// The binary, with these arguments.
+    pub fn caro(&self, args: &[&str]) -> Command {
+        let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
+        caro.args(args).env_clear().envs(self.env()).current_dir(self.path("work")).stdin(Stdio::null());
+        caro
+    }
+
+    /// Runs the binary.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.caro(args).output().unwrap())
+    }
+
+    /// Runs the binary with a scripted model of these rules.
+    pub fn ask(&self, rules: Value, args: &[&str]) -> Ran {
+        Ran::of(self.caro(args).env("CARO_MODEL", self.model(rules)).output().unwrap())
+    }
+
+    /// What names a scripted model of these rules.
+    pub fn model(&self, rules: Value) -> String {
+        let file = self.path("script.json");
+        std::fs::write(&file, serde_json::json!({ "rules": rules }).to_string()).unwrap();
+        format!("script:{}", file.display())
+    }
+
+    pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+        std::fs::write(self.dir.path().join(name), text).unwrap();
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Holds the run against an exit code, and its error against words that must be in it.
+    #[track_caller]
+    pub fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.out, "", "{self:#?}");
+        assert!(self.err.starts_with("error: ") && self.err.contains("\n\nhint: "), "{self:#?}");
+        for word in words {
+            assert!(self.err.contains(word), "no {word:?} in {self:#?}");
+        }
+    }
+
+    /// The JSON document on stdout.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
+    }
+}
+
+/// The binary fed on stdin.
+pub fn feed(mut command: Command, input: &[u8]) -> Ran {
+    use std::io::Write;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    // The reader may end before it has read everything.
+    let _ = writer.join().unwrap();
+    ran
+}
+
+/// True if a program is on the tests' PATH.
+pub fn have(program: impl AsRef<OsStr>) -> bool {
+    which::which_in(program, Some(PATH), "/").is_ok()
+}

@@ -1,0 +1,246 @@
+//! On a real terminal: how an answer looks, what asks and what runs, and that nothing is left behind.
+
+use crate::machine::Machine;
+use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const ROWS: u16 = 24;
+const COLS: u16 = 100;
+
+/// The binary on a terminal.
+struct Terminal {
+    parser: Arc<Mutex<vt100::Parser>>,
+    reader: Option<JoinHandle<()>>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    _master: Box<dyn portable_pty::MasterPty + Send>,
+}
+
+impl Terminal {
+    fn start(machine: &Machine, rules: Value, args: &[&str]) -> Self {
+        let pty = native_pty_system().openpty(PtySize { rows: ROWS, cols: COLS, ..PtySize::default() }).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_caro"));
+        command.args(args);
+        command.env_clear();
+        for (name, value) in machine.env() {
+            command.env(name, value);
+        }
+        command.env("CARO_MODEL", machine.model(rules));
+        command.cwd(machine.path("work"));
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let (rows, cols) = (NonZeroU16::new(ROWS).unwrap(), NonZeroU16::new(COLS).unwrap());
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, cols, 0)));
+        let (mut reader, screen) = (pty.master.try_clone_reader().unwrap(), parser.clone());
+        let reader = std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut chunk) {
+                screen.lock().unwrap().process(&chunk[..n]);
+            }
+        });
+        Self { parser, reader: Some(reader), keys: pty.master.take_writer().unwrap(), child, _master: pty.master }
+    }
+
+    fn screen(&self) -> vt100::Screen {
+        self.parser.lock().unwrap().screen().clone()
+    }
+
+    fn text(&self) -> String {
+        self.screen().contents()
+    }
+
+    /// Waits for words on the screen.
+    #[track_caller]
+    fn shows(&self, words: &str) {
+        let start = Instant::now();
+        while !self.text().contains(words) {
+            assert!(start.elapsed() < Duration::from_secs(20), "no {words:?} on the screen:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits for the end, and for the last of the output.
+    #[track_caller]
+    fn ends(&mut self) -> u32 {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "still running:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        // The reader ends with the last holder of the terminal.
+        self.reader.take().map(|reader| reader.join().unwrap());
+        status.exit_code()
+    }
+}
+
+fn one(reply: &str) -> Value {
+    json!([{ "reply": reply }])
+}
+
+#[test]
+fn an_answer_is_the_command_in_bold_its_explanation_and_its_risk() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("ls -a"), &["list all files"]);
+    assert_eq!(terminal.ends(), 0);
+    let screen = terminal.screen();
+    let text = screen.contents();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "ls -a");
+    assert!(lines.len() >= 2 && lines[1..].iter().all(|l| l.starts_with("  ")), "{text}");
+    assert!(lines.iter().any(|l| l.starts_with("  safe")), "{text}");
+    assert!(screen.cell(0, 0).unwrap().bold());
+    let safe = u16::try_from(lines.iter().position(|l| l.starts_with("  safe")).unwrap()).unwrap();
+    assert_eq!(screen.cell(safe, 2).unwrap().fgcolor(), vt100::Color::Idx(2));
+    assert!(!screen.hide_cursor());
+}
+
+#[test]
+fn quiet_is_the_bare_command_and_no_colour_is_plain() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("ls -a"), &["list", "-q", "--color", "never"]);
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.text().trim_end(), "ls -a");
+    assert!(!terminal.screen().cell(0, 0).unwrap().bold());
+}
+
+#[test]
+fn doubt_is_told() {
+    let machine = Machine::new();
+    let rules = json!([{ "reply": "ls -a", "logprob": -1.5, "runner_up": -1.6 }]);
+    let mut terminal = Terminal::start(&machine, rules, &["list", "--refine", "never"]);
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().contains("not sure about this one"), "{}", terminal.text());
+}
+
+#[test]
+fn control_characters_of_a_model_do_not_reach_the_terminal() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("echo '\u{1b}[31mred\u{7}' \u{202e}x"), &["print red"]);
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().starts_with("echo '\\x1b[31mred\\x07' \\u{202e}x"), "{}", terminal.text());
+}
+
+#[test]
+fn ctrl_c_stops_a_slow_answer_at_once_and_leaves_nothing() {
+    let machine = Machine::new();
+    let rules = json!([{ "reply": "echo one two three four five six seven eight nine ten", "delay_ms": 400 }]);
+    let mut terminal = Terminal::start(&machine, rules, &["count", "--timeout", "60"]);
+    terminal.shows("thinking");
+    let start = Instant::now();
+    terminal.types("\x03");
+    assert_eq!(terminal.ends(), 130);
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    let screen = terminal.screen();
+    assert_eq!(screen.contents().replace("^C", "").trim(), "");
+    assert!(!screen.hide_cursor());
+}
+
+#[test]
+fn a_command_runs_after_yes_with_the_terminal_and_its_exit_code_is_ours() {
+    let machine = Machine::new();
+    let rules = one("test -t 0 && test -t 1 && echo on the terminal; exit 7");
+    let mut terminal = Terminal::start(&machine, rules, &["-x", "look at the terminal", "--shell", "bash"]);
+    terminal.shows("run it? [y/N/e(dit)]");
+    assert!(!terminal.text().contains("\non the terminal"));
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 7);
+    assert!(terminal.text().contains("\non the terminal"), "{}", terminal.text());
+}
+
+#[test]
+fn nothing_runs_after_no_nothing_or_the_end_of_input() {
+    for keys in ["n\n", "\n", "maybe\n", "\x04"] {
+        let machine = Machine::new();
+        let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+        terminal.shows("run it?");
+        terminal.types(keys);
+        assert_eq!(terminal.ends(), 1, "{keys:?}");
+        assert!(!machine.path("work/ran").exists(), "{keys:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_at_the_question_runs_nothing() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+    terminal.shows("run it?");
+    terminal.types("\x03");
+    assert_eq!(terminal.ends(), 130);
+    assert!(!machine.path("work/ran").exists());
+}
+
+#[test]
+fn danger_runs_only_after_its_word_was_typed() {
+    let machine = Machine::new();
+    let victim = machine.path("work/victim");
+    for (keys, code, left) in [("y\n", 1, true), ("yes\n", 1, true), ("WORD\n", 0, false)] {
+        std::fs::create_dir_all(victim.join("inside")).unwrap();
+        let rules = one("rm -rf \"$PWD\"/victim/*");
+        let mut terminal = Terminal::start(&machine, rules, &["-x", "clean up", "--shell", "bash"]);
+        terminal.shows("to run it, e to edit it:");
+        let text = terminal.text();
+        assert!(text.contains("danger"), "{text}");
+        let (_, after) = text.rsplit_once("type ").unwrap();
+        let word = after.split(" to run it").next().unwrap().to_string();
+        terminal.types(&keys.replace("WORD", &word));
+        assert_eq!(terminal.ends(), code, "{keys:?}\n{}", terminal.text());
+        assert_eq!(victim.join("inside").exists(), left, "{keys:?}");
+    }
+}
+
+#[test]
+fn what_is_set_not_to_run_is_not_even_asked() {
+    let machine = Machine::new();
+    machine.write("work/.caro.toml", "run_up_to = \"safe\"\n");
+    let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+    assert_eq!(terminal.ends(), 1);
+    assert!(terminal.text().contains("nothing beyond `safe`"), "{}", terminal.text());
+    assert!(!machine.path("work/ran").exists());
+}
+
+#[test]
+fn a_command_can_be_edited_before_it_runs() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("echo one"), &["-x", "count", "--shell", "bash"]);
+    terminal.shows("run it?");
+    terminal.types("e\n");
+    terminal.shows("> echo one");
+    terminal.types(" and two\r");
+    terminal.shows("echo one and two\n");
+    let start = Instant::now();
+    while terminal.text().matches("run it?").count() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(10), "{}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("one and two"), "{}", terminal.text());
+}
+
+#[test]
+fn one_of_several_can_be_picked() {
+    let machine = Machine::new();
+    let rules = json!([{ "replies": ["echo first", "echo second", "echo third", "echo fourth"] }]);
+    let mut terminal =
+        Terminal::start(&machine, rules, &["-x", "-n", "3", "say something", "--shell", "bash", "--refine", "never"]);
+    terminal.shows("which one? [1-");
+    assert!(terminal.text().contains("2 echo second"), "{}", terminal.text());
+    terminal.types("2\n");
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("second"), "{}", terminal.text());
+}
