@@ -1,12 +1,13 @@
 //! Builds the recipe out of its parts: machine, manual and model, opened side by side.
 
 use super::settings::Settings;
-use super::{Cx, Failure, download};
+use super::{Cx, Failure, download, env};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::model::Model;
 use crate::model::engine::{Engine, Options};
 use crate::model::fetch::{self, ModelSource};
+use crate::model::remote::{self, Remote};
 use crate::model::scripted::Scripted;
 use std::path::Path;
 use std::sync::Arc;
@@ -58,7 +59,14 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Fai
             (engine(&file, &id, settings)?, Duration::ZERO)
         }
         ModelSource::Script(file) => (Arc::new(Scripted::open(&file)?), Duration::ZERO),
-        other => return Err(Failure::internal(format!("{other:?}"))),
+        ModelSource::Remote { url, name } => {
+            let options = remote::Options {
+                api_key: cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_string),
+                authorities: folders.hub.as_ref().and_then(|hub| hub.authorities.clone()),
+                ..remote::Options::default()
+            };
+            (Arc::new(Remote::new(&url, &name, options)), Duration::ZERO)
+        }
     })
 }
 
