@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 fn request(words: &str, shape: Shape) -> Request {
     let mut prompt = Prompt::system("You write shell commands.");
     prompt.push(Role::User, words);
-    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 32, cancel: Cancel::new() }
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 16, cancel: Cancel::new() }
 }
 
 fn text() -> Shape {
@@ -109,6 +109,7 @@ fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
             answer(socket, 422, &[], br#"{"detail": "stream_options: unknown field"}"#);
         } else if body.get("logprobs").is_some() {
             *count.lock().unwrap() += 1;
+            // As llama-cpp-python says it.
             answer(socket, 500, &[], br#"{"error": {"message": "logprobs is not supported"}}"#);
         } else {
             stream(socket, &[event("ls"), finish("stop")]);
@@ -301,13 +302,18 @@ mod real {
             "true",
         ]);
         command.arg("--model").arg(weights).stdout(Stdio::null()).stderr(Stdio::null());
-        let _running = Running(command.spawn().unwrap());
+        let mut running = Running(command.spawn().unwrap());
         let until = Instant::now() + Duration::from_secs(120);
         while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
             assert!(Instant::now() < until, "the server does not start");
             std::thread::sleep(Duration::from_millis(100));
         }
         let model = Remote::new(&format!("http://127.0.0.1:{port}"), "any", Options::default());
+        // Some builds of it die of an instruction that this machine forbids: that says nothing of us.
+        let first = model.generate(&request("Hi.", text()), &mut |_| Flow::Continue);
+        if let (Err(error), Ok(Some(end))) = (&first, running.0.try_wait()) {
+            return println!("skipped: the server itself crashed ({end}): {error}");
+        }
 
         let mut pieces = Vec::new();
         let done = model.generate(&request("Say hello.", text()), &mut |piece| {
@@ -321,7 +327,7 @@ mod real {
         let schema =
             json!({"type": "object", "properties": {"cmd": {"type": "string", "maxLength": 20}}, "required": ["cmd"]});
         let mut json_request = request("The command that lists files, as JSON with the key cmd.", Shape::Json(schema));
-        json_request.max_tokens = 64;
+        json_request.max_tokens = 32;
         let done = model.generate(&json_request, &mut |_| Flow::Continue).unwrap();
         if done.finish == Finish::Stop {
             let document: Value = serde_json::from_str(&done.text).unwrap();
@@ -329,7 +335,7 @@ mod real {
         }
 
         let long = request("Count from one to one thousand.", Shape::Text { stop: vec![] });
-        let long = Request { max_tokens: 900, ..long };
+        let long = Request { max_tokens: 400, ..long };
         let cancel = long.cancel.clone();
         let begun = Instant::now();
         let done = model.generate(&long, &mut |_| {

@@ -88,11 +88,13 @@ impl Remote {
         loop {
             let body = wire::body(&self.name, request, level, objection);
             let refused = match self.send(request, &body, on)? {
-                Answer::Done(completion) => return Ok(completion),
+                Answer::Done(completion) => {
+                    self.level.store(level.index(), Ordering::Relaxed);
+                    return Ok(completion);
+                }
                 Answer::Refused(reason) => reason,
             };
             level = level.below().ok_or_else(|| self.failed(refused))?;
-            self.level.store(level.index(), Ordering::Relaxed);
         }
     }
 
@@ -116,8 +118,8 @@ impl Remote {
                 let _ = response.into_reader().take(MAX_BODY).read_to_string(&mut text);
                 let said = wire::error_text(&text);
                 return match status {
-                    400 | 422 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"))),
-                    500 if said.contains("logprob") || said.contains("logits_all") => Ok(Answer::Refused(said)),
+                    // llama-cpp-python says 500 to a field that it does not know.
+                    400 | 422 | 500 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"))),
                     401 | 403 => {
                         Err(self.failed(format!("it wants another key in CARO_API_KEY (HTTP status {status}: {said})")))
                     }
