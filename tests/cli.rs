@@ -315,3 +315,38 @@ fn mistakes_in_a_config_file_name_the_line() {
     machine.write("work/.caro.toml", "model = \"openai:http://203.0.113.1#m\"");
     machine.run(&["list files"]).fails(2, &[".caro.toml:1: a project may not set `model`"]);
 }
+
+// --- the rule of one place
+
+/// Every variable that a setting comes from is named in one file; what describes the system, in few others.
+#[test]
+fn the_environment_is_read_in_few_places() {
+    let may = [
+        "cli/env.rs",              // settings
+        "host/ambient.rs",         // facts about the system
+        "exec/environment.rs",     // what children are given
+        "exec/fence/windows.rs",   // where Windows is
+        "model/engine/mod.rs",     // tells candle its number of threads
+        "model/engine/testing.rs", // tests on a real model
+    ];
+    let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut folders, mut found) = (vec![src.clone()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
+            let name = path.strip_prefix(&src).unwrap().to_string_lossy().replace('\\', "/");
+            if ["env::var", "env::set_var", "env::remove_var"].iter().any(|word| code.contains(word)) {
+                found.push(name);
+            }
+        }
+    }
+    assert!(found.iter().any(|name| name == may[0]), "the test does not see the source: {found:?}");
+    found.retain(|name| !may.contains(&name.as_str()));
+    assert!(found.is_empty(), "{found:?} read the environment");
+}

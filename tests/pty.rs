@@ -81,7 +81,9 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(10));
         };
         // The reader ends with the last holder of the terminal.
-        self.reader.take().map(|reader| reader.join().unwrap());
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
         status.exit_code()
     }
 }

@@ -1,4 +1,6 @@
 //! The one test binary: end to end, contracts, properties, architecture. One line a topic.
+// A test that cannot go on panics, in its helpers too.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cli;
 mod exec;

@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn most_tools_decide() {
         let dir = || tempfile::tempdir().unwrap();
-        let cases: [(&[&str], &[&str], &[&str], Userland); 4] = [
+        type Tools = &'static [&'static str];
+        let cases: [(Tools, Tools, Tools, Userland); 4] = [
             (&["ls", "find", "sed", "grep", "ps"], &[], &[], Userland::Busybox),
             (&[], &["find", "sed", "grep"], &["ls", "ps"], Userland::Busybox),
             (&[], &[], &["ls", "find", "sed", "grep", "ps"], Userland::Gnu),
