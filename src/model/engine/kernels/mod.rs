@@ -7,6 +7,8 @@
 mod activation;
 mod aligned;
 #[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
 mod tier;
@@ -98,6 +100,10 @@ pub struct Kernels {
     pool: Arc<Pool>,
     tier: Tier,
     activations: Activations,
+    #[cfg(target_arch = "x86_64")]
+    tiles: amx::Tiles,
+    #[cfg(target_arch = "x86_64")]
+    scratch: Vec<std::sync::Mutex<amx::Scratch>>,
 }
 
 /// What a task of a region computes: all columns of `x` against `rows` of weight number `weight`.
@@ -124,7 +130,15 @@ impl Kernels {
     /// Where this CPU cannot run `tier` ([`Tier::is_available`]).
     pub fn new(pool: Arc<Pool>, tier: Tier) -> Self {
         assert!(tier.is_available(), "this CPU cannot run the {tier} kernels");
-        Self { pool, tier, activations: Activations::default() }
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            tiles: amx::Tiles::default(),
+            #[cfg(target_arch = "x86_64")]
+            scratch: (0..pool.threads()).map(|_| Default::default()).collect(),
+            pool,
+            tier,
+            activations: Activations::default(),
+        }
     }
 
     /// The pool, which the rest of the forward pass shares.
@@ -158,10 +172,14 @@ impl Kernels {
         if m == 0 {
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights.iter().all(|w| w.kind.block_len() > 1) {
+            return self.matmul_amx(weights, x, m, outs);
+        }
         for weight in weights {
             self.activations.prepare(Form::of(weight.kind), x, m, k, &self.pool);
         }
-        let pieces = pieces(weights, self.pool.threads());
+        let pieces = pieces(weights, self.pool.threads(), 16);
         let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
         let activations = &self.activations;
         self.pool.run(pieces.len(), |index, _| {
@@ -170,21 +188,37 @@ impl Kernels {
             match self.tier {
                 Tier::Portable => portable::rows(&task),
                 #[cfg(target_arch = "x86_64")]
-                Tier::Avx512 => avx512::rows(&task),
+                Tier::Avx512 | Tier::Amx => avx512::rows(&task),
             }
         });
         self.activations.forget();
     }
+
+    /// [`Kernels::matmul`] with bf16 tiles, for quantised weights.
+    #[cfg(target_arch = "x86_64")]
+    fn matmul_amx(&mut self, weights: &[&Weight], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
+        self.tiles.fill(x, m, weights[0].cols, &self.pool);
+        let pieces = pieces(weights, self.pool.threads(), amx::STRIP);
+        let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
+        self.pool.run(pieces.len(), |index, thread| {
+            let Piece { weight, rows } = pieces[index].clone();
+            let activations = &self.activations;
+            let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
+            // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
+            let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            amx::rows(&task, &self.tiles, &mut scratch);
+        });
+    }
 }
 
 /// Splits the rows of all weights into tasks of some tens of kilobytes: enough of them that threads finish together,
-/// each long enough to stream.
-fn pieces(weights: &[&Weight], threads: usize) -> Vec<Piece> {
+/// each long enough to stream, of a multiple of `unit` rows.
+fn pieces(weights: &[&Weight], threads: usize, unit: usize) -> Vec<Piece> {
     let total: usize = weights.iter().map(|w| w.bytes.len()).sum();
     let target = (total / (threads * 8)).clamp(16 << 10, 256 << 10);
     let mut pieces = Vec::new();
     for (weight, w) in weights.iter().enumerate() {
-        let step = (target / w.kind.row_bytes(w.cols)).next_multiple_of(16).max(16);
+        let step = (target / w.kind.row_bytes(w.cols)).next_multiple_of(unit).max(unit);
         pieces.extend((0..w.rows).step_by(step).map(|at| Piece { weight, rows: at..(at + step).min(w.rows) }));
     }
     pieces
@@ -219,6 +253,19 @@ impl<'a, T> Out<'a, T> {
         assert!(column < self.stride && at < self.len);
         // SAFETY: in bounds, as just seen, and not shared, by contract.
         unsafe { *self.start.add(at) = value }
+    }
+
+    /// Elements `column .. column + width` of row `i`.
+    ///
+    /// # Safety
+    /// During the region no other thread uses the same elements: each task keeps to its own columns.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)] // the contract is what a borrow would say
+    unsafe fn part(&self, i: usize, column: usize, width: usize) -> &mut [T] {
+        let at = i * self.stride + column;
+        assert!(column + width <= self.stride && at + width <= self.len);
+        // SAFETY: in bounds, as just seen, and not shared, by contract.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(at), width) }
     }
 
     /// Row `i`.

@@ -192,7 +192,7 @@ fn pieces_cover_every_row_once() {
     let mut random = Random(17);
     let weights = [weight(Kind::Q4K, 1000, 256, &mut random), weight(Kind::Q6K, 1, 256, &mut random)];
     for threads in [1, 2, 16] {
-        let pieces = pieces(&[&weights[0], &weights[1]], threads);
+        let pieces = pieces(&[&weights[0], &weights[1]], threads, 32);
         for (at, w) in weights.iter().enumerate() {
             let mut next = 0;
             for piece in pieces.iter().filter(|p| p.weight == at) {

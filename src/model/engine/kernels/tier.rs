@@ -8,6 +8,9 @@ pub enum Tier {
     /// x86-64 with AVX-512 F, BW, VL and VNNI (Intel since Ice Lake, AMD since Zen 4).
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// [`Tier::Avx512`] with AMX tiles in bf16 for larger batches (Intel since Sapphire Rapids).
+    #[cfg(target_arch = "x86_64")]
+    Amx,
 }
 
 impl Tier {
@@ -16,6 +19,8 @@ impl Tier {
         Self::Portable,
         #[cfg(target_arch = "x86_64")]
         Self::Avx512,
+        #[cfg(target_arch = "x86_64")]
+        Self::Amx,
     ];
 
     /// The best tier this CPU has.
@@ -36,6 +41,8 @@ impl Tier {
                     && std::arch::is_x86_feature_detected!("f16c")
                     && std::arch::is_x86_feature_detected!("fma")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => Self::Avx512.is_available() && super::amx::is_available(),
         }
     }
 
@@ -45,6 +52,8 @@ impl Tier {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => "amx",
         }
     }
 
