@@ -9,6 +9,7 @@ mod fetch;
 mod host;
 mod http_server;
 mod machine;
+mod manual;
 #[cfg(unix)]
 mod pty;
 mod remote;

@@ -72,7 +72,7 @@ impl Fence {
             rustix::process::setsid()?;
             for (resource, limit) in &limits {
                 // A limit we may not set is one that is stricter already.
-                let _ = rustix::process::setrlimit(*resource, limit.clone());
+                let _ = rustix::process::setrlimit(*resource, *limit);
             }
             #[cfg(target_os = "linux")]
             linux.enter()?;

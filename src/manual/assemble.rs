@@ -1,0 +1,195 @@
+//! Makes an entry out of what was heard, and decides whether its options are all there are.
+
+use super::fetch::{Answer, kind_of};
+use super::index::{Kind, Text, mentions, read, usage};
+use super::{Entry, OptionEntry};
+use crate::exec::Status;
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+/// Longest help text kept, bytes (the specification's 2 KB).
+const HELP_TEXT: usize = 2048;
+/// Most mentions kept: beyond it a text is about everything, and proves nothing.
+const MENTIONS: usize = 1500;
+
+/// What a program and its page said.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Its man page, plain.
+    pub(super) page: Option<String>,
+    /// The answer to `--version`.
+    pub(super) version: Option<Answer>,
+    /// The answer to `--help`.
+    pub(super) help: Option<Answer>,
+}
+
+/// Makes the entry of a program.
+pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
+    let page = heard.page.as_deref().map(|text| read(text, Kind::Page)).unwrap_or_default();
+    let help_text = heard.help.as_ref().and_then(said);
+    let help = help_text.map(|text| read(text, kind_of(text))).unwrap_or_default();
+    let texts: Vec<&str> = heard.page.as_deref().into_iter().chain(help_text).collect();
+
+    let options = merged(page.options.clone(), help.options.clone());
+    let known: HashSet<&str> = options.iter().flat_map(OptionEntry::names).collect();
+    let mentions: BTreeSet<String> =
+        texts.iter().flat_map(|text| mentions(text)).filter(|flag| !known.contains(flag.as_str())).collect();
+    let complete = is_complete(&heard, &page, &help, &mentions);
+
+    let name = command.replace(' ', "-");
+    let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
+    let subcommands: BTreeSet<String> = usages.iter().flat_map(|u| u.subcommands.iter().cloned()).collect();
+    let synopsis = usages.iter().map(|u| u.line.as_str()).find(|line| !line.is_empty()).unwrap_or_default();
+    let problem = problem(&heard, texts.is_empty());
+    Entry {
+        command: command.into(),
+        path: path.into(),
+        version: heard.version.as_ref().and_then(version).unwrap_or_default(),
+        title: page.title.or(help.title).unwrap_or_default(),
+        help_text: cut(help_text.unwrap_or(synopsis), HELP_TEXT).to_string(),
+        man_summary: page.summary,
+        options,
+        complete: complete && mentions.len() <= MENTIONS,
+        mentions: mentions.into_iter().take(MENTIONS).collect(),
+        delegates: usages.iter().any(|u| u.delegates),
+        subcommands: subcommands.into_iter().collect(),
+        problem,
+    }
+}
+
+/// The answer to `--help`, unless it is a complaint: an error of a few words without any usage.
+fn said(answer: &Answer) -> Option<&str> {
+    let text = answer.text.as_deref()?;
+    let help = answer.status == Some(Status::Exited(0))
+        || text.to_ascii_lowercase().contains("usage")
+        || !read(text, Kind::Help).options.is_empty();
+    help.then_some(text)
+}
+
+/// True if the options are all there are: a page, or a whole help that ended well, whose options are defined rather
+/// than only named.
+fn is_complete(heard: &Heard, page: &Text, help: &Text, mentions: &BTreeSet<String>) -> bool {
+    /// Words by which a help text says that it is not the whole story.
+    const PARTIAL: &[&str] =
+        &["--help all", "--help-all", "--help=", "help category", "--help-hidden", "-hh", "--help-full", "--fullhelp"];
+    let options = page.options.len().max(help.options.len());
+    let undefined = mentions.iter().filter(|flag| flag.starts_with("--")).count();
+    let defined = undefined <= 3 + options / 2;
+    let from_page = !page.options.is_empty();
+    let from_help = heard.help.as_ref().is_some_and(|answer| {
+        let text = answer.text.as_deref().unwrap_or_default();
+        answer.whole
+            && matches!(answer.status, Some(Status::Exited(0)))
+            && help.options.len() >= 2
+            && (from_page || !PARTIAL.iter().any(|word| text.contains(word)))
+    });
+    // The page of a program with a long help of its own may be a stub.
+    let stub = help.options.len() > 2 * page.options.len() && !from_help;
+    defined && (from_page && !stub || from_help)
+}
+
+/// The options of both lists; one that both know keeps the fuller account.
+fn merged(mut options: Vec<OptionEntry>, more: Vec<OptionEntry>) -> Vec<OptionEntry> {
+    for other in more {
+        let same = |option: &OptionEntry| other.names().any(|name| option.names().any(|n| n == name));
+        // A line that names several options of the first list at once defines none of them.
+        if options.iter().filter(|option| same(option)).count() > 1 {
+            continue;
+        }
+        let Some(option) = options.iter_mut().find(|option| same(option)) else {
+            options.push(other);
+            continue;
+        };
+        if option.argument.is_none() {
+            option.argument.clone_from(&other.argument);
+        }
+        if option.text.is_empty() {
+            option.text.clone_from(&other.text);
+        }
+        let new: Vec<String> =
+            other.names().filter(|name| !option.names().any(|n| n == *name)).map(str::to_string).collect();
+        for name in new {
+            let slot = if name.starts_with("--") { &mut option.long } else { &mut option.short };
+            if slot.is_none() { *slot = Some(name) } else { option.also.push(name) }
+        }
+    }
+    options
+}
+
+/// The first line that names a version.
+fn version(answer: &Answer) -> Option<String> {
+    if answer.status != Some(Status::Exited(0)) {
+        return None;
+    }
+    let lines = || answer.text.as_deref().unwrap_or_default().lines().map(str::trim);
+    let dotted = |line: &&str| {
+        line.as_bytes().windows(3).any(|w| w[0].is_ascii_digit() && w[1] == b'.' && w[2].is_ascii_digit())
+    };
+    let line =
+        lines().take(5).find(dotted).or_else(|| lines().find(|line| line.contains(|c: char| c.is_ascii_digit())))?;
+    Some(line.chars().take(160).collect())
+}
+
+/// Why there is no help.
+fn problem(heard: &Heard, silent: bool) -> Option<String> {
+    let asked = [heard.help.as_ref(), heard.version.as_ref()];
+    if !silent {
+        return None;
+    }
+    let why = asked.into_iter().flatten().find_map(Answer::problem);
+    Some(why.unwrap_or("has neither a manual page nor a --help").to_string())
+}
+
+/// The first `limit` bytes, in whole lines where possible.
+fn cut(text: &str, limit: usize) -> &str {
+    let text = text.trim();
+    if text.len() <= limit {
+        return text;
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let end = text[..end].rfind('\n').filter(|at| *at > limit / 2).unwrap_or(end);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str, code: i32) -> Answer {
+        Answer { status: Some(Status::Exited(code)), text: Some(text.into()), whole: true }
+    }
+
+    #[test]
+    fn page_and_help_complete_each_other() {
+        let page =
+            "X(1)\n\nNAME\n       x - do x\n\nDESCRIPTION\n       Does x. See --other.\n\n       -a     Take all.\n";
+        let help = "Usage: x [OPTION]\n  -a, --all=WHAT   take all\n  -b               take b\n";
+        let heard =
+            Heard { page: Some(page.into()), version: Some(answer("x 1.2\nfree\n", 0)), help: Some(answer(help, 0)) };
+        let entry = assemble("x", Path::new("/bin/x"), heard);
+        assert_eq!(entry.version, "x 1.2");
+        assert_eq!(entry.title, "do x");
+        assert_eq!(
+            entry.options.iter().map(OptionEntry::line).collect::<Vec<_>>(),
+            ["-a, --all=WHAT  Take all.", "-b  take b"]
+        );
+        assert_eq!((entry.complete, entry.mentions.as_slice()), (true, ["--other".to_string()].as_slice()));
+        assert_eq!(entry.problem, None);
+    }
+
+    #[test]
+    fn a_help_that_failed_or_was_cut_is_not_whole() {
+        let help = "Usage: x\n  -a   take all\n  -b   take b\n";
+        let of = |help: Answer| assemble("x", Path::new("/bin/x"), Heard { help: Some(help), ..Heard::default() });
+        assert!(of(answer(help, 0)).complete);
+        assert!(!of(answer(help, 2)).complete);
+        assert_eq!(of(answer(help, 2)).options.len(), 2);
+        assert!(!of(Answer { whole: false, ..answer(help, 0) }).complete);
+        assert!(!of(answer(&format!("{help}  --help-all  more\n"), 0)).complete);
+        let hung = Answer { status: Some(Status::TimedOut), text: None, whole: true };
+        assert_eq!(of(hung).problem.as_deref(), Some("did not answer within a second"));
+    }
+}

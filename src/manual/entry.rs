@@ -1,0 +1,177 @@
+//! What is known about one program.
+
+use crate::shell::{Dialect, is_builtin};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A program to look up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// A file on PATH.
+    File {
+        /// The name it is called by.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Something the shell does itself (`cd`, `export`).
+    Builtin {
+        /// Its name.
+        name: String,
+        /// The shell program whose builtin it is.
+        shell: PathBuf,
+    },
+}
+
+impl Program {
+    /// What a shell of that dialect runs by this name: something it does itself, or the file of that name.
+    pub fn find(
+        name: &str,
+        dialect: Dialect,
+        shell: Option<&Path>,
+        programs: &BTreeMap<String, PathBuf>,
+    ) -> Option<Self> {
+        match shell {
+            Some(shell) if is_builtin(name, dialect) => {
+                Some(Self::Builtin { name: name.into(), shell: shell.to_path_buf() })
+            }
+            _ => programs.get(name).map(|path| Self::File { name: name.into(), path: path.clone() }),
+        }
+    }
+
+    /// The name it is called by.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File { name, .. } | Self::Builtin { name, .. } => name,
+        }
+    }
+
+    /// The file that stands for it: its own, or the shell's.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File { path, .. } => path,
+            Self::Builtin { shell, .. } => shell,
+        }
+    }
+}
+
+/// What is known about one program.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Entry {
+    /// The name it was looked up by; with the subcommand behind it, if it is about one (`git log`).
+    pub command: String,
+    /// Where it is; the shell for a builtin.
+    pub path: PathBuf,
+    /// First line of its version, empty where it has none.
+    pub version: String,
+    /// What it is, in a few words of its own; empty where nobody says.
+    #[serde(default)]
+    pub title: String,
+    /// The relevant part of its `--help`, or the synopsis of its man page.
+    pub help_text: String,
+    /// First paragraph of the description in its man page.
+    pub man_summary: Option<String>,
+    /// Its options.
+    pub options: Vec<OptionEntry>,
+    /// True if the options are the program's whole set (a man page or a full `--help` was read),
+    /// so that a flag not among them does not exist.
+    pub complete: bool,
+    /// Flags that its texts name without defining them: they may exist.
+    #[serde(default)]
+    pub mentions: Vec<String>,
+    /// True if an operand begins something with flags of its own: a subcommand, another program, a script.
+    #[serde(default)]
+    pub delegates: bool,
+    /// Subcommands that its texts list.
+    #[serde(default)]
+    pub subcommands: Vec<String>,
+    /// Why there is no help, where there is none (`timed out`, `is a directory`).
+    pub problem: Option<String>,
+}
+
+/// One option of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct OptionEntry {
+    /// `-n`; also `-name` of programs with long options after one dash, `a` of ps and `if=` of dd.
+    pub short: Option<String>,
+    /// `--lines`.
+    pub long: Option<String>,
+    /// `NUM`, where it takes an argument; `[WHEN]` where that may be left out.
+    pub argument: Option<String>,
+    /// One line on what it does.
+    pub text: String,
+    /// The section it stands in, where there are sections.
+    pub section: Option<String>,
+    /// Further spellings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+impl OptionEntry {
+    /// Every spelling.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.short.iter().chain(&self.long).chain(&self.also).map(String::as_str)
+    }
+
+    /// True if the argument may be left out; then it must be attached.
+    pub fn argument_is_optional(&self) -> bool {
+        let Some(argument) = &self.argument else { return false };
+        let mut depth = 0usize;
+        let closed_at = argument.char_indices().find_map(|(at, c)| {
+            depth = match c {
+                '[' => depth + 1,
+                ']' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            (depth == 0).then_some(at)
+        });
+        argument.starts_with('[') && closed_at == Some(argument.len() - 1)
+    }
+
+    /// True if the next word is its argument when none is attached.
+    pub fn takes_next(&self) -> bool {
+        self.argument.is_some() && !self.argument_is_optional()
+    }
+
+    /// As a manual shows it: `-n, --lines=NUM`.
+    pub fn usage(&self) -> String {
+        let mut line = self.names().collect::<Vec<_>>().join(", ");
+        match (&self.argument, &self.long) {
+            (Some(argument), Some(_)) if self.argument_is_optional() && self.also.is_empty() => {
+                line.push_str(&format!("[={}", argument.trim_start_matches('[')));
+            }
+            (Some(argument), Some(_)) if self.also.is_empty() => line.push_str(&format!("={argument}")),
+            (Some(argument), _) if line.ends_with('=') => line.push_str(argument),
+            (Some(argument), _) => line.push_str(&format!(" {argument}")),
+            (None, _) => {}
+        }
+        line
+    }
+
+    /// One line for a prompt or a person: the usage and what it does.
+    pub fn line(&self) -> String {
+        let usage = self.usage();
+        if self.text.is_empty() { usage } else { format!("{usage}  {}", self.text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_may_be_left_out() {
+        let option = |argument: Option<&str>| OptionEntry {
+            short: Some("-n".into()),
+            long: Some("--lines".into()),
+            argument: argument.map(str::to_string),
+            text: "how many".into(),
+            ..OptionEntry::default()
+        };
+        assert_eq!(option(Some("[WHEN]")).line(), "-n, --lines[=WHEN]  how many");
+        assert_eq!(option(Some("[-]NUM")).line(), "-n, --lines=[-]NUM  how many");
+        assert!(option(Some("[-]NUM")).takes_next());
+        assert!(!option(Some("[WHEN]")).takes_next());
+        assert!(!option(None).takes_next());
+    }
+}

@@ -1,0 +1,196 @@
+//! Asks a program about itself: its man page, its `--version`, its `--help`, in the sandbox and within a second.
+
+use super::assemble::{Heard, assemble};
+use super::index::{Kind, clean};
+use super::{Entry, Program, trust};
+use crate::exec::{Job, Limits, Status, capture};
+use std::path::{Path, PathBuf};
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+/// All the time that one program gets.
+const PATIENCE: Duration = Duration::from_millis(950);
+/// How much of it `--version` gets.
+const VERSION: Duration = Duration::from_millis(450);
+/// The sections of programs: games and administration too, no library functions.
+const SECTIONS: &str = "1:8:6:1p:1ssl:n:l";
+/// Columns: so many that no paragraph is wrapped or justified.
+const WIDTH: &str = "4000";
+/// Bytes of a man page; bash's has about 350 000.
+const PAGE: usize = 4 << 20;
+/// Bytes of a help text.
+const HELP: usize = 256 << 10;
+
+/// Asks programs about themselves.
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    /// The `man` program.
+    man: Option<PathBuf>,
+    /// The person's home.
+    home: Option<PathBuf>,
+    /// Where programs are not trusted.
+    trees: RwLock<Vec<PathBuf>>,
+}
+
+impl Fetcher {
+    pub(super) fn new(man: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+        Self { man, home, trees: RwLock::default() }
+    }
+
+    /// Programs below the working tree of `cwd` are not run from now on.
+    pub(super) fn avoid(&self, cwd: &Path) {
+        let tree = trust::working_tree(cwd, self.home.as_deref());
+        let mut trees = self.trees.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !trees.contains(&tree) {
+            trees.push(tree);
+        }
+    }
+
+    /// Everything that the program says of itself; never fails, see [`Entry::problem`].
+    pub(super) async fn fetch(&self, program: &Program) -> Entry {
+        match program {
+            Program::File { name, path } => self.file(name, path).await,
+            Program::Builtin { name, shell } => self.builtin(name, shell).await,
+        }
+    }
+
+    /// What is known of the subcommand `sub` of a program with the entry `whole`.
+    pub(super) async fn fetch_sub(&self, program: &Program, whole: &Entry, sub: &str) -> Entry {
+        let command = format!("{} {sub}", program.name());
+        let path = program.path();
+        let mut heard = Heard::default();
+        if whole.problem.is_none() {
+            heard.page = self.page(&format!("{}-{sub}", program.name())).await;
+            let listed = whole.subcommands.iter().any(|known| known == sub);
+            if heard.page.is_none()
+                && listed
+                && trust::never_run(program.name()).is_none()
+                && self.refusal(path).is_none()
+            {
+                // Only a word that the program itself lists: another could be taken for something to do.
+                heard.help = Some(ask(Job::new(path).args([sub, "--help"]), PATIENCE, HELP).await);
+            }
+        }
+        let mut entry = assemble(&command, path, heard);
+        if entry.options.is_empty() && entry.problem.is_none() {
+            entry.problem = Some(format!("no manual of {command} was found"));
+        }
+        Entry { version: whole.version.clone(), ..entry }
+    }
+
+    fn refusal(&self, path: &Path) -> Option<String> {
+        let trees = self.trees.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        trust::refusal(path, &trees, self.home.as_deref())
+    }
+
+    async fn file(&self, name: &str, path: &Path) -> Entry {
+        if let Some(problem) = self.refusal(path) {
+            return Entry { command: name.into(), path: path.into(), problem: Some(problem), ..Entry::default() };
+        }
+        let started = Instant::now();
+        let left = || PATIENCE.saturating_sub(started.elapsed());
+        let runs = trust::never_run(name).is_none();
+        // The page of the same name is about another program than busybox's.
+        let many = path.canonicalize().ok().and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()));
+        let applet =
+            many.as_deref().is_some_and(|n| matches!(n, "busybox" | "toybox")) && many.as_deref() != Some(name);
+
+        let page = async { if applet { None } else { self.page(name).await } };
+        let version =
+            async { if runs { Some(ask(Job::new(path).args(["--version"]), VERSION, HELP).await) } else { None } };
+        let (page, version) = tokio::join!(page, version);
+        let mut heard = Heard { page, version, help: None };
+        // A program that answers questions is asked on; one that does not is spared where its page says enough.
+        let answers = heard.version.as_ref().is_some_and(|v| matches!(v.status, Some(Status::Exited(0))));
+        if runs && (answers || heard.page.is_none()) {
+            heard.help = Some(ask(Job::new(path).args(["--help"]), left().max(VERSION), HELP).await);
+        }
+        assemble(name, path, heard)
+    }
+
+    /// What the shell says about something it does itself.
+    async fn builtin(&self, name: &str, shell: &Path) -> Entry {
+        let kind = shell.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut heard = Heard::default();
+        match kind.as_str() {
+            _ if self.refusal(shell).is_some() => {}
+            "bash" | "rbash" => {
+                let job = Job::new(shell).args(["--norc", "--noprofile", "-c", r#"help -- "$1""#, "caro", name]);
+                heard.help = Some(ask(job, PATIENCE, HELP).await);
+            }
+            "fish" => {
+                let job =
+                    Job::new(shell).args(["--no-config", "-c", r#"man -- $argv[1]"#, name]).env("MANWIDTH", WIDTH);
+                let answer = ask(job, PATIENCE, PAGE).await;
+                heard.page = answer.text.filter(|text| text.contains("\nNAME"));
+            }
+            "zsh" => heard.help = self.section_about(name, "zshbuiltins").await,
+            "sh" | "dash" | "ash" | "ksh" | "mksh" => heard.help = self.section_about(name, &kind).await,
+            _ => {}
+        }
+        let mut entry = assemble(name, shell, heard);
+        if entry.help_text.is_empty() && entry.man_summary.is_none() {
+            entry.problem = Some(format!("{kind} tells nothing about its builtin {name}"));
+        }
+        entry
+    }
+
+    /// The part of a shell's page that is about one builtin.
+    async fn section_about(&self, name: &str, page: &str) -> Option<Answer> {
+        let text = self.page(page).await?;
+        let part = super::index::paragraph_about(name, &text)?;
+        Some(Answer { status: Some(Status::Exited(0)), text: Some(part), whole: true })
+    }
+
+    /// The man page of that name, as plain text.
+    async fn page(&self, name: &str) -> Option<String> {
+        let man = self.man.as_ref()?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '@' | '-' | ':' | '[');
+        if name.starts_with('-') || !name.chars().all(plain) {
+            return None;
+        }
+        let job =
+            Job::new(man).args([name]).env("MANWIDTH", WIDTH).env("MANSECT", SECTIONS).env("MAN_KEEP_FORMATTING", "");
+        let answer = ask(job, PATIENCE, PAGE).await;
+        answer.text.filter(|text| matches!(answer.status, Some(Status::Exited(0))) && text.lines().count() > 5)
+    }
+}
+
+/// What a program said when it was asked.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    /// How it ended; `None` if it could not be started.
+    pub(super) status: Option<Status>,
+    /// What it said: standard output, or the standard error of one that has nothing else to say.
+    pub(super) text: Option<String>,
+    /// False if the text was cut.
+    pub(super) whole: bool,
+}
+
+impl Answer {
+    /// What went wrong, in words; `None` if it ended by itself.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        match self.status {
+            None => Some("could not be started"),
+            Some(Status::TimedOut) => Some("did not answer within a second"),
+            Some(Status::Flooded) => Some("writes without end"),
+            Some(Status::Signaled(_)) => Some("crashed when asked for help"),
+            Some(Status::Exited(_)) => None,
+        }
+    }
+}
+
+/// Runs the job in the sandbox and keeps its words.
+async fn ask(mut job: Job, wall: Duration, output: usize) -> Answer {
+    job.limits = Limits { wall, output };
+    let Ok(output) = capture(&job).await else { return Answer { status: None, text: None, whole: false } };
+    let whole = output.stdout.len().max(output.stderr.len()) < job.limits.output;
+    let text = clean(if output.stdout.trim_ascii().is_empty() { &output.stderr } else { &output.stdout });
+    let said = matches!(output.status, Status::Exited(_)) && !text.trim().is_empty();
+    Answer { status: Some(output.status), text: said.then_some(text), whole }
+}
+
+/// The kind of text that an answer to `--help` is: some programs open their man page.
+pub(super) fn kind_of(help: &str) -> Kind {
+    if help.contains("\nNAME\n") && help.contains("\nSYNOPSIS\n") { Kind::Page } else { Kind::Help }
+}

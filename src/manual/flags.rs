@@ -1,0 +1,406 @@
+//! Flag truth: does this flag, as written, exist in the installed program? A wrong "no" would spoil a right command,
+//! so that everything the texts leave open is [`Known::Unsure`].
+
+use super::{Entry, OptionEntry};
+
+/// Whether a flag exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Known {
+    /// The manual defines it.
+    Yes,
+    /// The manual is whole and does not know it.
+    No,
+    /// It cannot be told.
+    Unsure,
+}
+
+/// One flag of a command line, as the program would read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use<'e> {
+    /// Index of its word among the arguments.
+    pub word: usize,
+    /// The flag alone: `-l` of `-la`, `--sort` of `--sort=size`.
+    pub flag: String,
+    /// Its argument, attached or in the next word.
+    pub value: Option<String>,
+    /// What the manual says about it.
+    pub option: Option<&'e OptionEntry>,
+    /// Whether it exists.
+    pub known: Known,
+}
+
+/// Programs whose operands may look like flags, or that take anything at all. Modes (`chmod -x`), expressions, text.
+const FREE_FORM: &[&str] = &[
+    "chmod", "echo", "expr", "test", "[", "[[", "let", "true", "false", ":", "print", "bc", "dc", "umask", "eval",
+    "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk",
+];
+/// Programs whose page covers every subcommand, with flags anywhere.
+const ONE_PAGE: &[&str] =
+    &["systemctl", "apt-get", "apt-cache", "loginctl", "hostnamectl", "timedatectl", "journalctl"];
+/// Programs whose first operand may be a bundle of options without a dash.
+const BARE: &[&str] = &["tar", "bsdtar", "ar", "ps"];
+/// Options after which another program's words follow, up to `;` or `+`. Source: find(1).
+const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+
+impl Entry {
+    /// The option with exactly this name.
+    pub fn option(&self, name: &str) -> Option<&OptionEntry> {
+        self.options.iter().find(|option| option.names().any(|n| n == name))
+    }
+
+    /// Whether the flag exists, as written in a command: bundles (`-la`), attached arguments (`-n5`, `--color=auto`)
+    /// and unambiguous abbreviations of long options are understood. The least certain piece of a bundle counts.
+    pub fn knows(&self, flag: &str) -> Known {
+        let uses = self.read_word(0, flag);
+        let worst = |known| uses.iter().any(|u| u.known == known);
+        if worst(Known::No) {
+            Known::No
+        } else if uses.is_empty() || worst(Known::Unsure) {
+            Known::Unsure
+        } else {
+            Known::Yes
+        }
+    }
+
+    /// The flags among the arguments of one invocation (without the program itself), as the program would read them.
+    /// Arguments of options, operands, what follows `--`, and what belongs to another program are no flags.
+    pub fn read_args<'e>(&'e self, args: &[&str]) -> Vec<Use<'e>> {
+        let name = self.command.as_str();
+        let mut uses: Vec<Use<'e>> = Vec::new();
+        let mut at = 0;
+        while at < args.len() {
+            let word = args[at];
+            if word == "--" {
+                break;
+            }
+            let flag = word.len() > 1 && word.starts_with('-');
+            if !flag {
+                if at == 0 && BARE.contains(&name) {
+                    uses.extend(self.bundle_without_dash(word));
+                }
+                if let Some(operand) = self.operand(at, word) {
+                    uses.push(operand);
+                }
+                if self.delegates && !ONE_PAGE.contains(&name) {
+                    break;
+                }
+                at += 1;
+                continue;
+            }
+            let mut found = self.read_word(at, word);
+            at += 1;
+            if let Some(last) = found.last_mut()
+                && last.value.is_none()
+                && last.option.is_some_and(OptionEntry::takes_next)
+                && let Some(next) = args.get(at)
+            {
+                last.value = Some((*next).to_string());
+                at += 1;
+            }
+            let last = found.last().map(|u| u.flag.clone()).unwrap_or_default();
+            uses.extend(found);
+            if RUNS.contains(&last.as_str()) {
+                while at < args.len() && !matches!(args[at], ";" | "+" | "\\;") {
+                    at += 1;
+                }
+            }
+            if self.delegates && matches!(last.as_str(), "-c" | "-m") {
+                break;
+            }
+        }
+        uses
+    }
+
+    /// Index of the argument that is a subcommand, if the program has any: the first that is neither a flag nor the
+    /// argument of one.
+    pub fn subcommand_at(&self, args: &[&str]) -> Option<usize> {
+        if !self.delegates {
+            return None;
+        }
+        let mut at = 0;
+        while at < args.len() && args[at].starts_with('-') {
+            let takes_next = self
+                .read_word(at, args[at])
+                .last()
+                .is_some_and(|u| u.value.is_none() && u.option.is_some_and(OptionEntry::takes_next));
+            at += 1 + usize::from(takes_next);
+        }
+        let word = args.get(at)?;
+        self.subcommands.iter().any(|sub| sub == word).then_some(at)
+    }
+
+    /// The flags that do not exist, of the arguments of one invocation.
+    pub fn unknown_flags<'e>(&'e self, args: &[&str]) -> Vec<Use<'e>> {
+        self.read_args(args).into_iter().filter(|u| u.known == Known::No).collect()
+    }
+
+    /// Reads one word that begins with a dash; several uses if it is a bundle.
+    pub(super) fn read_word<'e>(&'e self, at: usize, word: &str) -> Vec<Use<'e>> {
+        let one = |flag: &str, value: Option<&str>, option, known| {
+            vec![Use { word: at, flag: flag.to_string(), value: value.map(str::to_string), option, known }]
+        };
+        if word == "-" || word == "--" {
+            return one(word, None, None, Known::Yes);
+        }
+        if let Some(option) = self.option(word) {
+            return one(word, None, Some(option), Known::Yes);
+        }
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        if value.is_some()
+            && let Some(option) = self.option(name)
+        {
+            return one(name, value, Some(option), Known::Yes);
+        }
+        if name.starts_with("--") {
+            let option = self.abbreviated(name);
+            let known = match option {
+                Ok(Some(_)) => Known::Yes,
+                Ok(None) => self.absent(name),
+                Err(()) => Known::Unsure,
+            };
+            return one(name, value, option.ok().flatten(), known);
+        }
+        if !word.starts_with('-') {
+            return if word.starts_with('+') { one(word, None, None, Known::Unsure) } else { Vec::new() };
+        }
+        self.bundle(at, word)
+    }
+
+    /// The only option whose long name begins so; an error if there are several.
+    fn abbreviated(&self, name: &str) -> Result<Option<&OptionEntry>, ()> {
+        let mut found = self.options.iter().filter(|o| o.names().any(|n| n.starts_with(name)));
+        match (found.next(), found.next()) {
+            (one, None) => Ok(one),
+            (_, Some(_)) => Err(()),
+        }
+    }
+
+    /// Reads `-abc`: letters, the last of which may have the rest as its argument; or one name with something attached.
+    fn bundle<'e>(&'e self, at: usize, word: &str) -> Vec<Use<'e>> {
+        let piece = |flag: String, value: Option<String>, option, known| Use { word: at, flag, value, option, known };
+        let attached = self
+            .options
+            .iter()
+            .flat_map(|o| o.names().map(move |n| (n, o)))
+            .filter(|(n, o)| n.len() > 2 && !n.starts_with("--") && o.argument.is_some() && word.starts_with(n))
+            .max_by_key(|(n, _)| n.len());
+        if let Some((name, option)) = attached {
+            return vec![piece(name.to_string(), Some(word[name.len()..].to_string()), Some(option), Known::Yes)];
+        }
+        let mut uses = Vec::new();
+        let mut rest = &word[1..];
+        while let Some(c) = rest.chars().next() {
+            rest = &rest[c.len_utf8()..];
+            let flag = format!("-{c}");
+            let Some(option) = self.option(&flag) else {
+                uses.push(piece(flag.clone(), None, None, self.absent(&flag)));
+                break;
+            };
+            let value = (option.argument.is_some() && !rest.is_empty()).then(|| rest.to_string());
+            let ends = value.is_some();
+            uses.push(piece(flag, value, Some(option), Known::Yes));
+            if ends {
+                break;
+            }
+        }
+        let failed = uses.iter().any(|u| u.option.is_none());
+        if failed && word.len() > 2 {
+            // Not a bundle: the word as a whole is what is unknown, or may be one thing after all.
+            let no = self.mostly_words() || uses.iter().any(|u| u.known == Known::No);
+            let known = if no { self.absent(word) } else { Known::Unsure };
+            let known = if self.mostly_words() || uses.len() > 1 || word[1..].contains(['-', '_']) || self.has_bundles()
+            {
+                known
+            } else {
+                Known::Unsure
+            };
+            return vec![piece(word.to_string(), None, None, known)];
+        }
+        uses
+    }
+
+    /// What to say of a flag that is not in the index.
+    fn absent(&self, flag: &str) -> Known {
+        let name = self.command.as_str();
+        let base = flag.split([':', '=']).next().unwrap_or(flag);
+        let number = flag.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit());
+        let unsure = !self.complete
+            || FREE_FORM.contains(&name)
+            || number
+            || matches!(flag, "--help" | "--version" | "-h" | "-V" | "-?")
+            || self.mentions.iter().any(|m| m == flag || m == base)
+            || self.option(base).is_some()
+            || !flag.is_ascii()
+            || flag.strip_prefix("--no-").is_some_and(|f| self.option(&format!("--{f}")).is_some())
+            || flag.strip_prefix("-no").is_some_and(|f| self.option(&format!("-{f}")).is_some())
+            || flag.strip_prefix("--").is_some_and(|f| self.option(&format!("--no-{f}")).is_some())
+            || !flag.starts_with("--") && self.takes_placeholders(flag);
+        if unsure { Known::Unsure } else { Known::No }
+    }
+
+    /// True if a documented name stands for many: `-<number>`, `-SIGNAL`, `-newerXY`.
+    fn takes_placeholders(&self, flag: &str) -> bool {
+        // What stands for a number (`-NUM`) is no matter here: numbers are never called unknown.
+        const WORDS: &[&str] = &["signal", "sigspec", "signame"];
+        self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str)).any(|name| {
+            let body = name.strip_prefix('-').unwrap_or(name);
+            let word = WORDS.contains(&body.to_ascii_lowercase().as_str());
+            let tail = body.trim_end_matches(['X', 'Y', 'Z', 'N']);
+            let pattern = tail.len() >= 3 && tail.len() < body.len() && flag[1..].starts_with(tail);
+            let numbers = ["<n>", "<num>", "<number>", "<count>", "<digit>", "<>"].contains(&body);
+            body.starts_with('<') && !numbers || !name.starts_with("--") && (word || pattern)
+        })
+    }
+
+    /// True if long names stand after a single dash here, as in find.
+    fn mostly_words(&self) -> bool {
+        let names = || self.options.iter().flat_map(OptionEntry::names);
+        let words = names().filter(|n| n.len() > 3 && n.starts_with('-') && !n.starts_with("--")).count();
+        words >= 5 && words * 2 > names().count()
+    }
+
+    /// True if letters can be bundled as far as one can see: there are letters, and no words after a single dash.
+    fn has_bundles(&self) -> bool {
+        let names = || self.options.iter().flat_map(OptionEntry::names);
+        names().filter(|n| n.len() == 2).count() >= 3
+            && !names().any(|n| n.len() > 2 && n.starts_with('-') && !n[1..].starts_with(|c: char| "-<N#".contains(c)))
+    }
+
+    /// `xzf` of tar, `aux` of ps: only if every letter is one.
+    fn bundle_without_dash<'e>(&'e self, word: &str) -> Vec<Use<'e>> {
+        let mut uses = Vec::new();
+        for c in word.chars() {
+            let bare = self.option(&c.to_string());
+            let Some(option) = bare.or_else(|| self.option(&format!("-{c}"))).filter(|_| c.is_ascii_alphabetic())
+            else {
+                return Vec::new();
+            };
+            uses.push(Use { word: 0, flag: c.to_string(), value: None, option: Some(option), known: Known::Yes });
+        }
+        uses
+    }
+
+    /// `if=FILE` of dd.
+    fn operand<'e>(&'e self, at: usize, word: &str) -> Option<Use<'e>> {
+        let (name, value) = word.split_once('=')?;
+        let named = self.options.iter().filter(|o| o.short.as_ref().is_some_and(|s| s.ends_with('='))).count();
+        let flag = format!("{name}=");
+        let option = self.option(&flag);
+        let known = if option.is_some() {
+            Known::Yes
+        } else if self.complete && named >= 5 {
+            Known::No
+        } else {
+            return None;
+        };
+        Some(Use { word: at, flag, value: Some(value.to_string()), option, known })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(names: &[&str], argument: Option<&str>) -> OptionEntry {
+        let long = names.iter().find(|n| n.starts_with("--")).map(|n| (*n).to_string());
+        let short = names.iter().find(|n| !n.starts_with("--")).map(|n| (*n).to_string());
+        OptionEntry { short, long, argument: argument.map(str::to_string), ..OptionEntry::default() }
+    }
+
+    fn entry(command: &str, options: Vec<OptionEntry>) -> Entry {
+        Entry { command: command.into(), options, complete: true, ..Entry::default() }
+    }
+
+    fn ls() -> Entry {
+        let mut ls = entry(
+            "ls",
+            vec![
+                option(&["-l"], None),
+                option(&["-a", "--all"], None),
+                option(&["-w", "--width"], Some("COLS")),
+                option(&["--color"], Some("[WHEN]")),
+                option(&["--sort"], Some("WORD")),
+                option(&["--size"], None),
+            ],
+        );
+        ls.mentions = vec!["-U".into()];
+        ls
+    }
+
+    #[test]
+    fn a_program_of_letters_and_long_names() {
+        for (flag, known) in [
+            ("-l", Known::Yes),
+            ("-la", Known::Yes),
+            ("-w80", Known::Yes),
+            ("-lw80", Known::Yes),
+            ("--all", Known::Yes),
+            ("--color=auto", Known::Yes),
+            ("--col", Known::Yes),
+            ("--s", Known::Unsure),
+            ("--sort=size", Known::Yes),
+            ("--sort-by", Known::No),
+            ("--nonsense=3", Known::No),
+            ("-z", Known::No),
+            ("-lz", Known::No),
+            ("-U", Known::Unsure),
+            ("-5", Known::Unsure),
+            ("--help", Known::Unsure),
+            ("--no-color", Known::Unsure),
+            ("-", Known::Yes),
+            ("--", Known::Yes),
+            ("-é", Known::Unsure),
+            ("file", Known::Unsure),
+        ] {
+            assert_eq!(ls().knows(flag), known, "{flag}");
+        }
+        let partial = Entry { complete: false, ..ls() };
+        assert_eq!((partial.knows("-z"), partial.knows("-l")), (Known::Unsure, Known::Yes));
+    }
+
+    #[test]
+    fn arguments_and_operands_are_no_flags() {
+        let unknown = |args: &[&str]| ls().unknown_flags(args).into_iter().map(|u| u.flag).collect::<Vec<_>>();
+        assert_eq!(unknown(&["-w", "-z", "-l", "--", "-z"]), Vec::<String>::new());
+        assert_eq!(unknown(&["-l", "-z", "x", "--nonsense"]), ["-z", "--nonsense"]);
+        let mut xargs = entry("xargs", vec![option(&["-0"], None), option(&["-n"], Some("N")), option(&["-r"], None)]);
+        xargs.delegates = true;
+        assert_eq!(xargs.unknown_flags(&["-0", "-n", "1", "rm", "-f"]), []);
+        assert_eq!(xargs.unknown_flags(&["-q", "rm", "-f"]).len(), 1);
+    }
+
+    #[test]
+    fn a_program_of_words_after_one_dash() {
+        let mut names: Vec<_> =
+            ["-name", "-type", "-size", "-perm", "-exec"].iter().map(|n| option(&[n], Some("x"))).collect();
+        names.extend(["-delete", "-print", "-newerXY"].iter().map(|n| option(&[n], None)));
+        names[4].argument = None;
+        names.push(option(&["-O"], Some("level")));
+        let find = entry("find", names);
+        for (flag, known) in [
+            ("-name", Known::Yes),
+            ("-nmae", Known::No),
+            ("-O3", Known::Yes),
+            ("-newermt", Known::Unsure),
+            ("-delet", Known::No),
+        ] {
+            assert_eq!(find.knows(flag), known, "{flag}");
+        }
+        let args = [".", "-size", "-5k", "-exec", "grep", "-q", "-z", "x", "{}", "+", "-pirnt"];
+        assert_eq!(
+            find.unknown_flags(&args).into_iter().map(|u| (u.word, u.flag)).collect::<Vec<_>>(),
+            [(10, "-pirnt".into())]
+        );
+    }
+
+    #[test]
+    fn options_without_a_dash() {
+        let tar = entry("tar", vec![option(&["-x"], None), option(&["-z"], None), option(&["-f"], Some("FILE"))]);
+        assert_eq!(tar.read_args(&["xzf", "a.tgz"]).len(), 3);
+        assert_eq!(tar.read_args(&["archive"]), []);
+        let dd =
+            entry("dd", ["if=", "of=", "bs=", "count=", "seek="].iter().map(|n| option(&[n], Some("X"))).collect());
+        assert_eq!(dd.unknown_flags(&["if=/dev/zero", "of=x", "blocksize=1"]).len(), 1);
+    }
+}

@@ -1,0 +1,369 @@
+//! A whole text: what the program is, its sections and its options.
+
+use super::tag::{Spelling, Tag, tag};
+use crate::manual::OptionEntry;
+use std::collections::HashSet;
+
+/// What kind of text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::manual) enum Kind {
+    /// A formatted man page: headings in column 0.
+    Page,
+    /// What `--help` or a shell's `help` prints.
+    Help,
+}
+
+/// What a text says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::manual) struct Text {
+    /// What the program is, in a few words.
+    pub(in crate::manual) title: Option<String>,
+    /// The first paragraph of the description of a man page.
+    pub(in crate::manual) summary: Option<String>,
+    /// The options, in order.
+    pub(in crate::manual) options: Vec<OptionEntry>,
+}
+
+/// Sections of a man page that name flags without defining them.
+const NO_OPTIONS: &[&str] = &[
+    "NAME",
+    "SYNOPSIS",
+    "EXAMPLE",
+    "EXAMPLES",
+    "SEE ALSO",
+    "AUTHOR",
+    "AUTHORS",
+    "BUGS",
+    "REPORTING BUGS",
+    "COPYRIGHT",
+    "HISTORY",
+    "FILES",
+    "EXIT STATUS",
+    "STANDARDS",
+    "CONFORMING TO",
+    "DIAGNOSTICS",
+];
+/// Longest text kept of one option, bytes.
+const TEXT: usize = 200;
+/// Longest summary kept, bytes.
+const SUMMARY: usize = 600;
+/// Most options of one program; beyond it a text is not a list of options.
+const OPTIONS: usize = 4000;
+
+/// Reads a text that [`clean`](super::clean) made.
+pub(in crate::manual) fn read(text: &str, kind: Kind) -> Text {
+    let lines: Vec<&str> = text.lines().collect();
+    let bare_letters = kind == Kind::Page && text.contains("BSD-style");
+    let operands = text.contains("OPERAND");
+    let mut out = Text::default();
+    let mut seen = HashSet::new();
+    let mut section = None;
+    let mut subsection = None;
+    for (at, line) in lines.iter().enumerate() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let indent = indent(line);
+        if let Some((heading, level)) = heading(line, indent, kind) {
+            if level == 0 {
+                section = Some(heading);
+                subsection = None;
+            } else {
+                subsection = Some(heading);
+            }
+            continue;
+        }
+        let skipped = kind == Kind::Page && section.as_deref().is_some_and(|s| NO_OPTIONS.contains(&s));
+        if skipped || kind == Kind::Page && section.is_none() {
+            continue;
+        }
+        let found = tag(trimmed)
+            .or_else(|| operand(trimmed).filter(|_| operands))
+            .or_else(|| bare_letter(trimmed).filter(|_| bare_letters && indent <= 8));
+        let Some(found) = found else { continue };
+        if kind == Kind::Page && indent == 0 || out.options.len() >= OPTIONS {
+            continue;
+        }
+        if found.siblings {
+            for spelling in found.spellings {
+                if seen.insert(spelling.name.clone()) {
+                    out.options.push(entry(
+                        vec![spelling],
+                        String::new(),
+                        subsection.clone().or_else(|| section.clone()),
+                    ));
+                }
+            }
+            continue;
+        }
+        let text = one_line(&with_following(&found, &lines, at, indent), TEXT);
+        let entry = entry(found.spellings, text, subsection.clone().or_else(|| section.clone()));
+        if entry.names().any(|name| !seen.contains(name)) {
+            seen.extend(entry.names().map(str::to_string));
+            out.options.push(entry);
+        }
+    }
+    match kind {
+        Kind::Page => {
+            out.title = paragraph(&lines, "NAME").and_then(|name| {
+                let (_, title) = [" - ", " — ", " – ", " -- "].iter().find_map(|dash| name.split_once(dash))?;
+                Some(title.to_string())
+            });
+            out.summary = paragraph(&lines, "DESCRIPTION").map(|text| one_line(&text, SUMMARY)).or(out.title.clone());
+        }
+        Kind::Help => out.title = help_title(&lines),
+    }
+    out.title = out.title.map(|title| one_line(&title, TEXT)).filter(|title| !title.is_empty());
+    out
+}
+
+/// Columns of white space before the text; a tab goes to the next multiple of eight.
+fn indent(line: &str) -> usize {
+    let mut column = 0;
+    for c in line.chars() {
+        match c {
+            ' ' => column += 1,
+            '\t' => column = (column / 8 + 1) * 8,
+            _ => break,
+        }
+    }
+    column
+}
+
+/// A heading and its level.
+fn heading(line: &str, indent: usize, kind: Kind) -> Option<(String, usize)> {
+    let trimmed = line.trim();
+    if trimmed.starts_with(['-', '+']) {
+        return None;
+    }
+    match kind {
+        Kind::Page if indent == 0 => Some((trimmed.to_string(), 0)),
+        Kind::Page if indent == 3 && trimmed.len() < 80 && !trimmed.ends_with('.') => Some((trimmed.to_string(), 1)),
+        Kind::Help if indent <= 2 && trimmed.len() < 60 && trimmed.ends_with(':') => {
+            Some((trimmed.trim_end_matches(':').to_string(), 0))
+        }
+        _ => None,
+    }
+}
+
+/// `if=FILE`, as dd takes it.
+fn operand(line: &str) -> Option<Tag> {
+    let (name, rest) = line.split_once('=')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let value = &rest[..end];
+    let text = rest[end..].trim();
+    let gap = text.is_empty() || rest[end..].starts_with("  ") || rest[end..].starts_with('\t');
+    let fits = gap
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_lowercase())
+        && !value.is_empty()
+        && value.chars().all(|c| c.is_ascii_uppercase() || c == ',');
+    let spelling = Spelling { name: format!("{name}="), argument: Some(value.to_string()) };
+    fits.then(|| Tag { spellings: vec![spelling], text: text.to_string(), siblings: false })
+}
+
+/// `a      Lift the restriction`, `o format`, as BSD-style options without a dash are documented.
+fn bare_letter(line: &str) -> Option<Tag> {
+    let mut chars = line.chars();
+    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
+    let rest = chars.as_str();
+    if !rest.is_empty() && !rest.starts_with(' ') {
+        return None;
+    }
+    let (argument, text) = if rest.starts_with("  ") || rest.is_empty() {
+        (None, rest.trim())
+    } else {
+        let word = rest.trim();
+        if word.contains(' ') {
+            return None;
+        }
+        (Some(word.to_string()), "")
+    };
+    Some(Tag {
+        spellings: vec![Spelling { name: letter.to_string(), argument }],
+        text: text.to_string(),
+        siblings: false,
+    })
+}
+
+/// The text of a tag: what stands on its line and the deeper lines after it, up to a blank one.
+fn with_following(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
+    let mut text = found.text.clone();
+    for (n, line) in lines[at + 1..].iter().enumerate() {
+        if text.len() > 2 * TEXT {
+            break;
+        }
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            if !text.is_empty() || n > 0 {
+                break;
+            }
+            continue;
+        }
+        let deeper = indent(line) > tag_indent;
+        let another = trimmed.starts_with('-') && tag(trimmed).is_some();
+        if another && !deeper && text.is_empty() && n < 4 {
+            // Spellings on lines of their own share the text that follows.
+            continue;
+        }
+        if !deeper || another {
+            break;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(trimmed);
+    }
+    text
+}
+
+/// White space collapsed; cut after a sentence, or at `limit` bytes.
+fn one_line(text: &str, limit: usize) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > limit {
+        let mut end = limit;
+        while !line.is_char_boundary(end) {
+            end -= 1;
+        }
+        let sentence = line[..end].rfind(". ").filter(|at| *at > 20).map(|at| at + 1);
+        line.truncate(sentence.or_else(|| line[..end].rfind(' ')).unwrap_or(end));
+    }
+    line
+}
+
+/// Orders the spellings into an entry.
+fn entry(spellings: Vec<Spelling>, text: String, section: Option<String>) -> OptionEntry {
+    let argument = spellings.iter().find_map(|s| s.argument.clone());
+    let (mut short, mut long, mut also) = (None, None, Vec::new());
+    for Spelling { name, .. } in spellings {
+        let slot = if name.starts_with("--") { &mut long } else { &mut short };
+        if slot.is_none() {
+            *slot = Some(name);
+        } else if slot.as_ref() != Some(&name) && !also.contains(&name) {
+            also.push(name);
+        }
+    }
+    OptionEntry { short, long, argument, text, section, also }
+}
+
+/// The first paragraph of a section of a page.
+fn paragraph(lines: &[&str], section: &str) -> Option<String> {
+    let start = lines.iter().position(|line| line.trim_end() == section)? + 1;
+    let body: Vec<&str> = lines[start..]
+        .iter()
+        .skip_while(|line| line.trim().is_empty() || indent(line) == 3)
+        .take_while(|line| !line.trim().is_empty() && line.starts_with(' '))
+        .map(|line| line.trim())
+        .collect();
+    (!body.is_empty()).then(|| body.join(" "))
+}
+
+/// The part of a page that begins with `name` where sections hold their entries, up to the next entry. Shells document
+/// their builtins so, all in one page.
+pub(in crate::manual) fn paragraph_about(name: &str, text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = |line: &str| {
+        line.trim_start().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '[']))
+    };
+    let at = lines.iter().position(|line| (3..=8).contains(&indent(line)) && begins(line))?;
+    let level = indent(lines[at]);
+    let mut part = format!("usage: {}\n\n", lines[at].trim());
+    for line in &lines[at + 1..] {
+        if !line.trim().is_empty() && indent(line) <= level && !begins(line) {
+            break;
+        }
+        part.push_str(line);
+        part.push('\n');
+    }
+    Some(part)
+}
+
+/// What a help text says the program does: the first line of words that is no usage.
+fn help_title(lines: &[&str]) -> Option<String> {
+    let mut usage = false;
+    for line in lines.iter().take(20) {
+        let trimmed = line.trim();
+        let lower = trimmed.to_ascii_lowercase();
+        if trimmed.is_empty() {
+            usage = false;
+            continue;
+        }
+        if lower.starts_with("usage") || lower.starts_with("or:") {
+            usage = true;
+            continue;
+        }
+        let other = usage && line.starts_with(' ') || lower.contains("multi-call binary") || trimmed.ends_with(':');
+        if !other
+            && !trimmed.starts_with(['-', '[', '+'])
+            && (trimmed.split(' ').count() > 2 || trimmed.ends_with('.'))
+            && !trimmed.contains("[-")
+        {
+            return Some(trimmed.to_string());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(text: &str, kind: Kind) -> Vec<String> {
+        read(text, kind).options.iter().map(|o| o.names().collect::<Vec<_>>().join(",")).collect()
+    }
+
+    #[test]
+    fn a_page() {
+        let page = "X(1)\n\nNAME\n       x - do x\n\nSYNOPSIS\n       x [-a]\n\nDESCRIPTION\n       Does x.\n\n       Well.\n\nOPTIONS\n   Common\n       -a, --all\n              Take all.\n\n              More.\n\n       -f     Force it.\n\n       -s\n       --short\n              Be short.\n\nEXAMPLES\n       -z\n              no\n";
+        let text = read(page, Kind::Page);
+        assert_eq!(text.title.as_deref(), Some("do x"));
+        assert_eq!(text.summary.as_deref(), Some("Does x."));
+        let shown: Vec<_> =
+            text.options.iter().map(|o| (o.names().collect::<Vec<_>>().join(","), o.text.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("-a,--all".to_string(), "Take all."),
+                ("-f".into(), "Force it."),
+                ("-s".into(), "Be short."),
+                ("--short".into(), "Be short."),
+            ]
+        );
+        assert_eq!(text.options[0].section.as_deref(), Some("Common"));
+    }
+
+    #[test]
+    fn a_help_of_each_kind() {
+        let gnu = "Usage: x [OPTION]...\nDo some x.\n\nGroup:\n  -a, --all                  take all\n                             of it\n      --block-size=SIZE      scale\n";
+        let text = read(gnu, Kind::Help);
+        assert_eq!(text.title.as_deref(), Some("Do some x."));
+        assert_eq!(text.options[0].text, "take all of it");
+        assert_eq!(text.options[0].section.as_deref(), Some("Group"));
+        let clap = "Find it.\n\nUsage: x [OPTIONS]\n\nOptions:\n  -H, --hidden\n          Search hidden files\n\n      --color <WHEN>\n          Colour it\n          [possible values: auto, never]\n";
+        let text = read(clap, Kind::Help);
+        assert_eq!(text.title.as_deref(), Some("Find it."));
+        assert_eq!(text.options[1].text, "Colour it [possible values: auto, never]");
+        assert_eq!(text.options[1].argument.as_deref(), Some("WHEN"));
+        assert_eq!(
+            flags("Usage of x:\n  -name string\n    \ta name (default \"x\")\n  -v\tverbose\n", Kind::Help),
+            ["-name", "-v"]
+        );
+        assert_eq!(flags("Usage: ls [-la]\n\nList\n\n\t-l\tLong\n\t-a\tAll\n", Kind::Help), ["-l", "-a"]);
+        assert_eq!(
+            flags(
+                "usage: x [-h] [-o FILE]\n\noptions:\n  -h, --help            show\n  -o FILE, --out FILE   where\n",
+                Kind::Help
+            ),
+            ["-h,--help", "-o,--out"]
+        );
+    }
+
+    #[test]
+    fn operands_and_letters_without_a_dash() {
+        let dd = "NAME\n       dd - copy\n\nSYNOPSIS\n       dd [OPERAND]...\n\nDESCRIPTION\n       bs=BYTES\n              so many\n\n       if=FILE\n              from there\n";
+        assert_eq!(flags(dd, Kind::Page), ["bs=", "if="]);
+        let ps = "NAME\n       ps - report\n\nSELECTION\n       a      Lift the BSD-style restriction.\n\n       o format\n              Fields.\n\n       A sentence of prose.\n";
+        assert_eq!(flags(ps, Kind::Page), ["a", "o"]);
+    }
+}

@@ -1,0 +1,150 @@
+//! The synopsis or usage line: what it says about operands and subcommands.
+
+use std::collections::BTreeSet;
+
+/// What a synopsis tells beside the options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::manual) struct Usage {
+    /// The synopsis, lines joined.
+    pub(in crate::manual) line: String,
+    /// True if an operand begins something with flags of its own: a subcommand, another program, a script.
+    pub(in crate::manual) delegates: bool,
+    /// Subcommands that the text lists.
+    pub(in crate::manual) subcommands: Vec<String>,
+}
+
+/// Words of a synopsis that stand for something with flags of its own.
+const DELEGATES: &[&str] = &[
+    "command",
+    "commands",
+    "subcommand",
+    "program",
+    "utility",
+    "script",
+    "object",
+    "action",
+    "verb",
+    "cmd",
+    "module",
+    "operation",
+    "args",
+    "arg",
+    "arguments",
+    "argument",
+    "tool",
+    "task",
+    "executable",
+    "programfile",
+    "program-file",
+];
+
+/// Reads the synopsis of the program `name` in a man page or help text.
+pub(in crate::manual) fn usage(name: &str, text: &str) -> Usage {
+    let line = synopsis_of(text);
+    let delegates = line
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '=' | '_')))
+        .any(|word| DELEGATES.contains(&word.to_ascii_lowercase().as_str()));
+    let subcommands = subcommands(name, text);
+    Usage { delegates: delegates || subcommands.len() > 1, line, subcommands }
+}
+
+/// The SYNOPSIS section of a man page, else the usage lines of a help text; at most 2000 bytes.
+fn synopsis_of(text: &str) -> String {
+    let mut out = String::new();
+    let mut lines = text.lines().skip_while(|line| {
+        let lower = line.trim_start().to_ascii_lowercase();
+        !(line.starts_with("SYNOPSIS") || lower.starts_with("usage"))
+    });
+    let Some(first) = lines.next() else { return out };
+    let man = first.starts_with("SYNOPSIS");
+    if !man {
+        out.push_str(first.trim_start().split_once(':').map_or("", |(_, rest)| rest).trim());
+    }
+    for line in lines {
+        let ends =
+            if man { !line.is_empty() && !line.starts_with(' ') } else { line.trim().is_empty() && !out.is_empty() };
+        if ends || out.len() > 2000 || !man && line.trim_start().starts_with("--") {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(line.trim());
+    }
+    out
+}
+
+/// Names under a heading about commands, and pages of subcommands (`git-log(1)`).
+fn subcommands(name: &str, text: &str) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    let mut listing = false;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(after) = trimmed.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'))
+            && let Some((sub, section)) = after.split_once('(')
+            && section.starts_with(['1', '8'])
+            && is_word(sub)
+        {
+            found.insert(sub.to_string());
+        }
+        if trimmed.is_empty() {
+            continue;
+        }
+        let heading = trimmed.strip_suffix(':').unwrap_or(trimmed).to_ascii_lowercase();
+        let indent = line.len() - line.trim_start().len();
+        if indent < 2 {
+            listing =
+                (heading.ends_with("commands") || heading.contains("commands ") || heading.contains("subcommand"))
+                    && heading.len() < 60
+                    && (trimmed.ends_with(':') || trimmed == trimmed.to_uppercase());
+            continue;
+        }
+        if listing && indent <= 8 {
+            let first = trimmed.split([' ', '\t', ',', ':']).next().unwrap_or_default();
+            let alone = trimmed[first.len()..].is_empty()
+                || trimmed[first.len()..].starts_with("  ")
+                || trimmed[first.len()..].starts_with(['\t', ',', ':'])
+                || trimmed[first.len()..].starts_with("* ");
+            if alone && is_word(first.trim_end_matches('*')) {
+                found.insert(first.trim_end_matches('*').to_string());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// `log`, `cherry-pick`.
+fn is_word(s: &str) -> bool {
+    s.len() > 1
+        && s.starts_with(|c: char| c.is_ascii_lowercase())
+        && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usage_line() {
+        let usage = usage("ls", "Usage: ls [-1Aa] [-w WIDTH] [FILE]...\n\nList\n\n\t-1\tOne\n");
+        assert!(!usage.delegates);
+        assert_eq!(usage.line, "ls [-1Aa] [-w WIDTH] [FILE]...");
+    }
+
+    #[test]
+    fn subcommands_of_a_help_and_of_a_page() {
+        let help = "usage: tool [options] <command>\n\nCommands:\n  build, b    Compile\n  check       Check\n    -x  no\n\nOptions:\n  -v  verbose\n";
+        let u = usage("tool", help);
+        assert_eq!((u.delegates, u.subcommands), (true, vec!["build".to_string(), "check".into()]));
+        let page = "NAME\n       git - x\n\nGIT COMMANDS\n       git-add(1)\n           Add.\n       git-cherry-pick(1)\n           Pick.\n";
+        assert_eq!(usage("git", page).subcommands, ["add", "cherry-pick"]);
+    }
+
+    #[test]
+    fn another_program_as_operand() {
+        assert!(
+            usage("xargs", "SYNOPSIS\n       xargs [options] [command [initial-arguments]]\n\nDESCRIPTION\n").delegates
+        );
+        assert!(!usage("find", "SYNOPSIS\n       find [-H] [-L] [path...] [expression]\n\nDESCRIPTION\n").delegates);
+    }
+}

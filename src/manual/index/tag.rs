@@ -1,0 +1,367 @@
+//! One line that names options: `-n, --lines=[-]NUM  print the first NUM lines`.
+
+/// One spelling of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spelling {
+    /// With its dashes: `-n`, `--lines`, `-name`, `+n`.
+    pub(super) name: String,
+    /// What it takes; in brackets if it may be left out.
+    pub(super) argument: Option<String>,
+}
+
+/// A line that names options.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// The spellings, in order.
+    pub(super) spellings: Vec<Spelling>,
+    /// What follows them on the same line.
+    pub(super) text: String,
+    /// True if they are several options in one line, not several spellings of one.
+    pub(super) siblings: bool,
+}
+
+/// The column, counted from the tag, where man pages begin the text of a short tag: with a tag one less wide, a single
+/// space stands between the two. Source: the default indentation of man(7) `.TP`.
+const HANG: usize = 7;
+/// Words that an argument may have (`-fprintf file format`); more of them are prose.
+const ARGUMENT_WORDS: usize = 3;
+
+/// Reads a line without its indentation; `None` if it does not begin with an option, or is prose that does.
+pub(super) fn tag(line: &str) -> Option<Tag> {
+    let mut rest = line.trim_end();
+    let mut spellings: Vec<Spelling> = Vec::new();
+    let mut siblings = false;
+    loop {
+        let (name, after) = option_name(rest)?;
+        let (argument, after) = argument(after, line.len() - after.len());
+        for name in expand(&name) {
+            spellings.push(Spelling { name, argument: argument.clone() });
+        }
+        rest = after;
+        match separator(rest) {
+            Some(next) if option_name(next).is_some() => {
+                // `-depth -maxdepth LEVELS -mount`: only a space between two of the same kind.
+                let bare = rest.len() - next.len() == 1 && rest.starts_with(' ');
+                let last = spellings.last().is_some_and(|s| s.name.starts_with("--") == next.starts_with("--"));
+                siblings |= bare && last && name_of(&spellings).len() > 2;
+                rest = next;
+            }
+            _ => break,
+        }
+        if spellings.len() > 32 {
+            return None;
+        }
+    }
+    let text = text_after(rest, line.len() - rest.len())?;
+    if !siblings {
+        share_arguments(&mut spellings);
+    }
+    Some(Tag { spellings, text, siblings })
+}
+
+/// The name read last.
+fn name_of(spellings: &[Spelling]) -> &str {
+    spellings.last().map_or("", |s| s.name.as_str())
+}
+
+/// A character of an option's name after the first.
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+')
+}
+
+/// The name that `s` begins with and what follows it. `[no-]` inside the name stays for [`expand`].
+fn option_name(s: &str) -> Option<(String, &str)> {
+    let dashes = if s.starts_with("--") {
+        2
+    } else if s.starts_with(['-', '+']) {
+        1
+    } else {
+        return None;
+    };
+    let body = &s[dashes..];
+    let negation = ["[no-]", "[no]", "(no-)", "[no_]"].into_iter().find(|n| body.starts_with(n));
+    let start = negation.map_or(0, str::len);
+    let mut end = start + body[start..].find(|c| !is_name(c)).unwrap_or(body.len() - start);
+    // A full stop or plus sign ends a sentence or stands for repetition: `--verbose...`, `-v.`
+    end = start + body[start..end].trim_end_matches(['.', '-', '+']).len();
+    if end == start && dashes == 1 && negation.is_none() {
+        // One sign as a name: `-?`, `-@`, `-0`. A placeholder: `-<number>`, `-[NUM]`.
+        let first = body.chars().next()?;
+        if first == '<' {
+            end = body.find('>')? + 1;
+        } else if matches!(first, '?' | '@' | '#' | '%' | '!' | '$' | '~' | '*' | '^' | '.' | ',' | ':' | '=') {
+            end = first.len_utf8();
+        }
+    }
+    let starts_well = body[start..].starts_with(|c: char| c.is_ascii_alphanumeric()) || dashes == 1;
+    if end == start || !starts_well || s.starts_with('+') && !body.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    Some((s[..dashes + end].to_string(), &body[end..]))
+}
+
+/// `--[no-]color` as `--color` and `--no-color`.
+fn expand(name: &str) -> Vec<String> {
+    for (mark, negation) in [("[no-]", "no-"), ("[no]", "no"), ("(no-)", "no-"), ("[no_]", "no_")] {
+        if let Some((dashes, body)) = name.split_once(mark) {
+            return vec![format!("{dashes}{body}"), format!("{dashes}{negation}{body}")];
+        }
+    }
+    vec![name.to_string()]
+}
+
+/// The end of a bracketed piece that `s` begins with, or `None` if it never closes.
+fn bracketed(s: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, c) in s.char_indices() {
+        match c {
+            '[' | '<' | '{' | '(' => depth += 1,
+            ']' | '>' | '}' | ')' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(at + c.len_utf8());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The end of one argument word: up to a space or a comma outside brackets.
+fn word_end(s: &str) -> usize {
+    let mut at = 0;
+    while let Some(c) = s[at..].chars().next() {
+        if matches!(c, '[' | '<' | '{' | '(')
+            && let Some(end) = bracketed(&s[at..])
+        {
+            at += end;
+            continue;
+        }
+        if c.is_whitespace() || c == ',' && s[at + 1..].starts_with(' ') || s[at..].starts_with(",-") {
+            break;
+        }
+        at += c.len_utf8();
+    }
+    at
+}
+
+/// The argument after a name that ends at column `column`, and what follows it.
+fn argument(s: &str, column: usize) -> (Option<String>, &str) {
+    // Attached: `=NUM`, `[=WHEN]`, `<n>`, `[n]`, `:spec`, `...`.
+    if let Some(value) = s.strip_prefix('=') {
+        let end = word_end(value);
+        return (
+            Some(unquoted(value[..end].trim_end_matches(':'))).filter(|v| !v.is_empty()).or(Some("VALUE".into())),
+            &value[end..],
+        );
+    }
+    if s.starts_with('[') || s.starts_with('<') || s.starts_with('{') || s.starts_with('(') && !s.contains(' ') {
+        let end = word_end(s);
+        let value = s[..end].trim_matches(['<', '>']).replacen("[=", "[", 1).replace(['<', '>'], "");
+        return (Some(value), &s[end..]);
+    }
+    if let Some(rest) = s.strip_prefix("...") {
+        return (None, rest);
+    }
+    // Apart: one space, then up to three words that are not the text.
+    let Some(value) = s.strip_prefix(' ').filter(|v| !v.starts_with([' ', '-', '|', '\t', ':', '/', '+'])) else {
+        return (None, s);
+    };
+    if value.starts_with("or ") && option_name(&value[3..]).is_some() {
+        return (None, s);
+    }
+    let line = &value[..value.find("  ").or_else(|| value.find('\t')).unwrap_or(value.len())];
+    let line =
+        &line[..line.find(", -").or_else(|| line.find(" | -")).or_else(|| line.find(" or -")).unwrap_or(line.len())];
+    let words = line.split(' ').count();
+    let first = &line[..word_end(line)];
+    let gap = line.len() < value.len();
+    if is_placeholder(first) {
+        // All of the words that look like placeholders; what follows with a single space is text.
+        let mut end = first.len();
+        while let Some(next) = line[end..].strip_prefix(' ') {
+            let word = &next[..word_end(next)];
+            if !is_placeholder(word) {
+                break;
+            }
+            end += 1 + word.len();
+        }
+        let text_at_hang = column + 1 == HANG && !gap && words > ARGUMENT_WORDS && !first.starts_with(['<', '[', '{']);
+        if text_at_hang {
+            return (None, s);
+        }
+        return (Some(unquoted(&line[..end])), &value[end..]);
+    }
+    let plain = words <= ARGUMENT_WORDS
+        && !line.ends_with('.')
+        && !first.ends_with([':', '.'])
+        && first.chars().next().is_some_and(|c| c.is_lowercase() || !c.is_alphabetic());
+    if plain && (words == 1 || gap || !first.starts_with(char::is_uppercase)) {
+        return (Some(line.to_string()), &value[line.len()..]);
+    }
+    (None, s)
+}
+
+/// `<file>` as `file`; several in one word stay as they are.
+fn unquoted(argument: &str) -> String {
+    let inner = argument.strip_prefix('<').and_then(|a| a.strip_suffix('>')).filter(|a| !a.contains(['<', '>']));
+    inner.unwrap_or(argument).to_string()
+}
+
+/// True for words that stand for something else: `NUM`, `<file>`, `[=WHEN]`, `{a,b}`, `FILE...`, `key=value`.
+fn is_placeholder(word: &str) -> bool {
+    let bare = word.trim_end_matches(['.', ',', ']', '[', '…']);
+    !bare.is_empty()
+        && (word.starts_with(['<', '[', '{'])
+            || bare.chars().all(|c| {
+                c.is_ascii_uppercase()
+                    || c.is_ascii_digit()
+                    || matches!(c, '_' | '-' | '=' | '|' | '[' | ']' | ',' | '.' | ':' | '/')
+            }) && bare.starts_with(|c: char| c.is_ascii_uppercase())
+                && bare != "A"
+                && bare != "I")
+}
+
+/// What follows the sign between two spellings, if one stands here.
+fn separator(s: &str) -> Option<&str> {
+    for sign in [", ", ",", " | ", "|", " or ", " / ", "/", "; ", ", or ", " and "] {
+        if let Some(next) = s.strip_prefix(sign)
+            && next.starts_with(['-', '+'])
+        {
+            return Some(next);
+        }
+    }
+    // `-h --help`, and the aligned `-h,   --help`.
+    let trimmed = s.trim_start_matches([',', ' ']);
+    (s.starts_with(' ') && s.starts_with(" -") || s.starts_with(','))
+        .then_some(trimmed)
+        .filter(|next| next.starts_with('-'))
+}
+
+/// The text of the tag, given what follows the spellings at that column; `None` if all of it is prose.
+fn text_after(rest: &str, column: usize) -> Option<String> {
+    let text = rest.trim_start_matches([' ', '\t']);
+    let gap = rest.len() - text.len();
+    let tab = rest.starts_with('\t');
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    if gap >= 2 || tab || column + gap == HANG {
+        return Some(text.trim_start_matches([':', '-', '–', ' ']).to_string());
+    }
+    // `-a: do this`, `-a : do this`, `-a - do this`, `-a (this)`, `-h Show this help.`
+    for sign in [":", " :", " - ", " – ", " ("] {
+        if let Some(text) = rest.strip_prefix(sign) {
+            return Some(text.trim().to_string());
+        }
+    }
+    let sentence = gap == 1 && text.starts_with(char::is_uppercase);
+    sentence.then(|| text.to_string())
+}
+
+/// What the spellings of one option tell about each other: `-n, --lines=NUM` both take NUM, and `-bn or --buffers=n`
+/// is `-b` with its argument attached.
+fn share_arguments(spellings: &mut [Spelling]) {
+    let shared = spellings.iter().find_map(|s| s.argument.clone());
+    let alone: Vec<String> = spellings.iter().map(|s| s.name.clone()).collect();
+    for spelling in spellings {
+        let attached = spelling.name.get(2..).filter(|_| !spelling.name.starts_with("--")).map(str::to_string);
+        if let (Some(tail), None) = (attached.filter(|tail| !tail.is_empty()), &spelling.argument) {
+            let letter = &spelling.name[..2];
+            let word = letter[1..].starts_with(|c: char| c.is_ascii_uppercase())
+                && tail.len() > 2
+                && tail.chars().all(|c| c.is_ascii_lowercase())
+                && !alone.iter().any(|name| name == letter);
+            if Some(&tail) == shared.as_ref() || word {
+                spelling.name.truncate(2);
+                spelling.argument = Some(tail);
+                continue;
+            }
+        }
+        if spelling.argument.is_none() {
+            spelling.argument.clone_from(&shared);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `name=argument` of each spelling, then the text.
+    fn show(line: &str) -> String {
+        tag(line).map_or("-".into(), |tag| {
+            let names: Vec<String> = tag
+                .spellings
+                .iter()
+                .map(|s| s.argument.as_ref().map_or(s.name.clone(), |a| format!("{} {a}", s.name)))
+                .collect();
+            format!("{} => {}", names.join("; "), tag.text)
+        })
+    }
+
+    #[test]
+    fn every_style_of_option_line() {
+        for (line, expected) in [
+            ("-a, --all", "-a; --all => "),
+            ("-a, --all              show all", "-a; --all => show all"),
+            ("-n, --lines=[-]NUM", "-n [-]NUM; --lines [-]NUM => "),
+            ("--color[=WHEN]  colour it", "--color [WHEN] => colour it"),
+            ("-i[SUFFIX], --in-place[=SUFFIX]", "-i [SUFFIX]; --in-place [SUFFIX] => "),
+            ("-I replace-str", "-I replace-str => "),
+            ("-a file, --arg-file=file", "-a file; --arg-file file => "),
+            ("--delimiter=delim, -d delim", "--delimiter delim; -d delim => "),
+            ("-mtime n", "-mtime n => "),
+            ("-depth Process each directory's contents first.", "-depth => Process each directory's contents first."),
+            ("-force Don't terminate on errors in batch mode.", "-force => Don't terminate on errors in batch mode."),
+            ("--help display this help and exit", "--help => display this help and exit"),
+            ("-fprintf file format", "-fprintf file format => "),
+            ("-Olevel", "-O level => "),
+            ("-bn or --buffers=n", "-b n; --buffers n => "),
+            ("-? or --help", "-?; --help => "),
+            ("-V, -Version", "-V; -Version => "),
+            ("-<number>, -n <number>, --max-count=<number>", "-<number> number; -n number; --max-count number => "),
+            ("--[no-]mailmap, --[no-]use-mailmap", "--mailmap; --no-mailmap; --use-mailmap; --no-use-mailmap => "),
+            ("--color <WHEN>", "--color WHEN => "),
+            ("-o FILE, --output FILE  where to", "-o FILE; --output FILE => where to"),
+            ("-v, --verbose...  more", "-v; --verbose => more"),
+            ("-f, --format string   Format it", "-f string; --format string => Format it"),
+            ("-l\tLong format", "-l => Long format"),
+            ("-name string", "-name string => "),
+            ("-h --help            help", "-h; --help => help"),
+            ("-b  :Batch mode", "-b => Batch mode"),
+            ("-s, --signal <signal>  which", "-s signal; --signal signal => which"),
+            ("+n    start there", "+n => start there"),
+            ("-e[eof-str], --eof[=eof-str]", "-e [eof-str]; --eof [eof-str] => "),
+            ("-h: show help", "-h => show help"),
+            ("-t, --type=", "-t VALUE; --type VALUE => "),
+        ] {
+            assert_eq!(show(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn several_options_in_one_line_are_no_spellings_of_one() {
+        let tag = tag("-depth -maxdepth LEVELS -mount -noleaf").unwrap();
+        assert!(tag.siblings);
+        assert_eq!(tag.spellings[0], Spelling { name: "-depth".into(), argument: None });
+        assert_eq!(tag.spellings[1], Spelling { name: "-maxdepth".into(), argument: Some("LEVELS".into()) });
+        assert!(!super::tag("-h --help   help").unwrap().siblings);
+    }
+
+    #[test]
+    fn prose_and_data_are_no_options() {
+        for line in [
+            "-a and -b are mutually exclusive, so give only one of them.",
+            "- an item of a list",
+            "-- a dash",
+            "",
+            "ls -l",
+            "-",
+            "+ plus",
+        ] {
+            assert_eq!(tag(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Which option lines matter: for a request in plain words, and for a flag that does not exist.
+
+use super::{Entry, Known, OptionEntry};
+use std::collections::{HashMap, HashSet};
+
+/// Words too common to tell anything.
+const STOP: &[&str] = &[
+    "the", "a", "an", "of", "in", "on", "to", "and", "or", "for", "with", "by", "is", "are", "be", "it", "this",
+    "that", "all", "my", "me", "show", "list", "print", "display", "get", "give", "how", "what", "which", "please",
+    "from", "do", "not", "use", "as", "at", "if", "file", "files", "option", "options", "output", "command",
+];
+
+/// The option lines that matter for a request, best first, at most `limit`: for each used flag that does not exist the
+/// nearest that do, then the used ones, then those whose text shares the rarest words with the request.
+pub fn relevant(entry: &Entry, request_words: &[&str], flags_used: &[&str], limit: usize) -> Vec<OptionEntry> {
+    let mut picked: Vec<&OptionEntry> = Vec::new();
+    for flag in flags_used.iter().filter(|flag| entry.knows(flag) != Known::Yes) {
+        picked.extend(entry.nearest(flag, 2));
+    }
+    picked.extend(flags_used.iter().flat_map(|flag| entry.read_word(0, flag)).filter_map(|u| u.option));
+    picked.extend(ranked(entry, request_words));
+    let mut seen = HashSet::new();
+    picked.retain(|option| seen.insert(std::ptr::from_ref(*option)));
+    picked.into_iter().take(limit).cloned().collect()
+}
+
+/// The options whose text shares words with the request, best first.
+fn ranked<'e>(entry: &'e Entry, request_words: &[&str]) -> Vec<&'e OptionEntry> {
+    let wanted: HashSet<String> =
+        request_words.iter().flat_map(|w| words(w)).filter(|w| !STOP.contains(&w.as_str())).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let texts: Vec<HashSet<String>> = entry
+        .options
+        .iter()
+        .map(|o| {
+            o.names().chain([o.text.as_str(), o.argument.as_deref().unwrap_or_default()]).flat_map(words).collect()
+        })
+        .collect();
+    let mut common: HashMap<&str, usize> = HashMap::new();
+    for word in texts.iter().flatten() {
+        *common.entry(word.as_str()).or_default() += 1;
+    }
+    let rarity = |word: &str| {
+        let n = common.get(word).copied().unwrap_or(0);
+        (1.0 + entry.options.len() as f64 / (1.0 + n as f64)).ln()
+    };
+    let mut scored: Vec<(f64, usize)> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| {
+            let named: HashSet<String> = entry.options[at].long.iter().flat_map(|long| words(long)).collect();
+            let score: f64 = wanted
+                .iter()
+                .filter(|word| text.contains(*word))
+                .map(|word| rarity(word) * if named.contains(word) { 1.5 } else { 1.0 })
+                .sum();
+            // A long text holds any word more easily.
+            (score / (1.0 + text.len() as f64 / 40.0), at)
+        })
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.into_iter().map(|(_, at)| &entry.options[at]).collect()
+}
+
+/// The words of a text, in lower case and without the commonest endings.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 1).map(|w| stem(&w.to_lowercase())).collect()
+}
+
+/// Strips plural and verb endings: enough to have "sorted", "sorting" and "sorts" meet.
+fn stem(word: &str) -> String {
+    for ending in ["ing", "ed", "es", "s"] {
+        if let Some(stem) = word.strip_suffix(ending)
+            && stem.len() >= 3
+            && !(ending == "s" && stem.ends_with('s'))
+        {
+            return stem.trim_end_matches('e').to_string();
+        }
+    }
+    word.trim_end_matches('e').to_string()
+}
+
+impl Entry {
+    /// The options whose names are nearest to a flag that does not exist, best first, at most `limit`; none if none is
+    /// near.
+    pub fn nearest(&self, flag: &str, limit: usize) -> Vec<&OptionEntry> {
+        let flag = flag.split('=').next().unwrap_or(flag);
+        let wanted = flag.trim_start_matches('-').to_ascii_lowercase();
+        if wanted.len() < 2 || wanted.len() > 64 {
+            return Vec::new();
+        }
+        let mut scored: Vec<(usize, usize)> = Vec::new();
+        for (at, option) in self.options.iter().enumerate() {
+            let best = option
+                .names()
+                .map(|name| name.trim_start_matches('-').to_ascii_lowercase())
+                .filter(|name| name.len() >= 2 && name.len() <= 64)
+                .filter_map(|name| cost(&wanted, &name))
+                .min();
+            scored.extend(best.map(|cost| (cost, at)));
+        }
+        scored.sort_unstable();
+        scored.into_iter().take(limit).map(|(_, at)| &self.options[at]).collect()
+    }
+}
+
+/// How far apart two names are; `None` if too far to be meant.
+fn cost(wanted: &str, name: &str) -> Option<usize> {
+    if wanted == name {
+        return Some(0);
+    }
+    let parts = |s: &str| s.split(['-', '_']).filter(|p| p.len() > 2).map(str::to_string).collect::<HashSet<_>>();
+    let distance = distance(wanted, name);
+    if distance <= 1 + wanted.len().min(name.len()) / 4 {
+        return Some(distance);
+    }
+    let inside = name.len() > 2 && wanted.starts_with(name) || wanted.len() > 2 && name.starts_with(wanted);
+    let shared = parts(wanted).intersection(&parts(name)).count();
+    (inside || shared > 0).then(|| 10 + distance - shared.min(5))
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two strings.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ps() -> Entry {
+        let option = |long: &str, text: &str| OptionEntry {
+            long: Some(long.into()),
+            text: text.into(),
+            ..OptionEntry::default()
+        };
+        Entry {
+            command: "ps".into(),
+            complete: true,
+            options: vec![
+                option("--sort", "specify sorting order"),
+                option("--forest", "ASCII art process tree"),
+                option("--no-headers", "print no header line at all"),
+                option("--user", "select by effective user ID or name"),
+                option("--pid", "select by process ID"),
+            ],
+            ..Entry::default()
+        }
+    }
+
+    fn names(options: &[OptionEntry]) -> Vec<&str> {
+        options.iter().filter_map(|o| o.long.as_deref()).collect()
+    }
+
+    #[test]
+    fn the_request_chooses_lines() {
+        assert_eq!(names(&relevant(&ps(), &["show processes sorted by memory"], &[], 1)), ["--sort"]);
+        assert_eq!(names(&relevant(&ps(), &["without", "headers"], &[], 1)), ["--no-headers"]);
+        assert_eq!(names(&relevant(&ps(), &["tree"], &["--pid"], 8)), ["--pid", "--forest"]);
+        assert!(relevant(&ps(), &[], &[], 8).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_flag_brings_its_neighbours_first() {
+        for (flag, near) in
+            [("--sorted", "--sort"), ("--sort-by=mem", "--sort"), ("--usr", "--user"), ("--no-header", "--no-headers")]
+        {
+            assert_eq!(names(&relevant(&ps(), &[], &[flag], 1)), [near], "{flag}");
+        }
+        assert!(ps().nearest("--xyzzy", 3).is_empty());
+    }
+}

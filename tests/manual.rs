@@ -1,0 +1,398 @@
+//! The help cache over the real programs of this machine and over programs that misbehave.
+#![cfg(unix)]
+
+use caro::exec::support;
+use caro::manual::{Entry, Known, Manual, Program, Setup, relevant};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What bash does itself in the lists below.
+const BUILTINS: &[&str] = &["echo", "printf", "test", "[", "kill", "cd", "export", "read", "set", "ulimit"];
+
+/// A program as bash would find it.
+fn program(name: &str) -> Option<Program> {
+    let shell = Path::new("/bin/bash");
+    if BUILTINS.contains(&name) && shell.exists() {
+        return Some(Program::Builtin { name: name.into(), shell: shell.into() });
+    }
+    which::which_global(name).ok().map(|path| Program::File { name: name.into(), path })
+}
+
+/// A cache in `dir` that knows this machine's `man`.
+fn manual(dir: Option<&Path>) -> Arc<Manual> {
+    Arc::new(Manual::open(Setup::of_process(dir.map(Path::to_path_buf), None)))
+}
+
+/// A cache in memory that all tests over real programs share: each of those is asked once.
+fn shared() -> &'static Manual {
+    static SHARED: std::sync::LazyLock<Manual> =
+        std::sync::LazyLock::new(|| Manual::open(Setup::of_process(None, None)));
+    &SHARED
+}
+
+/// True where GNU's programs have their man pages; says so if not.
+fn has_pages() -> bool {
+    let ls = Path::new("/usr/share/man/man1");
+    let has = cfg!(target_os = "linux")
+        && which::which_global("man").is_ok()
+        && (ls.join("ls.1.gz").exists() || ls.join("ls.1").exists());
+    if !has {
+        eprintln!("skipped: GNU's man pages are not installed here");
+    }
+    has
+}
+
+/// The commands of a list: the flag that is wrong, if any, and the words.
+fn commands(list: &'static str) -> Vec<(&'static str, Vec<&'static str>)> {
+    let lines = list.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines
+        .map(|line| line.split_once(" # ").map_or((line, ""), |(line, wrong)| (line, wrong.trim())))
+        .map(|(line, wrong)| (wrong, line.split_whitespace().collect()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn right_flags_are_not_called_wrong() {
+    if !has_pages() {
+        return;
+    }
+    let manual = shared();
+    let (mut uses, mut unsure, mut wrong) = (0, 0, Vec::new());
+    for (_, words) in commands(include_str!("manual/valid.txt")) {
+        let Some(program) = program(words[0]) else { continue };
+        let (entry, skip) = manual.get_for(&program, &words[1..]).await.unwrap();
+        for found in entry.read_args(&words[1 + skip..]) {
+            uses += 1;
+            unsure += usize::from(found.known == Known::Unsure);
+            if found.known == Known::No {
+                wrong.push(format!("{} in `{}`", found.flag, words.join(" ")));
+            }
+        }
+    }
+    println!("{uses} uses of right flags: {} called wrong, {unsure} unsure", wrong.len());
+    assert!(uses >= 300, "only {uses} flags could be looked at");
+    assert!(wrong.len() * 100 < uses, "{} of {uses}: {wrong:#?}", wrong.len());
+    assert!(unsure * 10 < uses, "{unsure} of {uses} are unsure");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_flags_are_caught() {
+    if !has_pages() {
+        return;
+    }
+    let manual = shared();
+    let (mut all, mut missed) = (0, Vec::new());
+    for (wrong, words) in commands(include_str!("manual/wrong.txt")) {
+        let Some(program) = program(words[0]) else { continue };
+        all += 1;
+        let (entry, skip) = manual.get_for(&program, &words[1..]).await.unwrap();
+        let unknown = entry.unknown_flags(&words[1 + skip..]);
+        if !unknown.iter().any(|found| found.flag == wrong) {
+            missed.push(words.join(" "));
+        }
+    }
+    println!("{all} wrong flags, {} missed: {missed:?}", missed.len());
+    assert!(all >= 60, "only {all} commands could be looked at");
+    assert!(missed.len() * 10 < all, "{} of {all} missed: {missed:#?}", missed.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn real_pages_say_what_they_say() {
+    if !has_pages() {
+        return;
+    }
+    let manual = shared();
+    for (name, flag, argument, text) in [
+        ("ls", "--sort", Some("WORD"), "sort by WORD instead of name"),
+        ("ls", "--color", Some("[WHEN]"), "color"),
+        ("ls", "-a", None, "do not ignore entries starting with ."),
+        ("find", "-name", Some("pattern"), "Base of file name"),
+        ("find", "-delete", None, "Delete files"),
+        ("find", "-size", Some("n[cwbkMG]"), "File uses"),
+        ("ps", "--sort", Some("spec"), "sorting order"),
+        ("ps", "u", None, "user-oriented"),
+        ("tar", "--extract", None, "Extract files"),
+        ("tar", "-f", Some("ARCHIVE"), "Use archive file"),
+        ("sort", "-k", Some("KEYDEF"), "sort via a key"),
+        ("grep", "-A", Some("NUM"), "trailing context"),
+        ("du", "--max-depth", Some("N"), "print the total"),
+        ("df", "-h", None, "powers of 1024"),
+        ("sed", "-i", Some("[SUFFIX]"), "edit files in place"),
+        ("xargs", "-I", Some("replace-str"), "Replace occurrences"),
+        ("head", "-n", Some("[-]NUM"), "first NUM lines"),
+        ("dd", "if=", Some("FILE"), "read from FILE"),
+        ("ss", "-l", None, "listening"),
+        ("curl", "-o", Some("file"), "Write output to"),
+        ("git", "-C", Some("path"), "Run as if git was started"),
+    ] {
+        let Some(program) = program(name) else { continue };
+        let entry = manual.get_or_fetch(&program).await.unwrap();
+        let option = entry.option(flag).unwrap_or_else(|| panic!("{name} {flag} is not in the index"));
+        assert_eq!(option.argument.as_deref(), argument, "{name} {flag}: {option:?}");
+        assert!(option.text.contains(text), "{name} {flag}: {}", option.text);
+        assert!(entry.complete, "{name} is not complete");
+        assert!(entry.man_summary.as_deref().is_some_and(|s| s.len() > 10), "{name}: {:?}", entry.man_summary);
+    }
+    let ls = manual.get_or_fetch(&program("ls").unwrap()).await.unwrap();
+    assert_eq!(ls.title, "list directory contents");
+    assert!(ls.help_text.starts_with("Usage:") && ls.help_text.len() <= 2048);
+    let lines: Vec<String> =
+        relevant(&ls, &["files", "by", "size"], &["--sort-by"], 3).iter().map(|o| o.usage()).collect();
+    assert_eq!(lines[0], "--sort=WORD", "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_subcommand_has_its_own_page() {
+    let Some(git) = program("git").filter(|_| has_pages()) else { return };
+    let manual = manual(None);
+    let (entry, skip) = manual.get_for(&git, &["-C", "dir", "log", "--oneline"]).await.unwrap();
+    if entry.command == "git" {
+        eprintln!("skipped: git's pages are not installed here");
+        return;
+    }
+    assert_eq!((entry.command.as_str(), skip), ("git log", 3));
+    assert_eq!((entry.knows("--oneline"), entry.knows("--onelin")), (Known::Yes, Known::Yes));
+    assert_eq!(entry.knows("--one-line"), Known::No);
+    let (entry, skip) = manual.get_for(&git, &["--version"]).await.unwrap();
+    assert_eq!((entry.command.as_str(), skip), ("git", 0));
+}
+
+#[tokio::test]
+async fn builtins_are_asked_of_their_shell() {
+    let manual = manual(None);
+    let bash = Path::new("/bin/bash");
+    if !bash.exists() {
+        eprintln!("skipped: no bash here");
+        return;
+    }
+    let of = |name: &str| Program::Builtin { name: name.into(), shell: bash.into() };
+    let cd = manual.get_or_fetch(&of("cd")).await.unwrap();
+    assert!(cd.help_text.contains("Change the shell working directory"), "{cd:?}");
+    assert_eq!((cd.knows("-P"), cd.knows("-z"), cd.complete), (Known::Yes, Known::No, true));
+    let read = manual.get_or_fetch(&of("read")).await.unwrap();
+    assert_eq!(read.option("-p").and_then(|o| o.argument.as_deref()), Some("prompt"));
+    let none = manual.get_or_fetch(&of("no-such-builtin")).await.unwrap();
+    assert!(none.problem.is_some());
+}
+
+/// A folder with one executable script.
+struct Script {
+    dir: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Script {
+    fn new(body: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("caro-fixture");
+        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        Self { dir, path }
+    }
+
+    fn program(&self) -> Program {
+        Program::File { name: "caro-fixture".into(), path: self.path.clone() }
+    }
+
+    /// The entry, and how long it took.
+    async fn entry(&self) -> (Arc<Entry>, Duration) {
+        let manual = manual(None);
+        let started = Instant::now();
+        let entry = manual.get_or_fetch(&self.program()).await.unwrap();
+        (entry, started.elapsed())
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
+    for (body, problem) in [
+        ("sleep 60", "did not answer within a second"),
+        ("while :; do echo flooooooooooooooooooooooooood; done", "writes without end"),
+        ("read answer < /dev/tty; exit 1", "neither a manual page nor a --help"),
+        ("trap '' TERM; (sleep 61) & wait", "did not answer within a second"),
+        ("kill -SEGV $$", "crashed"),
+        ("exit 3", "neither a manual page nor a --help"),
+    ] {
+        let (entry, took) = Script::new(body).entry().await;
+        let said = entry.problem.clone().unwrap_or_default();
+        assert!(said.contains(problem), "{body}: {said:?}");
+        assert!(!entry.complete && entry.options.is_empty());
+        assert!(took < Duration::from_millis(1500), "{body} took {took:?}");
+    }
+    let (entry, _) = Script { path: std::env::temp_dir(), dir: tempfile::tempdir().unwrap() }.entry().await;
+    assert_eq!(entry.problem.as_deref(), Some("is a directory"));
+    let (entry, _) = Script { path: "/nonexistent/program".into(), dir: tempfile::tempdir().unwrap() }.entry().await;
+    assert!(entry.problem.as_deref().is_some_and(|p| p.starts_with("cannot be looked at")), "{entry:?}");
+}
+
+#[tokio::test]
+async fn a_help_that_is_no_text_is_read_as_far_as_it_is() {
+    let body = r"printf 'Usage: x [OPTIONS]\n\n  -a, --all   caf\351 \377\376\n  \033[1m-b\033[0m          bold\n'";
+    let (entry, _) = Script::new(body).entry().await;
+    assert_eq!((entry.knows("--all"), entry.knows("-ab"), entry.knows("-z")), (Known::Yes, Known::Yes, Known::No));
+    assert!(entry.complete && entry.problem.is_none());
+}
+
+#[tokio::test]
+async fn asking_for_help_changes_nothing() {
+    if !support().writes {
+        eprintln!("skipped: this system cannot fence writes");
+        return;
+    }
+    let mark = tempfile::tempdir().unwrap();
+    let body = format!("echo x > {0}/written; mkdir {0}/made; echo '  -a  all'; echo '  -b  b'", mark.path().display());
+    let script = Script::new(&body);
+    let (entry, _) = script.entry().await;
+    assert_eq!(entry.options.len(), 2, "it was run: {entry:?}");
+    assert_eq!(std::fs::read_dir(mark.path()).unwrap().count(), 0, "it wrote");
+    assert_eq!(std::fs::read_dir(script.dir.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn programs_of_the_working_tree_are_not_run() {
+    let mark = tempfile::tempdir().unwrap();
+    let script = Script::new(&format!("touch {}/ran; echo '  -a  all'", mark.path().display()));
+    let cwd = script.dir.path().to_path_buf();
+    let manual = Manual::open(Setup { cwd: Some(cwd), ..Setup::of_process(None, None) });
+    let entry = manual.get_or_fetch(&script.program()).await.unwrap();
+    assert_eq!(entry.problem.as_deref(), Some("lies in the working tree, so it is not run"));
+    assert!(!mark.path().join("ran").exists());
+}
+
+#[tokio::test]
+async fn names_that_cannot_be_programs_are_errors() {
+    for name in ["", "-n", "a/b", "a\nb", "a\0b", &"x".repeat(300)] {
+        let error =
+            manual(None).get_or_fetch(&Program::File { name: name.into(), path: "/bin/sh".into() }).await.unwrap_err();
+        assert!(!error.hint().is_empty());
+    }
+}
+
+/// A fixture whose help tells how often it was run.
+fn counting() -> (Script, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    (Script::new("echo 'Usage: caro-fixture'; echo '  -a, --all   take everything'; echo '  -v  version 1.0'"), dir)
+}
+
+#[tokio::test]
+async fn kept_in_memory_and_on_disk_until_the_program_changes() {
+    let (script, dir) = counting();
+    let first = manual(Some(dir.path()));
+    let entry = first.get_or_fetch(&script.program()).await.unwrap();
+    assert_eq!(entry.option("--all").map(|o| o.text.as_str()), Some("take everything"));
+    assert!(Arc::ptr_eq(&entry, &first.get_or_fetch(&script.program()).await.unwrap()), "from memory");
+
+    let second = manual(Some(dir.path()));
+    assert_eq!(second.get_cached(&script.program()).as_deref(), Some(&*entry), "from disk");
+    assert_eq!(second.count().unwrap(), 1);
+
+    std::fs::write(&script.path, "#!/bin/sh\necho '  -z   new'; echo '  -y   new'\n").unwrap();
+    assert_eq!(second.get_cached(&script.program()), None, "another size");
+    let changed = second.get_or_fetch(&script.program()).await.unwrap();
+    assert!(changed.option("-z").is_some() && changed.option("-a").is_none());
+    assert_eq!(second.count().unwrap(), 1, "in place of the old one");
+    assert!(second.search("everything", 5).unwrap().is_empty(), "the old lines are gone");
+    assert_eq!(second.clear().unwrap(), 1);
+    assert_eq!((second.count().unwrap(), second.get_cached(&script.program())), (0, None));
+}
+
+#[tokio::test]
+async fn a_cached_entry_costs_less_than_five_milliseconds() {
+    let Some(ls) = program("ls") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    manual(Some(dir.path())).get_or_fetch(&ls).await.unwrap();
+    let again = manual(Some(dir.path()));
+    again.count().unwrap();
+    let started = Instant::now();
+    let entry = again.get_cached(&ls).expect("it is on disk");
+    let disk = started.elapsed();
+    let mut memory: Vec<Duration> = (0..101)
+        .map(|_| {
+            let started = Instant::now();
+            assert!(Arc::ptr_eq(&again.get_cached(&ls).unwrap(), &entry));
+            started.elapsed()
+        })
+        .collect();
+    memory.sort();
+    println!("from disk {disk:?}, from memory {:?} (median)", memory[50]);
+    assert!(disk < Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 5 }), "{disk:?}");
+    assert!(memory[50] < Duration::from_millis(5), "{:?}", memory[50]);
+}
+
+#[tokio::test]
+async fn a_damaged_or_newer_cache_is_begun_anew() {
+    let (script, dir) = counting();
+    let file = dir.path().join("manual.db");
+    manual(Some(dir.path())).get_or_fetch(&script.program()).await.unwrap();
+    let sound = std::fs::read(&file).unwrap();
+    let mut holed = sound.clone();
+    let middle = holed.len() / 8;
+    holed[middle..].fill(0xa5);
+    for (what, bytes) in [
+        ("text", b"this is no database at all".repeat(300)),
+        ("cut", sound[..sound.len() / 2].to_vec()),
+        ("holed", holed),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        for log in ["manual.db-wal", "manual.db-shm"] {
+            let _ = std::fs::remove_file(dir.path().join(log));
+        }
+        let manual = manual(Some(dir.path()));
+        let entry = manual.get_or_fetch(&script.program()).await.unwrap();
+        assert!(entry.option("--all").is_some(), "{what}");
+        assert!(!manual.search("everything", 5).unwrap().is_empty(), "{what}");
+        assert_eq!(manual.location().as_deref(), Some(file.as_path()), "{what}: it is on disk again");
+    }
+    let newer = rusqlite::Connection::open(&file).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    drop(newer);
+    let manual = manual(Some(dir.path()));
+    assert_eq!(manual.get_cached(&script.program()), None);
+    assert!(manual.get_or_fetch(&script.program()).await.unwrap().problem.is_none());
+    assert_eq!(manual.location().as_deref(), Some(file.as_path()));
+}
+
+#[tokio::test]
+async fn without_a_place_to_keep_it_is_kept_in_memory() {
+    let (script, dir) = counting();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let manual = manual(Some(&dir.path().join("file/cache")));
+    let entry = manual.get_or_fetch(&script.program()).await.unwrap();
+    assert!(Arc::ptr_eq(&entry, &manual.get_cached(&script.program()).unwrap()));
+    assert_eq!(manual.location(), None);
+    assert_eq!(manual.search("everything", 5).unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_that_write_at_once_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts: Vec<Script> = (0..12).map(|n| Script::new(&format!("echo '  -{n}, --opt{n}   number {n}'"))).collect();
+    let (a, b) = (manual(Some(dir.path())), manual(Some(dir.path())));
+    let programs: Vec<Program> = scripts.iter().map(Script::program).collect();
+    let mut told = 0;
+    let other = tokio::spawn({
+        let programs = programs.clone();
+        async move { b.warm(programs, 3, |_, _| {}).await }
+    });
+    a.warm(programs.clone(), 3, |_, _| told += 1).await;
+    other.await.unwrap();
+    assert_eq!(told, 12);
+    let fresh = manual(Some(dir.path()));
+    for program in &programs {
+        assert!(fresh.get_cached(program).is_some_and(|e| e.options.len() == 1), "{program:?}");
+    }
+}
+
+#[tokio::test]
+async fn search_finds_lines_and_takes_anything() {
+    let (script, dir) = counting();
+    let manual = manual(Some(dir.path()));
+    manual.get_or_fetch(&script.program()).await.unwrap();
+    let hits = manual.search("Taking EVERYTHING", 5).unwrap();
+    assert_eq!((hits[0].command.as_str(), hits[0].option.as_str()), ("caro-fixture", "-a, --all"));
+    for odd in ["", "\"", "a AND", "(", "*", "--all OR", "\0", "ключ файл", &"word ".repeat(10_000)] {
+        manual.search(odd, 5).unwrap();
+    }
+}
