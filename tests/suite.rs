@@ -13,3 +13,5 @@ mod manual;
 #[cfg(unix)]
 mod pty;
 mod remote;
+mod rules;
+mod safety;

@@ -219,6 +219,10 @@ impl Builder {
                     let words = words[range].to_vec();
                     self.place(source, words, Vec::new(), &inner, placed);
                 }
+                Held::Call(index, text) => {
+                    let place = Place::Within(words[index].1.span.clone());
+                    self.walk(&Source { text: &text, dialect: Dialect::Sh, place }, &inner);
+                }
                 Held::Script(range, dialect) => {
                     let words: Vec<&Word> = words[range].iter().map(|(_, w)| w).collect();
                     self.script_in_words(&words, dialect.unwrap_or(source.dialect), &inner);

@@ -1,9 +1,241 @@
-//! Platform rules: which way of saying it does not work on which system. The rules are data in `platform-rules/`.
+//! Platform rules: which way of saying it does not work, or does harm, on which system and in which shell. The rules
+//! are data in `platform-rules/`; this module reads and interprets them and holds not one of them.
 
-use super::{Finding, Script, Target};
+mod condition;
+mod load;
+mod rewrite;
 
-/// Everything the rules have against the script on that target.
+use super::parse::{Invocation, Script};
+use super::{Dialect, Finding, Severity, Target};
+pub use load::RulesError;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// What a rule says when it matches, from mild to strict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Worth saying: a finding of [`Severity::Hint`].
+    Hint,
+    /// Probably not what was meant: [`Severity::Warning`].
+    Warn,
+    /// It fails or does something else: [`Severity::Error`].
+    Error,
+    /// The command works and may do harm: a reason of [`super::safety::Level::Caution`].
+    Confirm,
+    /// The command works and destroys: a reason of [`super::safety::Level::Danger`].
+    Deny,
+}
+
+/// One rule, as a file of `platform-rules/` has it.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Stable id in kebab case, the only one of its name.
+    pub id: String,
+    /// The programs it is about, by the parsed program word; empty for a rule about a construct, `*` for any program.
+    #[serde(default)]
+    pub tool: Vec<String>,
+    /// When it matches; every condition given must hold.
+    #[serde(default)]
+    pub when: condition::Condition,
+    /// What it says then.
+    pub verdict: Verdict,
+    /// One sentence, short and imperative, with the right alternative.
+    pub why: String,
+    /// Where that is documented.
+    pub source: String,
+    /// For `confirm` and `deny`: the kind of harm (`delete`, `device` ...).
+    #[serde(default)]
+    pub effect: String,
+    /// A mechanical repair from the closed set of [`rewrite`](self).
+    #[serde(default)]
+    pub rewrite: Option<rewrite::Rewrite>,
+    /// Commands it must match; run by the tests.
+    pub matches: Vec<String>,
+    /// Commands it must not match; run by the tests.
+    pub not_matches: Vec<String>,
+}
+
+/// One file of rules.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    /// Short lines for a prompt.
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+/// The rules of one file, by program.
+#[derive(Debug, Default)]
+struct Set {
+    rules: Vec<Rule>,
+    by_tool: HashMap<String, Vec<usize>>,
+    constructs: Vec<usize>,
+}
+
+impl Set {
+    fn new(rules: Vec<Rule>) -> Self {
+        let mut set = Self { rules, ..Self::default() };
+        for (index, rule) in set.rules.iter().enumerate() {
+            if rule.tool.is_empty() {
+                set.constructs.push(index);
+            }
+            for tool in &rule.tool {
+                set.by_tool.entry(tool.clone()).or_default().push(index);
+            }
+        }
+        set
+    }
+
+    /// Every rule that matches, with the place that made it match.
+    fn matching<'s>(&'s self, script: &'s Script) -> Vec<Match<'s>> {
+        let mut found = Vec::new();
+        for index in &self.constructs {
+            let rule = &self.rules[*index];
+            for (construct, span) in &script.constructs {
+                if rule.when.construct == Some(*construct) {
+                    let token = script.text.get(span.clone()).unwrap_or_default();
+                    found.push(Match { rule, command: None, token: token.to_owned(), span: span.clone() });
+                }
+            }
+        }
+        for (index, command) in script.commands.iter().enumerate() {
+            let Some(key) = command.key() else { continue };
+            let cmdlet = super::effects::canonical(&key, script.dialect);
+            let aliased = (cmdlet != key).then(|| self.by_tool.get(&cmdlet)).flatten();
+            let named = self.by_tool.get(&key).into_iter().chain(aliased).chain(self.by_tool.get("*")).flatten();
+            // `curl.exe` is the program itself, not what a shell makes of the name.
+            let exact = command.name().is_some_and(|n| n.to_ascii_lowercase().ends_with(".exe"));
+            for rule in named.map(|i| &self.rules[*i]).filter(|r| !exact || r.verdict >= Verdict::Confirm) {
+                if let Some(word) = rule.when.holds(script, index, command) {
+                    let word = &command.words[word];
+                    found.push(Match { rule, command: Some(index), token: word.raw.clone(), span: word.span.clone() });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A rule that matched, and where.
+pub(crate) struct Match<'s> {
+    pub rule: &'s Rule,
+    pub command: Option<usize>,
+    pub token: String,
+    pub span: std::ops::Range<usize>,
+}
+
+/// The rules in force: those built in, and the user's on top.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// User files by the name of the built-in file they extend (`macos-bsd`, `bash`, `all`).
+    user: HashMap<String, Set>,
+}
+
+impl Rules {
+    /// The built-in rules alone.
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: OnceLock<Rules> = OnceLock::new();
+        BUILTIN.get_or_init(Self::default)
+    }
+
+    /// The built-in rules with those of `dir/*.toml` on top. A user rule adds; one with the id of a built-in rule
+    /// must be at least as strict as that. A folder that does not exist adds nothing.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is no TOML, has an unknown field or name, or loosens a rule; with file and line.
+    pub fn load(dir: Option<&Path>) -> Result<Self, RulesError> {
+        let Some(dir) = dir.filter(|d| d.exists()) else { return Ok(Self::default()) };
+        Ok(Self { user: load::user(dir)?.into_iter().map(|(name, rules)| (name, Set::new(rules))).collect() })
+    }
+
+    /// Everything the rules have against the script on that target, in the order of the text.
+    pub fn check(&self, script: &Script, target: Target) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for found in self.matching(script, Some(target)) {
+            let severity = match found.rule.verdict {
+                Verdict::Hint => Severity::Hint,
+                Verdict::Warn => Severity::Warning,
+                Verdict::Error => Severity::Error,
+                Verdict::Confirm | Verdict::Deny => continue,
+            };
+            if findings.iter().any(|f| f.id == found.rule.id) {
+                continue;
+            }
+            let command = found.command.map(|i| &script.commands[i]);
+            findings.push(Finding {
+                id: found.rule.id.clone(),
+                severity,
+                token: found.token,
+                span: Some(found.span),
+                why: found.rule.why.clone(),
+                evidence: Vec::new(),
+                fix: found.rule.rewrite.as_ref().and_then(|r| r.apply(script, command?)),
+            });
+        }
+        findings.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
+        findings
+    }
+
+    /// Every rule that matches; without a target only those that hold everywhere.
+    pub(crate) fn matching<'s>(&'s self, script: &'s Script, target: Option<Target>) -> Vec<Match<'s>> {
+        let mut names = vec!["all"];
+        if let Some(target) = target {
+            names.push(target.name());
+            names.push(file_of(script.dialect));
+        }
+        let sets = names.iter().flat_map(|name| builtin(name).into_iter().chain(self.user.get(*name)));
+        sets.flat_map(|set| set.matching(script)).collect()
+    }
+}
+
+/// Everything the built-in rules have against the script on that target.
 pub fn check(script: &Script, target: Target) -> Vec<Finding> {
-    let _ = (script, target);
-    todo!()
+    Rules::builtin().check(script, target)
+}
+
+/// Short lines on what is peculiar to that system and that shell, for a prompt.
+pub fn platform_notes(target: Target, dialect: Dialect) -> impl Iterator<Item = &'static str> {
+    let files = [target.name(), file_of(dialect)];
+    files.into_iter().filter_map(load::file).flat_map(|file| file.notes.iter().map(String::as_str))
+}
+
+/// The built-in rules of all files, each with the name of its file: for tests and documentation.
+pub fn catalogue() -> Vec<(&'static str, &'static Rule)> {
+    load::NAMES
+        .iter()
+        .filter_map(|name| Some((*name, builtin(name)?)))
+        .flat_map(|(name, set)| set.rules.iter().map(move |rule| (name, rule)))
+        .collect()
+}
+
+/// True if that rule of that file matches the script, its own target or dialect given.
+pub fn rule_matches(rule: &Rule, script: &Script) -> bool {
+    Set::new(vec![rule.clone()]).matching(script).iter().any(|m| m.rule.id == rule.id)
+}
+
+/// What the rule's rewrite makes of the script, if it has one and it applies.
+pub fn rewritten(rule: &Rule, script: &Script) -> Option<String> {
+    let set = Set::new(vec![rule.clone()]);
+    let found = set.matching(script).into_iter().next()?;
+    let command: &Invocation = &script.commands[found.command?];
+    rule.rewrite.as_ref()?.apply(script, command)
+}
+
+fn file_of(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sh => "posix-sh",
+        _ => dialect.name(),
+    }
+}
+
+/// A built-in file's rules, indexed on first use: a run needs three of the files.
+fn builtin(name: &str) -> Option<&'static Set> {
+    static SETS: [OnceLock<Set>; load::NAMES.len()] = [const { OnceLock::new() }; load::NAMES.len()];
+    let at = load::NAMES.iter().position(|n| *n == name)?;
+    Some(SETS[at].get_or_init(|| Set::new(load::file(name).map(|f| f.rule.clone()).unwrap_or_default())))
 }

@@ -1,15 +1,23 @@
 //! The verdict on a command: may it be run without a second thought?
+//!
+//! Three judges, none of which looks at raw text: the effects of every command on paths, the flow of what comes from
+//! the network or out of a decoder into something that runs it, and the `confirm` and `deny` rules of
+//! `platform-rules/all.toml`.
 
-use super::Script;
+mod flow;
+
+use super::effects::{Effect, Kind, Place, effects, place_of};
+use super::parse::Script;
+use super::rules::{Rules, Verdict};
 use std::ops::Range;
 
 /// How dangerous a command is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Reads and prints.
+    /// Reads and prints, or makes something new.
     Safe,
-    /// Changes something that can be made good again, or leaves this machine.
+    /// Changes something that can be made good again, or leaves this machine, or cannot be foreseen.
     Caution,
     /// Destroys, opens up or hands over something.
     Danger,
@@ -39,8 +47,236 @@ pub struct Reason {
     pub why: String,
 }
 
-/// Judges a parsed command.
+/// Judges a parsed command by the built-in rules.
+///
+/// ```
+/// use caro::shell::{Dialect, parse, safety::{Level, assess}};
+/// assert_eq!(assess(&parse("du -sh * | sort -h", Dialect::Bash)).level, Level::Safe);
+/// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
+/// ```
 pub fn assess(script: &Script) -> Risk {
-    let _ = script;
-    todo!()
+    assess_with(script, Rules::builtin())
+}
+
+/// Judges a parsed command by the given rules.
+pub fn assess_with(script: &Script, rules: &Rules) -> Risk {
+    let mut reasons: Vec<Reason> = effects(script).iter().filter_map(|e| of_effect(script, e)).collect();
+    reasons.extend(flow::reasons(script));
+    reasons.extend(of_structure(script));
+    for found in rules.matching(script, None) {
+        let level = match found.rule.verdict {
+            Verdict::Confirm => Level::Caution,
+            Verdict::Deny => Level::Danger,
+            Verdict::Hint | Verdict::Warn | Verdict::Error => continue,
+        };
+        let effect = if found.rule.effect.is_empty() { "system" } else { &found.rule.effect };
+        reasons.push(reason(level, effect, &found.token, found.span, found.rule.why.clone()));
+    }
+    reasons.sort_by_key(|r| (std::cmp::Reverse(r.level), r.span.as_ref().map_or(0, |s| s.start)));
+    let mut seen = Vec::new();
+    reasons.retain(|r| {
+        let key = (r.effect.clone(), r.span.clone());
+        !seen.contains(&key) && {
+            seen.push(key);
+            true
+        }
+    });
+    let level = reasons.iter().map(|r| r.level).max().unwrap_or(Level::Safe);
+    Risk { level, reasons }
+}
+
+/// True if the script does nothing but read, print and compute, as far as every program in it is known. Unknown
+/// programs, syntax errors, other machines, the network and other users' rights make it false.
+pub fn is_read_only(script: &Script) -> bool {
+    let reads = |e: &Effect| match e.kind {
+        Kind::None | Kind::Read => true,
+        Kind::Overwrite | Kind::Append => e.path.as_deref().is_some_and(|p| place_of(p) == Place::Sink),
+        _ => false,
+    };
+    script.errors.is_empty()
+        && script.functions.is_empty()
+        && script.commands.iter().all(|c| !c.remote && c.name().is_some())
+        && effects(script).iter().all(reads)
+        && assess(script).level == Level::Safe
+}
+
+fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl Into<String>) -> Reason {
+    Reason { level, effect: effect.to_owned(), token: token.to_owned(), span: Some(span), why: why.into() }
+}
+
+/// What one effect means.
+fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
+    let place = effect.path.as_deref().map_or(Place::Ordinary, place_of);
+    let path = effect.path.as_deref().unwrap_or_default();
+    let say = |level, name: &str, why: String| {
+        let mut made = reason(level, name, &effect.token, effect.span.clone(), why);
+        if effect.remote {
+            made.why.push_str(" (on another machine or in a container)");
+        }
+        Some(made)
+    };
+    use Level::{Caution, Danger};
+    match effect.kind {
+        Kind::None | Kind::Read | Kind::Fetch => None,
+        Kind::Create if place == Place::Device => {
+            say(Danger, "device", format!("it puts something in the place of the device {path}"))
+        }
+        Kind::Create => None,
+        Kind::Delete => {
+            let level = deletion(effect, place);
+            let what = match place {
+                Place::Root => "everything on this disk".to_owned(),
+                Place::Home => format!("the whole home folder {path}"),
+                Place::Here => "everything in this folder".to_owned(),
+                Place::Variable => format!("{path}, which cannot be known beforehand"),
+                Place::System => format!("{path}, which belongs to the system"),
+                _ if path.is_empty() => "files".to_owned(),
+                _ => path.to_owned(),
+            };
+            let how = if effect.recursive { " with all below it" } else { "" };
+            say(level, "delete", format!("it deletes {what}{how}, and there is no undo"))
+        }
+        Kind::Overwrite | Kind::Append => {
+            let word = if effect.kind == Kind::Append { "adds to" } else { "overwrites" };
+            match place {
+                Place::Sink => None,
+                Place::Device => say(Danger, "device", format!("it writes over the raw device {path}")),
+                Place::System | Place::Root if is_folder_target(effect) => {
+                    say(Caution, "overwrite", format!("it writes into {path}, which belongs to the system"))
+                }
+                Place::System | Place::Root => {
+                    say(Danger, "overwrite", format!("it {word} {path}, which belongs to the system"))
+                }
+                Place::Personal if path.contains(".ssh/") => {
+                    say(Danger, "overwrite", format!("it {word} {path}, which decides who may log in"))
+                }
+                _ => say(Caution, "overwrite", format!("it {word} {path}")),
+            }
+        }
+        Kind::Move => match place {
+            Place::Root | Place::System | Place::Home => {
+                say(Danger, "move", format!("it moves {path} away, which this machine needs where it is"))
+            }
+            Place::Here => say(Caution, "move", "it moves everything in this folder".to_owned()),
+            Place::Device => say(Danger, "device", format!("it moves the device {path}")),
+            _ if into_sink(script, effect) => {
+                say(Danger, "delete", format!("it moves {path} where nothing comes back from"))
+            }
+            _ => say(Caution, "move", format!("it moves or renames {path}")),
+        },
+        Kind::Mode | Kind::Owner => {
+            let name = "permission";
+            let what = if effect.kind == Kind::Mode { "permissions" } else { "the owner" };
+            let wide = matches!(place, Place::Root | Place::System | Place::Home | Place::Device);
+            let all = matches!(place, Place::Configuration | Place::Variable) && effect.recursive;
+            let own = place == Place::Home && !effect.recursive;
+            if wide && !own || all {
+                say(Danger, name, format!("it changes {what} of {path}, and the system may not work after"))
+            } else {
+                say(Caution, name, format!("it changes {what} of {path}"))
+            }
+        }
+        Kind::Send => {
+            say(Caution, "network", format!("`{}` reaches another machine, and may send data there", effect.token))
+        }
+        Kind::Privilege => {
+            say(Caution, "privilege", format!("`{}` runs what follows with another user's rights", effect.token))
+        }
+        Kind::Kill => say(Caution, "process", format!("`{}` ends or hinders running processes", effect.token)),
+        Kind::System => say(Caution, "system", format!("`{}` can change the state of this system", effect.token)),
+        Kind::Package => say(Caution, "package", format!("`{}` can install, change or remove software", effect.token)),
+        Kind::Repository => say(Caution, "repository", "it changes the repository".to_owned()),
+        Kind::Run => say(Caution, "code", format!("`{}` runs code that is not in the command itself", effect.token)),
+        Kind::Unknown => say(Caution, "unknown", format!("what `{}` does cannot be foreseen", effect.token)),
+    }
+}
+
+/// How bad it is to delete there.
+fn deletion(effect: &Effect, place: Place) -> Level {
+    let glob = effect.path.as_deref().is_some_and(|p| p.contains('*'));
+    let swept = ["/tmp", "/var/tmp", "/var/log", "/var/cache", "/private/tmp"];
+    match place {
+        Place::System
+            if effect.narrowed && effect.path.as_deref().is_some_and(|p| swept.contains(&p.trim_end_matches('/'))) =>
+        {
+            Level::Caution
+        }
+        Place::Root | Place::System | Place::Home | Place::Device => Level::Danger,
+        Place::Personal if effect.recursive => Level::Danger,
+        Place::Personal => Level::Caution,
+        Place::Configuration if effect.recursive || glob => Level::Danger,
+        Place::Here | Place::Variable if effect.recursive && !effect.narrowed => Level::Danger,
+        _ => Level::Caution,
+    }
+}
+
+/// `cp x /usr/bin/`: something new in a folder of the system's is no loss in itself.
+fn is_folder_target(effect: &Effect) -> bool {
+    effect.path.as_deref().is_some_and(|p| {
+        p.len() > 1 && p.ends_with('/')
+            || matches!(
+                p,
+                "/opt"
+                    | "/srv"
+                    | "/usr/bin"
+                    | "/usr/local"
+                    | "/usr/sbin"
+                    | "/usr/share"
+                    | "/var/www"
+                    | "/var/log"
+                    | "/var/lib"
+            )
+    })
+}
+
+/// `mv x /dev/null`.
+fn into_sink(script: &Script, effect: &Effect) -> bool {
+    let Some(command) = effect.command.map(|i| &script.commands[i]) else { return false };
+    command.words.last().is_some_and(|w| place_of(&w.text) == Place::Sink)
+}
+
+/// What the shape of the script says: fork bombs, programs named by a variable, text that is no shell.
+fn of_structure(script: &Script) -> Vec<Reason> {
+    let mut found = Vec::new();
+    for function in &script.functions {
+        let calls = script.commands[function.commands.clone()]
+            .iter()
+            .filter(|c| c.words.first().is_some_and(|w| w.text == function.name));
+        if calls.count() >= 2 {
+            let why = format!(
+                "the function {} calls itself twice over, until the machine stops (a fork bomb)",
+                function.name
+            );
+            found.push(reason(Level::Danger, "process", &function.name, function.span.clone(), why));
+        }
+    }
+    for command in &script.commands {
+        let Some(first) = command.words.first().filter(|w| w.value.is_none()) else { continue };
+        let why = format!("which program runs depends on `{}`", first.raw);
+        found.push(reason(Level::Caution, "code", &first.raw, first.span.clone(), why));
+    }
+    for (construct, span) in &script.constructs {
+        if *construct == super::parse::Construct::MethodCall {
+            let token = script.text.get(span.clone()).unwrap_or_default();
+            found.push(reason(
+                Level::Caution,
+                "code",
+                token,
+                span.clone(),
+                "it calls a method whose effects cannot be foreseen",
+            ));
+        }
+    }
+    if let Some(span) = script.errors.first() {
+        let token = script.text.get(span.clone()).unwrap_or_default();
+        let token: String = token.chars().take(40).collect();
+        found.push(reason(
+            Level::Caution,
+            "unknown",
+            &token,
+            span.clone(),
+            "it cannot be read as a whole, so its effects cannot be foreseen",
+        ));
+    }
+    found
 }

@@ -11,6 +11,8 @@ pub(super) enum Held {
     Command(Range<usize>),
     /// A script in one word, or in several that the program joins with blanks.
     Script(Range<usize>, Option<Dialect>),
+    /// A shell script inside a program of another language, in the word of that index: `awk 'BEGIN { system("ls") }'`.
+    Call(usize, String),
 }
 
 /// A wrapper's words, seen through.
@@ -47,6 +49,8 @@ enum Form {
     PowerShell,
     /// `cmd /c`.
     Cmd,
+    /// A program of another language in an argument: what it hands to a shell is found by the name of the call.
+    Code,
 }
 
 struct Wrapper {
@@ -195,6 +199,26 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["powershell", "pwsh"], Form::PowerShell, "", &[]),
     wrapper(&["cmd"], Form::Cmd, "", &[]),
+    wrapper(
+        &[
+            "awk",
+            "gawk",
+            "mawk",
+            "nawk",
+            "python",
+            "python2",
+            "python3",
+            "perl",
+            "ruby",
+            "node",
+            "php",
+            "lua",
+            "osascript",
+        ],
+        Form::Code,
+        "",
+        &[],
+    ),
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
 ];
 
@@ -218,10 +242,12 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
         }
         Form::PowerShell => powershell(words, &mut out),
         Form::Container => container(words, wrapper, &mut out),
+        Form::Code => code(words, &mut out),
         _ => plain(words, &name, wrapper, &mut out),
     }
     out.held.retain(|held| match held {
         Held::Command(range) | Held::Script(range, _) => !range.is_empty() && range.end <= words.len(),
+        Held::Call(..) => true,
     });
     Some(out)
 }
@@ -327,7 +353,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             }
             out.held.push(Held::Script(first.min(end)..end, Some(Dialect::Sh)));
         }
-        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd => {}
+        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd | Form::Code => {}
     }
 }
 
@@ -393,6 +419,22 @@ fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
         let end = (at..words.len()).find(|i| ends(*i)).unwrap_or(words.len());
         out.held.push(Held::Command(at..end));
         at = end;
+    }
+}
+
+/// `python3 -c 'os.system("ls")'`: the first quoted text after the name of a call that starts a shell.
+fn code(words: &[Word], out: &mut Unwrapped) {
+    const CALLS: [&str; 8] = ["system", "popen", "execSync", "exec", "shell_exec", "run", "do shell script", "call"];
+    for (index, word) in words.iter().enumerate().skip(1) {
+        for call in CALLS {
+            for (at, _) in word.text.match_indices(call) {
+                let rest = word.text[at + call.len()..].trim_start_matches([' ', '(', '[']);
+                let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
+                if let Some(script) = rest[1..].split(quote).next().filter(|s| !s.is_empty()) {
+                    out.held.push(Held::Call(index, script.to_owned()));
+                }
+            }
+        }
     }
 }
 

@@ -1,0 +1,193 @@
+//! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
+//! text of a command.
+
+use crate::shell::parse::{Construct, Invocation, Script};
+use regex::Regex;
+use std::sync::OnceLock;
+
+/// When a rule matches a command. Conditions that are not given hold.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// A construct of the language, for rules without a tool.
+    #[serde(default)]
+    pub construct: Option<Construct>,
+    /// Options that must all be there: `-i` alone or in a cluster, `--sort` with or without a value, `-name` whole.
+    #[serde(default)]
+    pub has: Vec<String>,
+    /// Options of which one must be there.
+    #[serde(default)]
+    pub any: Vec<String>,
+    /// Options of which none may be there.
+    #[serde(default)]
+    pub lacks: Vec<String>,
+    /// The first operand must be one of these (`git clean`, `ip addr`).
+    #[serde(default)]
+    pub verb: Vec<String>,
+    /// Some operand must match.
+    #[serde(default)]
+    pub operand: Option<Pattern>,
+    /// Some word after the program must match, options included.
+    #[serde(default)]
+    pub word: Option<Pattern>,
+    /// No word after the program may match.
+    #[serde(default)]
+    pub no_word: Option<Pattern>,
+    /// What follows an option.
+    #[serde(default)]
+    pub next: Option<Next>,
+    /// How many operands there must be at least.
+    #[serde(default)]
+    pub min_operands: usize,
+    /// How many operands there may be at most.
+    #[serde(default)]
+    pub max_operands: Option<usize>,
+    /// Its input must come through a pipe from one of these programs.
+    #[serde(default)]
+    pub piped_from: Vec<String>,
+    /// Its output must go through a pipe to one of these programs.
+    #[serde(default)]
+    pub piped_into: Vec<String>,
+    /// It must be run by one of these wrappers.
+    #[serde(default)]
+    pub via: Vec<String>,
+    /// True: its standard input must be a pipe; false: must be none.
+    #[serde(default)]
+    pub stdin_pipe: Option<bool>,
+}
+
+/// A condition on the word after an option.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Next {
+    /// The option, as a word of its own.
+    pub after: String,
+    /// What the next word must match.
+    #[serde(default)]
+    pub is: Option<Pattern>,
+    /// What the next word must not match.
+    #[serde(default)]
+    pub is_not: Option<Pattern>,
+}
+
+/// A regular expression over a word's resolved text, compiled on first use.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(from = "String")]
+pub struct Pattern {
+    text: String,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl From<String> for Pattern {
+    fn from(text: String) -> Self {
+        Self { text, regex: OnceLock::new() }
+    }
+}
+
+impl Pattern {
+    /// True if the text matches. A pattern that is no regular expression matches nothing (`tests/rules.rs` finds it).
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref().is_some_and(|r| r.is_match(text))
+    }
+}
+
+/// Programs whose options are whole words after one dash.
+const WHOLE_WORD: &[&str] =
+    &["find", "gfind", "java", "ffmpeg", "openssl", "convert", "magick", "xrandr", "terraform", "dotnet"];
+
+/// Index of the word that is this option, if the command has it.
+pub(crate) fn option(command: &Invocation, option: &str) -> Option<usize> {
+    // The parameters of cmdlets (`Verb-Noun`) are whole words too.
+    let cmdlet = |n: &str| n.starts_with(|c: char| c.is_ascii_uppercase()) && n.contains('-');
+    let whole = command.name().is_some_and(|n| WHOLE_WORD.contains(&n) || cmdlet(n));
+    let letter = option.strip_prefix('-').and_then(|o| {
+        let mut chars = o.chars();
+        chars.next().filter(|c| *c != '-' && chars.next().is_none())
+    });
+    command
+        .words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .take_while(|(_, w)| w.text != "--")
+        .find(|(_, word)| {
+            let text = word.text.as_str();
+            if let Some(long) = option.strip_prefix("--") {
+                return text.strip_prefix("--").is_some_and(|t| t.split('=').next() == Some(long));
+            }
+            if text.eq_ignore_ascii_case(option) && option.len() > 2 || text == option {
+                return true;
+            }
+            let (Some(letter), false) = (letter, whole) else { return false };
+            let Some(cluster) = text.strip_prefix('-').filter(|c| !c.starts_with('-')) else { return false };
+            cluster.chars().take_while(char::is_ascii_alphabetic).any(|c| c == letter)
+        })
+        .map(|(index, _)| index)
+}
+
+/// The words after the program that are no options, with their index. The words of `tar xzf` count as operands.
+fn operands(command: &Invocation) -> impl Iterator<Item = (usize, &str)> {
+    let mut ended = false;
+    command.words.iter().enumerate().skip(1).filter_map(move |(index, word)| {
+        let text = word.text.as_str();
+        if !ended && text == "--" {
+            ended = true;
+            return None;
+        }
+        (ended || !text.starts_with('-') || text == "-").then_some((index, text))
+    })
+}
+
+impl Condition {
+    /// Index of the word that makes the rule match, if it does: the program word where no other is to blame.
+    pub fn holds(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
+        let mut blamed = 0;
+        let mut blame = |word: usize| {
+            if blamed == 0 {
+                blamed = word;
+            }
+        };
+        for name in &self.has {
+            blame(option(command, name)?);
+        }
+        if !self.any.is_empty() {
+            blame(self.any.iter().find_map(|name| option(command, name))?);
+        }
+        if self.lacks.iter().any(|name| option(command, name).is_some()) {
+            return None;
+        }
+        if let Some(next) = &self.next {
+            let at = command.words.iter().position(|w| w.text == next.after)?;
+            let following = command.words.get(at + 1).map_or("", |w| w.text.as_str());
+            let right = next.is.as_ref().is_none_or(|p| command.words.len() > at + 1 && p.is_match(following));
+            if !right || next.is_not.as_ref().is_some_and(|p| p.is_match(following)) {
+                return None;
+            }
+            blame(at);
+        }
+        let listed: Vec<(usize, &str)> = operands(command).collect();
+        if !self.verb.is_empty() {
+            let (at, _) = listed.first().filter(|(_, text)| self.verb.iter().any(|v| v == text))?;
+            blame(*at);
+        }
+        if let Some(pattern) = &self.operand {
+            blame(listed.iter().find(|(_, text)| pattern.is_match(text))?.0);
+        }
+        if let Some(pattern) = &self.word {
+            blame(1 + command.args().iter().position(|w| pattern.is_match(&w.text))?);
+        }
+        let excluded = self.no_word.as_ref().is_some_and(|p| command.args().iter().any(|w| p.is_match(&w.text)));
+        let counted = listed.len() >= self.min_operands && self.max_operands.is_none_or(|most| listed.len() <= most);
+        let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe);
+        (!excluded && counted && piped && self.neighbours(script, index, command)).then_some(blamed)
+    }
+
+    fn neighbours(&self, script: &Script, index: usize, command: &Invocation) -> bool {
+        let named = |names: &[String], other: &Invocation| other.name().is_some_and(|n| names.iter().any(|o| o == n));
+        let from = || script.commands.iter().any(|c| c.feeds.contains(&index) && named(&self.piped_from, c));
+        let into = || command.feeds.iter().any(|i| named(&self.piped_into, &script.commands[*i]));
+        (self.piped_from.is_empty() || from())
+            && (self.piped_into.is_empty() || into())
+            && (self.via.is_empty() || command.via.iter().any(|v| self.via.contains(v)))
+    }
+}

@@ -1,0 +1,75 @@
+//! The closed set of repairs that a rule may name. Each changes the words of one command and leaves the rest of the
+//! script as it was written.
+
+use super::condition::option;
+use crate::shell::parse::{Invocation, Script, Word};
+use std::ops::Range;
+
+/// A repair.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rewrite {
+    /// Another program word, the arguments stay.
+    Rename(String),
+    /// Another command altogether, arguments and all.
+    Become(String),
+    /// An option is taken out, with its `=value`.
+    Remove(String),
+    /// An option (first) becomes another (second).
+    Replace(String, String),
+    /// Text is put in as a word after an option (first).
+    InsertAfter(String, String),
+    /// Text is put in right after the program word.
+    InsertFirst(String),
+    /// Text is put at the command's end.
+    Append(String),
+}
+
+impl Rewrite {
+    /// The whole script, mended; `None` if the words of this command do not stand in it as written.
+    pub fn apply(&self, script: &Script, command: &Invocation) -> Option<String> {
+        let exact = |w: &Word| script.text.get(w.span.clone()) == Some(w.raw.as_str());
+        if !command.words.iter().all(exact) {
+            return None;
+        }
+        let program = command.words.first()?;
+        let (range, text) = match self {
+            Self::Rename(name) => (program.span.clone(), name.clone()),
+            Self::Become(text) => (command.span(), text.clone()),
+            Self::Remove(name) => {
+                let word = &command.words[option(command, name)?];
+                // The cluster keeps its other letters.
+                if let (Some(letter), true) = (short(name), word.raw.len() > 2 && !word.raw.starts_with("--")) {
+                    (word.span.clone(), word.raw.replacen(letter, "", 1))
+                } else {
+                    let blank = script.text[..word.span.start].ends_with(' ');
+                    (word.span.start - usize::from(blank)..word.span.end, String::new())
+                }
+            }
+            Self::Replace(old, new) => {
+                let word = &command.words[option(command, old.trim_end_matches('='))?];
+                let text = match (short(old), short(new)) {
+                    (Some(a), Some(b)) if !word.raw.starts_with("--") => word.raw.replacen(a, &b.to_string(), 1),
+                    _ => word.raw.replacen(old.as_str(), new, 1),
+                };
+                (word.span.clone(), text)
+            }
+            Self::InsertAfter(name, text) => {
+                let word = &command.words[option(command, name)?];
+                (word.span.end..word.span.end, format!(" {text}"))
+            }
+            Self::InsertFirst(text) => (program.span.end..program.span.end, format!(" {text}")),
+            Self::Append(text) => (command.span().end..command.span().end, format!(" {text}")),
+        };
+        Some(spliced(&script.text, range, &text))
+    }
+}
+
+fn short(option: &str) -> Option<char> {
+    let mut chars = option.strip_prefix('-')?.chars();
+    chars.next().filter(|c| *c != '-' && chars.next().is_none())
+}
+
+fn spliced(text: &str, range: Range<usize>, new: &str) -> String {
+    format!("{}{new}{}", &text[..range.start], &text[range.end..])
+}

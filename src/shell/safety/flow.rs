@@ -1,0 +1,289 @@
+//! What comes from the network, or out of a decoder, and goes into something that runs it.
+
+use super::{Level, Reason, reason};
+use crate::shell::effects::canonical;
+use crate::shell::parse::{Construct, How, Invocation, Script};
+
+/// Where a stream comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Network,
+    Decoder,
+}
+
+const FETCHERS: &[&str] = &[
+    "curl",
+    "wget",
+    "fetch",
+    "aria2c",
+    "axel",
+    "lynx",
+    "w3m",
+    "links",
+    "http",
+    "https",
+    "xh",
+    "nc",
+    "ncat",
+    "netcat",
+    "socat",
+    "telnet",
+    "ftp",
+    "tftp",
+    "scp",
+    "sftp",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "start-bitstransfer",
+    "certutil",
+    "bitsadmin",
+    "dig",
+    "nslookup",
+    "gh",
+];
+const SHELLS: &[&str] =
+    &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "pwsh", "powershell", "cmd", "csh", "tcsh"];
+const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "php",
+    "lua",
+    "deno",
+    "bun",
+    "osascript",
+    "tclsh",
+    "at",
+    "batch",
+    "crontab",
+];
+const EVALUATORS: &[&str] = &["eval", "source", ".", "iex", "invoke-expression"];
+
+pub(super) fn reasons(script: &Script) -> Vec<Reason> {
+    let origins = origins(script);
+    let mut found = Vec::new();
+    for (index, command) in script.commands.iter().enumerate() {
+        let Some(word) = command.words.first() else { continue };
+        if let Some(origin) = runs_stream(script, index, command, &origins) {
+            let (effect, why) = match origin {
+                Origin::Network => {
+                    ("network-to-shell", format!("`{}` runs what comes from the network, unseen", word.raw))
+                }
+                Origin::Decoder => ("encoded", format!("`{}` runs what a decoder puts out, unseen", word.raw)),
+            };
+            found.push(reason(Level::Danger, effect, &word.raw, word.span.clone(), why));
+        }
+    }
+    let downloaded = downloads(script);
+    for command in &script.commands {
+        let Some(first) = command.words.first() else { continue };
+        let runs = is_one_of(script, command, SHELLS)
+            || is_one_of(script, command, INTERPRETERS)
+            || is_one_of(script, command, EVALUATORS);
+        let words = if runs { command.args() } else { std::slice::from_ref(first) };
+        let Some(word) = words.iter().find(|w| downloaded.iter().any(|d| ends_in(&w.text, d))) else { continue };
+        if word == first && !word.text.contains('/') {
+            continue;
+        }
+        let why = format!("it runs {}, which the same command downloads, unseen", word.text);
+        found.push(reason(Level::Danger, "network-to-shell", &word.raw, word.span.clone(), why));
+    }
+    let invokes = script.commands.iter().any(|c| is_one_of(script, c, EVALUATORS) || is_one_of(script, c, SHELLS));
+    for (construct, span) in &script.constructs {
+        let text = script.text.get(span.clone()).unwrap_or_default();
+        let fetches = *construct == Construct::MethodCall && text.contains("Download");
+        if fetches && (invokes || text.contains("DownloadString")) {
+            found.push(reason(
+                Level::Danger,
+                "network-to-shell",
+                text,
+                span.clone(),
+                "it runs what comes from the network, unseen",
+            ));
+        }
+    }
+    found
+}
+
+fn ends_in(path: &str, name: &str) -> bool {
+    path == name || path.strip_suffix(name).is_some_and(|head| head.ends_with('/'))
+}
+
+fn is_one_of(script: &Script, command: &Invocation, names: &[&str]) -> bool {
+    let Some(key) = command.key() else { return false };
+    let key = canonical(&key, script.dialect);
+    let bare = key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    names.contains(&key.as_str()) || !bare.is_empty() && names.contains(&bare)
+}
+
+/// Where the output of each command comes from, followed through pipes, substitutions and variables.
+fn origins(script: &Script) -> Vec<Option<Origin>> {
+    let mut origins: Vec<Option<Origin>> = script.commands.iter().map(|c| source(script, c)).collect();
+    // Each round follows every link once; chains are short, and the bound ends what would circle.
+    for _ in 0..16 {
+        let before = origins.clone();
+        for (index, command) in script.commands.iter().enumerate() {
+            if let Some(origin) = origins[index] {
+                for reader in &command.feeds {
+                    origins[*reader].get_or_insert(origin);
+                }
+                if let Some(inside) = command.inside.filter(|i| i.how != How::Wrapped) {
+                    origins[inside.command].get_or_insert(origin);
+                }
+                // What a wrapped command puts out is put out by its wrapper.
+                if let Some(inside) = command.inside.filter(|i| i.how == How::Wrapped) {
+                    for reader in script.commands[inside.command].feeds.clone() {
+                        origins[reader].get_or_insert(origin);
+                    }
+                }
+            }
+            if origins[index].is_none() {
+                origins[index] = by_variable(script, command, &origins);
+            }
+        }
+        if origins == before {
+            break;
+        }
+    }
+    origins
+}
+
+/// The origin of a variable that the command mentions.
+fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
+    script.assignments.iter().find_map(|assignment| {
+        let range = assignment.commands.clone();
+        let origin =
+            origins.get(range.start.min(origins.len())..range.end.min(origins.len()))?.iter().find_map(|o| *o)?;
+        let names = [format!("${}", assignment.name), format!("${{{}}}", assignment.name)];
+        command.words.iter().any(|w| names.iter().any(|n| w.text.contains(n.as_str()))).then_some(origin)
+    })
+}
+
+fn source(script: &Script, command: &Invocation) -> Option<Origin> {
+    if is_one_of(script, command, FETCHERS) {
+        return Some(Origin::Network);
+    }
+    let tcp = |text: &str| text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
+    if command.redirects.iter().any(|r| tcp(&r.target.text)) || command.args().iter().any(|w| tcp(&w.text)) {
+        return Some(Origin::Network);
+    }
+    let decodes = match command.name()? {
+        "base64" | "gbase64" | "base32" => ['d', 'D'].iter().any(|c| command.has_option(Some(*c), "decode")),
+        "openssl" => command.args().iter().any(|w| w.text == "-d"),
+        "xxd" => command.has_option(Some('r'), ""),
+        "uudecode" => true,
+        _ => false,
+    };
+    decodes.then_some(Origin::Decoder)
+}
+
+/// The origin of what this command runs, if it runs a stream.
+fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
+    let inner = |how: fn(How) -> bool| {
+        script.commands.iter().enumerate().find_map(|(i, c)| {
+            let inside = c.inside.filter(|inside| inside.command == index && how(inside.how))?;
+            origins[i].map(|origin| (origin, inside.word))
+        })
+    };
+    // The program itself is the output of a tainted command: `$(curl ...)`, and the inside of `eval "$(curl ...)"`.
+    if let Some((origin, Some(0))) = inner(|how| how == How::Substitution) {
+        return Some(origin);
+    }
+    let first = command.words.first()?;
+    if first.value.is_none() {
+        return by_variable(script, command, origins);
+    }
+    // What stands in `iex (...)` is an expression, and its value is what is run.
+    if is_one_of(script, command, &["iex", "invoke-expression"]) {
+        if let Some((origin, _)) = inner(|_| true) {
+            return Some(origin);
+        }
+    }
+    let evaluates = is_one_of(script, command, EVALUATORS);
+    let shell = is_one_of(script, command, SHELLS) || is_one_of(script, command, INTERPRETERS);
+    if evaluates || shell {
+        if let Some((origin, _)) = inner(|how| how != How::Wrapped) {
+            return Some(origin);
+        }
+        if evaluates && by_variable(script, command, origins).is_some() {
+            return by_variable(script, command, origins);
+        }
+    }
+    let reads = (shell || evaluates) && command.stdin_pipe && reads_standard_input(command);
+    let feeder = || {
+        let fed = |c: &Invocation| c.feeds.contains(&index);
+        script.commands.iter().enumerate().filter(|(_, c)| fed(c)).find_map(|(i, _)| origins[i])
+    };
+    if reads {
+        return feeder();
+    }
+    // `curl ... | xargs -I{} sh -c '{}'`.
+    let xargs = command.via.iter().any(|v| v == "xargs") && shell;
+    xargs.then(|| command.inside.and_then(|i| origins[i.command])).flatten()
+}
+
+/// True for `sh`, `sh -`, `sh -s -- args`, `python3 -`; false for `sh script.sh` and `python3 -c ...`.
+fn reads_standard_input(command: &Invocation) -> bool {
+    let args = command.args();
+    let script_option = args.iter().any(|w| {
+        matches!(w.text.as_str(), "-c" | "-m" | "-e" | "-n" | "-ne" | "-pe" | "-lc" | "-r" | "-ane" | "-lane" | "-p")
+    });
+    let stdin_option = args.iter().any(|w| matches!(w.text.as_str(), "-s" | "-" | "/dev/stdin"));
+    stdin_option || !script_option && args.iter().all(|w| w.text.starts_with('-'))
+}
+
+/// Names of files that the script downloads.
+fn downloads(script: &Script) -> Vec<String> {
+    let mut names = Vec::new();
+    for (index, command) in script.commands.iter().enumerate() {
+        if !is_one_of(script, command, FETCHERS) {
+            continue;
+        }
+        let mut named = false;
+        for pair in command.words.windows(2) {
+            if matches!(pair[0].text.as_str(), "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile")
+                && !pair[1].text.starts_with('-')
+                && !pair[1].text.contains("://")
+            {
+                names.push(pair[1].text.clone());
+                named = true;
+            }
+        }
+        for redirect in command.redirects.iter().filter(|r| r.writes() && !r.target.text.starts_with("/dev/")) {
+            names.push(redirect.target.text.clone());
+            named = true;
+        }
+        if !named {
+            let last = |text: &str| {
+                text.contains("://")
+                    .then(|| text.split(['?', '#']).next().unwrap_or(text).rsplit('/').next().unwrap_or("").to_owned())
+            };
+            names.extend(command.args().iter().filter_map(|w| last(&w.text)));
+        }
+        // `curl x | tee install.sh && sh install.sh`, `curl x | sed ... > y`.
+        for reader in
+            command.feeds.iter().filter_map(|i| script.commands.get(*i)).chain(std::iter::once(&script.commands[index]))
+        {
+            if reader.name() == Some("tee") {
+                names.extend(reader.operands().map(|w| w.text.clone()));
+            }
+            names.extend(
+                reader
+                    .redirects
+                    .iter()
+                    .filter(|r| r.writes() && !r.target.text.starts_with("/dev/"))
+                    .map(|r| r.target.text.clone()),
+            );
+        }
+    }
+    names.retain(|n| n.trim_start_matches("./").len() > 1);
+    for name in &mut names {
+        *name = name.trim_start_matches("./").to_owned();
+    }
+    names
+}
