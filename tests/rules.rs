@@ -20,7 +20,9 @@ fn every_rule_holds_on_its_examples() {
     let mut wrong = Vec::new();
     for (file, rule) in catalogue() {
         // `all` holds for every shell: its examples that begin with a cmdlet are read as PowerShell.
-        let cmdlet = |text: &str| text.split(' ').next().is_some_and(|w| w.contains('-') && w.starts_with(|c: char| c.is_ascii_uppercase()));
+        let cmdlet = |text: &str| {
+            text.split(' ').next().is_some_and(|w| w.contains('-') && w.starts_with(|c: char| c.is_ascii_uppercase()))
+        };
         let dialect = |text: &str| if file == "all" && cmdlet(text) { Dialect::PowerShell } else { dialect_of(file) };
         for text in &rule.matches {
             if !rule_matches(rule, &parse(text, dialect(text))) {
@@ -120,7 +122,9 @@ fn user_rules_add_and_tighten_but_never_loosen() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let rule = |id: &str, verdict: &str| {
-        format!("[[rule]]\nid = \"{id}\"\ntool = [\"frobnicate\"]\nverdict = \"{verdict}\"\neffect = \"x\"\nwhy = \"no\"\nsource = \"me\"\nmatches = []\nnot_matches = []\n")
+        format!(
+            "[[rule]]\nid = \"{id}\"\ntool = [\"frobnicate\"]\nverdict = \"{verdict}\"\neffect = \"x\"\nwhy = \"no\"\nsource = \"me\"\nmatches = []\nnot_matches = []\n"
+        )
     };
     write("all.toml", &rule("mine", "deny"));
     let rules = Rules::load(Some(dir.path())).unwrap();
