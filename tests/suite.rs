@@ -2,7 +2,10 @@
 // A test that cannot go on panics, in its helpers too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod architecture;
 mod cli;
+#[cfg(unix)]
+mod demos;
 mod exec;
 mod fetch;
 #[cfg(unix)]
@@ -15,3 +18,4 @@ mod pty;
 mod remote;
 mod rules;
 mod safety;
+mod support;

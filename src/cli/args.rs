@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{batch, completions, config, context, model, version};
+use super::{batch, check, completions, config, context, model, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -42,6 +42,8 @@ pub enum Verb {
     Model(model::Args),
     /// Answer JSON lines from stdin, one by one
     Batch(batch::Args),
+    /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
+    Check(check::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

@@ -11,6 +11,7 @@
 
 pub mod args;
 pub mod batch;
+pub mod check;
 pub mod completions;
 pub mod config;
 pub mod context;
@@ -131,6 +132,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Batch(args)) => batch::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
+        Some(Verb::Check(args)) => check::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),
     }
 }

@@ -61,7 +61,8 @@ pub fn verdict(ui: &Ui, risk: &Risk) {
     ui.aside_parts(&[(role, word), (Role::Plain, &reason)]);
 }
 
-fn level(level: Level) -> (&'static str, Role) {
+/// The word for a level, and how it looks.
+pub fn level(level: Level) -> (&'static str, Role) {
     match level {
         Level::Safe => ("safe", Role::Good),
         Level::Caution => ("caution", Role::Caution),

@@ -4,6 +4,7 @@ use super::settings::Settings;
 use super::{Cx, Failure, download, env};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
+use crate::manual::{Manual, Setup};
 use crate::model::Model;
 use crate::model::engine::{Engine, Options};
 use crate::model::fetch::{self, ModelSource};
@@ -40,9 +41,14 @@ pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
         let (model, download) = model(cx, settings)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
-        let recipe = Recipe { model, context: Arc::new(context), manual: None };
+        let recipe = Recipe { model, context: Arc::new(context), manual: Some(manual(cx)) };
         Ok(Wired { recipe, opened: Opened { context: detecting, download } })
     })
+}
+
+/// The help cache, never for programs of the working directory.
+pub fn manual(cx: &Cx) -> Arc<Manual> {
+    Arc::new(Manual::open(Setup::of_process(cx.dirs.cache.clone(), cx.cwd.clone())))
 }
 
 /// The model that the settings name, and the time its download took.

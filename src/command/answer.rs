@@ -1,12 +1,9 @@
 //! What is asked and what is answered: the public documents of the recipe.
 
-use crate::host::ExecutionContext;
-use crate::manual::Manual;
-use crate::model::{Cancel, Model, ModelError};
+use crate::model::{Cancel, ModelError};
 use crate::shell::safety::Risk;
 use crate::shell::{Dialect, Finding, Target};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// When a second iteration may run.
@@ -161,25 +158,4 @@ pub enum CommandError {
     /// The caller cancelled.
     #[error("interrupted")]
     Cancelled,
-}
-
-/// The recipe with all it stands on: one loaded model, one machine, one help cache.
-pub struct Recipe {
-    /// The model.
-    pub model: Arc<dyn Model>,
-    /// The machine.
-    pub context: Arc<ExecutionContext>,
-    /// The help cache; without one, flags are not checked.
-    pub manual: Option<Arc<Manual>>,
-}
-
-impl Recipe {
-    /// Answers one request. `trace` is told what happens on the way.
-    ///
-    /// # Errors
-    /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
-    pub async fn answer(&self, ask: &Ask, trace: &mut (dyn FnMut(Trace) + Send)) -> Result<Answer, CommandError> {
-        let _ = (ask, trace);
-        todo!()
-    }
 }

@@ -2,7 +2,22 @@
 //!
 //! Iteration 1 asks the model; the checks (no model) look at its command; iteration 2 runs only on evidence and is taken
 //! only if the checks say it is better. Prints nothing, runs nothing: it answers.
+//!
+//! - [`answer`]: the public documents, question and answer.
+//! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver, the only place that calls `Model::generate`.
+//! - [`prompt`], [`examples`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
+//! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
 pub mod answer;
+pub mod checks;
+pub mod confidence;
+pub mod examples;
+pub mod explain;
+pub mod inspect;
+pub mod prompt;
+pub mod recipe;
+pub mod reply;
+pub mod turn;
 
-pub use answer::{Answer, Ask, CommandError, Recipe, Refine, Timing, Trace};
+pub use answer::{Answer, Ask, CommandError, Refine, Timing, Trace};
+pub use recipe::Recipe;

@@ -1,0 +1,106 @@
+//! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
+
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome};
+use crate::command::inspect::{Inspector, Manuals, Subject};
+use crate::shell::safety::Level;
+use crate::shell::{Dialect, Severity, Target};
+use std::time::Duration;
+
+/// How long the manuals may take: nobody waits for a model here.
+const MANUAL_WAIT: Duration = Duration::from_secs(2);
+
+/// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command, as one quoted argument
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    command: String,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Check for another machine than this one
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
+    target: Option<String>,
+    /// Check for another shell than the one that called
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
+    shell: Option<String>,
+}
+
+/// The document of `--json`.
+#[derive(Debug, serde::Serialize)]
+struct Report<'a> {
+    cmd: &'a str,
+    commands_used: Vec<String>,
+    findings: Vec<crate::shell::Finding>,
+    risk: crate::shell::safety::Risk,
+    target: &'a str,
+    shell: &'a str,
+}
+
+/// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
+///
+/// # Errors
+/// If the command is empty.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.command.trim().is_empty() {
+        return Err(Failure::usage("there is no command to check").hint("try: caro check 'find . -nmae \"*.log\"'"));
+    }
+    let runtime = cx.runtime()?;
+    let context = std::sync::Arc::new(crate::host::ExecutionContext::detect(cx.dirs.cache.as_deref()));
+    let mut settings = cx.settings(&[])?;
+    settings.target = args.target.as_deref().and_then(Target::named).or(settings.target);
+    settings.shell = args
+        .shell
+        .as_deref()
+        .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
+        .or(settings.shell);
+    let place = super::request::Place::of(&context, &settings, None);
+    let inspector = Inspector { context, manual: Some(super::wire::manual(cx)) };
+    let subject = Subject { request: "", target: place.target, dialect: place.dialect };
+    let mut manuals = Manuals::new();
+    let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
+    runtime.shutdown_background();
+    let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
+    if args.json {
+        cx.ui.document(&Report {
+            cmd: &draft.cmd,
+            commands_used: draft.commands_used,
+            findings: draft.findings,
+            risk: draft.risk,
+            target: place.target.name(),
+            shell: place.dialect.name(),
+        })?;
+    } else {
+        let line = |parts: &[(Role, &str)]| {
+            let painted: String = parts.iter().map(|(role, text)| cx.ui.paint(*role, text)).collect();
+            cx.ui.line(&painted)
+        };
+        for f in &draft.findings {
+            let (word, role) = match f.severity {
+                Severity::Error => ("error", Role::Danger),
+                Severity::Warning => ("warning", Role::Caution),
+                Severity::Hint => ("hint", Role::Accent),
+            };
+            line(&[
+                (role, word),
+                (Role::Plain, &format!(" {}: {}", f.token, f.why)),
+                (Role::Dim, &format!("  [{}]", f.id)),
+            ])?;
+            for evidence in &f.evidence {
+                line(&[(Role::Dim, &format!("    {evidence}"))])?;
+            }
+            if let Some(fix) = &f.fix {
+                line(&[(Role::Plain, "    better: "), (Role::Command, fix)])?;
+            }
+        }
+        for reason in &draft.risk.reasons {
+            let (word, role) = super::present::level(reason.level);
+            line(&[(role, word), (Role::Plain, &format!(" {}: {}", reason.token, reason.why))])?;
+        }
+        if draft.findings.is_empty() && draft.risk.reasons.is_empty() {
+            line(&[(Role::Good, "nothing against it")])?;
+        }
+    }
+    Ok(if clean { Exit::Success } else { Exit::No })
+}

@@ -1,0 +1,73 @@
+//! What is wrong with a command, told with evidence and without a model.
+//!
+//! Each check is one function from an [`Inspected`] command to findings. A check must make sense to a user who has
+//! never seen our task files, and rather stay silent than accuse wrongly.
+
+mod flags;
+mod header;
+mod literals;
+mod programs;
+mod syntax;
+
+use crate::host::ExecutionContext;
+use crate::manual::Entry;
+use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, rules};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A command with everything the checks may look at.
+#[derive(Debug)]
+pub struct Inspected<'a> {
+    /// The request that it answers; empty for `caro check`.
+    pub request: &'a str,
+    /// The command.
+    pub script: &'a Script,
+    /// The machine it is written for.
+    pub target: Target,
+    /// The shell it is written for.
+    pub dialect: Dialect,
+    /// This machine, where the command is written for it.
+    pub context: Option<&'a ExecutionContext>,
+    /// The manuals at hand, by program name.
+    pub manuals: &'a BTreeMap<String, Arc<Entry>>,
+}
+
+impl Inspected<'_> {
+    /// The manual of an invocation, and how many of its arguments name the subcommand that the manual is about
+    /// (`git log` has its own page).
+    fn manual_of(&self, command: &Invocation) -> Option<(&Entry, usize)> {
+        let name = command.name()?;
+        let whole = self.manuals.get(name)?;
+        let args: Vec<&str> = command.args().iter().map(|w| w.text.as_str()).collect();
+        let sub = whole.subcommand_at(&args).and_then(|at| Some((self.manuals.get(&format!("{name} {}", args[at]))?, at)));
+        Some(sub.map_or((&**whole, 0), |(entry, at)| (&**entry, at + 1)))
+    }
+}
+
+/// Everything that the checks have against a command, heaviest first.
+pub fn run(it: &Inspected) -> Vec<Finding> {
+    let mut findings = syntax::check(it);
+    // what does not parse would only draw nonsense from the rest
+    if findings.is_empty() {
+        findings.extend(programs::check(it));
+        findings.extend(flags::check(it));
+        findings.extend(rules::check(it.script, it.target));
+        findings.extend(header::check(it));
+        findings.extend(literals::check(it));
+    }
+    findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    findings
+}
+
+/// How much all findings weigh together; 0 is a clean command. An error outweighs any number of warnings a command of
+/// reasonable length can draw, a warning any number of hints.
+pub fn weight(findings: &[Finding]) -> u32 {
+    findings
+        .iter()
+        .map(|f| match f.severity {
+            Severity::Error => 10_000,
+            Severity::Warning => 100,
+            Severity::Hint => 1,
+        })
+        .sum()
+}

@@ -1,0 +1,66 @@
+//! Is every program there?
+
+use super::Inspected;
+use crate::shell::{Finding, Severity, extract_commands};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let Some(context) = it.context else { return Vec::new() };
+    extract_commands(it.script)
+        .into_iter()
+        .filter(|name| !exists(name, it))
+        .filter(|name| !it.script.functions.iter().any(|f| f.name == *name))
+        .map(|name| {
+            let near = nearest(&name, context.available_commands.keys());
+            Finding {
+                id: "unknown-program".into(),
+                severity: Severity::Error,
+                span: it.script.text.find(&name).map(|at| at..at + name.len()),
+                why: match &near {
+                    Some(other) => format!("{name} is not installed here; {other} is"),
+                    None => format!("{name} is not installed here; do it with a program that is"),
+                },
+                token: name,
+                evidence: Vec::new(),
+                fix: None,
+            }
+        })
+        .collect()
+}
+
+fn exists(name: &str, it: &Inspected) -> bool {
+    let Some(context) = it.context else { return true };
+    // a path is the user's own program, or one that the command itself makes
+    name.contains('/') || context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
+}
+
+/// A program of almost the same name (`phyton`), at most one edit away, from four letters on.
+fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    (name.len() >= 4).then(|| all.into_iter().find(|other| one_edit_apart(name, other))).flatten()
+}
+
+fn one_edit_apart(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let (rest_a, rest_b) = (&a[same..], &b[same..]);
+    match (rest_a, rest_b) {
+        ([x, y, tail_a @ ..], [v, w, tail_b @ ..]) if x == w && y == v && tail_a == tail_b => true,
+        ([_, tail_a @ ..], [_, tail_b @ ..]) if tail_a == tail_b => true,
+        ([_, tail_a @ ..], all_b) if tail_a == all_b => true,
+        (all_a, [_, tail_b @ ..]) if all_a == tail_b => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names() {
+        let all: Vec<String> = ["python3", "rsync", "netstat"].map(String::from).into();
+        assert_eq!(nearest("netsat", all.iter()).map(String::as_str), Some("netstat"));
+        assert_eq!(nearest("rsycn", all.iter()).map(String::as_str), Some("rsync"));
+        assert_eq!(nearest("fd", all.iter()), None);
+        assert_eq!(nearest("ripgrep", all.iter()), None);
+    }
+}

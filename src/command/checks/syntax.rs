@@ -1,0 +1,21 @@
+//! Does it parse?
+
+use super::Inspected;
+use crate::shell::{Finding, Severity};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    it.script
+        .errors
+        .iter()
+        .take(1) // later errors mostly follow from the first
+        .map(|span| Finding {
+            id: "syntax".into(),
+            severity: Severity::Error,
+            token: it.script.text.get(span.clone()).unwrap_or_default().chars().take(40).collect(),
+            span: Some(span.clone()),
+            why: format!("{} cannot parse this; look for an unclosed quote or bracket", it.dialect.name()),
+            evidence: Vec::new(),
+            fix: None,
+        })
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! What the model is told. Stable text first (persona, examples), the request last, so that the state of the stable
+//! part is computed once per machine.
+//!
+//! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
+//! they are left out (`benches/records/` has the measurements).
+
+use super::examples;
+use crate::model::{Prompt, Role};
+use crate::shell::{Dialect, Finding, Os, Target, Userland};
+
+/// The most findings that iteration 2 is shown; more confuse a small model.
+const MOST_FINDINGS: usize = 3;
+
+/// The first iteration's prompt.
+pub fn first(request: &str, target: Target, dialect: Dialect) -> Prompt {
+    let mut prompt = Prompt::system(persona(target, dialect));
+    for example in examples::for_target(target) {
+        prompt.push(Role::User, &example.request);
+        prompt.push(Role::Assistant, &example.command);
+    }
+    prompt.stable_turns = prompt.turns.len();
+    prompt.push(Role::User, request);
+    prompt
+}
+
+/// The next iteration's prompt: it continues the one before (whose state is kept) with the command it gave, what the
+/// checks have against it, and the manual's lines.
+pub fn next(mut before: Prompt, cmd: &str, request: &str, findings: &[Finding], manual: &[String]) -> Prompt {
+    let mut text = String::new();
+    if findings.is_empty() {
+        text.push_str("Check that command against the manual and the request.\n");
+    } else {
+        text.push_str("That command is not right yet:\n");
+        for f in findings.iter().take(MOST_FINDINGS) {
+            text.push_str(&format!("- `{}`: {}\n", f.token, f.why));
+            for line in f.evidence.iter().take(8) {
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+    if !manual.is_empty() {
+        text.push_str("From the manual:\n");
+        for line in manual {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    text.push_str(&format!("Write the whole corrected command for: {request}"));
+    before.push(Role::Assistant, cmd);
+    before.push(Role::User, text);
+    before
+}
+
+/// One sentence on the job, and one on the way out.
+fn persona(target: Target, dialect: Dialect) -> String {
+    format!(
+        "Answer each request with one {} command for {}, on one line. If a request is no task for a shell, answer: {}",
+        dialect_name(dialect),
+        system_name(target),
+        super::reply::REFUSAL,
+    )
+}
+
+fn dialect_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Bash => "bash",
+        Dialect::Zsh => "zsh",
+        Dialect::Fish => "fish shell",
+        Dialect::Sh => "POSIX sh",
+        Dialect::PowerShell => "PowerShell",
+    }
+}
+
+fn system_name(target: Target) -> &'static str {
+    match (target.os, target.userland) {
+        (Os::Linux, Userland::Busybox) => "Linux (busybox)",
+        (Os::Linux, _) => "Linux (GNU tools)",
+        (Os::MacOs, _) => "macOS (BSD tools)",
+        (Os::FreeBsd, _) => "FreeBSD (BSD tools)",
+        (Os::Windows, _) => "Windows",
+    }
+}
+
+/// The prompt as one readable text, for `--debug`.
+pub fn render(prompt: &Prompt) -> String {
+    let mut text = String::new();
+    for turn in &prompt.turns {
+        let who = match turn.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        text.push_str(&format!("[{who}] {}\n", turn.text));
+    }
+    text.push_str(&format!("[assistant] {}", prompt.prefill));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Severity;
+
+    const LINUX: Target = Target { os: Os::Linux, userland: Userland::Gnu };
+
+    #[test]
+    fn the_request_comes_last_and_all_before_it_is_stable() {
+        let a = first("list files", LINUX, Dialect::Bash);
+        let b = first("show processes", LINUX, Dialect::Bash);
+        assert_eq!(a.stable_turns + 1, a.turns.len());
+        assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
+        assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
+    }
+
+    #[test]
+    fn the_second_prompt_continues_the_first() {
+        let a = first("list files", LINUX, Dialect::Bash);
+        let finding = Finding {
+            id: "unknown-flag".into(),
+            severity: Severity::Error,
+            token: "--sise".into(),
+            span: None,
+            why: "ls has no such option".into(),
+            evidence: vec!["--size  print the size".into()],
+            fix: None,
+        };
+        let b = next(a.clone(), "ls --sise", "list files", &[finding], &[]);
+        assert_eq!(b.turns[..a.turns.len()], a.turns[..]);
+        let last = &b.turns.last().map(|t| t.text.clone()).unwrap_or_default();
+        assert!(last.contains("`--sise`: ls has no such option") && last.contains("--size  print the size"), "{last}");
+    }
+}

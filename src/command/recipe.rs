@@ -1,0 +1,230 @@
+//! Drives the loop: asks the model, has its commands inspected, keeps the time.
+
+use super::answer::{Answer, Ask, CommandError, Timing, Trace};
+use super::inspect::{Inspector, Manuals, Subject};
+use super::reply::{self, Reply};
+use super::turn::{self, Draft, Outcome, Step, Turn};
+use super::{confidence, explain, prompt};
+use crate::host::ExecutionContext;
+use crate::manual::Manual;
+use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request, Sampling, Shape, Usage};
+use crate::shell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// The most tokens of a command.
+const MAX_TOKENS: usize = 192;
+/// The most tokens of a request.
+const MAX_REQUEST: usize = 1024;
+/// How long an answer waits for manuals that are not cached yet.
+const MANUAL_WAIT: Duration = Duration::from_millis(600);
+/// Temperature and nucleus of the further answers of `-n`.
+const ALTERNATIVE: (f32, f32) = (0.8, 0.95);
+
+/// The recipe with all it stands on: one loaded model, one machine, one help cache.
+pub struct Recipe {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// The machine.
+    pub context: Arc<ExecutionContext>,
+    /// The help cache; without one, flags are not checked.
+    pub manual: Option<Arc<Manual>>,
+}
+
+/// Told what happens on the way.
+type Tracer<'a> = &'a mut (dyn FnMut(Trace) + Send);
+
+/// One request on its way.
+struct Run<'a> {
+    recipe: &'a Recipe,
+    inspector: Inspector,
+    ask: &'a Ask,
+    cancel: Cancel,
+    manuals: Manuals,
+    timing: Timing,
+    started: Instant,
+}
+
+impl Recipe {
+    /// Answers one request. `trace` is told what happens on the way.
+    ///
+    /// # Errors
+    /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
+    pub async fn answer(&self, ask: &Ask, trace: Tracer<'_>) -> Result<Answer, CommandError> {
+        let started = Instant::now();
+        let ask = &self.checked(ask)?;
+        let cancel = ask.cancel.with_deadline(started + ask.timeout);
+        let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
+        let (manuals, timing) = (Manuals::new(), Timing::default());
+        Run { recipe: self, inspector, ask, cancel, manuals, timing, started }.go(trace).await
+    }
+
+    /// The request, trimmed; or why it cannot be one.
+    fn checked(&self, ask: &Ask) -> Result<Ask, CommandError> {
+        let request = ask.request.trim();
+        if request.is_empty() {
+            return Err(CommandError::BadRequest("the request is empty".into()));
+        }
+        // sixteen bytes a token is more than any language needs: what is beyond it need not be counted at all
+        if request.len() > MAX_REQUEST * 16 || self.model.count(request) > MAX_REQUEST {
+            let size = request.len();
+            return Err(CommandError::BadRequest(format!(
+                "the request is too long ({size} bytes): a sentence or two will do"
+            )));
+        }
+        Ok(Ask { request: request.to_owned(), ..ask.clone() })
+    }
+}
+
+impl Run<'_> {
+    async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
+        let mut turn = Turn::new(self.ask);
+        let mut step = turn.begin();
+        let outcome = loop {
+            step = match step {
+                Step::Decide { iteration, prompt } => {
+                    self.trace_prompt(iteration, &prompt, trace);
+                    let completion = self.decide(prompt, Sampling::GREEDY).await?;
+                    trace(Trace::Raw { iteration, text: completion.text.clone() });
+                    turn.decided(&completion, confidence::of(&completion))
+                }
+                Step::Inspect { cmd, confidence } => {
+                    let draft = self.inspect(cmd, confidence).await;
+                    if turn.iterations == 1 {
+                        self.timing.iteration1 = ms(self.started.elapsed());
+                    }
+                    self.trace_draft(turn.iterations, &draft, trace);
+                    turn.inspected(draft, self.has_time())
+                }
+                Step::Done(outcome) => break outcome,
+            }
+        };
+        if turn.iterations > 1 {
+            self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1;
+        }
+        let (draft, changes, refusal) = match outcome {
+            Outcome::Command { draft, changes } => (draft, changes, None),
+            Outcome::Refused => (Draft::none(), String::new(), Some("this is not a task for a shell")),
+            Outcome::Nothing => {
+                (Draft::none(), String::new(), Some("the model wrote no usable command: say it differently"))
+            }
+            Outcome::Stopped if self.ask.cancel.is_cancelled() => return Err(CommandError::Cancelled),
+            Outcome::Stopped => return Err(CommandError::Timeout(self.ask.timeout)),
+        };
+        let alternatives = if refusal.is_none() { self.alternatives(&draft.cmd).await? } else { Vec::new() };
+        self.timing.total = ms(self.started.elapsed());
+        Ok(Answer {
+            explanation: explain::line(&draft.commands_used, &self.manuals),
+            cmd: draft.cmd,
+            confidence: draft.confidence,
+            commands_used: draft.commands_used,
+            changes,
+            iterations: turn.iterations,
+            findings: draft.findings,
+            risk: draft.risk,
+            model: self.recipe.model.id().to_owned(),
+            target: self.ask.target.name().to_owned(),
+            shell: self.ask.dialect.name().to_owned(),
+            timing: self.timing,
+            alternatives,
+            refusal: refusal.map(str::to_owned),
+        })
+    }
+
+    /// No new iteration begins once half of the time is spent.
+    fn has_time(&self) -> bool {
+        self.started.elapsed() < self.ask.timeout / 2 && !self.cancel.is_cancelled()
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject { request: &self.ask.request, target: self.ask.target, dialect: self.ask.dialect }
+    }
+
+    /// Asks the model. While it still writes, the manuals of the programs it has named so far are looked up.
+    async fn decide(&mut self, prompt: Prompt, sampling: Sampling) -> Result<Completion, CommandError> {
+        let shape = Shape::Lark(reply::GRAMMAR.into());
+        let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
+        let (words, mut written) = mpsc::unbounded_channel::<String>();
+        let model = self.recipe.model.clone();
+        let generation = tokio::task::spawn_blocking(move || {
+            model.generate(&request, &mut |text| {
+                // a receiver that is gone only means that nobody prefetches any more
+                let _ = words.send(text.to_owned());
+                Flow::Continue
+            })
+        });
+        let mut text = String::new();
+        while let Some(piece) = written.recv().await {
+            // a word is whole when the next one begins
+            if piece.starts_with([' ', '|']) && !text.is_empty() {
+                let so_far = shell::parse(text.trim(), self.ask.dialect);
+                let subject = Subject { request: "", target: self.ask.target, dialect: self.ask.dialect };
+                self.inspector.look_up(&so_far, subject, &mut self.manuals, Duration::ZERO).await;
+            }
+            text.push_str(&piece);
+        }
+        let completion = generation.await.map_err(|e| ModelError::Engine(e.to_string()))??;
+        let Usage { load, prefill, decode, .. } = completion.usage;
+        self.timing.load += ms(load);
+        self.timing.prefill += ms(prefill);
+        self.timing.decode += ms(decode);
+        Ok(completion)
+    }
+
+    async fn inspect(&mut self, cmd: String, confidence: f64) -> Draft {
+        let since = Instant::now();
+        let mut manuals = std::mem::take(&mut self.manuals);
+        let draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
+        self.manuals = manuals;
+        self.timing.manual += ms(since.elapsed());
+        draft
+    }
+
+    /// Further, different commands for the same request, sampled; fewer than asked for if the model repeats itself or
+    /// the time is up.
+    async fn alternatives(&mut self, first: &str) -> Result<Vec<String>, CommandError> {
+        let wanted = self.ask.alternatives.saturating_sub(1);
+        let mut others: Vec<String> = Vec::new();
+        for seed in 0..4 * wanted as u64 {
+            if others.len() >= wanted || self.cancel.is_cancelled() {
+                break;
+            }
+            let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect);
+            let (temperature, top_p) = ALTERNATIVE;
+            let completion = self.decide(prompt, Sampling { temperature, top_p, seed }).await?;
+            if let Reply::Command(cmd) = reply::read(&completion.text)
+                && completion.finish == Finish::Stop
+                && cmd != first
+                && !others.contains(&cmd)
+                && shell::parse(&cmd, self.ask.dialect).errors.is_empty()
+            {
+                others.push(cmd);
+            }
+        }
+        Ok(others)
+    }
+
+    fn trace_prompt(&self, iteration: u32, prompt: &Prompt, trace: Tracer<'_>) {
+        let (stable, volatile) = prompt.turns.split_at(prompt.stable_turns.min(prompt.turns.len()));
+        for (name, turns) in [("persona and examples", stable), ("request", volatile)] {
+            let text: String = turns.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join("\n");
+            let (tokens, chars) = (self.recipe.model.count(&text), text.chars().count());
+            trace(Trace::Layer { name: name.into(), tokens, chars });
+        }
+        trace(Trace::Prompt { iteration, text: prompt::render(prompt) });
+    }
+
+    fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
+        let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
+        trace(Trace::Checked { iteration, cmd, confidence: draft.confidence, findings });
+        if let Some(why) = turn::reason(self.ask.refine, draft) {
+            trace(Trace::Decision { what: format!("worth another iteration: {why}") });
+        }
+    }
+}
+
+/// Milliseconds, to the microsecond.
+fn ms(d: Duration) -> f64 {
+    d.as_micros() as f64 / 1e3
+}

@@ -1,0 +1,98 @@
+//! What the model's words mean: the grammar of a reply, and the command in it.
+
+/// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
+/// nothing.
+pub const REFUSAL: &str = "# not a shell task";
+
+/// The grammar of a reply (llguidance's Lark dialect): one line that is a command, or the refusal. It begins with
+/// neither a space, a backtick nor a hash, so no fence, no prose in a comment.
+pub const GRAMMAR: &str = "start: COMMAND | REFUSAL\nCOMMAND: /[^\\s`#][^\\n\\r]*/\nREFUSAL: \"# not a shell task\"\n";
+
+/// What a reply says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// This command.
+    Command(String),
+    /// The request is no task for a shell.
+    Refused,
+    /// Nothing that could be a command.
+    Nothing,
+}
+
+/// Reads a reply. A model under [`GRAMMAR`] writes the bare line; a remote one may wrap it in a fence, a JSON document
+/// (`{"cmd": ...}`) or a prompt sign, and all of those are taken off.
+pub fn read(text: &str) -> Reply {
+    let text = text.trim();
+    if let Some(cmd) = json_command(text) {
+        return line(&cmd);
+    }
+    let inside = match text.find("```") {
+        // the first line of a fence is its language tag
+        Some(at) => text[at + 3..].split_once('\n').map_or("", |(_, rest)| rest).split("```").next().unwrap_or(""),
+        None => text,
+    };
+    inside.lines().map(str::trim).find(|l| !l.is_empty()).map_or(Reply::Nothing, line)
+}
+
+fn line(text: &str) -> Reply {
+    let text = text.trim();
+    let text = text.strip_prefix("$ ").unwrap_or(text).trim();
+    // one pair of backticks around everything is quoting, not command substitution
+    let text = match text.strip_prefix('`').and_then(|t| t.strip_suffix('`')) {
+        Some(inner) if !inner.contains('`') => inner.trim(),
+        _ => text,
+    };
+    match text {
+        "" => Reply::Nothing,
+        t if t.starts_with(REFUSAL) => Reply::Refused,
+        t if t.starts_with('#') => Reply::Nothing,
+        t => Reply::Command(t.to_owned()),
+    }
+}
+
+fn json_command(text: &str) -> Option<String> {
+    let start = text.find('{')?;
+    let value = serde_json::Deserializer::from_str(&text[start..]).into_iter::<serde_json::Value>().next()?.ok()?;
+    Some(value.get("cmd")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> Reply {
+        Reply::Command(text.into())
+    }
+
+    #[test]
+    fn takes_the_command_out_of_whatever_it_is_wrapped_in() {
+        for wrapped in [
+            "ls -l",
+            "  ls -l\n",
+            "$ ls -l",
+            "`ls -l`",
+            "```bash\nls -l\n```",
+            "Sure:\n```\nls -l\n```\nIt lists.",
+            "{\"cmd\": \"ls -l\", \"confidence\": 0.9}",
+            "Here: {\"cmd\": \"ls -l\"} done",
+        ] {
+            assert_eq!(read(wrapped), command("ls -l"), "{wrapped:?}");
+        }
+    }
+
+    #[test]
+    fn keeps_what_belongs_to_the_command() {
+        assert_eq!(read("echo `date` `id`"), command("echo `date` `id`"));
+        assert_eq!(read("awk '{print $1}' f"), command("awk '{print $1}' f"));
+        assert_eq!(read("grep '#' f"), command("grep '#' f"));
+    }
+
+    #[test]
+    fn knows_a_refusal_and_nothing() {
+        assert_eq!(read(REFUSAL), Reply::Refused);
+        assert_eq!(read("# not a shell task, but a greeting"), Reply::Refused);
+        for nothing in ["", "  \n ", "# comment", "``````", "```\n```"] {
+            assert_eq!(read(nothing), Reply::Nothing, "{nothing:?}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The loop as a pure state machine: it says what to do next and is told what came of it. No I/O, no clock of its own.
+//!
+//! ```text
+//! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
+//!                                 -> a mechanical fix -> Inspect -> better? keep it
+//!                                 -> Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it -> Done
+//! ```
+
+use super::answer::{Ask, Refine};
+use super::checks::weight;
+use super::prompt;
+use super::reply::{self, Reply};
+use crate::model::{Completion, Finish, Prompt};
+use crate::shell::Finding;
+use crate::shell::safety::{Level, Risk};
+
+/// Below this confidence a second iteration runs (the specification's figure).
+pub const SURE: f64 = 0.8;
+
+/// A command with what is known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// The command.
+    pub cmd: String,
+    /// How sure the model was of it.
+    pub confidence: f64,
+    /// What the checks have against it.
+    pub findings: Vec<Finding>,
+    /// Its safety verdict.
+    pub risk: Risk,
+    /// The programs in it.
+    pub commands_used: Vec<String>,
+    /// The manual's lines that matter for it; iteration 2 is shown them where there is no finding to show.
+    pub manual: Vec<String>,
+    /// True where the specification's trigger list asks for a second look whatever the checks say.
+    pub delicate: bool,
+}
+
+impl Draft {
+    /// No command.
+    pub fn none() -> Self {
+        Self {
+            cmd: String::new(),
+            confidence: 0.0,
+            findings: Vec::new(),
+            risk: Risk { level: Level::Safe, reasons: Vec::new() },
+            commands_used: Vec::new(),
+            manual: Vec::new(),
+            delicate: false,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the model.
+    Decide {
+        /// Which iteration this is, from 1.
+        iteration: u32,
+        /// The prompt; every later one continues the one before.
+        prompt: Prompt,
+    },
+    /// Run the checks on this command.
+    Inspect {
+        /// The command.
+        cmd: String,
+        /// How sure its author was of it.
+        confidence: f64,
+    },
+    /// The end.
+    Done(Outcome),
+}
+
+/// What the loop came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// A command.
+    Command {
+        /// The best one.
+        draft: Draft,
+        /// What later iterations changed in it; empty if nothing.
+        changes: String,
+    },
+    /// The model says that the request is no task for a shell.
+    Refused,
+    /// The model wrote nothing that could be a command.
+    Nothing,
+    /// The time was up, or somebody interrupted, before there was a command.
+    Stopped,
+}
+
+/// The state of one request.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Turn {
+    request: String,
+    refine: Refine,
+    max_iterations: u32,
+    /// Iterations that have begun. A mechanical fix is one, though no model is asked.
+    pub iterations: u32,
+    prompt: Prompt,
+    #[serde(skip)]
+    best: Option<Draft>,
+    changes: String,
+    mending: bool,
+}
+
+impl Turn {
+    /// A request before anything was done about it.
+    pub fn new(ask: &Ask) -> Self {
+        Self {
+            request: ask.request.clone(),
+            refine: ask.refine,
+            max_iterations: ask.max_iterations.clamp(1, 3),
+            iterations: 0,
+            prompt: prompt::first(&ask.request, ask.target, ask.dialect),
+            best: None,
+            changes: String::new(),
+            mending: false,
+        }
+    }
+
+    /// The first step.
+    pub fn begin(&mut self) -> Step {
+        self.iterations = 1;
+        Step::Decide { iteration: 1, prompt: self.prompt.clone() }
+    }
+
+    /// The model has answered.
+    pub fn decided(&mut self, completion: &Completion, confidence: f64) -> Step {
+        if completion.finish == Finish::Cancelled {
+            // half a command is no command
+            return self.done(Outcome::Stopped);
+        }
+        match reply::read(&completion.text) {
+            Reply::Command(_) if completion.finish == Finish::Length => self.done(Outcome::Nothing),
+            Reply::Command(cmd) if self.best.as_ref().is_some_and(|b| b.cmd == cmd) => self.done(Outcome::Nothing),
+            Reply::Command(cmd) => Step::Inspect { cmd, confidence },
+            Reply::Refused => self.done(Outcome::Refused),
+            Reply::Nothing => self.done(Outcome::Nothing),
+        }
+    }
+
+    /// The checks have looked. `time_left` is false once half of the time is spent.
+    pub fn inspected(&mut self, draft: Draft, time_left: bool) -> Step {
+        match self.best.take() {
+            Some(before) if better(&draft, &before, self.mending) => {
+                self.changes = describe(&before, &draft);
+                self.best = Some(draft);
+            }
+            Some(before) => {
+                self.best = Some(before);
+                // what was tried is not better, and trying again would only repeat it
+                if !self.mending {
+                    return self.done(Outcome::Nothing);
+                }
+            }
+            None => self.best = Some(draft),
+        }
+        self.mending = false;
+        let Some(best) = self.best.clone() else { return self.done(Outcome::Nothing) };
+        if !time_left || self.iterations >= self.max_iterations || reason(self.refine, &best).is_none() {
+            return self.done(Outcome::Nothing);
+        }
+        self.iterations += 1;
+        // a rule that knows the mended command needs no model
+        let known = best.findings.iter().find_map(|f| f.fix.clone()).filter(|fix| *fix != best.cmd);
+        if let Some(cmd) = known.filter(|_| self.refine != Refine::Always) {
+            self.mending = true;
+            return Step::Inspect { cmd, confidence: best.confidence };
+        }
+        let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
+        self.prompt = next.clone();
+        Step::Decide { iteration: self.iterations, prompt: next }
+    }
+
+    /// Ends with the best draft there is, else with `otherwise`.
+    fn done(&mut self, otherwise: Outcome) -> Step {
+        Step::Done(match self.best.take() {
+            Some(draft) => Outcome::Command { draft, changes: std::mem::take(&mut self.changes) },
+            None => otherwise,
+        })
+    }
+}
+
+/// Why a draft deserves another iteration; `None` if it is good enough.
+pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
+    let found = draft.findings.iter().find(|f| f.severity > crate::shell::Severity::Hint);
+    match (refine, found) {
+        (Refine::Never, _) => None,
+        (_, Some(f)) => Some(format!("{}: `{}`", f.id, f.token)),
+        (Refine::Always, None) if draft.confidence < SURE => {
+            Some(format!("confidence {:.2} < {SURE}", draft.confidence))
+        }
+        (Refine::Always, None) if draft.delicate => Some("on the list of delicate commands".into()),
+        _ => None,
+    }
+}
+
+/// Is `new` better than `old`? Only the checks decide: fewer or lighter findings, or as clean and clearly surer.
+/// A command that is more dangerous than what it replaces is never better.
+fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
+    if new.risk.level > old.risk.level {
+        return false;
+    }
+    let (was, is) = (weight(&old.findings), weight(&new.findings));
+    is < was || (is == was && !mechanical && new.confidence >= SURE && new.confidence > old.confidence + 0.1)
+}
+
+/// One line on what changed and why.
+fn describe(old: &Draft, new: &Draft) -> String {
+    let gone: Vec<String> = old
+        .findings
+        .iter()
+        .filter(|f| !new.findings.iter().any(|g| g.id == f.id && g.token == f.token))
+        .map(|f| f.why.clone())
+        .collect();
+    let why = if gone.is_empty() { "surer after a look at the manual".to_owned() } else { gone.join("; ") };
+    format!("was `{}`: {why}", old.cmd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cancel, Usage};
+    use crate::shell::{Dialect, Severity, Target};
+    use std::time::Duration;
+
+    fn ask(refine: Refine) -> Ask {
+        Ask {
+            request: "list files".into(),
+            cwd: "/".into(),
+            target: Target::ALL[0].1,
+            dialect: Dialect::Bash,
+            refine,
+            max_iterations: 2,
+            timeout: Duration::from_secs(5),
+            alternatives: 1,
+            cancel: Cancel::new(),
+        }
+    }
+
+    fn said(text: &str, finish: Finish) -> Completion {
+        Completion { text: text.into(), tokens: Vec::new(), finish, usage: Usage::default() }
+    }
+
+    fn draft(cmd: &str, confidence: f64, findings: Vec<Finding>) -> Draft {
+        Draft { cmd: cmd.into(), confidence, findings, ..Draft::none() }
+    }
+
+    fn error(token: &str, fix: Option<&str>) -> Finding {
+        Finding {
+            id: "unknown-flag".into(),
+            severity: Severity::Error,
+            token: token.into(),
+            span: None,
+            why: "no such option".into(),
+            evidence: Vec::new(),
+            fix: fix.map(String::from),
+        }
+    }
+
+    fn command(step: Step) -> (String, String) {
+        match step {
+            Step::Done(Outcome::Command { draft, changes }) => (draft.cmd, changes),
+            other => panic!("no command: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_clean_command_needs_one_iteration() {
+        let mut t = Turn::new(&ask(Refine::Evidence));
+        assert!(matches!(t.begin(), Step::Decide { iteration: 1, .. }));
+        let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95) else { panic!() };
+        assert_eq!(command(t.inspected(draft(&cmd, 0.95, vec![]), true)), ("ls".into(), String::new()));
+        assert_eq!(t.iterations, 1);
+    }
+
+    #[test]
+    fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
+        let mut t = Turn::new(&ask(Refine::Evidence));
+        let Step::Decide { prompt: first, .. } = t.begin() else { panic!() };
+        t.decided(&said("ls --sise", Finish::Stop), 0.9);
+        let Step::Decide { iteration: 2, prompt } =
+            t.inspected(draft("ls --sise", 0.9, vec![error("--sise", None)]), true)
+        else {
+            panic!()
+        };
+        assert_eq!(prompt.turns[..first.turns.len()], first.turns[..]);
+        t.decided(&said("ls --size", Finish::Stop), 0.9);
+        let (cmd, changes) = command(t.inspected(draft("ls --size", 0.9, vec![]), true));
+        assert_eq!(cmd, "ls --size");
+        assert!(changes.contains("ls --sise") && changes.contains("no such option"), "{changes}");
+    }
+
+    #[test]
+    fn a_worse_or_riskier_second_command_is_not_taken() {
+        for (second, level) in [(vec![error("a", None), error("b", None)], Level::Safe), (vec![], Level::Danger)] {
+            let mut t = Turn::new(&ask(Refine::Evidence));
+            t.begin();
+            t.decided(&said("one", Finish::Stop), 0.9);
+            t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
+            t.decided(&said("two", Finish::Stop), 0.9);
+            let mut two = draft("two", 0.9, second);
+            two.risk.level = level;
+            assert_eq!(command(t.inspected(two, true)), ("one".into(), String::new()));
+        }
+    }
+
+    #[test]
+    fn never_and_no_time_left_stop_at_one() {
+        for (refine, time_left) in [(Refine::Never, true), (Refine::Evidence, false)] {
+            let mut t = Turn::new(&ask(refine));
+            t.begin();
+            t.decided(&said("ls --sise", Finish::Stop), 0.1);
+            let step = t.inspected(draft("ls --sise", 0.1, vec![error("--sise", None)]), time_left);
+            assert_eq!(command(step).0, "ls --sise");
+        }
+    }
+
+    #[test]
+    fn a_known_fix_needs_no_model() {
+        let mut t = Turn::new(&ask(Refine::Evidence));
+        t.begin();
+        t.decided(&said("head -5", Finish::Stop), 0.9);
+        let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), true);
+        assert_eq!(step, Step::Inspect { cmd: "head -6".into(), confidence: 0.9 });
+        assert_eq!(command(t.inspected(draft("head -6", 0.9, vec![]), true)).0, "head -6");
+    }
+
+    #[test]
+    fn refusals_cuts_and_silence_have_no_command() {
+        for (text, finish, want) in [
+            (reply::REFUSAL, Finish::Stop, Outcome::Refused),
+            ("ls -", Finish::Cancelled, Outcome::Stopped),
+            ("", Finish::Stop, Outcome::Nothing),
+            ("find . -name '*.", Finish::Length, Outcome::Nothing),
+        ] {
+            let mut t = Turn::new(&ask(Refine::Evidence));
+            t.begin();
+            assert_eq!(t.decided(&said(text, finish), 0.9), Step::Done(want), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_answer_that_fails_keeps_the_first() {
+        for (text, finish) in [("", Finish::Stop), (reply::REFUSAL, Finish::Stop), ("x", Finish::Cancelled)] {
+            let mut t = Turn::new(&ask(Refine::Evidence));
+            t.begin();
+            t.decided(&said("one", Finish::Stop), 0.9);
+            t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
+            assert_eq!(command(t.decided(&said(text, finish), 0.9)).0, "one");
+        }
+    }
+}

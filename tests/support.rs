@@ -1,0 +1,55 @@
+//! What several test files share: running a shell line, finding the real model.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a shell line left.
+pub struct Ran {
+    pub ok: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs a line in bash in `dir`, for at most 20 seconds.
+pub fn run_shell(line: &str, dir: &Path) -> Ran {
+    let files = tempfile::tempdir().unwrap();
+    // files, not pipes: a background process that keeps a pipe open cannot hold the test up
+    let (out, err) = (files.path().join("out"), files.path().join("err"));
+    let mut child = Command::new("bash")
+        .args(["-c", line])
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&out).unwrap())
+        .stderr(std::fs::File::create(&err).unwrap())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if Instant::now() > deadline => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let text = |p| String::from_utf8_lossy(&std::fs::read(p).unwrap()).into_owned();
+    Ran { ok: status.is_some_and(|s| s.success()), stdout: text(&out), stderr: text(&err) }
+}
+
+/// The caro binary with a verb, ready to use the real model of this machine; `None`, with a printed reason, where there
+/// is none. With `CARO_REQUIRE_MODEL=1` a missing model is a failure.
+pub fn model_or_skip(verb: &str) -> Option<Command> {
+    let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
+    caro.arg(verb);
+    let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path"]).output().unwrap();
+    if path.status.success() {
+        return Some(caro);
+    }
+    assert!(std::env::var_os("CARO_REQUIRE_MODEL").is_none(), "{}", String::from_utf8_lossy(&path.stderr));
+    println!("skipped: the default model is not on this machine (`caro model pull` fetches it)");
+    None
+}
