@@ -9,7 +9,7 @@
 use std::arch::x86_64::*;
 
 use super::activation::{Form, Rounded};
-use super::{Task, portable};
+use super::{Task, portable, vnni32};
 use crate::model::engine::quant::{Format, Kind, Q4K, Q5K, Q6K};
 
 /// Bytes ahead of the current block that are fetched early. The hardware's own prefetch ends at each 4 KiB page.
@@ -22,7 +22,11 @@ pub(super) fn rows(task: &Task) {
         Kind::Q4K => unsafe { by_panel::<Q4K>(task) },
         Kind::Q5K => unsafe { by_panel::<Q5K>(task) },
         Kind::Q6K => unsafe { by_batch::<Q6K>(task) },
-        _ => portable::rows(task),
+        _ => {
+            if !vnni32::rows(task) {
+                portable::rows(task);
+            }
+        }
     }
 }
 

@@ -12,6 +12,8 @@ mod amx;
 mod avx512;
 mod portable;
 mod tier;
+#[cfg(target_arch = "x86_64")]
+mod vnni32;
 
 use std::ops::Range;
 use std::sync::Arc;
