@@ -1,6 +1,7 @@
 //! The help cache over the real programs of this machine and over programs that misbehave.
 #![cfg(unix)]
 
+use crate::machine::Machine;
 use caro::exec::support;
 use caro::manual::{Entry, Known, Manual, Program, Setup, relevant};
 use std::os::unix::fs::PermissionsExt;
@@ -395,4 +396,47 @@ async fn search_finds_lines_and_takes_anything() {
     for odd in ["", "\"", "a AND", "(", "*", "--all OR", "\0", "ключ файл", &"word ".repeat(10_000)] {
         manual.search(odd, 5).unwrap();
     }
+}
+
+// --- the verbs
+
+#[test]
+fn the_verb_shows_warms_searches_and_clears() {
+    let machine = Machine::new();
+    machine.run(&["manual", "search", "sort"]).fails(1, &["nothing was found", "caro manual warm"]);
+    let warm = machine.run(&["manual", "warm", "sort", "head"]);
+    assert!(warm.code == Some(0) && warm.err.contains("2 manuals read"), "{}", warm.err);
+    let shown = machine.run(&["manual", "show", "sort"]);
+    assert!(shown.out.contains("--reverse") && shown.out.starts_with("sort"), "{}", shown.out);
+    let document = machine.run(&["manual", "show", "sort", "--json"]).json();
+    assert_eq!(document["command"], "sort");
+    assert!(document["options"].as_array().is_some_and(|options| options.len() > 5));
+    let found = machine.run(&["manual", "search", "reverse", "--json"]).json();
+    assert_eq!(found[0]["command"], "sort", "{found}");
+    machine.run(&["manual", "show", "no-such-program"]).fails(1, &["no-such-program", "caro context"]);
+    let cleared = machine.run(&["manual", "clear"]);
+    assert!(cleared.err.contains("2 manuals forgotten"), "{}", cleared.err);
+    machine.run(&["manual", "search", "reverse"]).fails(1, &["nothing was found"]);
+}
+
+#[test]
+fn explain_tells_each_program_and_flag() {
+    let machine = Machine::new();
+    let ran =
+        machine.run(&["explain", "--shell", "bash", "--json", "sudo -u x true; ls -la --sort-by=size | head -n 5"]);
+    let document = ran.json();
+    let commands = document["commands"].as_array().unwrap();
+    let of = |name: &str| commands.iter().find(|c| c["name"] == name).unwrap_or_else(|| panic!("{name}: {document}"));
+    let flags = of("ls")["flags"].as_array().unwrap();
+    assert_eq!(flags.iter().map(|f| f["flag"].as_str().unwrap()).collect::<Vec<_>>(), ["-l", "-a", "--sort-by"]);
+    assert!(flags.iter().take(2).all(|f| f["known"] == "yes"), "{flags:?}");
+    assert_eq!(
+        (of("head")["flags"][0]["flag"].as_str(), of("head")["flags"][0]["value"].as_str()),
+        (Some("-n"), Some("5"))
+    );
+    let text = machine.run(&["explain", "--shell", "bash", "ls -l"]);
+    assert!(text.out.contains("-l"), "{}", text.out);
+    machine.run(&["explain", "  "]).fails(2, &["no command to explain"]);
+    assert!(machine.run(&["explain", "--shell", "bash", "ls 'unclosed"]).out.contains("syntax error"));
+    assert!(machine.run(&["explain", "--shell", "bash", "nosuchprogram -x"]).out.contains("is not installed here"));
 }

@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{batch, check, completions, config, context, model, version};
+use super::{batch, check, completions, config, context, explain, manual, model, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -38,6 +38,10 @@ pub struct Cli {
 pub enum Verb {
     /// Show what caro knows about this machine
     Context(context::Args),
+    /// Explain each program and flag of a command, from the installed manuals
+    Explain(explain::Args),
+    /// Show, read ahead, search and forget the manuals of programs
+    Manual(manual::Args),
     /// List, fetch, add, verify and remove models
     Model(model::Args),
     /// Answer JSON lines from stdin, one by one

@@ -20,8 +20,10 @@ pub mod download;
 pub mod edit;
 pub mod env;
 pub mod execute;
+pub mod explain;
 pub mod failure;
 pub mod interrupt;
+pub mod manual;
 pub mod model;
 pub mod present;
 pub mod request;
@@ -128,6 +130,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
     match &cli.verb {
         None => request::run(&cli.request, cx),
         Some(Verb::Context(args)) => context::run(args, cx),
+        Some(Verb::Explain(args)) => explain::run(args, cx),
+        Some(Verb::Manual(args)) => manual::run(args, cx),
         Some(Verb::Model(args)) => model::run(args, cx),
         Some(Verb::Batch(args)) => batch::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),

@@ -164,6 +164,11 @@ impl Entry {
         if !word.starts_with('-') {
             return if word.starts_with('+') { one(word, None, None, Known::Unsure) } else { Vec::new() };
         }
+        if word[1..].bytes().all(|b| b.is_ascii_digit())
+            && let Some(option) = self.options.iter().find(|o| o.names().any(is_number))
+        {
+            return one(word, None, Some(option), Known::Yes);
+        }
         self.bundle(at, word)
     }
 
@@ -296,6 +301,14 @@ impl Entry {
         };
         Some(Use { word: at, flag, value: Some(value.to_string()), option, known })
     }
+}
+
+/// `-NUM`, `-<number>`: a name that stands for any number.
+fn is_number(name: &str) -> bool {
+    let body = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
+    name.starts_with('-')
+        && ["n", "num", "number", "count", "digit", "digits"].contains(&body.as_str())
+        && name.len() > 2
 }
 
 #[cfg(test)]

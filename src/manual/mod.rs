@@ -21,6 +21,11 @@ pub use flags::{Known, Use};
 pub use relevant::relevant;
 pub use store::Hit;
 
+/// The commonest programs of all systems, by name: what [`Manual::warm`] is given if nobody names any.
+pub fn common() -> impl Iterator<Item = &'static str> {
+    include_str!("common.txt").split_whitespace()
+}
+
 /// Why an entry could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ManualError {

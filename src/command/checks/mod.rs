@@ -39,7 +39,8 @@ impl Inspected<'_> {
         let name = command.name()?;
         let whole = self.manuals.get(name)?;
         let args: Vec<&str> = command.args().iter().map(|w| w.text.as_str()).collect();
-        let sub = whole.subcommand_at(&args).and_then(|at| Some((self.manuals.get(&format!("{name} {}", args[at]))?, at)));
+        let sub =
+            whole.subcommand_at(&args).and_then(|at| Some((self.manuals.get(&format!("{name} {}", args[at]))?, at)));
         Some(sub.map_or((&**whole, 0), |(entry, at)| (&**entry, at + 1)))
     }
 }

@@ -1,0 +1,202 @@
+//! `caro explain 'COMMAND'`: each program and flag of a command, in the words of the installed manuals. No model.
+
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome, wire};
+use crate::host::ExecutionContext;
+use crate::manual::{Entry, Known, Manual, Program};
+use crate::shell::{Dialect, Invocation, parse};
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Arguments of `caro explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command
+    #[arg(value_name = "COMMAND", required = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// The shell it is written for, if not the one that called
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
+    shell: Option<String>,
+}
+
+/// The longest command that is looked at, bytes.
+const LONGEST: usize = 64 << 10;
+
+/// What is said of a command.
+#[derive(Debug, Serialize)]
+struct Explanation {
+    cmd: String,
+    shell: &'static str,
+    commands: Vec<Part>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+}
+
+/// What is said of one program in it.
+#[derive(Debug, Serialize)]
+struct Part {
+    /// As it is called; with the subcommand that has a manual of its own.
+    name: String,
+    /// How deep it is wrapped (`sudo`, `xargs`).
+    #[serde(skip)]
+    depth: usize,
+    path: Option<String>,
+    version: String,
+    title: String,
+    flags: Vec<Flag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// What is said of one flag.
+#[derive(Debug, Serialize)]
+struct Flag {
+    flag: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    known: Known,
+    /// As the manual shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<String>,
+    text: String,
+    /// For an unknown one: what was perhaps meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<String>,
+}
+
+/// Explains.
+///
+/// # Errors
+/// If there is no command to explain, or stdout cannot be written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let line = args.command.join(" ");
+    if line.trim().is_empty() {
+        return Err(Failure::usage("there is no command to explain").hint("try: caro explain 'tar -xzf a.tgz'"));
+    }
+    if line.len() > LONGEST {
+        return Err(Failure::usage(format!("the command has {} bytes, more than {LONGEST}", line.len())));
+    }
+    let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
+    let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
+    let dialect = named.map_or(context.shell.dialect, |(_, dialect)| *dialect);
+    let manual = wire::manual(cx);
+    let explanation = cx.runtime()?.block_on(explain(&line, dialect, &context, &manual));
+    if args.json {
+        cx.ui.document(&explanation)?;
+    } else {
+        print(&explanation, cx)?;
+    }
+    Ok(Exit::Success)
+}
+
+async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manual: &Arc<Manual>) -> Explanation {
+    let script = parse(line, dialect);
+    let mut commands = Vec::new();
+    for invocation in &script.commands {
+        commands.extend(part(invocation, dialect, context, manual).await);
+    }
+    let errors = script.errors.iter().map(|span| line.get(span.clone()).unwrap_or_default().to_string()).collect();
+    Explanation { cmd: line.to_string(), shell: dialect.name(), commands, errors }
+}
+
+/// What is said of one invocation; `None` where the program is not named in the text (`$EDITOR file`).
+async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionContext, manual: &Manual) -> Option<Part> {
+    let name = invocation.name()?;
+    let depth = invocation.via.len();
+    // The shell of the machine explains what a shell does itself, if it is the one that is written for.
+    let own = context.shell.path.as_deref().filter(|_| context.shell.dialect == dialect);
+    let other = context.available_commands.get(dialect.name());
+    let shell = own.or(other.map(|path| path.as_path()));
+    let empty = |problem: String| Part {
+        name: name.to_string(),
+        depth,
+        path: None,
+        version: String::new(),
+        title: String::new(),
+        flags: Vec::new(),
+        problem: Some(problem),
+    };
+    let Some(program) = Program::find(name, dialect, shell, &context.available_commands) else {
+        return Some(empty("is not installed here".into()));
+    };
+    let words: Vec<&str> = invocation.args().iter().map(|word| word.text.as_str()).collect();
+    let (entry, skip) = match manual.get_for(&program, &words).await {
+        Ok(found) => found,
+        Err(why) => return Some(empty(why.to_string())),
+    };
+    let mut flags = Vec::new();
+    if skip > 1 {
+        // What stands before the subcommand belongs to the program itself.
+        if let Ok(whole) = manual.get_or_fetch(&program).await {
+            flags.extend(flags_of(&whole, &words[..skip - 1]));
+        }
+    }
+    flags.extend(flags_of(&entry, &words[skip..]));
+    Some(Part {
+        name: entry.command.clone(),
+        depth,
+        path: Some(entry.path.display().to_string()),
+        version: entry.version.clone(),
+        title: entry.title.clone(),
+        flags,
+        problem: entry.problem.clone(),
+    })
+}
+
+fn flags_of(entry: &Entry, words: &[&str]) -> Vec<Flag> {
+    let nearest = |flag: &str| entry.nearest(flag, 2).into_iter().map(|option| option.usage()).collect();
+    entry
+        .read_args(words)
+        .into_iter()
+        .map(|found| Flag {
+            usage: found.option.map(|option| option.usage()),
+            text: found.option.map(|option| option.text.clone()).unwrap_or_default(),
+            nearest: if found.known == Known::No { nearest(&found.flag) } else { Vec::new() },
+            flag: found.flag,
+            value: found.value,
+            known: found.known,
+        })
+        .collect()
+}
+
+fn print(explanation: &Explanation, cx: &Cx) -> std::io::Result<()> {
+    let ui = &cx.ui;
+    for part in &explanation.commands {
+        let margin = "  ".repeat(part.depth);
+        let title = match &part.problem {
+            Some(problem) => ui.paint(Role::Caution, problem),
+            None => ui.paint(Role::Plain, &part.title),
+        };
+        ui.line(&format!("{margin}{}  {title}", ui.paint(Role::Command, &part.name)))?;
+        for flag in &part.flags {
+            let written = match &flag.value {
+                Some(value) => format!("{} {value}", flag.flag),
+                None => flag.flag.clone(),
+            };
+            let said = match flag.known {
+                Known::Yes => ui.paint(Role::Plain, &flag.text),
+                Known::Unsure => ui.paint(Role::Dim, "its manual does not define it"),
+                Known::No => {
+                    let near = if flag.nearest.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" (perhaps {})", flag.nearest.join(" or "))
+                    };
+                    ui.paint(Role::Danger, &format!("unknown to the installed {}{near}", part.name))
+                }
+            };
+            ui.line(&format!("{margin}  {}  {said}", ui.paint(Role::Accent, &format!("{written:<14}"))))?;
+        }
+    }
+    for error in &explanation.errors {
+        ui.line(&ui.paint(Role::Danger, &format!("syntax error at: {error}")))?;
+    }
+    if explanation.commands.is_empty() && explanation.errors.is_empty() {
+        ui.line(&ui.paint(Role::Dim, "no program is called"))?;
+    }
+    Ok(())
+}
