@@ -9,6 +9,8 @@ mod aligned;
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
 mod tier;
@@ -189,6 +191,8 @@ impl Kernels {
             let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
             match self.tier {
                 Tier::Portable => portable::rows(&task),
+                #[cfg(target_arch = "x86_64")]
+                Tier::Avx2 => avx2::rows(&task),
                 #[cfg(target_arch = "x86_64")]
                 Tier::Avx512 | Tier::Amx => avx512::rows(&task),
             }

@@ -5,6 +5,9 @@
 pub enum Tier {
     /// Plain Rust: the reference, and what runs on any CPU.
     Portable,
+    /// x86-64 with AVX2, FMA and F16C (Intel since Haswell, AMD since Zen).
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
     /// x86-64 with AVX-512 F, BW, VL and VNNI (Intel since Ice Lake, AMD since Zen 4).
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -17,6 +20,8 @@ impl Tier {
     /// All tiers, weakest first.
     pub const ALL: &[Self] = &[
         Self::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
         #[cfg(target_arch = "x86_64")]
         Self::Avx512,
         #[cfg(target_arch = "x86_64")]
@@ -33,13 +38,18 @@ impl Tier {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("fma")
+                    && std::arch::is_x86_feature_detected!("f16c")
+            }
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                std::arch::is_x86_feature_detected!("avx512f")
+                Self::Avx2.is_available()
+                    && std::arch::is_x86_feature_detected!("avx512f")
                     && std::arch::is_x86_feature_detected!("avx512bw")
                     && std::arch::is_x86_feature_detected!("avx512vl")
                     && std::arch::is_x86_feature_detected!("avx512vnni")
-                    && std::arch::is_x86_feature_detected!("f16c")
-                    && std::arch::is_x86_feature_detected!("fma")
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx => Self::Avx512.is_available() && super::amx::is_available(),
@@ -50,6 +60,8 @@ impl Tier {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]

@@ -160,9 +160,9 @@ fn dot<F: Block, const M: usize>(row: &[u8], x: &[(&[i8], &[f32], &[i16]); M]) -
             };
             rest[i] = _mm256_fmadd_ps(per_one, of, rest[i]);
         }
-        for j in 0..count {
-            // SAFETY: the block is one of `count`.
-            let q = unsafe { F::q(blocks.as_ptr().add(j * F::BYTES)) };
+        for (j, block) in blocks.chunks_exact(F::BYTES).enumerate() {
+            // SAFETY: a whole block, and the features are enabled here.
+            let q = unsafe { F::q(block.as_ptr()) };
             for i in 0..M {
                 // SAFETY: each row of `x` has 32 integers for each of the row's blocks.
                 let x = unsafe { _mm256_loadu_si256(x[i].0.as_ptr().add((g * GROUP + j) * 32).cast()) };

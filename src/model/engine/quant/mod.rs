@@ -6,8 +6,8 @@
 
 mod blocks;
 
-#[cfg(test)]
-use blocks::k_scales;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use blocks::k_scales;
 pub use blocks::{Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
 /// Weights in the largest block.

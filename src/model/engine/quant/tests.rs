@@ -41,7 +41,7 @@ fn every_kind_agrees_with_candle() {
 fn six_bit_scales_unpack() {
     // The layout read bit by bit, as the format describes it.
     let packed: [u8; 12] = [0xC1, 0x42, 0x83, 0x3F, 0x7F, 0x80, 0xAA, 0x55, 0xF0, 0x1E, 0x99, 0x66];
-    let (scales, minima) = k_scales(&packed);
+    let (scales, minima) = blocks::k_scales(&packed);
     for j in 0..4 {
         assert_eq!(scales.to_le_bytes()[j], packed[j] & 63);
         assert_eq!(minima.to_le_bytes()[j], packed[j + 4] & 63);
