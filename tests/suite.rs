@@ -19,3 +19,4 @@ mod remote;
 mod rules;
 mod safety;
 mod support;
+mod shell;

@@ -288,10 +288,11 @@ impl Builder {
             let command = &self.script.commands[index];
             let Some(name) = command.key() else { continue };
             let shell = unwrap::is_shell(&name) && command.operands().next().is_none();
+            let later = matches!(name.as_str(), "at" | "batch");
             let remote = name == "ssh" && !self.wraps(index);
             let sources =
                 matches!(name.as_str(), "source" | ".") && command.args().iter().any(|w| w.text == "/dev/stdin");
-            if !(shell && !self.wraps(index) || remote || sources) {
+            if !(shell && !self.wraps(index) || remote || sources || later) {
                 continue;
             }
             let dialect = Dialect::of_program(&name).unwrap_or(self.script.dialect);

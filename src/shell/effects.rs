@@ -130,6 +130,11 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     if own_function {
         return;
     }
+    // `a=rm; $a x`: a program word that the script itself spells out.
+    let key = match first.value {
+        Some(_) => key,
+        None => paths::resolved(script, first).concat().rsplit('/').next().unwrap_or_default().to_lowercase(),
+    };
     let Some(program) = table::program(&key, script.dialect) else {
         return push(Kind::Unknown, None, false, false, first);
     };
@@ -150,9 +155,10 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
             push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
-    for (value_of, word) in &read.values {
+    for (value_of, word, attached) in &read.values {
         if let Some(kind) = program.option_of(value_of).and_then(|o| o.value).filter(|k| *k != Kind::None) {
-            for path in paths::resolved(script, word) {
+            let paths = attached.map_or_else(|| paths::resolved(script, word), |path| vec![path.to_owned()]);
+            for path in paths {
                 push(kind, Some(path), false, false, word);
             }
         }
@@ -164,9 +170,11 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         let brace =
             word.text.contains("{}") && command.via.iter().any(|v| matches!(v.as_str(), "find" | "fd" | "xargs"));
         if brace {
-            for (path, narrowed) in paths::handed(script, index) {
-                operands.push((path, word, narrowed));
+            let handed = paths::handed(script, index);
+            if handed.is_empty() || word.text != "{}" {
+                operands.extend(paths::resolved(script, word).into_iter().map(|p| (p, *word, false)));
             }
+            operands.extend(handed.into_iter().map(|(path, narrowed)| (path, *word, narrowed)));
         } else {
             operands.extend(paths::resolved(script, word).into_iter().map(|p| (p, *word, false)));
         }
@@ -174,6 +182,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let appended = command.via.last().is_some_and(|v| matches!(v.as_str(), "xargs" | "gxargs" | "parallel"));
     if appended && !read.operands.iter().any(|w| w.text.contains("{}")) {
         operands.extend(paths::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed)));
+    }
+    if program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe {
+        let kind = read.operand(program);
+        for (path, narrowed, deep) in paths::piped(script, index) {
+            if kind != Kind::Read && kind != Kind::None {
+                push(kind, Some(path), recursive || deep, narrowed, first);
+            }
+        }
     }
     let count = operands.len();
     if appended && count == 0 && read.operand(program) != Kind::Read {
@@ -196,7 +212,8 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
 /// A command's words, read as its program reads them.
 struct Reading<'c> {
     options: Vec<(String, &'c Word)>,
-    values: Vec<(String, &'c Word)>,
+    /// Option, the word its value is in, and the value where it is only a part of that word.
+    values: Vec<(String, &'c Word, Option<&'c str>)>,
     operands: Vec<&'c Word>,
 }
 
@@ -213,7 +230,7 @@ impl<'c> Reading<'c> {
                 Style::Assign => match text.split_once('=') {
                     Some((name, _)) => {
                         read.options.push((format!("{name}="), word));
-                        read.values.push((format!("{name}="), word));
+                        read.values.push((format!("{name}="), word, None));
                     }
                     None => read.operands.push(word),
                 },
@@ -221,7 +238,7 @@ impl<'c> Reading<'c> {
                     Some(name) => {
                         let name = format!("-{}", name.split(':').next().unwrap_or(name).to_ascii_lowercase());
                         if let Some(value) = next.filter(|_| program.takes_value(&name)) {
-                            read.values.push((name.clone(), value));
+                            read.values.push((name.clone(), value, None));
                             at += 1;
                         }
                         read.options.push((name, word));
@@ -238,9 +255,9 @@ impl<'c> Reading<'c> {
                     } else if let Some(long) = text.strip_prefix("--") {
                         let name = format!("--{}", long.split('=').next().unwrap_or(long));
                         if long.contains('=') {
-                            read.values.push((name.clone(), word));
+                            read.values.push((name.clone(), word, None));
                         } else if let Some(value) = next.filter(|_| program.takes_value(&name)) {
-                            read.values.push((name.clone(), value));
+                            read.values.push((name.clone(), value, None));
                             at += 1;
                         }
                         read.options.push((name, word));
@@ -252,9 +269,9 @@ impl<'c> Reading<'c> {
                             read.options.push((name.clone(), word));
                             if takes {
                                 if i + letter.len_utf8() < cluster.len() {
-                                    read.values.push((name, word));
+                                    read.values.push((name, word, cluster.get(i + letter.len_utf8()..)));
                                 } else if let Some(value) = next {
-                                    read.values.push((name, value));
+                                    read.values.push((name, value, None));
                                     at += 1;
                                 }
                                 break;

@@ -104,6 +104,20 @@ fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl
     Reason { level, effect: effect.to_owned(), token: token.to_owned(), span: Some(span), why: why.into() }
 }
 
+/// Variables whose value programs run as a command.
+const RUN_FROM: &[&str] = &[
+    "PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "LESSOPEN",
+    "BROWSER",
+];
+
 /// What one effect means.
 fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
     let place = effect.path.as_deref().map_or(Place::Ordinary, place_of);
@@ -121,19 +135,23 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
         Kind::Create if place == Place::Device => {
             say(Danger, "device", format!("it puts something in the place of the device {path}"))
         }
+        Kind::Create if matches!(place, Place::Root | Place::System) => {
+            say(Caution, "overwrite", format!("it puts files into {path}, which belongs to the system"))
+        }
         Kind::Create => None,
         Kind::Delete => {
             let level = deletion(effect, place);
             let what = match place {
+                _ if effect.narrowed => format!("what it finds below {path}"),
                 Place::Root => "everything on this disk".to_owned(),
                 Place::Home => format!("the whole home folder {path}"),
                 Place::Here => "everything in this folder".to_owned(),
                 Place::Variable => format!("{path}, which cannot be known beforehand"),
                 Place::System => format!("{path}, which belongs to the system"),
-                _ if path.is_empty() => "files".to_owned(),
+                _ if path.is_empty() => "what it is handed".to_owned(),
                 _ => path.to_owned(),
             };
-            let how = if effect.recursive { " with all below it" } else { "" };
+            let how = if effect.recursive && !effect.narrowed { " with all below it" } else { "" };
             say(level, "delete", format!("it deletes {what}{how}, and there is no undo"))
         }
         Kind::Overwrite | Kind::Append => {
@@ -169,7 +187,8 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
             let what = if effect.kind == Kind::Mode { "permissions" } else { "the owner" };
             let wide = matches!(place, Place::Root | Place::System | Place::Home | Place::Device);
             let all = matches!(place, Place::Configuration | Place::Variable) && effect.recursive;
-            let own = place == Place::Home && !effect.recursive;
+            let own =
+                place == Place::Home && (!effect.recursive || effect.kind == Kind::Owner && matches!(path, "~" | "~/"));
             if wide && !own || all {
                 say(Danger, name, format!("it changes {what} of {path}, and the system may not work after"))
             } else {
@@ -187,6 +206,8 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
         Kind::Package => say(Caution, "package", format!("`{}` can install, change or remove software", effect.token)),
         Kind::Repository => say(Caution, "repository", "it changes the repository".to_owned()),
         Kind::Run => say(Caution, "code", format!("`{}` runs code that is not in the command itself", effect.token)),
+        // A program word that is no plain text is judged by `of_structure`.
+        Kind::Unknown if effect.command.is_some_and(|i| script.commands[i].name().is_none()) => None,
         Kind::Unknown => say(Caution, "unknown", format!("what `{}` does cannot be foreseen", effect.token)),
     }
 }
@@ -213,7 +234,8 @@ fn deletion(effect: &Effect, place: Place) -> Level {
 /// `cp x /usr/bin/`: something new in a folder of the system's is no loss in itself.
 fn is_folder_target(effect: &Effect) -> bool {
     effect.path.as_deref().is_some_and(|p| {
-        p.len() > 1 && p.ends_with('/')
+        p.ends_with('/')
+            || p.matches('/').count() == 1 && !p.starts_with("/dev")
             || matches!(
                 p,
                 "/opt"
@@ -253,7 +275,28 @@ fn of_structure(script: &Script) -> Vec<Reason> {
     for command in &script.commands {
         let Some(first) = command.words.first().filter(|w| w.value.is_none()) else { continue };
         let why = format!("which program runs depends on `{}`", first.raw);
-        found.push(reason(Level::Caution, "code", &first.raw, first.span.clone(), why));
+        let vital = |w: &super::parse::Word| {
+            let recursive = command.has_option(Some('r'), "recursive") || command.has_option(Some('R'), "");
+            matches!(place_of(&w.text), Place::Root | Place::Home | Place::Device)
+                || recursive && place_of(&w.text) == Place::System
+        };
+        let level =
+            match command.args().iter().any(vital) || first.text.contains("$IFS") || first.text.contains("${IFS}") {
+                true => Level::Danger,
+                false => Level::Caution,
+            };
+        found.push(reason(level, "code", &first.raw, first.span.clone(), why));
+    }
+    for assignment in script.commands.iter().flat_map(|c| &c.assignments) {
+        let name = assignment.name.as_str();
+        let value = &assignment.value;
+        if matches!(name, "LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PROMPT_COMMAND") {
+            let why = format!("with {name} set, programs run code that is not theirs");
+            found.push(reason(Level::Danger, "code", &value.raw, value.span.clone(), why));
+        } else if RUN_FROM.contains(&name) && !value.text.is_empty() {
+            let inner = assess(&super::parse(&value.text, script.dialect));
+            found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
+        }
     }
     for (construct, span) in &script.constructs {
         if *construct == super::parse::Construct::MethodCall {

@@ -49,6 +49,8 @@ enum Form {
     PowerShell,
     /// `cmd /c`.
     Cmd,
+    /// `alias name='script'`.
+    Alias,
     /// A program of another language in an argument: what it hands to a shell is found by the name of the call.
     Code,
 }
@@ -176,6 +178,7 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["eval"], Form::Joined(0), "", &[]),
     wrapper(&["trap"], Form::Option('\0', None), "", &[]),
+    wrapper(&["alias"], Form::Alias, "", &[]),
     wrapper(&["find", "gfind", "fd", "fdfind"], Form::Find, "", &[]),
     wrapper(&["ssh", "autossh", "mosh"], Form::Remote, "BbcDEeFIiJLlmOopQRSWw", &[]),
     wrapper(
@@ -243,6 +246,10 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
         Form::PowerShell => powershell(words, &mut out),
         Form::Container => container(words, wrapper, &mut out),
         Form::Code => code(words, &mut out),
+        Form::Alias => {
+            let value = |(i, w): (usize, &Word)| Some(Held::Call(i, w.text.split_once('=')?.1.to_owned()));
+            out.held.extend(words.iter().enumerate().skip(1).filter_map(value));
+        }
         _ => plain(words, &name, wrapper, &mut out),
     }
     out.held.retain(|held| match held {
@@ -353,7 +360,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             }
             out.held.push(Held::Script(first.min(end)..end, Some(Dialect::Sh)));
         }
-        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd | Form::Code => {}
+        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd | Form::Code | Form::Alias => {}
     }
 }
 

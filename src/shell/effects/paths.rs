@@ -90,6 +90,9 @@ const PERSONAL: &[&str] = &[
 /// Sorts a resolved path.
 pub fn place_of(path: &str) -> Place {
     let unquoted = path.trim_end_matches(['"', '\'']);
+    if unquoted == "-" {
+        return Place::Sink;
+    }
     if let Some(place) = windows(unquoted) {
         return place;
     }
@@ -141,6 +144,8 @@ pub fn place_of(path: &str) -> Place {
         "etc" => Place::Configuration,
         "usr" if parts[1] != "local" && parts[1] != "src" => Place::System,
         "usr" if parts.len() == 2 => Place::System,
+        "proc" | "sys" if !path.contains("sysrq") && !path.starts_with("/proc/sys/kernel") => Place::Configuration,
+        "var" if parts.len() == 2 && matches!(parts[1], "www" | "games" | "opt" | "local") => Place::Ordinary,
         "var" if parts.len() == 2 || matches!(parts[1], "lib" | "db" | "spool") && parts.len() == 3 => Place::System,
         top if DEEP.contains(&top) => Place::System,
         _ => Place::Ordinary,
@@ -235,6 +240,10 @@ pub(super) fn resolved(script: &Script, word: &Word) -> Vec<String> {
     if script.dialect == Dialect::PowerShell {
         return vec![text.replace('\\', "/")];
     }
+    if script.dialect == Dialect::Zsh && word.glob && text.ends_with(')') {
+        // A glob qualifier says which of the matches are meant.
+        text.truncate(text.rfind('(').unwrap_or(text.len()));
+    }
     if word.expands {
         text = filled(script, &text, word);
     }
@@ -243,7 +252,7 @@ pub(super) fn resolved(script: &Script, word: &Word) -> Vec<String> {
 
 /// `$name` and `${name}` replaced by what the script assigned before, if that is plain text.
 fn filled(script: &Script, text: &str, word: &Word) -> String {
-    let mut out = text.to_owned();
+    let mut out = text.replace("${HOME:?}", "~");
     for (name, value) in
         [("HOME", "~"), ("PWD", "."), ("TMPDIR", "/tmp/_"), ("USER", "user"), ("LOGNAME", "user"), ("OLDPWD", "..")]
     {
@@ -278,6 +287,33 @@ fn opened(text: &str) -> Vec<String> {
     let Some(close) = text[open..].find('}').map(|i| open + i) else { return vec![text.to_owned()] };
     let (head, tail) = (&text[..open], &text[close + 1..]);
     text[open + 1..close].split(',').take(64).map(|part| format!("{head}{part}{tail}")).collect()
+}
+
+/// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
+/// come from below folders.
+pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> {
+    let mut narrowed = false;
+    let mut at = index;
+    for _ in 0..8 {
+        let Some((feeder, command)) = script.commands.iter().enumerate().find(|(_, c)| c.feeds.contains(&at)) else {
+            break;
+        };
+        let key = super::canonical(&command.key().unwrap_or_default(), script.dialect);
+        let says = |names: &[&str]| command.args().iter().any(|w| names.iter().any(|n| w.text.eq_ignore_ascii_case(n)));
+        if key == "get-childitem" || key == "get-item" {
+            let filtered = narrowed || says(&["-filter", "-include", "-exclude"]);
+            let mut roots: Vec<String> =
+                command.operands().flat_map(|w| resolved(script, w)).filter(|p| filtered || !p.is_empty()).collect();
+            if roots.is_empty() {
+                roots.push("*".to_owned());
+            }
+            let deep = says(&["-recurse", "-r", "-rec", "-s"]);
+            return roots.into_iter().map(|root| (root, filtered, deep)).collect();
+        }
+        narrowed |= matches!(key.as_str(), "where-object" | "select-object");
+        at = feeder;
+    }
+    Vec::new()
 }
 
 /// Where `find` or `fd` starts.
@@ -361,8 +397,8 @@ fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<(String, bool)> {
         Some("echo" | "printf") => feeder
             .operands()
             .flat_map(|w| resolved(script, w))
-            .filter(|p| !p.contains("\\0") && !p.contains("%s"))
-            .map(|p| (p, false))
+            .filter(|p| !p.contains('%'))
+            .map(|p| (p.replace("\\0", "").replace("\\n", ""), false))
             .collect(),
         Some("find" | "gfind") => {
             let narrowed = narrowed(feeder);

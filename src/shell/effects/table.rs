@@ -37,6 +37,8 @@ pub(super) struct Program {
     /// With one of these as an option or as the first operand the program only shows something.
     pub quiet: Vec<String>,
     pub verbs: BTreeMap<String, Vec<Kind>>,
+    /// Verbs that only list when nothing more is said, or `list`, `show`, `status`.
+    pub listing: Vec<String>,
     pub option: Vec<Opt>,
 }
 
@@ -120,6 +122,14 @@ impl Program {
         }
         if !self.verbs.is_empty() {
             let verb = read.operands.first().map(|w| w.text.as_str());
+            let more = read.operands.get(1).map(|w| w.text.as_str());
+            let lists = matches!(more, Some("list" | "show" | "status" | "get-url"))
+                || more.is_none()
+                    && !["-d", "-D", "-m", "-M", "-e", "--edit", "--unset", "-f", "-u"].iter().any(|o| read.has(o))
+                || ["--list", "-l", "--get"].iter().any(|o| read.has(o));
+            if lists && verb.is_some_and(|v| self.listing.iter().any(|l| l == v)) {
+                return Vec::new();
+            }
             if let Some(kinds) = verb.and_then(|v| self.verbs.get(v)) {
                 return kinds.clone();
             }

@@ -155,12 +155,21 @@ fn origins(script: &Script) -> Vec<Option<Origin>> {
 
 /// The origin of a variable that the command mentions.
 fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]) -> Option<Origin> {
+    let mentions = |name: &str| {
+        let forms = [format!("${name}"), format!("${{{name}}}")];
+        command.words.iter().any(|w| forms.iter().any(|n| w.text.contains(n.as_str())))
+    };
+    // `curl ... | while read -r line; do eval "$line"; done`.
+    let reads = script.commands.iter().enumerate().filter(|(_, c)| c.name() == Some("read"));
+    let read = reads.filter_map(|(i, c)| Some((origins[i]?, c))).find(|(_, c)| c.operands().any(|w| mentions(&w.text)));
+    if let Some((origin, _)) = read {
+        return Some(origin);
+    }
     script.assignments.iter().find_map(|assignment| {
         let range = assignment.commands.clone();
         let origin =
             origins.get(range.start.min(origins.len())..range.end.min(origins.len()))?.iter().find_map(|o| *o)?;
-        let names = [format!("${}", assignment.name), format!("${{{}}}", assignment.name)];
-        command.words.iter().any(|w| names.iter().any(|n| w.text.contains(n.as_str()))).then_some(origin)
+        mentions(&assignment.name).then_some(origin)
     })
 }
 
