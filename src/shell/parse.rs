@@ -219,6 +219,32 @@ mod tests {
     }
 
     #[test]
+    fn wrappers_without_a_command_are_commands_themselves() {
+        let lines = [
+            "sudo -u",
+            "env -u",
+            "xargs -I",
+            "timeout -k",
+            "env -S",
+            "ssh -p",
+            "docker exec -u",
+            "su -c",
+            "bash -c",
+            "find . -exec",
+            "flock",
+            "nice -n",
+            "trap ''",
+            "eval",
+            "watch",
+            "parallel",
+            "sudo -u root --",
+        ];
+        for text in lines {
+            assert_eq!(parse(text, Dialect::Bash).commands.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn huge_and_deep_inputs_end() {
         let texts = [
             "a && ".repeat(18_000) + "b",
@@ -243,6 +269,6 @@ mod tests {
                 let _ = extract_commands(&script);
             }
         }
-        assert_eq!(parse(&"x".repeat(300_000), Dialect::Bash).errors, [0..300_000]);
+        assert_eq!(parse(&"x".repeat(300_000), Dialect::Bash).errors, vec![0..300_000; 1]);
     }
 }

@@ -48,10 +48,8 @@ fn mask(text: &str, dialect: Dialect) -> String {
 
 fn blank_parentheses(bytes: &mut [u8], open: usize) {
     let close = bytes[open..].iter().take(80).position(|b| *b == b')' || *b == b'\n' || *b == b'\'');
-    if let Some(close) = close.filter(|c| bytes[open + c] == b')') {
-        if bytes[open..=open + close].is_ascii() {
-            bytes[open..=open + close].fill(b'_');
-        }
+    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && bytes[open..=open + c].is_ascii()) {
+        bytes[open..=open + close].fill(b'_');
     }
 }
 

@@ -303,17 +303,16 @@ fn is_assignment(text: &str) -> bool {
 
 fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     let end = words.len();
-    let mut at = skip_options(words, wrapper, 1);
+    let mut at = skip_options(words, wrapper, 1).min(end);
     // `command -v x` only asks where x is.
     let asks = |w: &Word| matches!(w.text.as_str(), "-v" | "-V" | "-q" | "-s" | "--query" | "--search");
     if name == "command" && words[1..at].iter().any(asks) {
         return;
     }
-    if name == "env" {
-        if let Some(i) = (1..at).find(|i| matches!(words[*i].text.as_str(), "-S" | "--split-string")) {
-            out.held.push(Held::Script(i + 1..end.min(i + 2), None));
-            return;
-        }
+    let split = (1..at).find(|i| matches!(words[*i].text.as_str(), "-S" | "--split-string"));
+    if let Some(i) = split.filter(|_| name == "env") {
+        out.held.push(Held::Script(i + 1..end.min(i + 2), None));
+        return;
     }
     if matches!(name, "sudo" | "doas") {
         // `sudo -e`, `-l`, `-v`: nothing is run.
@@ -452,7 +451,7 @@ fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
         return;
     }
     out.remote = true;
-    let mut at = skip_options(words, wrapper, verb + 1) + 1;
+    let mut at = (skip_options(words, wrapper, verb + 1) + 1).min(words.len());
     if words.get(at).is_some_and(|w| w.text == "--") {
         at += 1;
     } else if let Some(dashes) = words.iter().position(|w| w.text == "--") {

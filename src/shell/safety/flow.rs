@@ -208,10 +208,9 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
         return by_variable(script, command, origins);
     }
     // What stands in `iex (...)` is an expression, and its value is what is run.
-    if is_one_of(script, command, &["iex", "invoke-expression"]) {
-        if let Some((origin, _)) = inner(|_| true) {
-            return Some(origin);
-        }
+    let expression = is_one_of(script, command, &["iex", "invoke-expression"]);
+    if let Some((origin, _)) = expression.then(|| inner(|_| true)).flatten() {
+        return Some(origin);
     }
     let evaluates = is_one_of(script, command, EVALUATORS);
     let shell = is_one_of(script, command, SHELLS) || is_one_of(script, command, INTERPRETERS);
