@@ -178,6 +178,37 @@ async fn builtins_are_asked_of_their_shell() {
     assert!(none.problem.is_some());
 }
 
+#[tokio::test]
+async fn other_shells_tell_of_their_builtins_too() {
+    let manual = shared();
+    for (shell, name, flag) in
+        [("fish", "set", "--export"), ("fish", "string", "-q"), ("zsh", "read", "-r"), ("dash", "read", "-p")]
+    {
+        let Some(path) = which::which_global(shell).ok().filter(|_| has_pages()) else {
+            eprintln!("skipped: no {shell} here");
+            continue;
+        };
+        let entry = manual.get_or_fetch(&Program::Builtin { name: name.into(), shell: path }).await.unwrap();
+        assert_eq!(entry.problem, None, "{shell} {name}");
+        assert_ne!(entry.knows(flag), Known::No, "{shell} {name} {flag}: {:?}", entry.options);
+        assert!(!entry.help_text.is_empty() || entry.man_summary.is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_applet_is_not_taken_for_the_program_of_that_name() {
+    let Ok(busybox) = which::which_global("busybox") else {
+        eprintln!("skipped: no busybox here");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ls");
+    std::os::unix::fs::symlink(busybox, &path).unwrap();
+    let ls = manual(None).get_or_fetch(&Program::File { name: "ls".into(), path }).await.unwrap();
+    assert!(ls.help_text.contains("BusyBox") && ls.man_summary.is_none(), "{ls:?}");
+    assert_eq!((ls.knows("-la"), ls.knows("--block-size=M"), ls.complete), (Known::Yes, Known::No, true));
+}
+
 /// A folder with one executable script.
 struct Script {
     dir: tempfile::TempDir,

@@ -19,7 +19,7 @@ const FORBIDDEN: &[c_long] = &[
     // Changes to files that Landlock does not see: mode, owner, times, attributes.
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
+    FCHMODAT2,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
@@ -67,6 +67,9 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_pidfd_open,
     libc::SYS_pidfd_send_signal,
 ];
+
+/// The same on every processor, but not yet named for all of them in libc. Source: asm-generic/unistd.h.
+const FCHMODAT2: c_long = 452;
 
 /// The older forms that only some processors have.
 #[cfg(target_arch = "x86_64")]

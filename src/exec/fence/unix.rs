@@ -23,7 +23,6 @@ const FILE_SIZE: u64 = 64 << 20;
 /// Everything that is decided before the child exists, so that nothing is allocated between fork and exec.
 pub(in crate::exec) struct Fence {
     tag: String,
-    sandboxed: bool,
     limits: Vec<(Resource, Rlimit)>,
     #[cfg(target_os = "macos")]
     profile: Option<String>,
@@ -36,9 +35,10 @@ impl Fence {
     pub(in crate::exec) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
         let sandboxed = job.sandbox == Sandbox::ReadOnly;
+        // Only some systems can confine writes to it.
+        let _ = scratch;
         Self {
             tag: format!("{}.{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed)),
-            sandboxed,
             limits: if sandboxed { resource_limits(job) } else { vec![(Resource::Core, limit(0))] },
             #[cfg(target_os = "macos")]
             profile: if sandboxed && super::support().writes { Some(seatbelt_profile(scratch)) } else { None },
@@ -89,7 +89,7 @@ impl Fence {
     /// The processes of the child `id`.
     pub(in crate::exec) fn group(&self, id: Option<u32>) -> Group {
         #[cfg(target_os = "linux")]
-        let closed = self.sandboxed && self.linux.keeps_group();
+        let closed = self.linux.keeps_group();
         #[cfg(not(target_os = "linux"))]
         let closed = false;
         let leader = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
