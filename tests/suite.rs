@@ -18,5 +18,5 @@ mod pty;
 mod remote;
 mod rules;
 mod safety;
-mod support;
 mod shell;
+mod support;

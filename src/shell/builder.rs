@@ -341,11 +341,14 @@ impl Builder {
 
 /// Where the resolved text of a word stands.
 fn place_of(word: &Word) -> Place {
+    if word.span.len() != word.raw.len() {
+        return Place::Within(word.span.clone());
+    }
     if word.raw == word.text {
         return Place::At(word.span.start);
     }
     let inner = word.raw.get(1..word.raw.len().saturating_sub(1));
-    if inner == Some(word.text.as_str()) && word.span.len() == word.raw.len() {
+    if inner == Some(word.text.as_str()) {
         return Place::At(word.span.start + 1);
     }
     Place::Within(word.span.clone())

@@ -30,6 +30,12 @@ pub struct Condition {
     /// Some word after the program must match, options included.
     #[serde(default)]
     pub word: Option<Pattern>,
+    /// The first word after the program must match.
+    #[serde(default)]
+    pub first: Option<Pattern>,
+    /// Some word that the shell expands must match, expansions as written (`awk "{print $1}"`).
+    #[serde(default)]
+    pub expands: Option<Pattern>,
     /// No word after the program may match.
     #[serde(default)]
     pub no_word: Option<Pattern>,
@@ -51,6 +57,9 @@ pub struct Condition {
     /// It must be run by one of these wrappers.
     #[serde(default)]
     pub via: Vec<String>,
+    /// One of its redirections, or its wrapper's, must write to a file that matches, outside of any inner script.
+    #[serde(default)]
+    pub redirects_to: Option<Pattern>,
     /// True: its standard input must be a pipe; false: must be none.
     #[serde(default)]
     pub stdin_pipe: Option<bool>,
@@ -65,6 +74,9 @@ pub struct Next {
     /// What the next word must match.
     #[serde(default)]
     pub is: Option<Pattern>,
+    /// Whether the next word must be an unquoted pattern.
+    #[serde(default)]
+    pub glob: Option<bool>,
     /// What the next word must not match.
     #[serde(default)]
     pub is_not: Option<Pattern>,
@@ -159,6 +171,9 @@ impl Condition {
         if let Some(next) = &self.next {
             let at = command.words.iter().position(|w| w.text == next.after)?;
             let following = command.words.get(at + 1).map_or("", |w| w.text.as_str());
+            if next.glob.is_some_and(|wanted| command.words.get(at + 1).is_none_or(|w| w.glob != wanted)) {
+                return None;
+            }
             let right = next.is.as_ref().is_none_or(|p| command.words.len() > at + 1 && p.is_match(following));
             if !right || next.is_not.as_ref().is_some_and(|p| p.is_match(following)) {
                 return None;
@@ -176,6 +191,13 @@ impl Condition {
         if let Some(pattern) = &self.word {
             blame(1 + command.args().iter().position(|w| pattern.is_match(&w.text))?);
         }
+        if let Some(pattern) = &self.first {
+            let matches = command.args().first().is_some_and(|w| pattern.is_match(&w.text));
+            blame(matches.then_some(1)?);
+        }
+        if let Some(pattern) = &self.expands {
+            blame(1 + command.args().iter().position(|w| w.expands && pattern.is_match(&w.text))?);
+        }
         let excluded = self.no_word.as_ref().is_some_and(|p| command.args().iter().any(|w| p.is_match(&w.text)));
         let counted = listed.len() >= self.min_operands && self.max_operands.is_none_or(|most| listed.len() <= most);
         let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe);
@@ -186,7 +208,12 @@ impl Condition {
         let named = |names: &[String], other: &Invocation| other.name().is_some_and(|n| names.iter().any(|o| o == n));
         let from = || script.commands.iter().any(|c| c.feeds.contains(&index) && named(&self.piped_from, c));
         let into = || command.feeds.iter().any(|i| named(&self.piped_into, &script.commands[*i]));
-        (self.piped_from.is_empty() || from())
+        let writes = |c: &Invocation, p: &Pattern| c.redirects.iter().any(|r| r.writes() && p.is_match(&r.target.text));
+        // A redirection after `sudo cmd` stands with sudo: it is the calling shell that opens the file.
+        let wrapper = || command.inside.and_then(|i| script.commands.get(i.command));
+        let written = self.redirects_to.as_ref().is_none_or(|p| wrapper().is_some_and(|w| writes(w, p)));
+        written
+            && (self.piped_from.is_empty() || from())
             && (self.piped_into.is_empty() || into())
             && (self.via.is_empty() || command.via.iter().any(|v| self.via.contains(v)))
     }
