@@ -1,14 +1,20 @@
 //! Reads rule files: those built in, and the user's.
 
 use super::{File, Rule, catalogue};
-use include_dir::{Dir, include_dir};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/platform-rules");
+/// A list of rule files by name, with their text. `include_str!` rather than a folder as a whole: so cargo sees an edit.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        /// The rule files, by name: what holds everywhere, one a target, one a dialect.
+        pub(super) const NAMES: [&str; [$($name),*].len()] = [$($name),*];
+        static TEXTS: [&str; NAMES.len()] =
+            [$(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/", $name, ".toml"))),*];
+    };
+}
 
-/// The rule files, by name: one a target, one a dialect, and what holds everywhere.
-pub(super) const NAMES: [&str; 11] = [
+files!(
     "all",
     "linux-gnu",
     "linux-busybox",
@@ -20,7 +26,7 @@ pub(super) const NAMES: [&str; 11] = [
     "fish",
     "posix-sh",
     "powershell",
-];
+);
 
 /// Why the user's rules cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -78,8 +84,7 @@ pub(super) fn file(name: &str) -> Option<&'static File> {
     static PARSED: [OnceLock<File>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
     let at = NAMES.iter().position(|n| *n == name)?;
     Some(PARSED[at].get_or_init(|| {
-        let text = FILES.get_file(format!("{name}.toml")).and_then(|f| f.contents_utf8()).unwrap_or_default();
-        toml::from_str(text).unwrap_or_else(|error| {
+        toml::from_str(TEXTS[at]).unwrap_or_else(|error| {
             debug_assert!(false, "platform-rules/{name}.toml: {error}");
             File::default()
         })
