@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::aligned::Aligned;
 use super::{Out, Task};
-use crate::model::engine::quant::{Format, Unpacked, with_format};
+use crate::model::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
 use crate::model::engine::threads::Pool;
 
 /// Rows of activations from which a strip's unpacking pays.
@@ -203,7 +203,11 @@ fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: 
             for r in 0..count {
                 let row = &task.weight.row(start + r)[depth / F::LEN * F::BYTES..][..steps * STEP / F::LEN * F::BYTES];
                 let to = (r / TILE * steps * TILE + r % TILE) * STEP;
-                unpack::<F>(row, &mut scratch.weights[to..]);
+                if F::KIND == Kind::Q4K {
+                    unpack_q4k(row, &mut scratch.weights[to..]);
+                } else {
+                    unpack::<F>(row, &mut scratch.weights[to..]);
+                }
             }
             let mut sums = sums.chunks_exact_mut(2 * TILE * TILE);
             let mut group = groups.start;
@@ -265,6 +269,47 @@ fn unpack<F: Format>(row: &[u8], out: &mut [u16]) {
             let numbers = bf16(half(at), half(at + 16));
             // SAFETY: a tile's row has 32 numbers.
             unsafe { _mm512_storeu_si512(out[..STEP].as_mut_ptr().cast(), numbers) };
+        }
+    }
+}
+
+/// [`unpack`] for Q4_K. A group has 16 possible weights: they are computed once and looked up by nibble.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16,f16c,fma")]
+fn unpack_q4k(row: &[u8], out: &mut [u16]) {
+    let nibbles = _mm512_setr_ps(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0);
+    // Two passes: what the first leaves in memory, the second broadcasts as it loads.
+    let mut scales = [[0.0f32; 8]; DEPTH / Q4K::LEN];
+    let mut offsets = scales;
+    for ((block, scale), offset) in row.chunks_exact(Q4K::BYTES).zip(&mut scales).zip(&mut offsets) {
+        let (sc, m) = k_scales(&block[4..16]);
+        let wide = |bytes: u64| _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64)));
+        // SAFETY: a block has more than four bytes: `d` and `dmin` as halves.
+        let factors = _mm_cvtph_ps(_mm_cvtsi32_si128(unsafe { block.as_ptr().cast::<i32>().read_unaligned() }));
+        let (d, dmin) = (_mm256_broadcastss_ps(factors), _mm256_broadcastss_ps(_mm_movehdup_ps(factors)));
+        // SAFETY: eight numbers are one vector.
+        unsafe {
+            _mm256_storeu_ps(scale.as_mut_ptr(), _mm256_mul_ps(wide(sc), d));
+            _mm256_storeu_ps(offset.as_mut_ptr(), _mm256_mul_ps(wide(m), dmin));
+        }
+    }
+    let mut tiles = out.chunks_mut(TILE_NUMBERS);
+    for ((block, scale), offset) in row.chunks_exact(Q4K::BYTES).zip(&scales).zip(&offsets) {
+        for (j, bytes) in block[16..].chunks_exact(32).enumerate() {
+            // SAFETY: 32 bytes are there.
+            let low = _mm512_cvtepu8_epi16(unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) });
+            for (side, index) in [low, _mm512_srli_epi16::<4>(low)].into_iter().enumerate() {
+                let g = 2 * j + side;
+                let values = _mm512_fmsub_ps(nibbles, _mm512_set1_ps(scale[g]), _mm512_set1_ps(offset[g]));
+                // SAFETY: both types are 32 bytes of any bits.
+                let values: __m256i = unsafe { std::mem::transmute(_mm512_cvtneps_pbh(values)) };
+                // The look-up takes five bits of each index. The table is there twice, so that the fifth, which of a
+                // low nibble belongs to its neighbour, does not matter.
+                let numbers = _mm512_permutexvar_epi16(index, _mm512_broadcast_i64x4(values));
+                let Some(out) = tiles.next() else { return };
+                // SAFETY: a tile's row has 32 numbers.
+                unsafe { _mm512_storeu_si512(out[..STEP].as_mut_ptr().cast(), numbers) };
+            }
         }
     }
 }
