@@ -78,7 +78,9 @@ pub(in crate::manual) fn read(text: &str, kind: Kind) -> Text {
         if skipped || kind == Kind::Page && section.is_none() {
             continue;
         }
-        let found = tag(trimmed)
+        // Some pages list their options as items.
+        let item = trimmed.trim_start_matches(['·', '•', '*', ' ']);
+        let found = tag(item)
             .or_else(|| operand(trimmed).filter(|_| operands))
             .or_else(|| bare_letter(trimmed).filter(|_| bare_letters && indent <= 8));
         let Some(found) = found else { continue };

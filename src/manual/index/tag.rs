@@ -232,6 +232,11 @@ fn separator(s: &str) -> Option<&str> {
             return Some(next);
         }
     }
+    // `-b  or  --backup`
+    let spelled = s.trim_start().strip_prefix("or ").map(str::trim_start);
+    if let Some(next) = spelled.filter(|next| next.starts_with('-')) {
+        return Some(next);
+    }
     // `-h --help`, and the aligned `-h,   --help`.
     let trimmed = s.trim_start_matches([',', ' ']);
     (s.starts_with(' ') && s.starts_with(" -") || s.starts_with(','))
@@ -320,6 +325,8 @@ mod tests {
             ("-Olevel", "-O level => "),
             ("-bn or --buffers=n", "-b n; --buffers n => "),
             ("-? or --help", "-?; --help => "),
+            ("-B pref  or  --prefix=pref", "-B pref; --prefix pref => "),
+            ("--slurp/-s:", "--slurp; -s => "),
             ("-V, -Version", "-V; -Version => "),
             ("-<number>, -n <number>, --max-count=<number>", "-<number> number; -n number; --max-count number => "),
             ("--[no-]mailmap, --[no-]use-mailmap", "--mailmap; --no-mailmap; --use-mailmap; --no-use-mailmap => "),
