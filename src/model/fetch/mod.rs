@@ -230,7 +230,7 @@ impl One<'_> {
         // A file of several belongs into the model's own folder; a single one may stay where it is.
         if self.card.files.len() == 1
             && let Some(path) = hub::cached(settings, hub, &self.file.name)
-            && let Found::Right(path) = self.found(&path)?
+            && let Ok(Found::Right(path)) = self.found(&path)
         {
             return Ok(path);
         }
@@ -309,7 +309,7 @@ fn check_space(target: &Path, need: u64) -> Result<(), FetchError> {
     let folder = target.parent().unwrap_or(target);
     match free_bytes(folder) {
         Some(free) if need > 0 && free < need.saturating_add(HEADROOM) => {
-            Err(FetchError::NoSpace { dir: folder.into(), need: need.saturating_add(HEADROOM), free: Some(free) })
+            Err(FetchError::NoSpace { dir: folder.into(), need: Some(need.saturating_add(HEADROOM)), free: Some(free) })
         }
         _ => Ok(()),
     }
