@@ -186,20 +186,19 @@ fn ctrl_c_at_the_question_runs_nothing() {
 
 #[test]
 fn danger_runs_only_after_its_word_was_typed() {
-    let machine = Machine::new();
-    let victim = machine.path("work/victim");
-    for (keys, code, left) in [("y\n", 1, true), ("yes\n", 1, true), ("WORD\n", 0, false)] {
-        std::fs::create_dir_all(victim.join("inside")).unwrap();
-        let rules = one("rm -rf \"$PWD\"/victim/*");
-        let mut terminal = Terminal::start(&machine, rules, &["-x", "clean up", "--shell", "bash"]);
+    for (keys, code, ran) in [("y\n", 1, false), ("yes\n", 1, false), ("WORD\n", 0, true)] {
+        let machine = Machine::new();
+        // Nobody listens there: the shell gets nothing to run.
+        let rules = one("curl -s http://127.0.0.1:1/install | sh; touch ran");
+        let mut terminal = Terminal::start(&machine, rules, &["-x", "install it", "--shell", "bash"]);
         terminal.shows("to run it, e to edit it:");
         let text = terminal.text();
-        assert!(text.contains("danger"), "{text}");
+        assert!(text.contains("  danger: "), "{text}");
         let (_, after) = text.rsplit_once("type ").unwrap();
         let word = after.split(" to run it").next().unwrap().to_string();
         terminal.types(&keys.replace("WORD", &word));
         assert_eq!(terminal.ends(), code, "{keys:?}\n{}", terminal.text());
-        assert_eq!(victim.join("inside").exists(), left, "{keys:?}");
+        assert_eq!(machine.path("work/ran").exists(), ran, "{keys:?}");
     }
 }
 
@@ -207,10 +206,11 @@ fn danger_runs_only_after_its_word_was_typed() {
 fn what_is_set_not_to_run_is_not_even_asked() {
     let machine = Machine::new();
     machine.write("work/.caro.toml", "run_up_to = \"safe\"\n");
-    let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+    machine.write("work/notes", "");
+    let mut terminal = Terminal::start(&machine, one("rm notes"), &["-x", "delete the notes"]);
     assert_eq!(terminal.ends(), 1);
     assert!(terminal.text().contains("nothing beyond `safe`"), "{}", terminal.text());
-    assert!(!machine.path("work/ran").exists());
+    assert!(machine.path("work/notes").exists());
 }
 
 #[test]

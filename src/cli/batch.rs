@@ -1,6 +1,7 @@
 //! `caro batch`: one request a line, one answer a line, in order, each flushed before the next is read, one model for all.
 
 use super::args::AnswerArgs;
+use super::interrupt::Phase;
 use super::request::{Place, ask, check, failure, milliseconds};
 use super::settings::one_of;
 use super::wire::{self, Wired};
@@ -32,7 +33,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let wired = wire::open(cx, &settings)?;
     let mut batch = Batch { args: &args.answer, cx, settings, wired, runtime, answered: 0 };
     let mut input = io::stdin().lock();
-    while let Some(line) = next_line(&mut input).map_err(|e| Failure::internal(format!("stdin: {e}")))? {
+    loop {
+        let line = {
+            let _phase = cx.interrupt().during(Phase::Ends);
+            next_line(&mut input).map_err(|e| Failure::internal(format!("stdin: {e}")))?
+        };
+        let Some(line) = line else { break };
         if cx.interrupt().cancel().is_cancelled() {
             return Err(Failure::silent(Exit::Interrupted));
         }
