@@ -15,6 +15,7 @@ mod machine;
 mod manual;
 #[cfg(unix)]
 mod pty;
+mod refine;
 mod remote;
 mod rules;
 mod safety;
