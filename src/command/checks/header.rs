@@ -36,3 +36,28 @@ fn header(it: &Inspected) -> Option<Finding> {
         span: Some(word.span.clone()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn one_more_line_where_the_header_takes_one() {
+        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let top5 = "top 5 processes";
+        let mended = Some("ps aux --sort=-%cpu | head -n 6".to_owned());
+        assert_eq!(fix(top5, "ps aux --sort=-%cpu | head -n 5"), mended);
+        assert_eq!(fix(top5, "ps aux --sort=-%cpu | head -5").as_deref(), Some("ps aux --sort=-%cpu | head -6"));
+        for right in [
+            "ps aux --sort=-%cpu | head -n 6",
+            "ps aux | sort -nrk 3 | head -n 5",
+            "ps -eo pid= --sort=-%cpu | head -n 5",
+            "ps aux --sort=-%cpu --no-headers | head -n 5",
+            "ls | head -n 5",
+        ] {
+            assert_eq!(fix(top5, right), None, "{right}");
+        }
+        assert_eq!(fix("busiest processes", "ps aux --sort=-%cpu | head -n 5"), None);
+    }
+}

@@ -3,6 +3,7 @@
 //! Each check is one function from an [`Inspected`] command to findings. A check must make sense to a user who has
 //! never seen our task files, and rather stay silent than accuse wrongly.
 
+mod archive;
 mod flags;
 mod header;
 mod literals;
@@ -53,6 +54,7 @@ pub fn run(it: &Inspected) -> Vec<Finding> {
         findings.extend(programs::check(it));
         findings.extend(flags::check(it));
         findings.extend(rules::check(it.script, it.target));
+        findings.extend(archive::check(it));
         findings.extend(header::check(it));
         findings.extend(literals::check(it));
     }
@@ -71,4 +73,33 @@ pub fn weight(findings: &[Finding]) -> u32 {
             Severity::Hint => 1,
         })
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one check has against a bash command for Linux, with no manuals at hand.
+    pub(super) fn findings(check: fn(&Inspected) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
+        let script = crate::shell::parse(command, Dialect::Bash);
+        let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
+        check(&Inspected { request, script: &script, target, dialect, context: None, manuals: &BTreeMap::new() })
+    }
+
+    #[test]
+    fn an_error_outweighs_warnings_and_they_outweigh_hints() {
+        let of = |severity| Finding {
+            id: String::new(),
+            severity,
+            token: String::new(),
+            span: None,
+            why: String::new(),
+            evidence: Vec::new(),
+            fix: None,
+        };
+        let many = |severity, n| weight(&vec![of(severity); n]);
+        assert!(many(Severity::Error, 1) > many(Severity::Warning, 20));
+        assert!(many(Severity::Warning, 1) > many(Severity::Hint, 20));
+        assert_eq!(weight(&[]), 0);
+    }
 }
