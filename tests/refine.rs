@@ -9,7 +9,7 @@ const SECOND: &str = "not right yet";
 
 fn answer(rules: Value, args: &[&str]) -> Value {
     let machine = Machine::new();
-    let mut all = vec!["--json", "--shell", "bash", "--timeout", "20"];
+    let mut all = vec!["--json", "--shell", "bash", "--timeout", "60"];
     all.extend(args);
     machine.ask(rules, &all).json()
 }

@@ -106,7 +106,7 @@ pub struct AnswerArgs {
     /// The most iterations, 1 to 3
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,
-    /// Seconds for the whole answer, a model download not counted
+    /// Seconds after which there is no answer, a model download not counted
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE

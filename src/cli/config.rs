@@ -65,7 +65,13 @@ pub const KEYS: [Key; 8] = [
     key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),
     key("refine", "CARO_REFINE", "evidence", Project::Sets, "when to reconsider: never, evidence, always"),
     key("max_iterations", "CARO_MAX_ITERATIONS", "2", Project::Sets, "the most iterations, 1 to 3"),
-    key("timeout", "CARO_TIMEOUT", "5", Project::Sets, "seconds for an answer, a model download not counted"),
+    key(
+        "timeout",
+        "CARO_TIMEOUT",
+        "60",
+        Project::Sets,
+        "seconds after which there is no answer, a model download not counted",
+    ),
     key(
         "run_up_to",
         "CARO_RUN_UP_TO",

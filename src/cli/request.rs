@@ -204,6 +204,6 @@ mod tests {
         assert_eq!(code(CommandError::Cancelled), 130);
         assert_eq!(code(CommandError::BadRequest("x".into())), 2);
         assert_eq!(code(CommandError::Model(crate::model::ModelError::Engine("x".into()))), 2);
-        assert_eq!(failure(CommandError::Timeout(Duration::ZERO), &settings).message, "no command within 5 s");
+        assert_eq!(failure(CommandError::Timeout(Duration::ZERO), &settings).message, "no command within 60 s");
     }
 }

@@ -34,7 +34,7 @@ pub struct Ask {
     pub refine: Refine,
     /// The most iterations, 1 to 3.
     pub max_iterations: u32,
-    /// The time for everything.
+    /// When there is no answer any more; no second iteration begins after half of this or of the recipe's own budget.
     pub timeout: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,
