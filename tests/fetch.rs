@@ -25,6 +25,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+const NO_DISK: &str = "no small disk can be mounted here (that takes root on Linux)";
+
 /// Bytes of a part of the test's model, which has a little over four.
 const PART: usize = 100_000;
 
@@ -575,7 +577,9 @@ fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
     let mut place = Place::new(Some(&hub), None);
-    let Some(disk) = disk::Disk::mount(place.folder.path(), "4m") else { return };
+    let Some(disk) = disk::Disk::mount(place.folder.path(), "4m") else {
+        return println!("skipped: {NO_DISK}");
+    };
     place.settings.models = disk.path().to_path_buf();
     std::fs::write(disk.path().join("tiny.gguf"), &bytes).unwrap();
     disk.read_only();
@@ -597,7 +601,9 @@ fn a_full_disk_is_seen_before_and_while_it_fills() {
     let hub = Hub::of(&bytes, Mood::Sound);
     let pip = FakePip::with(&bytes, PART);
     let mut place = Place::new(Some(&hub), Some(&pip));
-    let Some(disk) = disk::Disk::mount(place.folder.path(), "200k") else { return };
+    let Some(disk) = disk::Disk::mount(place.folder.path(), "200k") else {
+        return println!("skipped: {NO_DISK}");
+    };
     place.settings.models = disk.path().to_path_buf();
     let error = place.ensure(&card(&bytes)).unwrap_err();
     assert!(matches!(error, FetchError::NoSpace { free: Some(_), .. }), "{error:?}");

@@ -128,9 +128,12 @@ impl Progress for Bar<'_> {
         let tenths = stage.total.map_or(0, |total| at.saturating_mul(10) / total.max(1));
         let due = if stage.total.is_some() { tenths > stage.tenths } else { stage.told.elapsed() > 5 * PATIENCE };
         if due {
-            let rate = at.saturating_sub(stage.first.unwrap_or(0)) as f64 / stage.begun.elapsed().as_secs_f64();
             let of = stage.total.map_or(String::new(), |total| format!(" of {} ({}0 %)", Size(total), tenths));
-            self.ui.note(&format!("{}: {}{of}, {}/s", stage.what, Size(at), Size(rate as u64)));
+            let come = at.saturating_sub(stage.first.unwrap_or(at)) as f64;
+            let rate = (come / stage.begun.elapsed().as_secs_f64()) as u64;
+            // The first word after a resumption has no rate yet.
+            let rate = if rate > 0 { format!(", {}/s", Size(rate)) } else { String::new() };
+            self.ui.note(&format!("{}: {}{of}{rate}", stage.what, Size(at)));
             stage.told = Instant::now();
             stage.tenths = tenths;
         }
