@@ -146,6 +146,15 @@ fn wrong_flags_are_usage_errors() {
 }
 
 #[test]
+fn a_request_that_begins_with_a_verb_is_told_about_quotes() {
+    let machine = Machine::new();
+    let ran = machine.run(&["config", "files", "of", "git"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("hint: `config` is a verb") && ran.err.contains("\"config files of git\""), "{ran:#?}");
+    assert_eq!(machine.ask(rules(), &["config files of git"]).out, "ls -a\n");
+}
+
+#[test]
 fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
     let machine = Machine::new();
     machine.run(&["list files", "--model", "/nowhere/m.gguf"]).fails(2, &["/nowhere/m.gguf"]);

@@ -185,6 +185,16 @@ fn ctrl_c_at_the_question_runs_nothing() {
 }
 
 #[test]
+fn ctrl_c_ends_a_batch_that_waits() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&machine, one("ls -a"), &["batch"]);
+    terminal.types("{\"id\": 1, \"request\": \"list\"}\n");
+    terminal.shows("\"cmd\":\"ls -a\"");
+    terminal.types("\x03");
+    assert_eq!(terminal.ends(), 130);
+}
+
+#[test]
 fn danger_runs_only_after_its_word_was_typed() {
     for (keys, code, ran) in [("y\n", 1, false), ("yes\n", 1, false), ("WORD\n", 0, true)] {
         let machine = Machine::new();

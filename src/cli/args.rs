@@ -180,6 +180,15 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
     argv
 }
 
+/// What to say after a line that did not parse, if it may have been a request that begins with a verb (`check disk space`).
+pub fn hint(argv: &[OsString]) -> Option<String> {
+    let words: Vec<_> = argv.iter().skip(1).map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-')).collect();
+    let verb = words.first().filter(|w| Cli::command().find_subcommand(w.as_ref()).is_some())?;
+    (words.len() > 2).then(|| {
+        format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

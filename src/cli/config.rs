@@ -5,6 +5,7 @@
 
 use super::settings::{AUTO, LEVELS, one_of};
 use super::{Cx, Dirs, Env, Exit, Failure, Outcome};
+use crate::model::catalog::DEFAULT_MODEL;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -53,13 +54,7 @@ const fn key(
 
 /// Every setting there is.
 pub const KEYS: [Key; 8] = [
-    key(
-        "model",
-        "CARO_MODEL",
-        "qwen2.5-coder-1.5b",
-        Project::Never,
-        "id of `caro model list`, GGUF file, openai:URL#NAME",
-    ),
+    key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
     key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),

@@ -42,6 +42,7 @@ pub use settings::Settings;
 pub use ui::Ui;
 
 use args::{Cli, Verb};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -103,15 +104,21 @@ pub fn main() -> ExitCode {
     let started = Instant::now();
     // Before there is any second thread.
     crate::model::engine::init();
-    let cli = match args::parse(std::env::args_os()) {
+    let argv: Vec<OsString> = std::env::args_os().collect();
+    let env = Env::of_process();
+    let cli = match args::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(e) => {
             // `--help` and `--version` come this way too. A closed pipe is no reason to complain.
             let _ = e.print();
+            if e.use_stderr()
+                && let Some(hint) = args::hint(&argv)
+            {
+                Ui::new(&args::Common::default(), &env).hint(&hint);
+            }
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
         }
     };
-    let env = Env::of_process();
     let ui = Ui::new(&cli.common, &env);
     let dirs = Dirs::find(&env);
     let cx = Cx { ui, env, dirs, cwd: std::env::current_dir().ok(), started, interrupt: OnceLock::new() };

@@ -3,13 +3,11 @@
 use super::Ui;
 use super::args::AnswerArgs;
 use super::ui::Role;
+use crate::command::turn::SURE;
 use crate::command::{Answer, Timing, Trace};
 use crate::shell::Severity;
 use crate::shell::safety::{Level, Risk};
 use std::io;
-
-/// Below this, the person is told that the answer is doubtful. The same bound that starts a second iteration.
-const LOW_CONFIDENCE: f64 = 0.8;
 
 /// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
 ///
@@ -46,7 +44,7 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {
         ui.aside(Role::Caution, &finding.why);
     }
-    if answer.confidence < LOW_CONFIDENCE {
+    if answer.confidence < SURE {
         ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
     }
 }

@@ -251,8 +251,13 @@ impl Ui {
         }
         self.tell(&format!("{} {}", self.err.paint(Role::Danger, "error:"), visible(&failure.message)));
         if let Some(hint) = &failure.hint {
-            self.tell(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
+            self.hint(hint);
         }
+    }
+
+    /// Says what to do next, after an error.
+    pub fn hint(&self, hint: &str) {
+        self.tell(&format!("\n{} {}", self.err.paint(Role::Accent, "hint:"), visible(hint)));
     }
 
     /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing where nobody sees it.
