@@ -1,6 +1,6 @@
 //! Byte-pair merging.
 
-use super::vocab::{Vocab, push_decoded};
+use super::vocab::{Kind, Vocab, push_decoded};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,8 +14,17 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Merges {
     /// The token of each single byte, `NONE` where the vocabulary has none.
     singles: [u32; 256],
-    /// Open addressing; a slot with `rank == NONE` is empty.
-    slots: Vec<Slot>,
+    ranks: Ranks,
+}
+
+enum Ranks {
+    /// Most vocabularies are numbered in the order of their merges: the first merge makes token `first`, the next one the
+    /// next. Then the vocabulary itself says what a pair makes, and there is only to remember where each token was
+    /// joined: `cuts[i]` is the length of the left part of token `first + i`, in bytes. That takes no table of pairs, whose
+    /// building would be most of a tokenizer's.
+    Ordered { first: u32, cuts: Vec<u16> },
+    /// Open addressing by pair; a slot with `rank == NONE` is empty.
+    Table(Vec<Slot>),
 }
 
 #[derive(Clone, Copy)]
@@ -34,90 +43,81 @@ impl Merges {
     ///
     /// # Errors
     /// A sentence, if an entry is not two words or the list is too long.
-    pub fn build(vocab: &Vocab, merges: &mut dyn Iterator<Item = &[u8]>) -> Result<Self, String> {
+    pub fn build<'a>(vocab: &Vocab, merges: &mut dyn Iterator<Item = &'a [u8]>) -> Result<Self, String> {
         let mut singles = [NONE; 256];
         for (byte, single) in (0..=u8::MAX).zip(&mut singles) {
             *single = vocab.normal(&[byte]).unwrap_or(NONE);
         }
-        let mut table = Self { singles, slots: vec![EMPTY; (vocab.len() * 3 / 2).next_power_of_two().max(16)] };
-        let mut used = 0usize;
         let mut joined = Vec::new();
-        for (rank, entry) in merges.enumerate() {
-            let rank = u32::try_from(rank).ok().filter(|&r| r < NONE).ok_or("it has too many merges")?;
-            let space = entry.iter().position(|&b| b == b' ').ok_or_else(|| bad_merge(entry))?;
-            joined.clear();
-            let left_ok = push_decoded(&entry[..space], &mut joined);
-            let split = joined.len();
-            if !left_ok || !push_decoded(&entry[space + 1..], &mut joined) || split == 0 || split == joined.len() {
-                return Err(bad_merge(entry));
+        let (mut first, mut cuts) = (0, Vec::new());
+        for entry in &mut *merges {
+            let cut = decode(entry, &mut joined)?;
+            if cuts.is_empty() {
+                first = vocab.normal(&joined).unwrap_or(NONE);
             }
-            let (Some(left), Some(right), Some(id)) =
-                (vocab.normal(&joined[..split]), vocab.normal(&joined[split..]), vocab.normal(&joined))
-            else {
-                continue;
-            };
-            if used * 4 >= table.slots.len() * 3 {
-                table.grow();
-            }
-            used += usize::from(table.insert(Slot { left, right, id, rank }));
-        }
-        Ok(table)
-    }
-
-    /// Doubles the table.
-    fn grow(&mut self) {
-        let doubled = vec![EMPTY; self.slots.len() * 2];
-        for slot in std::mem::replace(&mut self.slots, doubled) {
-            if slot.rank != NONE {
-                self.insert(slot);
+            let id = first.saturating_add(cuts.len() as u32);
+            match u16::try_from(cut) {
+                Ok(cut) if vocab.kind(id) == Kind::Normal && vocab.bytes(id) == joined => cuts.push(cut),
+                _ => {
+                    // Not in order after all: what has been read so far goes into a table, and the rest after it.
+                    let mut table = Table::new(vocab.len());
+                    for (rank, &cut) in (0u32..).zip(&cuts) {
+                        let bytes = vocab.bytes(first + rank);
+                        table.add(vocab, bytes, usize::from(cut), rank);
+                    }
+                    table.add(vocab, &joined, cut, cuts.len() as u32);
+                    for (rank, entry) in (cuts.len() + 1..).zip(&mut *merges) {
+                        let rank = u32::try_from(rank).ok().filter(|&r| r < NONE).ok_or("it has too many merges")?;
+                        let cut = decode(entry, &mut joined)?;
+                        table.add(vocab, &joined, cut, rank);
+                    }
+                    return Ok(Self { singles, ranks: Ranks::Table(table.slots) });
+                }
             }
         }
-    }
-
-    /// Adds a merge unless the pair has one already (the first is the better). True if it was added.
-    fn insert(&mut self, new: Slot) -> bool {
-        let mask = self.slots.len() - 1;
-        let mut at = place(new.left, new.right) & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.rank == NONE {
-                self.slots[at] = new;
-                return true;
-            }
-            if slot.left == new.left && slot.right == new.right {
-                return false;
-            }
-            at = (at + 1) & mask;
-        }
+        Ok(Self { singles, ranks: Ranks::Ordered { first, cuts } })
     }
 
     /// Rank and result of merging two tokens; rank `NONE` if they do not merge.
-    fn get(&self, left: u32, right: u32) -> (u32, u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = place(left, right) & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.rank == NONE {
-                return (NONE, NONE);
+    fn get(&self, vocab: &Vocab, left: u32, right: u32) -> (u32, u32) {
+        match &self.ranks {
+            Ranks::Ordered { first, cuts } => {
+                let (a, b) = (vocab.bytes(left), vocab.bytes(right));
+                let id = vocab.normal_joined(a, b);
+                let rank = id
+                    .and_then(|id| id.checked_sub(*first))
+                    .filter(|&rank| cuts.get(rank as usize).is_some_and(|&cut| usize::from(cut) == a.len()));
+                rank.map_or((NONE, NONE), |rank| (rank, first + rank))
             }
-            if slot.left == left && slot.right == right {
-                return (slot.rank, slot.id);
+            Ranks::Table(slots) => {
+                let mask = slots.len() - 1;
+                let mut at = place(left, right) & mask;
+                loop {
+                    let slot = slots[at];
+                    if slot.rank == NONE {
+                        return (NONE, NONE);
+                    }
+                    if slot.left == left && slot.right == right {
+                        return (slot.rank, slot.id);
+                    }
+                    at = (at + 1) & mask;
+                }
             }
-            at = (at + 1) & mask;
         }
     }
 
     /// Appends the tokens of one piece. A byte without a token of its own is left out, as the vocabulary cannot say it.
-    pub fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
+    pub fn encode(&self, vocab: &Vocab, piece: &[u8], out: &mut Vec<u32>) {
         let start = out.len();
         out.extend(piece.iter().map(|&b| self.singles[b as usize]).filter(|&id| id != NONE));
         let len = out.len() - start;
-        let merged = if len <= SCAN { self.scan(&mut out[start..]) } else { self.heap(&mut out[start..]) };
+        let ids = &mut out[start..];
+        let merged = if len <= SCAN { self.scan(vocab, ids) } else { self.heap(vocab, ids) };
         out.truncate(start + merged);
     }
 
     /// Merges in place, best pair first and leftmost among equals; returns how many tokens are left.
-    fn scan(&self, ids: &mut [u32]) -> usize {
+    fn scan(&self, vocab: &Vocab, ids: &mut [u32]) -> usize {
         let mut len = ids.len();
         if len < 2 {
             return len;
@@ -125,7 +125,7 @@ impl Merges {
         // ranks[i] is that of the pair (i, i + 1).
         let mut ranks = [(NONE, NONE); SCAN];
         for i in 0..len - 1 {
-            ranks[i] = self.get(ids[i], ids[i + 1]);
+            ranks[i] = self.get(vocab, ids[i], ids[i + 1]);
         }
         loop {
             let mut best = 0;
@@ -142,23 +142,23 @@ impl Merges {
             ranks.copy_within((best + 2).min(len - 1)..len - 1, best + 1);
             len -= 1;
             if best + 1 < len {
-                ranks[best] = self.get(ids[best], ids[best + 1]);
+                ranks[best] = self.get(vocab, ids[best], ids[best + 1]);
             }
             if best > 0 {
-                ranks[best - 1] = self.get(ids[best - 1], ids[best]);
+                ranks[best - 1] = self.get(vocab, ids[best - 1], ids[best]);
             }
         }
     }
 
     /// The same for long pieces, in n log n: hostile input must not cost a quadratic time.
-    fn heap(&self, ids: &mut [u32]) -> usize {
+    fn heap(&self, vocab: &Vocab, ids: &mut [u32]) -> usize {
         let len = ids.len();
         let mut next: Vec<usize> = (1..=len).collect();
         let mut previous: Vec<usize> = (0..len).map(|i| i.wrapping_sub(1)).collect();
         let mut alive = vec![true; len];
         let mut queue = BinaryHeap::new();
         let push = |queue: &mut BinaryHeap<_>, ids: &[u32], left: usize, right: usize| {
-            let (rank, id) = self.get(ids[left], ids[right]);
+            let (rank, id) = self.get(vocab, ids[left], ids[right]);
             if rank != NONE {
                 queue.push(Reverse((rank, left, right, ids[left], ids[right], id)));
             }
@@ -194,6 +194,63 @@ impl Merges {
     }
 }
 
+/// The table of pairs as it fills.
+struct Table {
+    slots: Vec<Slot>,
+    used: usize,
+}
+
+impl Table {
+    fn new(vocab: usize) -> Self {
+        Self { slots: vec![EMPTY; (vocab * 3 / 2).next_power_of_two().max(16)], used: 0 }
+    }
+
+    /// Adds the merge that makes the token `joined` of its first `cut` bytes and the others.
+    fn add(&mut self, vocab: &Vocab, joined: &[u8], cut: usize, rank: u32) {
+        let parts = (vocab.normal(&joined[..cut]), vocab.normal(&joined[cut..]), vocab.normal(joined));
+        if let (Some(left), Some(right), Some(id)) = parts {
+            if self.used * 4 >= self.slots.len() * 3 {
+                let doubled = vec![EMPTY; self.slots.len() * 2];
+                for slot in std::mem::replace(&mut self.slots, doubled) {
+                    if slot.rank != NONE {
+                        self.insert(slot);
+                    }
+                }
+            }
+            self.used += usize::from(self.insert(Slot { left, right, id, rank }));
+        }
+    }
+
+    /// Adds a merge unless the pair has one already (the first is the better). True if it was added.
+    fn insert(&mut self, new: Slot) -> bool {
+        let mask = self.slots.len() - 1;
+        let mut at = place(new.left, new.right) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.rank == NONE {
+                self.slots[at] = new;
+                return true;
+            }
+            if slot.left == new.left && slot.right == new.right {
+                return false;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+/// Writes the token that an entry of the list makes, and returns the length of its left part.
+fn decode(entry: &[u8], joined: &mut Vec<u8>) -> Result<usize, String> {
+    joined.clear();
+    let space = entry.iter().position(|&b| b == b' ').ok_or_else(|| bad_merge(entry))?;
+    let left = push_decoded(&entry[..space], joined);
+    let cut = joined.len();
+    if !left || !push_decoded(&entry[space + 1..], joined) || cut == 0 || cut == joined.len() {
+        return Err(bad_merge(entry));
+    }
+    Ok(cut)
+}
+
 const EMPTY: Slot = Slot { left: 0, right: 0, id: NONE, rank: NONE };
 
 fn place(left: u32, right: u32) -> usize {
@@ -209,47 +266,69 @@ fn bad_merge(entry: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn table(tokens: &[&str], merges: &[&str]) -> Result<Merges, String> {
+    fn build(tokens: &[&str], merges: &[&str]) -> Result<(Vocab, Merges), String> {
         let vocab = Vocab::build(&mut tokens.iter().map(|t| t.as_bytes()), &mut std::iter::empty()).unwrap();
-        Merges::build(&vocab, &mut merges.iter().map(|m| m.as_bytes()))
+        let merges = Merges::build(&vocab, &mut merges.iter().map(|m| m.as_bytes()))?;
+        Ok((vocab, merges))
     }
 
     #[test]
     fn the_earlier_merge_wins_and_then_the_leftmost() {
-        let merges = table(&["a", "b", "c", "bc", "ab", "abc", "aa"], &["b c", "a b", "a bc", "a a"]).unwrap();
-        let encode = |text: &str| {
-            let mut out = vec![99];
-            merges.encode(text.as_bytes(), &mut out);
-            out
-        };
-        assert_eq!(encode("abc"), [99, 5]);
-        assert_eq!(encode("ab"), [99, 4]);
-        assert_eq!(encode("aaa"), [99, 6, 0]);
-        assert_eq!(encode("x"), [99], "a byte the vocabulary lacks");
-        assert_eq!(encode(""), [99]);
-        assert_eq!(encode(&"a".repeat(201)).len(), 1 + 101);
+        // The same merges over a vocabulary in their order and over another.
+        for (ordered, tokens) in
+            [(true, ["a", "b", "c", "bc", "ab", "abc", "aa"]), (false, ["a", "b", "c", "ab", "bc", "aa", "abc"])]
+        {
+            let (vocab, merges) = build(&tokens, &["b c", "a b", "a bc", "a a"]).unwrap();
+            assert_eq!(matches!(merges.ranks, Ranks::Ordered { .. }), ordered);
+            let encode = |text: &str| {
+                let mut out = vec![99];
+                merges.encode(&vocab, text.as_bytes(), &mut out);
+                let spelled: Vec<&str> = out[1..].iter().map(|&id| tokens[id as usize]).collect();
+                spelled.join("|")
+            };
+            assert_eq!(encode("abc"), "abc");
+            assert_eq!(encode("ab"), "ab");
+            assert_eq!(encode("aaa"), "aa|a");
+            assert_eq!(encode("aabcb"), "a|abc|b");
+            assert_eq!(encode("x"), "", "a byte the vocabulary lacks");
+            assert_eq!(encode(""), "");
+            assert_eq!(encode(&"a".repeat(201)).split('|').count(), 101);
+        }
+    }
+
+    #[test]
+    fn a_token_is_only_joined_where_its_merge_joins_it() {
+        let (vocab, merges) = build(&["a", "b", "c", "ab", "bc", "abc"], &["a b", "b c", "a bc"]).unwrap();
+        let mut out = Vec::new();
+        merges.encode(&vocab, b"abc", &mut out);
+        assert_eq!(out, [3, 2], "`ab` goes first, and `ab c` is no merge");
     }
 
     #[test]
     fn a_damaged_list_of_merges_is_an_error() {
         for bad in ["ab", "", "a ", " b", "a 日"] {
-            assert!(table(&["a", "b"], &[bad]).is_err(), "{bad:?}");
+            assert!(build(&["a", "b"], &[bad]).is_err(), "{bad:?}");
+            assert!(build(&["a", "b", "ab"], &["a b", "b b", bad]).is_err(), "{bad:?} behind others");
         }
-        assert!(table(&["a", "b"], &["a b", "b x"]).is_ok(), "an entry beyond the vocabulary never applies");
+        assert!(build(&["a", "b"], &["a b", "b x"]).is_ok(), "an entry beyond the vocabulary never applies");
+        assert!(build(&["a", "b"], &[]).is_ok(), "single bytes alone are a vocabulary too");
     }
 
     #[test]
     fn the_table_grows() {
         let singles: Vec<String> = ('a'..='z').map(String::from).collect();
         let pairs: Vec<String> = ('a'..='z').flat_map(|a| ('a'..='z').map(move |b| format!("{a}{b}"))).collect();
-        // Three times more merges than tokens: every pair, each listed several times in other words.
-        let merges: Vec<String> = pairs.iter().map(|p| format!("{} {}", &p[..1], &p[1..])).collect();
         let tokens: Vec<&str> = singles.iter().chain(&pairs).map(String::as_str).collect();
-        let table = table(&tokens, &merges.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
-        let mut out = Vec::new();
-        for pair in &pairs {
-            table.encode(pair.as_bytes(), &mut out);
+        let vocab = Vocab::build(&mut tokens.iter().map(|t| t.as_bytes()), &mut std::iter::empty()).unwrap();
+        let mut table = Table::new(1);
+        for (rank, pair) in (0u32..).zip(&pairs) {
+            table.add(&vocab, pair.as_bytes(), 1, rank);
         }
-        assert_eq!(out, (26..26 + 676).collect::<Vec<u32>>());
+        let merges = Merges { ranks: Ranks::Table(table.slots), ..build(&["a"], &[]).unwrap().1 };
+        for (rank, pair) in (0u32..).zip(&pairs) {
+            let id = |byte: u8| vocab.normal(&[byte]).unwrap();
+            let (left, right) = (id(pair.as_bytes()[0]), id(pair.as_bytes()[1]));
+            assert_eq!(merges.get(&vocab, left, right), (rank, 26 + rank));
+        }
     }
 }

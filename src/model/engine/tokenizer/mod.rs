@@ -97,7 +97,7 @@ impl Tokenizer {
                 out.push(id);
                 return;
             }
-            self.merges.encode(piece.as_bytes(), out);
+            self.merges.encode(&self.vocab, piece.as_bytes(), out);
         });
     }
 

@@ -22,6 +22,8 @@ pub(in crate::model::engine) struct Vocab {
     kinds: Vec<Kind>,
     /// Open addressing over the bytes of normal tokens: id + 1, 0 for an empty slot.
     index: Vec<u32>,
+    /// Control and user-defined tokens.
+    reserved: Vec<u32>,
 }
 
 impl Vocab {
@@ -35,7 +37,8 @@ impl Vocab {
     ) -> Result<Self, String> {
         /// toktrie keeps 24 bits for an id.
         const MOST: usize = (1 << 24) - 1;
-        let mut vocab = Self { bytes: Vec::new(), ends: Vec::new(), kinds: Vec::new(), index: Vec::new() };
+        let mut vocab =
+            Self { bytes: Vec::new(), ends: Vec::new(), kinds: Vec::new(), index: Vec::new(), reserved: Vec::new() };
         for token in tokens {
             if vocab.ends.len() == MOST || vocab.bytes.len() + token.len() > u32::MAX as usize {
                 return Err("its vocabulary is too large".into());
@@ -55,6 +58,9 @@ impl Vocab {
             if kind != Kind::Normal {
                 vocab.bytes.extend_from_slice(token);
             }
+            if matches!(kind, Kind::Control | Kind::UserDefined) {
+                vocab.reserved.push(vocab.ends.len() as u32);
+            }
             vocab.ends.push(vocab.bytes.len() as u32);
             vocab.kinds.push(kind);
         }
@@ -65,7 +71,7 @@ impl Vocab {
         let mask = vocab.index.len() - 1;
         for id in 0..vocab.ends.len() as u32 {
             if vocab.kind(id) == Kind::Normal {
-                let mut slot = hash(vocab.bytes(id)) as usize & mask;
+                let mut slot = hash(vocab.bytes(id).iter()) as usize & mask;
                 while vocab.index[slot] != 0 {
                     slot = (slot + 1) & mask;
                 }
@@ -95,14 +101,20 @@ impl Vocab {
 
     /// The normal token with exactly these bytes.
     pub fn normal(&self, bytes: &[u8]) -> Option<u32> {
+        self.normal_joined(bytes, &[])
+    }
+
+    /// The normal token that `left` and `right` spell together.
+    pub fn normal_joined(&self, left: &[u8], right: &[u8]) -> Option<u32> {
         let mask = self.index.len() - 1;
-        let mut slot = hash(bytes) as usize & mask;
+        let mut slot = hash(left.iter().chain(right)) as usize & mask;
         loop {
-            match self.index[slot] {
-                0 => return None,
-                id if self.bytes(id - 1) == bytes => return Some(id - 1),
-                _ => slot = (slot + 1) & mask,
+            let id = self.index[slot].checked_sub(1)?;
+            let bytes = self.bytes(id);
+            if bytes.len() == left.len() + right.len() && bytes.starts_with(left) && bytes.ends_with(right) {
+                return Some(id);
             }
+            slot = (slot + 1) & mask;
         }
     }
 
@@ -114,22 +126,10 @@ impl Vocab {
     }
 }
 
-/// Multiplies and folds eight bytes at a time: quick and good enough for a table whose keys are no one's secret.
-fn hash(bytes: &[u8]) -> u64 {
-    const K: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut h = bytes.len() as u64 ^ K;
-    let mut chunks = bytes.chunks_exact(8);
-    for chunk in &mut chunks {
-        h = fold(h ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
-    }
-    let mut tail = [0u8; 8];
-    tail[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
-    fold(h ^ u64::from_le_bytes(tail))
-}
-
-fn fold(x: u64) -> u64 {
-    let wide = u128::from(x) * 0xd6e8_feb8_6659_fd93;
-    (wide as u64) ^ ((wide >> 64) as u64)
+/// FNV-1a with a final mix: tokens are short, and the keys are no one's secret.
+fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+    let h = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (h ^ (h >> 29)) as u32 ^ (h >> 47) as u32
 }
 
 /// Appends the bytes that a token's spelling stands for. Byte-level BPE writes each byte as one printable character:
@@ -137,19 +137,28 @@ fn fold(x: u64) -> u64 {
 ///
 /// Returns false if a character is not of that alphabet.
 pub(super) fn push_decoded(token: &[u8], out: &mut Vec<u8>) -> bool {
-    let Ok(token) = std::str::from_utf8(token) else { return false };
-    for c in token.chars() {
-        match byte_of(c) {
+    let mut rest = token;
+    while let [first, tail @ ..] = rest {
+        // All of the alphabet is one or two bytes of UTF-8.
+        let (code, tail) = match (first, tail) {
+            (0x21..=0x7e, _) => (u32::from(*first), tail),
+            (0xc2..=0xdf, [second @ 0x80..=0xbf, tail @ ..]) => {
+                (u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f), tail)
+            }
+            _ => return false,
+        };
+        match byte_of(code) {
             Some(byte) => out.push(byte),
             None => return false,
         }
+        rest = tail;
     }
     true
 }
 
 /// The byte that a character of the byte alphabet stands for.
-fn byte_of(c: char) -> Option<u8> {
-    match c as u32 {
+fn byte_of(code: u32) -> Option<u8> {
+    match code {
         n @ (0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff) => Some(n as u8),
         // The 68 others in ascending order: 0x00..=0x20, 0x7f..=0xa0, 0xad.
         n @ 0x100..=0x120 => Some((n - 0x100) as u8),
@@ -179,7 +188,7 @@ mod tests {
     fn the_byte_alphabet_is_a_bijection() {
         let alphabet: std::collections::BTreeSet<char> = (0..=255).map(char_of).collect();
         assert_eq!(alphabet.len(), 256);
-        assert!((0..=255).all(|b| byte_of(char_of(b)) == Some(b)));
+        assert!((0..=255).all(|b| byte_of(char_of(b) as u32) == Some(b)));
         // The `tokenizers` crate is the oracle for the alphabet itself.
         let oracle: std::collections::BTreeSet<char> =
             tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
