@@ -138,20 +138,20 @@ fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
 /// Returns false if a character is not of that alphabet.
 pub(super) fn push_decoded(token: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = token;
-    while let [first, tail @ ..] = rest {
-        // All of the alphabet is one or two bytes of UTF-8.
-        let (code, tail) = match (first, tail) {
-            (0x21..=0x7e, _) => (u32::from(*first), tail),
-            (0xc2..=0xdf, [second @ 0x80..=0xbf, tail @ ..]) => {
-                (u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f), tail)
+    while !rest.is_empty() {
+        // Nearly all of every vocabulary stands for itself.
+        let plain = rest.iter().take_while(|b| matches!(b, 0x21..=0x7e)).count();
+        out.extend_from_slice(&rest[..plain]);
+        match &rest[plain..] {
+            [] => return true,
+            // All others of the alphabet are two bytes of UTF-8.
+            [first @ 0xc2..=0xdf, second @ 0x80..=0xbf, tail @ ..] => {
+                let Some(byte) = byte_of(u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f)) else { return false };
+                out.push(byte);
+                rest = tail;
             }
             _ => return false,
-        };
-        match byte_of(code) {
-            Some(byte) => out.push(byte),
-            None => return false,
         }
-        rest = tail;
     }
     true
 }
