@@ -43,7 +43,7 @@ impl Merges {
     ///
     /// # Errors
     /// A sentence, if an entry is not two words or the list is too long.
-    pub fn build<'a>(vocab: &Vocab, merges: &mut dyn Iterator<Item = &'a [u8]>) -> Result<Self, String> {
+    pub fn build(vocab: &Vocab, merges: &mut dyn Iterator<Item = &[u8]>) -> Result<Self, String> {
         let mut singles = [NONE; 256];
         for (byte, single) in (0..=u8::MAX).zip(&mut singles) {
             *single = vocab.normal(&[byte]).unwrap_or(NONE);
