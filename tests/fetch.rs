@@ -143,6 +143,10 @@ fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
     let path = place.ensure(&card).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(place.left(), ["tiny.gguf", "tiny.gguf.verified.json"]);
+    let mode = |name: &str| {
+        std::os::unix::fs::PermissionsExt::mode(&place.settings.models.join(name).metadata().unwrap().permissions())
+    };
+    assert_eq!(mode("tiny.gguf"), mode("tiny.gguf.verified.json"), "others may read the one and not the other");
     let seen = hub.server.seen();
     assert_eq!(seen[0].path, "/me/tiny/resolve/main/tiny.gguf");
     assert!(seen.iter().all(|r| r.headers.get("authorization").is_some_and(|a| a == "Bearer secret")));
