@@ -144,8 +144,10 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
         CommandError::Model(e) => e.into(),
         CommandError::Timeout(_) => {
             let seconds = settings.timeout.as_secs_f64();
-            Failure::new(Exit::Timeout, format!("no command within {seconds} s"))
-                .hint(format!("give it more time: --timeout {}; --timing shows where it goes", seconds.ceil() * 4.0))
+            Failure::new(Exit::Timeout, format!("no command within {seconds} s")).hint(format!(
+                "give it more time (--timeout {}), or take a smaller model (`caro model list`)",
+                seconds.ceil() * 4.0
+            ))
         }
         CommandError::Cancelled => Failure::silent(Exit::Interrupted),
     }
