@@ -1,6 +1,8 @@
 //! The one test binary: end to end, contracts, properties, architecture. One line a topic.
 // A test that cannot go on panics, in its helpers too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+// A test that is skipped says why.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod architecture;
 mod cli;
@@ -15,6 +17,7 @@ mod machine;
 mod manual;
 #[cfg(unix)]
 mod pty;
+mod real;
 mod refine;
 mod remote;
 mod rules;
