@@ -3,6 +3,7 @@
 
 use super::kv::Kv;
 use super::parallel::for_pieces;
+use super::product::multiply_add;
 use super::simd::{self, View};
 use super::threads::Pool;
 use std::cell::RefCell;
@@ -130,7 +131,7 @@ fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, querie
             let wide = &mut scratch.wide[..count * dim];
             simd::widen(kv.values(layer, kv_head, keys), wide);
             let weights = View { data: &scratch.scores, stride: BLOCK };
-            simd::multiply_add(weights, View { data: wide, stride: dim }, out, dim, rows, dim, count);
+            multiply_add(weights, View { data: wide, stride: dim }, out, dim, rows, dim, count);
         }
         for (row, out) in out.chunks_exact_mut(dim).enumerate() {
             simd::scale(out, 1.0 / scratch.state[row].1);
@@ -150,7 +151,7 @@ fn score(queries: &[f32], keys: &[f32], turned: &mut [f32], scores: &mut [f32], 
     simd::transpose(keys, dim, turned, BLOCK);
     scores[..rows * BLOCK].fill(0.0);
     let (queries, turned) = (View { data: queries, stride: dim }, View { data: turned, stride: BLOCK });
-    simd::multiply_add(queries, turned, scores, BLOCK, rows, count, dim);
+    multiply_add(queries, turned, scores, BLOCK, rows, count, dim);
 }
 
 #[cfg(test)]

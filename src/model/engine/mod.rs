@@ -29,6 +29,7 @@ mod kv;
 mod later;
 mod load;
 mod parallel;
+mod product;
 pub mod quant;
 mod sample;
 mod simd;

@@ -1,5 +1,5 @@
-//! The vector arithmetic outside the matrix kernels: norms, activations, softmax, and the small f32 products of
-//! attention.
+//! The vector arithmetic outside the matrix kernels: norms, activations, softmax and the dot products of
+//! single queries.
 //!
 //! Each function is written once, in a form that compilers vectorise (fixed-size lanes, no early exits), and compiled for
 //! several instruction sets by [`versions!`]; which one runs is decided by the CPU. Only the conversion of f16 needs
@@ -295,51 +295,6 @@ pub(super) struct View<'a> {
     pub stride: usize,
 }
 
-versions! {
-    /// `c += a b`, with `a` of m x k, `b` of k x n, and `c` of m x n in rows `stride` apart.
-    pub fn multiply_add(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usize, m: usize, n: usize, k: usize) {
-        /// Rows of `c` computed together: they share each load of `b`.
-        const ROWS: usize = 4;
-        let mut row = 0;
-        while row < m {
-            let rows = ROWS.min(m - row);
-            // A short last tile computes its first row several times and stores it once.
-            let at: [&[f32]; ROWS] =
-                std::array::from_fn(|i| &a.data[(row + if i < rows { i } else { 0 }) * a.stride..][..k]);
-            let mut col = 0;
-            while col + 2 * LANES <= n {
-                let mut sums = [[[0f32; LANES]; 2]; ROWS];
-                for p in 0..k {
-                    let b = &b.data[p * b.stride + col..][..2 * LANES];
-                    for (sums, at) in sums.iter_mut().zip(&at) {
-                        let x = at[p];
-                        for i in 0..LANES {
-                            sums[0][i] = fma::<FMA>(x, b[i], sums[0][i]);
-                            sums[1][i] = fma::<FMA>(x, b[LANES + i], sums[1][i]);
-                        }
-                    }
-                }
-                for (i, sums) in sums.iter().enumerate().take(rows) {
-                    let c = &mut c[(row + i) * stride + col..][..2 * LANES];
-                    for j in 0..LANES {
-                        c[j] += sums[0][j];
-                        c[LANES + j] += sums[1][j];
-                    }
-                }
-                col += 2 * LANES;
-            }
-            while col < n {
-                for (i, at) in at.iter().enumerate().take(rows) {
-                    let sum: f32 = at.iter().enumerate().map(|(p, &x)| x * b.data[p * b.stride + col]).sum();
-                    c[(row + i) * stride + col] += sum;
-                }
-                col += 1;
-            }
-            row += rows;
-        }
-    }
-}
-
 /// Widens f16 (as raw bits) to f32.
 ///
 /// # Panics
@@ -520,23 +475,6 @@ mod tests {
             }
         }
         assert_eq!((&halves[16..], &pairs[16..]), (&x[16..], &x[16..]), "what lies beyond is not turned");
-    }
-
-    #[test]
-    fn products_of_every_shape_are_right() {
-        for (m, n, k) in [(1, 1, 1), (3, 64, 5), (4, 32, 128), (7, 33, 9), (13, 80, 64), (96, 64, 128), (5, 15, 3)] {
-            let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
-            let (a, b, c0) = (values(m * lda, 5), values(k * ldb, 6), values(m * ldc, 7));
-            let mut c = c0.clone();
-            let (a_view, b_view) = (View { data: &a, stride: lda }, View { data: &b, stride: ldb });
-            multiply_add(a_view, b_view, &mut c, ldc, m, n, k);
-            for i in 0..m {
-                for j in 0..ldc {
-                    let sum: f32 = if j < n { (0..k).map(|p| a[i * lda + p] * b[p * ldb + j]).sum() } else { 0.0 };
-                    assert!((c[i * ldc + j] - c0[i * ldc + j] - sum).abs() < 1e-3, "{m}x{n}x{k} at {i},{j}");
-                }
-            }
-        }
     }
 
     #[test]
