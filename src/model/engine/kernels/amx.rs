@@ -437,9 +437,8 @@ mod tests {
         }
         // SAFETY: the CPU has AVX-512; an array of words and a vector have the same size.
         let turned: [[i32; TILE]; TILE] = unsafe {
-            let mut rows: [__m512i; TILE] = std::mem::transmute(words);
-            transpose(&mut rows);
-            std::mem::transmute(rows)
+            let rows: [__m512i; TILE] = std::mem::transmute(words);
+            std::mem::transmute(transpose(rows))
         };
         for (r, row) in turned.iter().enumerate() {
             for (c, &word) in row.iter().enumerate() {
