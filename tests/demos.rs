@@ -113,10 +113,12 @@ fn fixture(tree: &Path) {
     file("raised-program", "#!/bin/sh\n", 1);
     let script = "chmod 4755 raised-program
         git init -q . && git config user.email t@example.org && git config user.name T
-        commit() { git commit -q --allow-empty --author \"$1 <a@example.org>\" --date \"$2\" -m \"$3\"; }
-        GIT_COMMITTER_DATE='40 days ago' commit 'Old Author' '40 days ago' 'first'
-        GIT_COMMITTER_DATE='3 days ago' commit 'Ada Example' '3 days ago' 'second'
-        GIT_COMMITTER_DATE='1 day ago' commit 'Bo Example' '1 day ago' 'third'";
+        commit() {
+            export GIT_AUTHOR_DATE=\"@$(($(date +%s) - $2 * 86400)) +0000\"
+            export GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
+            git commit -q --allow-empty --author \"$1 <a@example.org>\" -m \"$3\"
+        }
+        commit 'Old Author' 40 first; commit 'Ada Example' 3 second; commit 'Bo Example' 1 third";
     let made = run_shell(script, tree);
     assert!(made.ok, "{}", made.stderr);
 }

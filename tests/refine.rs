@@ -9,7 +9,7 @@ const SECOND: &str = "not right yet";
 
 fn answer(rules: Value, args: &[&str]) -> Value {
     let machine = Machine::new();
-    let mut all = vec!["--json", "--shell", "bash", "--timeout", "60"];
+    let mut all = vec!["--json", "--shell", "bash"];
     all.extend(args);
     machine.ask(rules, &all).json()
 }

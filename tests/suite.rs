@@ -17,6 +17,7 @@ mod machine;
 mod manual;
 #[cfg(unix)]
 mod pty;
+mod readme;
 mod real;
 mod refine;
 mod remote;

@@ -7,12 +7,12 @@
 //! ```
 
 use super::answer::{Ask, Refine};
-use super::checks::weight;
+use super::checks::{syntax, weight};
 use super::prompt;
 use super::reply::{self, Reply};
 use crate::model::{Completion, Finish, Prompt};
-use crate::shell::Finding;
 use crate::shell::safety::{Level, Risk};
+use crate::shell::{Finding, Severity};
 
 /// Below this confidence a second iteration runs (the specification's figure).
 pub const SURE: f64 = 0.8;
@@ -174,9 +174,11 @@ impl Turn {
         Step::Decide { iteration: self.iterations, prompt: next }
     }
 
-    /// Ends with the best draft there is, else with `otherwise`.
+    /// Ends with the best draft there is, else with `otherwise`. What no shell can parse is prose or a torso: no command.
     fn done(&mut self, otherwise: Outcome) -> Step {
+        let broken = |d: &Draft| d.findings.iter().any(|f| f.id == syntax::ID && f.severity == Severity::Error);
         Step::Done(match self.best.take() {
+            Some(draft) if broken(&draft) => Outcome::Nothing,
             Some(draft) => Outcome::Command { draft, changes: std::mem::take(&mut self.changes) },
             None => otherwise,
         })
@@ -185,7 +187,7 @@ impl Turn {
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
 pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
-    let found = draft.findings.iter().find(|f| f.severity > crate::shell::Severity::Hint);
+    let found = draft.findings.iter().find(|f| f.severity > Severity::Hint);
     match (refine, found) {
         (Refine::Never, _) => None,
         (_, Some(f)) => Some(format!("{}: `{}`", f.id, f.token)),
@@ -223,7 +225,7 @@ fn describe(old: &Draft, new: &Draft) -> String {
 mod tests {
     use super::*;
     use crate::model::{Cancel, Usage};
-    use crate::shell::{Dialect, Severity, Target};
+    use crate::shell::{Dialect, Target};
     use std::time::Duration;
 
     fn ask(refine: Refine) -> Ask {
@@ -340,6 +342,15 @@ mod tests {
             t.begin();
             assert_eq!(t.decided(&said(text, finish), 0.9), Step::Done(want), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_does_not_parse_is_no_command() {
+        let mut t = Turn::new(&ask(Refine::Never));
+        t.begin();
+        t.decided(&said("You're welcome!", Finish::Stop), 0.9);
+        let torn = Finding { id: syntax::ID.into(), ..error("'re", None) };
+        assert_eq!(t.inspected(draft("You're welcome!", 0.9, vec![torn]), true), Step::Done(Outcome::Nothing));
     }
 
     #[test]

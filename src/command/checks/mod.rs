@@ -8,7 +8,7 @@ mod flags;
 mod header;
 mod literals;
 mod programs;
-mod syntax;
+pub(super) mod syntax;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
