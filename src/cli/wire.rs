@@ -57,12 +57,12 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Fai
     Ok(match fetch::resolve(&settings.model, &folders)? {
         ModelSource::Card(card) => {
             let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
-            (engine(&file?, &card.id, settings)?, took)
+            (engine(cx, &file?, &card.id, settings)?, took)
         }
         ModelSource::File(file) => {
             let id =
                 file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
-            (engine(&file, &id, settings)?, Duration::ZERO)
+            (engine(cx, &file, &id, settings)?, Duration::ZERO)
         }
         ModelSource::Script(file) => (Arc::new(Scripted::open(&file)?), Duration::ZERO),
         ModelSource::Remote { url, name } => {
@@ -76,8 +76,9 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Fai
     })
 }
 
-fn engine(file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
-    let options = Options { device: settings.device, ..Options::default() };
+fn engine(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
+    let state_dir = cx.dirs.cache.as_ref().map(|cache| cache.join("prefix"));
+    let options = Options { device: settings.device, state_dir, ..Options::default() };
     let engine = Engine::open(file, id, &options)?;
     // Every answer is written under a grammar: its tables are built while the machine is still being looked at.
     engine.prepare_grammar();

@@ -1,6 +1,7 @@
 //! What the generation loop asks of whatever computes: a sequence that grows by tokens and can be cut back.
 
 use crate::model::{Cancel, ModelError};
+use std::io::{self, ErrorKind, Read, Write};
 
 /// A model's forward pass with the state of one sequence.
 pub(super) trait Backend: Send {
@@ -12,6 +13,28 @@ pub(super) trait Backend: Send {
 
     /// Forgets positions from `len` on, and more where it cannot cut there: see [`Self::len`] afterwards.
     fn truncate(&mut self, len: usize);
+
+    /// True if it can be cut back to any length, and [`Self::snapshot`] and [`Self::restore`] work.
+    fn is_resumable(&self) -> bool {
+        false
+    }
+
+    /// Writes the state of the first `len` positions.
+    ///
+    /// # Errors
+    /// What writing says; [`ErrorKind::Unsupported`] where it is not resumable.
+    fn snapshot(&self, _len: usize, _to: &mut dyn Write) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    /// Reads the state of `len` positions in place of what is held. After a failure nothing is held. There are no logits
+    /// before the next [`Self::feed`].
+    ///
+    /// # Errors
+    /// What reading says; [`ErrorKind::Unsupported`] where it is not resumable.
+    fn restore(&mut self, _len: usize, _from: &mut dyn Read) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
 
     /// Appends tokens and computes the logits after the last of them. False if cancelled; then any leading part of the
     /// tokens may be held, as [`Self::len`] tells.

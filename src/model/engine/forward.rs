@@ -5,11 +5,12 @@ use super::backend::Backend;
 use super::config::{Architecture, Config};
 use super::gguf::Gguf;
 use super::kernels::{Kernels, Weight};
-use super::kv::{Kv, Snapshot};
+use super::kv::Kv;
 use super::parallel::for_pieces;
 use super::simd;
 use super::threads::Pool;
 use crate::model::{Cancel, ModelError};
+use std::io::{self, Read, Write};
 
 /// Tokens that go through the layers together: enough to use each weight many times, few enough that the working memory
 /// (some 100 kB a token for a 1.5B model) stays small.
@@ -143,18 +144,6 @@ impl Forward {
         Ok(Self { layers, embedding, norm, head, kernels, kv, scratch: Scratch::default(), config })
     }
 
-    /// A copy of the state, to come back to.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the prefix kept on disk and for drafts"))]
-    pub fn snapshot(&self) -> Snapshot {
-        self.kv.snapshot()
-    }
-
-    /// Comes back to a copied state. False, and nothing held, if it is not this model's.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the prefix kept on disk and for drafts"))]
-    pub fn restore(&mut self, snapshot: &Snapshot) -> bool {
-        self.kv.restore(snapshot)
-    }
-
     fn check(&self, tokens: &[u32]) -> Result<(), ModelError> {
         let limit = self.kv.capacity();
         if tokens.len() > limit - self.kv.len() {
@@ -226,6 +215,18 @@ impl Backend for Forward {
 
     fn truncate(&mut self, len: usize) {
         self.kv.truncate(len);
+    }
+
+    fn is_resumable(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&self, len: usize, to: &mut dyn Write) -> io::Result<()> {
+        self.kv.snapshot(len, to)
+    }
+
+    fn restore(&mut self, len: usize, from: &mut dyn Read) -> io::Result<()> {
+        self.kv.restore(len, from)
     }
 
     fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {

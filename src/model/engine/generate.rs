@@ -4,8 +4,9 @@ use super::backend::Backend;
 use super::emit::Emitter;
 use super::grammar::{Grammar, Guide};
 use super::later::Later;
+use super::prefix::Store;
 use super::sample::{Peak, Sampler};
-use super::template::Template;
+use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{Completion, Finish, Flow, ModelError, Request, Shape, Token, Usage};
 use std::time::Instant;
@@ -21,21 +22,30 @@ pub(super) struct Language<'a> {
 }
 
 /// One sequence: a forward pass and the tokens whose state it holds.
+///
+/// How a batch is rounded depends on its length. So that an answer does not depend on what was asked before, a stable
+/// beginning is always a batch of its own, whether it is computed now, was so for another request, or comes from disk, and
+/// nothing behind it is reused.
 pub(super) struct Sequence {
     backend: Box<dyn Backend>,
     held: Vec<u32>,
+    /// How many of the tokens held are a stable beginning, computed by itself.
+    anchor: usize,
+    /// Where stable beginnings are kept.
+    store: Option<Store>,
+    /// True if the stable beginning is new to the store.
+    is_new: bool,
 }
 
 impl Sequence {
     /// An empty sequence.
-    pub fn new(backend: Box<dyn Backend>) -> Self {
-        Self { backend, held: Vec::new() }
+    pub fn new(backend: Box<dyn Backend>, store: Option<Store>) -> Self {
+        Self { backend, held: Vec::new(), anchor: 0, store, is_new: false }
     }
 
     /// The forward pass.
     pub fn backend(&mut self) -> &mut dyn Backend {
-        self.held.clear();
-        self.backend.truncate(0);
+        self.cut(0);
         &mut *self.backend
     }
 
@@ -49,16 +59,59 @@ impl Sequence {
         self.backend.describe()
     }
 
-    /// Keeps the longest prefix of `ids` whose state is held, but leaves at least one to compute; returns its length.
-    fn reuse(&mut self, ids: &[u32]) -> usize {
+    /// Keeps, or restores, what it can of the prompt's state, but leaves at least one token to compute; returns how many
+    /// that are.
+    fn reuse(&mut self, prompt: &Encoded) -> usize {
+        let Encoded { ids, stable } = prompt;
         let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        let keep = common.min(ids.len().saturating_sub(1));
-        if keep < self.backend.len() {
-            self.backend.truncate(keep);
+        if *stable == 0 || !self.backend.is_resumable() {
+            return self.cut(common.min(ids.len().saturating_sub(1)));
         }
-        let keep = self.backend.len().min(keep);
-        self.held.truncate(keep);
-        keep
+        if self.anchor == *stable && common >= *stable {
+            return self.cut(*stable);
+        }
+        self.cut(0);
+        let stable = &ids[..*stable];
+        if self.store.as_ref().is_some_and(|store| store.load(stable, &mut *self.backend)) {
+            self.held.extend_from_slice(stable);
+            self.anchor = stable.len();
+        }
+        self.anchor
+    }
+
+    /// Forgets what comes after the first `len` tokens, and more where the forward pass cannot stop there; returns what is
+    /// left.
+    fn cut(&mut self, len: usize) -> usize {
+        if len < self.backend.len() {
+            self.backend.truncate(len);
+        }
+        let len = self.backend.len().min(len);
+        self.held.truncate(len);
+        if len < self.anchor {
+            (self.anchor, self.is_new) = (0, false);
+        }
+        len
+    }
+
+    /// Computes what `reuse` has left of the prompt; false if cancelled.
+    fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
+        let Encoded { ids, stable } = prompt;
+        if self.held.is_empty() && *stable > 0 && self.backend.is_resumable() {
+            if !self.feed(&ids[..*stable], request)? {
+                return Ok(false);
+            }
+            (self.anchor, self.is_new) = (*stable, true);
+        }
+        self.feed(&ids[self.held.len()..], request)
+    }
+
+    /// Stores a stable beginning that is new.
+    fn keep(&mut self) {
+        if std::mem::take(&mut self.is_new)
+            && let Some(store) = &self.store
+        {
+            store.save(&self.held[..self.anchor], &*self.backend);
+        }
     }
 
     /// Appends tokens; false if cancelled.
@@ -82,11 +135,23 @@ pub(super) fn generate(
     request: &Request,
     on: &mut dyn FnMut(&str) -> Flow,
 ) -> Result<Completion, ModelError> {
+    let completion = complete(sequence, language, request, on);
+    // Last, so that nobody waits for an answer because of it.
+    sequence.keep();
+    completion
+}
+
+fn complete(
+    sequence: &mut Sequence,
+    language: &Language<'_>,
+    request: &Request,
+    on: &mut dyn FnMut(&str) -> Flow,
+) -> Result<Completion, ModelError> {
     let began = Instant::now();
-    let prompt = language.template.encode(&request.prompt, language.tokenizer).ids;
-    let limit = sequence.context();
-    if prompt.len() >= limit {
-        return Err(ModelError::TooLong { tokens: prompt.len(), limit });
+    let prompt = language.template.encode(&request.prompt, language.tokenizer);
+    let (len, limit) = (prompt.ids.len(), sequence.context());
+    if len >= limit {
+        return Err(ModelError::TooLong { tokens: len, limit });
     }
     let no_stops = Vec::new();
     let (shaped, stops) = match &request.shape {
@@ -101,24 +166,18 @@ pub(super) fn generate(
         sampler: Sampler::new(request.sampling),
         guide: None,
         tokens: Vec::new(),
-        room: request.max_tokens.min(limit - prompt.len()),
+        room: request.max_tokens.min(limit - len),
         pending: Vec::new(),
     };
     let cached = sequence.reuse(&prompt);
-    let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, ..Usage::default() };
+    let usage = Usage { prompt_tokens: len, cached_tokens: cached, ..Usage::default() };
     let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
-    run.pending.extend_from_slice(&prompt[cached..]);
-    // What the grammar forces at the very beginning rides along with the prompt, if the grammar is there in time: while
-    // its vocabulary is still being built, the prompt goes first.
-    let early = shaped && language.grammar.is_ready();
-    if early && ended.is_none() {
-        ended = run.start_shape()?;
-    }
-    if ended.is_none() && !sequence.feed(&run.pending, request)? {
+    // The prompt goes first, while the grammar's vocabulary is still being built. What the grammar forces at the very
+    // beginning never rides along, though it could where the grammar is there in time: answers would depend on that.
+    if ended.is_none() && !sequence.complete(&prompt, request)? {
         ended = Some(Finish::Cancelled);
     }
-    run.pending.clear();
-    if shaped && !early && ended.is_none() {
+    if shaped && ended.is_none() {
         ended = run.start_shape()?;
         if ended.is_none() && !run.pending.is_empty() && !sequence.feed(&run.pending, request)? {
             ended = Some(Finish::Cancelled);

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::simd;
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 
 /// Keys and values of all layers. Memory is reserved for the whole context and touched as positions come.
@@ -16,14 +17,6 @@ pub(super) struct Kv {
     head_dim: usize,
     capacity: usize,
     len: usize,
-}
-
-/// A copy of the positions held at some time.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Snapshot {
-    len: usize,
-    /// Keys, then values, of each layer's heads in order.
-    rows: Vec<u16>,
 }
 
 impl Kv {
@@ -86,39 +79,50 @@ impl Kv {
         &self.values[self.rows(layer, head, positions)]
     }
 
-    /// Copies what is held.
-    pub fn snapshot(&self) -> Snapshot {
-        let mut rows = Vec::with_capacity(2 * self.layers * self.heads * self.head_dim * self.len);
-        for layer in 0..self.layers {
-            for head in 0..self.heads {
-                rows.extend_from_slice(self.keys(layer, head, 0..self.len));
-                rows.extend_from_slice(self.values(layer, head, 0..self.len));
+    /// Writes the first `len` positions: keys, then values, of each layer's heads in order, little-endian.
+    ///
+    /// # Errors
+    /// What writing says; [`ErrorKind::InvalidInput`] for more positions than are held.
+    pub fn snapshot(&self, len: usize, to: &mut dyn Write) -> io::Result<()> {
+        if len > self.len {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = vec![0; len * self.head_dim * size_of::<u16>()];
+        for (layer, head) in self.runs() {
+            for run in [self.keys(layer, head, 0..len), self.values(layer, head, 0..len)] {
+                bytes.as_chunks_mut().0.iter_mut().zip(run).for_each(|(to, x)| *to = x.to_le_bytes());
+                to.write_all(&bytes)?;
             }
         }
-        Snapshot { len: self.len, rows }
+        Ok(())
     }
 
-    /// Puts a copy back in place of what is held. False, and nothing held, if it is not from a cache of this shape.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> bool {
+    /// Reads what [`Self::snapshot`] wrote of a cache of this shape, in place of what is held. After a failure nothing is
+    /// held.
+    ///
+    /// # Errors
+    /// What reading says; [`ErrorKind::InvalidInput`] for more positions than there is room for.
+    pub fn restore(&mut self, len: usize, from: &mut dyn Read) -> io::Result<()> {
         self.len = 0;
-        let run = snapshot.len * self.head_dim;
-        if snapshot.len > self.capacity || snapshot.rows.len() != 2 * self.layers * self.heads * run {
-            return false;
+        if len > self.capacity {
+            return Err(ErrorKind::InvalidInput.into());
         }
-        if run > 0 {
-            let mut runs = snapshot.rows.chunks_exact(run);
-            for layer in 0..self.layers {
-                for head in 0..self.heads {
-                    let to = self.rows(layer, head, 0..snapshot.len);
-                    if let (Some(keys), Some(values)) = (runs.next(), runs.next()) {
-                        self.keys[to.clone()].copy_from_slice(keys);
-                        self.values[to].copy_from_slice(values);
-                    }
-                }
+        let mut bytes = vec![0; len * self.head_dim * size_of::<u16>()];
+        for (layer, head) in self.runs() {
+            let rows = self.rows(layer, head, 0..len);
+            for run in [&mut self.keys[rows.clone()], &mut self.values[rows]] {
+                from.read_exact(&mut bytes)?;
+                run.iter_mut().zip(bytes.as_chunks().0).for_each(|(to, x)| *to = u16::from_le_bytes(*x));
             }
         }
-        self.len = snapshot.len;
-        true
+        self.len = len;
+        Ok(())
+    }
+
+    /// Every head of every layer.
+    fn runs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (layers, heads) = (self.layers, self.heads);
+        (0..layers).flat_map(move |layer| (0..heads).map(move |head| (layer, head)))
     }
 
     fn rows(&self, layer: usize, head: usize, positions: Range<usize>) -> Range<usize> {
@@ -160,23 +164,33 @@ mod tests {
     #[test]
     fn a_snapshot_survives_what_comes_after() {
         let mut kv = filled(5);
-        let snapshot = kv.snapshot();
+        let (mut snapshot, mut first) = (Vec::new(), Vec::new());
+        kv.snapshot(5, &mut snapshot).unwrap();
+        kv.snapshot(2, &mut first).unwrap();
+        assert_eq!((snapshot.len(), first.len()), (2 * 2 * 2 * 16 * 5 * 2, 2 * 2 * 2 * 16 * 2 * 2));
         let before = kv.keys(1, 0, 0..5).to_vec();
         kv.truncate(2);
         kv.truncate(9);
         assert_eq!(kv.len(), 2, "forgetting never remembers");
         kv.write(1, 3, &[7.0; 32], &[7.0; 32]);
-        assert!(kv.restore(&snapshot));
+        kv.restore(5, &mut &snapshot[..]).unwrap();
         assert_eq!((kv.len(), kv.keys(1, 0, 0..5)), (5, &before[..]));
-        assert!(kv.snapshot() == snapshot);
+        let mut again = Vec::new();
+        kv.snapshot(5, &mut again).unwrap();
+        assert!(again == snapshot);
+        kv.restore(2, &mut &first[..]).unwrap();
+        assert_eq!((kv.len(), kv.keys(1, 0, 0..2)), (2, &before[..32]));
     }
 
     #[test]
-    fn a_foreign_snapshot_is_refused() {
+    fn what_does_not_fit_is_refused() {
         let mut kv = filled(3);
-        let mut snapshot = kv.snapshot();
-        snapshot.rows.pop();
-        assert!(!kv.restore(&snapshot));
+        let mut snapshot = Vec::new();
+        assert!(kv.snapshot(4, &mut snapshot).is_err(), "more than is held");
+        kv.snapshot(3, &mut snapshot).unwrap();
+        assert!(kv.restore(3, &mut &snapshot[..snapshot.len() - 1]).is_err(), "cut short");
         assert_eq!(kv.len(), 0);
+        let long = vec![0; 17 * 256];
+        assert!(kv.restore(17, &mut &long[..]).is_err(), "more than there is room for");
     }
 }

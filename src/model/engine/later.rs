@@ -26,12 +26,6 @@ impl<T: Send + 'static> Later<T> {
         }
     }
 
-    /// True if [`Self::get`] would not wait.
-    pub fn is_ready(&self) -> bool {
-        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
-        self.value.get().is_some() || job.as_ref().is_some_and(JoinHandle::is_finished)
-    }
-
     /// The value.
     ///
     /// # Errors
@@ -58,7 +52,6 @@ mod tests {
         let (go, wait) = std::sync::mpsc::channel::<()>();
         later.start(move || wait.recv().map(|()| 1).map_err(|e| e.to_string()));
         later.start(|| Ok(2));
-        assert!(!later.is_ready());
         std::thread::scope(|scope| {
             let waiting = [scope.spawn(|| later.get()), scope.spawn(|| later.get())];
             go.send(()).unwrap();
@@ -66,7 +59,6 @@ mod tests {
                 assert_eq!(thread.join().unwrap(), Ok(&1));
             }
         });
-        assert!(later.is_ready());
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
-//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one.
+//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one;
+//! - `prefix`: the state of prompts' stable beginnings on disk.
 //!
 //! Nothing here knows where a model file comes from.
 
@@ -29,6 +30,7 @@ mod kv;
 mod later;
 mod load;
 mod parallel;
+mod prefix;
 mod product;
 pub mod quant;
 mod sample;
@@ -47,7 +49,8 @@ use generate::{Language, Sequence};
 use gguf::Gguf;
 use grammar::Grammar;
 use later::Later;
-use std::path::Path;
+use prefix::Store;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use template::Template;
@@ -93,11 +96,14 @@ pub struct Options {
     pub tier: Option<Tier>,
     /// The most tokens of prompt and completion together; at most what the model was trained for.
     pub context: usize,
+    /// Folder for the state of prompts' stable beginnings ([`crate::model::Prompt::stable_turns`]), made if it is not
+    /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
+    pub state_dir: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { device: Device::Auto, threads: None, tier: None, context: 4096 }
+        Self { device: Device::Auto, threads: None, tier: None, context: 4096, state_dir: None }
     }
 }
 
@@ -116,8 +122,8 @@ pub fn init() {
     }
 }
 
-/// A local model. Calls take turns; the state of the last prompt is kept, and its longest common prefix with the next one
-/// is not computed again.
+/// A local model. Calls take turns; the state of the last prompt is kept, and what the next one shares with it is not
+/// computed again: its stable turns, or the longest common beginning where it has none.
 pub struct Engine {
     id: String,
     context: usize,
@@ -169,6 +175,7 @@ impl Engine {
         let backend = backend?;
         let tokenizer = Arc::new(tokenizer?);
         let (template, ends) = load::template(&gguf, &tokenizer)?;
+        let store = options.state_dir.as_ref().map(|dir| Store::new(dir, path, &gguf, &backend.describe()));
         Ok(Self {
             id: id.into(),
             context: backend.context(),
@@ -176,7 +183,7 @@ impl Engine {
             template,
             ends,
             grammar: Later::new(),
-            sequence: Mutex::new(Sequence::new(backend)),
+            sequence: Mutex::new(Sequence::new(backend, store)),
             load: Mutex::new(Some(began.elapsed())),
         })
     }

@@ -1,0 +1,360 @@
+use super::super::forward::Forward;
+use super::super::kernels::{Kernels, Tier};
+use super::super::testing::{self, Tiny};
+use super::super::threads::Pool;
+use super::super::{Device, Engine, Options};
+use super::*;
+use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use std::sync::Arc;
+
+const STABLE: [u32; 21] = [7, 1, 200, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+const REST: [u32; 3] = [9, 8, 7];
+
+fn forward(gguf: &Gguf) -> Forward {
+    Forward::new(gguf, Kernels::new(Arc::new(Pool::new(2)), Tier::Portable), 64).unwrap()
+}
+
+/// A tiny model, its file, and a store in a folder that is not there yet.
+struct Setup {
+    gguf: Gguf,
+    model: tempfile::NamedTempFile,
+    parent: tempfile::TempDir,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let model = Tiny::new("qwen2").file();
+        Self { gguf: Gguf::open(model.path()).unwrap(), model, parent: tempfile::tempdir().unwrap() }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.parent.path().join("states")
+    }
+
+    fn store(&self, computer: &str) -> Store {
+        Store::new(&self.folder(), self.model.path(), &self.gguf, computer)
+    }
+
+    fn computed(&self) -> Forward {
+        let mut forward = forward(&self.gguf);
+        assert!(forward.feed(&STABLE, &Cancel::new()).unwrap());
+        forward
+    }
+}
+
+fn snapshot(backend: &dyn Backend) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    backend.snapshot(STABLE.len(), &mut bytes).unwrap();
+    bytes
+}
+
+fn only_file(folder: &Path) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+#[test]
+fn what_is_restored_is_what_was_computed() {
+    let setup = Setup::new();
+    let (store, mut computed, mut restored) = (setup.store("a"), setup.computed(), forward(&setup.gguf));
+    assert!(!store.load(&STABLE, &mut restored), "nothing is there yet");
+    // What comes behind it is not its business.
+    assert!(computed.feed(&REST, &Cancel::new()).unwrap());
+    store.save(&STABLE, &computed);
+    assert!(store.load(&STABLE, &mut restored));
+    assert_eq!(restored.len(), STABLE.len());
+    assert!(snapshot(&restored) == snapshot(&computed));
+    restored.feed(&REST, &Cancel::new()).unwrap();
+    let bits = |logits: &[f32]| logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(restored.logits()), bits(computed.logits()));
+}
+
+#[test]
+fn a_damaged_file_is_not_used_and_is_replaced() {
+    let setup = Setup::new();
+    let (store, computed) = (setup.store("a"), setup.computed());
+    store.save(&STABLE, &computed);
+    let file = only_file(&setup.folder());
+    let sound = fs::read(&file).unwrap();
+    let head = store.head(&STABLE).len();
+    let flipped = |at: usize, bit: u8| {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << bit;
+        bytes
+    };
+    let mut damaged = vec![
+        ("no bytes", Vec::new()),
+        ("cut in the head", sound[..head - 1].to_vec()),
+        ("no state", sound[..head].to_vec()),
+        ("cut in the state", sound[..sound.len() / 2].to_vec()),
+        ("no sum", sound[..sound.len() - 8].to_vec()),
+        ("cut in the sum", sound[..sound.len() - 1].to_vec()),
+        ("longer", [&sound[..], b"x"].concat()),
+        ("another layout", [b"caro prompt state 0\n", &sound[MAGIC.len()..]].concat()),
+        ("zeros", vec![0; sound.len()]),
+    ];
+    for (what, at) in [
+        ("magic", 3),
+        ("identity", MAGIC.len() + 5),
+        ("count", head - 4 * STABLE.len() - 8),
+        ("first token", head - 4 * STABLE.len()),
+        ("last token", head - 4),
+        ("first of the state", head),
+        ("middle of the state", head + (sound.len() - head) / 2),
+        ("last of the state", sound.len() - 9),
+        ("sum", sound.len() - 1),
+    ] {
+        damaged.push((what, flipped(at, (at % 8) as u8)));
+    }
+    for (what, bytes) in damaged {
+        fs::write(&file, bytes).unwrap();
+        let mut backend = setup.computed();
+        assert!(!store.load(&STABLE, &mut backend), "{what}");
+        assert_eq!(backend.len(), 0, "{what}");
+        store.save(&STABLE, &computed);
+        assert!(fs::read(only_file(&setup.folder())).unwrap() == sound, "{what}");
+        assert!(store.load(&STABLE, &mut backend), "{what}");
+    }
+}
+
+#[test]
+fn the_state_of_anything_else_is_not_used() {
+    let setup = Setup::new();
+    let (store, computed) = (setup.store("a"), setup.computed());
+    store.save(&STABLE, &computed);
+    let file = only_file(&setup.folder());
+    // The same shape and length with other weights.
+    let mut tiny = Tiny::new("qwen2");
+    tiny.tensor("output_norm.weight", &[64], 0.9);
+    let (path, bytes) = (setup.model.path(), tiny.bytes());
+    let other_weights = Store::new(&setup.folder(), path, &testing::parse(&bytes), "a");
+    let touched = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    setup.model.as_file().set_modified(touched).unwrap();
+    let other_time = setup.store("a");
+    let mut backend = forward(&setup.gguf);
+    for (what, store) in [("weights", other_weights), ("time", other_time), ("kernels", setup.store("b"))] {
+        assert!(!store.load(&STABLE, &mut backend), "{what}");
+        // Even where its name is the same.
+        fs::copy(&file, store.path(&store.head(&STABLE))).unwrap();
+        assert!(!store.load(&STABLE, &mut backend), "{what}");
+    }
+    let mut tokens = STABLE;
+    tokens[0] += 1;
+    fs::copy(&file, store.path(&store.head(&tokens))).unwrap();
+    assert!(!store.load(&tokens, &mut backend) && !store.load(&STABLE[..20], &mut backend));
+    assert!(store.load(&STABLE, &mut backend), "its own is still there");
+}
+
+#[test]
+fn whoever_reads_meanwhile_reads_a_whole_file_or_none() {
+    let setup = Setup::new();
+    let wanted = snapshot(&setup.computed());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let (store, computed, mut backend) = (setup.store("a"), setup.computed(), forward(&setup.gguf));
+                for _ in 0..20 {
+                    if store.load(&STABLE, &mut backend) {
+                        assert!(snapshot(&backend) == wanted);
+                    }
+                    store.save(&STABLE, &computed);
+                    assert!(store.load(&STABLE, &mut backend), "it was written, and nobody takes it away");
+                }
+            });
+        }
+    });
+    assert!(only_file(&setup.folder()).extension().unwrap() == COMPLETE);
+}
+
+#[test]
+fn files_used_last_stay() {
+    let setup = Setup::new();
+    let folder = setup.folder();
+    fs::create_dir(&folder).unwrap();
+    let now = SystemTime::now();
+    let make = |name: &str, hours: u64, len: u64| {
+        let file = File::create(folder.join(name)).unwrap();
+        file.set_len(len).unwrap();
+        file.set_modified(now - Duration::from_secs(hours * 3600)).unwrap();
+    };
+    let names = || {
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    for hours in 0..12 {
+        make(&format!("{hours:02}.state"), hours, 10);
+    }
+    make("notes.txt", 100, 10);
+    make("new.partial", 0, 10);
+    make("old.partial", 2, 10);
+    let store = setup.store("a");
+    store.prune(now).unwrap();
+    let mut wanted: Vec<String> = (0..8).map(|hours| format!("{hours:02}.state")).collect();
+    wanted.extend(["new.partial".into(), "notes.txt".into()]);
+    assert_eq!(names(), wanted);
+    make("03.state", 3, MOST_BYTES - 35);
+    store.prune(now).unwrap();
+    assert_eq!(names(), ["00.state", "01.state", "02.state", "03.state", "new.partial", "notes.txt"]);
+    // Using one and writing another makes both the newest.
+    for name in ["00", "01", "02", "03"] {
+        fs::remove_file(folder.join(name).with_extension(COMPLETE)).unwrap();
+    }
+    store.save(&STABLE, &setup.computed());
+    let file = store.path(&store.head(&STABLE));
+    File::open(&file).unwrap().set_modified(now - Duration::from_secs(3600 * 24)).unwrap();
+    assert!(store.load(&STABLE, &mut forward(&setup.gguf)));
+    assert!(fs::metadata(&file).unwrap().modified().unwrap() >= now - Duration::from_secs(60));
+}
+
+#[test]
+fn the_sum_sees_every_bit_and_not_the_pieces() {
+    let bytes: Vec<u8> = (0..300u32).map(|i| (i * 7 % 251) as u8).collect();
+    let whole = sum(&bytes);
+    for size in [1, 7, 63, 64, 65, 129] {
+        let mut pieces = Sum::new();
+        bytes.chunks(size).for_each(|piece| pieces.add(piece));
+        assert_eq!(pieces.value(), whole, "{size}");
+    }
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut other = bytes.clone();
+            other[at] ^= 1 << bit;
+            assert_ne!(sum(&other), whole, "bit {bit} of byte {at}");
+        }
+    }
+    assert_ne!(sum(&[0; 63]), sum(&[0; 64]));
+    assert_ne!(sum(&bytes[..299]), whole);
+}
+
+fn open(model: &Path, folder: Option<&Path>) -> Engine {
+    let options = Options { device: Device::Cpu, state_dir: folder.map(Path::to_owned), ..Options::default() };
+    Engine::open(model, "prefix", &options).unwrap()
+}
+
+fn request(text: &str, shape: Shape) -> Request {
+    let mut prompt = Prompt::system("You know every shell. Answer with one command.");
+    prompt.push(Role::User, "list the files here").push(Role::Assistant, "ls -l");
+    prompt.stable_turns = 3;
+    prompt.push(Role::User, text);
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 8, cancel: Cancel::new() }
+}
+
+fn ask(engine: &Engine, request: &Request) -> Completion {
+    engine.generate(request, &mut |_| Flow::Continue).unwrap()
+}
+
+/// The same request to fresh processes and to a resident one, before and after others: the same tokens with the same
+/// probabilities, to the bit.
+fn answers_do_not_depend_on_history(model: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = [
+        Shape::Text { stop: vec!["\n".into()] },
+        Shape::Lark("start: /[a-z][^\\n]*/".into()),
+        Shape::Choice(vec!["ls -la".into(), "ls -lh".into()]),
+    ];
+    for shape in shapes {
+        fs::remove_dir_all(folder.path()).unwrap();
+        let wanted = request("show the users in this system", shape.clone());
+        let first = ask(&open(model, None), &wanted);
+        let resident = open(model, Some(folder.path()));
+        let cold = ask(&resident, &wanted);
+        let stable = ask(&resident, &wanted).usage.cached_tokens;
+        assert_eq!(cold.usage.cached_tokens, 0);
+        assert!(stable > 20 && stable < cold.usage.prompt_tokens);
+        let same = |what: &str, cached: usize, completion: Completion| {
+            assert_eq!(completion.usage.cached_tokens, cached, "{what}");
+            assert_eq!((&completion.text, &completion.tokens), (&first.text, &first.tokens), "{what}");
+        };
+        same("with a folder", 0, cold);
+        same("in a new process", stable, ask(&open(model, Some(folder.path())), &wanted));
+        same("again", stable, ask(&resident, &wanted));
+        ask(&resident, &request("show the users in this system and in that one", shape.clone()));
+        same("after one like it", stable, ask(&resident, &wanted));
+        let mut other = request("show the users in this system", shape.clone());
+        other.prompt.stable_turns = 0;
+        ask(&resident, &other);
+        same("after one without stable turns", stable, ask(&resident, &wanted));
+        other.prompt.turns.remove(0);
+        ask(&resident, &other);
+        same("after one with nothing in common", stable, ask(&resident, &wanted));
+        let cancelled = request("show", shape);
+        cancelled.cancel.cancel();
+        ask(&resident, &cancelled);
+        same("after one that was cancelled", stable, ask(&resident, &wanted));
+        let fresh = open(model, None);
+        ask(&fresh, &cancelled);
+        same("after one that was cancelled before anything was held", 0, ask(&fresh, &wanted));
+    }
+}
+
+#[test]
+fn answers_of_a_tiny_model_do_not_depend_on_history() {
+    answers_do_not_depend_on_history(Tiny::new("qwen2").file().path());
+}
+
+#[test]
+fn answers_of_the_real_model_do_not_depend_on_history() {
+    if cfg!(debug_assertions) {
+        eprintln!("skipped: the real model runs in release builds only");
+        return;
+    }
+    if let Some(model) = testing::real_model() {
+        answers_do_not_depend_on_history(&model);
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_changes_nothing() {
+    let model = Tiny::new("qwen2").file();
+    let wanted = request("hi", Shape::Text { stop: vec![] });
+    let first = ask(&open(model.path(), None), &wanted);
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("file");
+    fs::write(&file, "not a folder").unwrap();
+    let locked = parent.path().join("locked");
+    fs::create_dir(&locked).unwrap();
+    let mut permissions = fs::metadata(&locked).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&locked, permissions).unwrap();
+    let device = Path::new("/dev/full/states");
+    for folder in [&file, &file.join("below"), &locked, device] {
+        for _ in 0..2 {
+            let completion = ask(&open(model.path(), Some(folder)), &wanted);
+            assert_eq!(completion.tokens, first.tokens, "{}", folder.display());
+        }
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"not a folder");
+}
+
+#[test]
+fn a_state_too_large_to_keep_is_not_kept() {
+    struct Large;
+    impl Backend for Large {
+        fn context(&self) -> usize {
+            1
+        }
+        fn len(&self) -> usize {
+            1
+        }
+        fn truncate(&mut self, _: usize) {}
+        fn snapshot(&self, _: usize, to: &mut dyn Write) -> io::Result<()> {
+            let piece = vec![0; 1 << 20];
+            (0..=MOST_BYTES >> 20).try_for_each(|_| to.write_all(&piece))
+        }
+        fn feed(&mut self, _: &[u32], _: &Cancel) -> Result<bool, crate::model::ModelError> {
+            Ok(true)
+        }
+        fn logits(&mut self) -> &mut [f32] {
+            &mut []
+        }
+        fn describe(&self) -> String {
+            String::new()
+        }
+    }
+    let setup = Setup::new();
+    setup.store("a").save(&[1], &Large);
+    assert_eq!(fs::read_dir(setup.folder()).unwrap().count(), 0, "nor is what was begun");
+}
