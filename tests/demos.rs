@@ -90,9 +90,7 @@ fn setuid(r: &Ran) -> bool {
 
 /// The same as one of the ways to ask the system itself.
 fn logins(r: &Ran) -> bool {
-    ["who", "last", "last -s today", "last --since today", "w", "last | grep \"$(date '+%a %b %e')\""]
-        .iter()
-        .any(|c| run_shell(c, r.tree).stdout == r.stdout)
+    ["who", "last", "last -s today", "last --since today", "w"].iter().any(|c| run_shell(c, r.tree).stdout == r.stdout)
 }
 
 /// Files of known age, a repository with known commits, logs with known lines.

@@ -7,6 +7,7 @@ mod archive;
 mod flags;
 mod header;
 mod literals;
+mod placeholder;
 mod programs;
 pub(super) mod syntax;
 
@@ -57,6 +58,7 @@ pub fn run(it: &Inspected) -> Vec<Finding> {
         findings.extend(archive::check(it));
         findings.extend(header::check(it));
         findings.extend(literals::check(it));
+        findings.extend(placeholder::check(it));
     }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     findings

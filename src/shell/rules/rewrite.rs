@@ -19,6 +19,8 @@ pub enum Rewrite {
     Replace(String, String),
     /// Text is put in as a word after an option (first).
     InsertAfter(String, String),
+    /// Text is put in front of the word after an option (first), as a part of it.
+    Prefix(String, String),
     /// Text is put in right after the program word.
     InsertFirst(String),
     /// Text is put at the command's end.
@@ -57,6 +59,10 @@ impl Rewrite {
             Self::InsertAfter(name, text) => {
                 let word = &command.words[option(command, name)?];
                 (word.span.end..word.span.end, format!(" {text}"))
+            }
+            Self::Prefix(name, text) => {
+                let word = command.words.get(option(command, name)? + 1)?;
+                (word.span.start..word.span.start, text.clone())
             }
             Self::InsertFirst(text) => (program.span.end..program.span.end, format!(" {text}")),
             Self::Append(text) => (command.span().end..command.span().end, format!(" {text}")),

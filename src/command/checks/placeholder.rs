@@ -1,0 +1,92 @@
+//! `--author="yourname"`: a word that stands for something the person did not say.
+
+use super::Inspected;
+use crate::shell::{Finding, Severity};
+
+/// Words of examples in manuals and answers, never real names; compared without case, quotes and separators.
+const STANDINS: &[&str] = &[
+    "yourname",
+    "yourusername",
+    "youruser",
+    "yourpassword",
+    "youremail",
+    "yourfile",
+    "yourfilename",
+    "yourdirectory",
+    "yourhost",
+    "yourhostname",
+    "yourserver",
+    "yourdomain",
+    "yourprocess",
+    "authorname",
+    "filename",
+    "foldername",
+    "directoryname",
+    "dirname",
+    "username",
+    "hostname",
+    "processname",
+    "servicename",
+    "pathtofile",
+    "pathtodirectory",
+    "pathtofolder",
+    "pathtodir",
+    "somefile",
+    "somedirectory",
+    "placeholder",
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let request = plain(it.request);
+    let words = it.script.commands.iter().flat_map(|c| c.args());
+    let found = words.filter(|w| w.value.is_some()).filter_map(|word| {
+        // the value of an option, a path, or the word itself
+        let value = word.text.rsplit_once('=').map_or(word.text.as_str(), |(_, value)| value);
+        let bracketed = value.len() > 2 && value.starts_with('<') && value.ends_with('>');
+        let text = plain(value);
+        let standin = STANDINS.contains(&text.as_str()) && value.chars().all(|c| !c.is_whitespace());
+        // what the person said is meant, whatever it looks like
+        ((bracketed || standin) && !request.contains(&text)).then(|| Finding {
+            id: "placeholder".into(),
+            severity: Severity::Warning,
+            token: word.raw.clone(),
+            span: Some(word.span.clone()),
+            why: "this only stands for a name that nobody gave: leave it out, or print that name instead".into(),
+            evidence: Vec::new(),
+            fix: None,
+        })
+    });
+    found.collect()
+}
+
+/// Letters and digits alone, in lower case.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn standins_are_found_unless_the_person_said_them() {
+        let found = |request, command| findings(check, request, command).len();
+        for wrong in
+            ["git log --author=\"yourname\"", "cat /path/to/file", "scp a your_username@h:/ '<server>'", "kill '<pid>'"]
+        {
+            assert!(found("do it", wrong) > 0, "{wrong}");
+        }
+        for right in [
+            "git log --author='Ada'",
+            "cat notes.txt",
+            "hostname",
+            "awk '{print $1}' f",
+            "echo 'your name'",
+            "ls -l /path",
+        ] {
+            assert_eq!(found("do it", right), 0, "{right}");
+        }
+        assert_eq!(found("rename the file filename to b", "mv filename b"), 0);
+    }
+}
