@@ -159,16 +159,20 @@ impl Turn {
         }
         self.mending = false;
         let Some(best) = self.best.clone() else { return self.done(Outcome::Nothing) };
-        if !time_left || self.iterations >= self.max_iterations || reason(self.refine, &best).is_none() {
+        if self.iterations >= self.max_iterations || reason(self.refine, &best).is_none() {
             return self.done(Outcome::Nothing);
         }
-        self.iterations += 1;
-        // a rule that knows the mended command needs no model
+        // a rule that knows the mended command needs no model, and no time
         let known = best.findings.iter().find_map(|f| f.fix.clone()).filter(|fix| *fix != best.cmd);
-        if let Some(cmd) = known.filter(|_| self.refine != Refine::Always) {
+        if let Some(cmd) = known {
+            self.iterations += 1;
             self.mending = true;
             return Step::Inspect { cmd, confidence: best.confidence };
         }
+        if !time_left {
+            return self.done(Outcome::Nothing);
+        }
+        self.iterations += 1;
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
         Step::Decide { iteration: self.iterations, prompt: next }
@@ -321,11 +325,11 @@ mod tests {
     }
 
     #[test]
-    fn a_known_fix_needs_no_model() {
+    fn a_known_fix_needs_neither_model_nor_time() {
         let mut t = Turn::new(&ask(Refine::Evidence));
         t.begin();
         t.decided(&said("head -5", Finish::Stop), 0.9);
-        let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), true);
+        let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), false);
         assert_eq!(step, Step::Inspect { cmd: "head -6".into(), confidence: 0.9 });
         assert_eq!(command(t.inspected(draft("head -6", 0.9, vec![]), true)).0, "head -6");
     }
