@@ -3,13 +3,26 @@
 //! Each check is one function from an [`Inspected`] command to findings. A check must make sense to a user who has
 //! never seen our task files, and rather stay silent than accuse wrongly.
 
+mod age;
 mod archive;
+mod counts;
+mod depth;
+mod edit;
 mod flags;
 mod header;
+mod letter_case;
 mod literals;
+mod numbers;
+mod order;
 mod placeholder;
+mod precedence;
 mod programs;
+mod quoting;
+mod saved;
+mod sizes;
 pub(super) mod syntax;
+mod totals;
+mod words;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
@@ -47,6 +60,27 @@ impl Inspected<'_> {
     }
 }
 
+/// What is often wrong with a Unix command, most serious first.
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 11] = [
+    quoting::check,
+    precedence::check,
+    totals::check,
+    age::check,
+    depth::check,
+    letter_case::check,
+    sizes::check,
+    order::check,
+    counts::check,
+    numbers::check,
+    saved::check,
+];
+
+/// The one `find` of a script; with several, it is not clear which of them the request is about.
+fn find(script: &Script) -> Option<&Invocation> {
+    let mut finds = script.commands.iter().filter(|c| c.name() == Some("find"));
+    finds.next().filter(|_| finds.next().is_none())
+}
+
 /// Everything that the checks have against a command, heaviest first.
 pub fn run(it: &Inspected) -> Vec<Finding> {
     let mut findings = syntax::check(it);
@@ -57,6 +91,10 @@ pub fn run(it: &Inspected) -> Vec<Finding> {
         findings.extend(rules::check(it.script, it.target));
         findings.extend(archive::check(it));
         findings.extend(header::check(it));
+        // these know the Unix tools; PowerShell has other programs of the same names
+        if it.dialect != Dialect::PowerShell {
+            findings.extend(UNIX.iter().flat_map(|check| check(it)));
+        }
         findings.extend(literals::check(it));
         findings.extend(placeholder::check(it));
     }

@@ -1,0 +1,162 @@
+//! `find -mtime -30` for "in the last 30 minutes": the unit and the sign of a file's age.
+
+use super::edit::{Edits, warning};
+use super::words::{Words, number};
+use super::{Inspected, find};
+use crate::shell::Finding;
+
+const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
+const MINUTES: [&str; 3] = ["-mmin", "-amin", "-cmin"];
+
+/// Minutes of a day.
+const DAY: u64 = 24 * 60;
+
+/// How old the request says that files are.
+#[derive(Debug, PartialEq, Eq)]
+struct Age {
+    /// As written: the 6 of "6 hours".
+    count: u64,
+    /// All of it.
+    minutes: u64,
+    /// The sign that `find` wants, where the request says whether younger or older is meant.
+    sign: Option<char>,
+}
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_find(it).into_iter().collect()
+}
+
+fn of_find(it: &Inspected) -> Option<Finding> {
+    let command = find(it.script)?;
+    let mut tests = command.args().windows(2).filter_map(|pair| {
+        let at = DAYS.iter().chain(&MINUTES).position(|test| pair[0].text == *test)?;
+        Some((at, &pair[0], &pair[1]))
+    });
+    let (at, test, value) = tests.next()?;
+    // two tests make a range, and "not" turns one around: neither is guessed at
+    let turned = command.args().iter().any(|w| matches!(w.text.as_str(), "!" | "-not") || w.text.starts_with("-newer"));
+    if tests.next().is_some() || turned {
+        return None;
+    }
+    let (sign, n) = match value.value.as_deref()?.split_at_checked(1)? {
+        ("+", n) => (Some('+'), n),
+        ("-", n) => (Some('-'), n),
+        _ => (None, value.text.as_str()),
+    };
+    let n: u64 = n.parse().ok()?;
+    let age = age(&Words::of(it.request))?;
+    let in_days = at < DAYS.len();
+    let whole_days = age.minutes % DAY == 0;
+    let wrong_unit = if in_days {
+        !whole_days || n == age.count && n * DAY != age.minutes || n == age.minutes
+    } else {
+        n == age.count && n != age.minutes
+    };
+    let wrong_sign = age.sign.is_some_and(|right| match sign {
+        Some(sign) => sign != right,
+        // `-mtime 0` is the last day
+        None => n > 0 && (wrong_unit || n * if in_days { DAY } else { 1 } == age.minutes),
+    });
+    if !wrong_unit && !wrong_sign {
+        return None;
+    }
+    let sign = age.sign.or(sign).map(String::from).unwrap_or_default();
+    let right_test = if whole_days && (in_days || wrong_unit) { DAYS[at % 3] } else { MINUTES[at % 3] };
+    let amount = match (wrong_unit, whole_days) {
+        (false, _) => n,
+        (true, true) => age.minutes / DAY,
+        (true, false) => age.minutes,
+    };
+    let right = format!("{right_test} {sign}{amount}");
+    let fix = Edits::new(it.script).replace(test, right_test).replace(value, &format!("{sign}{amount}")).done();
+    Some(if wrong_unit {
+        let unit = if in_days { "days" } else { "minutes" };
+        warning("time-unit", test, format!("find {} counts {unit}: the age asked for is `{right}`", test.text), fix)
+    } else {
+        warning("time-sign", value, format!("-N means younger and +N means older: `{right}` is asked for"), fix)
+    })
+}
+
+/// The one age that a request names; `None` if it names several.
+fn age(words: &Words) -> Option<Age> {
+    let list = words.list();
+    let mut ages = list.iter().enumerate().filter_map(|(i, word)| {
+        let minutes = minutes_of(word)?;
+        let before = i.checked_sub(1).map(|b| list[b].as_str())?;
+        let count = match before {
+            "an" | "a" | "last" | "past" | "previous" => 1,
+            other => number(other)?,
+        };
+        Some((i, count, minutes))
+    });
+    let (place, count, unit) = ages.next()?;
+    if ages.next().is_some() || words.say(&["half an", "half a", "every"]) {
+        return None;
+    }
+    // words that make it an age, near it
+    let lead = list[place.saturating_sub(4)..place].join(" ");
+    let lead = format!(" {lead} ");
+    let ago = list.get(place + 1).is_some_and(|w| w == "ago");
+    let old =
+        ["older than", "more than", "over", "longer than", "before"].iter().any(|p| lead.contains(&format!(" {p} ")));
+    let young = ["last", "past", "previous", "newer than", "younger than", "within", "less than"]
+        .iter()
+        .any(|p| lead.contains(&format!(" {p} ")));
+    let older = old && (ago || lead.contains(" older than ") || list[place + 1..].iter().any(|w| w == "old"));
+    let younger = young && (ago || !lead.contains(" less than "));
+    if !older && !younger && !ago {
+        return None;
+    }
+    let sign = match (older, younger) {
+        _ if words.negate() || words.say(&["untouched", "unmodified", "unused", "unchanged", "at least"]) => None,
+        (true, false) => Some('+'),
+        (false, true) => Some('-'),
+        _ => None,
+    };
+    Some(Age { count, minutes: count.checked_mul(unit)?, sign })
+}
+
+fn minutes_of(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "minute" | "minutes" | "mins" | "min" => 1,
+        "hour" | "hours" | "hrs" => 60,
+        "day" | "days" => DAY,
+        "week" | "weeks" => 7 * DAY,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_request() {
+        let of = |request| age(&Words::of(request));
+        assert_eq!(of("files changed in the last 6 hours"), Some(Age { count: 6, minutes: 360, sign: Some('-') }));
+        assert_eq!(of("older than two weeks"), Some(Age { count: 2, minutes: 14 * DAY, sign: Some('+') }));
+        assert_eq!(of("not touched in the last 3 days").map(|a| a.sign), Some(None));
+        assert_eq!(of("changed 3 days ago").map(|a| a.sign), Some(None));
+        for none in
+            ["run it every 5 minutes", "videos longer than 10 minutes", "between 2 and 3 days, 4 hours ago", "a day"]
+        {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_unit_and_the_sign() {
+        let fix =
+            |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let hours = "files changed in the last 6 hours";
+        for wrong in ["-mtime -6", "-mtime -360", "-mtime -1", "-mtime 6", "-mmin -6", "-mtime +6", "-mmin +360"] {
+            assert_eq!(fix(hours, &format!("find . {wrong}")).as_deref(), Some("find . -mmin -360"), "{wrong}");
+        }
+        assert_eq!(fix("older than 7 days", "find . -mmin +7").as_deref(), Some("find . -mtime +7"));
+        assert_eq!(fix("older than 7 days", "find . -mtime -7").as_deref(), Some("find . -mtime +7"));
+        for right in ["-mmin -360", "-mmin -359", "-newermt '6 hours ago'", "! -mmin +360", "-mmin +1 -mmin -360"] {
+            assert_eq!(fix(hours, &format!("find . {right}")), None, "{right}");
+        }
+    }
+}

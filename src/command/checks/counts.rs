@@ -1,0 +1,165 @@
+//! A number was asked for and names are printed; names were asked for and lines are printed.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let words = Words::of(it.request);
+    if words.negate() || words.say(&["each", "per", "every", "by", "respectively"]) {
+        return Vec::new();
+    }
+    number(it, &words).or_else(|| names(it, &words)).into_iter().collect()
+}
+
+/// What follows "how many" at the request's beginning, a few words of it.
+fn counted(words: &Words) -> Option<&[String]> {
+    const BEGINNINGS: [&str; 12] = [
+        "how many",
+        "count how many",
+        "count",
+        "number of",
+        "tell me how many",
+        "what is the number of",
+        "print the number of",
+        "show the number of",
+        "give me the number of",
+        "find how many",
+        "find out how many",
+        "find the number of",
+    ];
+    let length = BEGINNINGS.iter().filter(|b| words.at(b) == Some(0)).map(|b| b.split(' ').count()).max()?;
+    let rest = &words.list()[length..];
+    // "count them and print their names" wants both
+    const BOTH: [&str; 12] = [
+        "and list",
+        "and print",
+        "and show",
+        "list",
+        "names",
+        "which",
+        "total size",
+        "bytes",
+        "characters",
+        "words",
+        "times",
+        "occurrences",
+    ];
+    (!words.say(&BOTH)).then(|| &rest[..rest.len().min(5)])
+}
+
+fn number(it: &Inspected, words: &Words) -> Option<Finding> {
+    const FILES: [&str; 17] = [
+        "file",
+        "files",
+        "folders",
+        "directories",
+        "subfolders",
+        "subdirectories",
+        "symlinks",
+        "links",
+        "entries",
+        "items",
+        "images",
+        "pictures",
+        "photos",
+        "videos",
+        "logs",
+        "documents",
+        "scripts",
+    ];
+    let noun = counted(words)?;
+    let about = |nouns: &[&str]| noun.iter().any(|w| nouns.contains(&w.as_str()));
+    let last = last_of_pipeline(it)?;
+    let end = it.script.text.trim_end();
+    if end.ends_with([';', '&', ')', '`']) || last.redirects.iter().any(|r| r.writes()) {
+        return None;
+    }
+    let program = last.words.first()?;
+    let has = |options: &[&str]| last.args().iter().any(|w| options.contains(&w.text.as_str()));
+    let letter = |l: &[char]| {
+        last.args().iter().any(|w| w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(l))
+    };
+    let lists = match last.name()? {
+        "find" => last.args().iter().all(|w| {
+            !w.text.starts_with("-exec") && !w.text.starts_with("-print") && !has(&["-delete", "-ls", "-ok", "-quit"])
+        }),
+        "ls" => !letter(&['l', 'a', 's', 'R']) && !last.args().iter().any(|w| w.text.starts_with("--")),
+        "grep" => letter(&['l', 'L']),
+        _ => return None,
+    };
+    if about(&FILES) && !words.say(&["lines"]) && lists {
+        let fix = format!("{end} | wc -l");
+        return Some(warning("count-asked", program, "a number is asked for, and this prints names", Some(fix)));
+    }
+    let one_input = last.operands().count() <= 2 && !last.args().iter().any(|w| w.glob && !w.quoted);
+    let plain = last.name() == Some("grep")
+        && !letter(&['c', 'l', 'L', 'o', 'q', 'r', 'R', 'e', 'f', 'A', 'B', 'C', 'n'])
+        && !last.args().iter().any(|w| w.text.starts_with("--"))
+        && last.via.is_empty();
+    let fix = Edits::new(it.script).after(program, " -c").done();
+    (about(&["lines", "line"]) && plain && one_input)
+        .then(|| warning("count-asked", program, "a number is asked for, and this prints the lines", fix))
+}
+
+/// The command whose output is seen, if the script is one pipeline.
+fn last_of_pipeline<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
+    let commands = &it.script.commands;
+    match commands.as_slice() {
+        [one] if one.inside.is_none() => Some(one),
+        _ => {
+            let stages = commands.iter().filter(|c| c.inside.is_none()).count();
+            let last = commands.iter().rfind(|c| c.inside.is_none())?;
+            let stage = last.pipe?;
+            let whole = commands
+                .iter()
+                .filter(|c| c.inside.is_none())
+                .all(|c| c.pipe.is_some_and(|p| p.pipeline == stage.pipeline));
+            // what xargs and -exec run prints too
+            let plain = commands.iter().all(|c| c.inside.is_none());
+            (whole && plain && stages == stage.length).then_some(last)
+        }
+    }
+}
+
+fn names(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SAID: [&str; 13] = [
+        "which files contain",
+        "which files mention",
+        "which files have",
+        "which files use",
+        "what files contain",
+        "names of files that contain",
+        "names of files containing",
+        "names of all files that contain",
+        "names of the files that contain",
+        "names of the files containing",
+        "names of all files containing",
+        "file names that contain",
+        "filenames of files containing",
+    ];
+    const LINES: [&str; 8] = ["lines", "line", "matches", "matching", "where", "context", "show the", "and the"];
+    if !words.say(&SAID) || words.say(&LINES) {
+        return None;
+    }
+    let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
+    let grep = greps.next().filter(|_| greps.next().is_none())?;
+    let told = grep.args().iter().any(|w| {
+        w.text.starts_with('-')
+            && !w.text.starts_with("--")
+            && w.text.contains(['l', 'L', 'c', 'o', 'q', 'n', 'h', 'H', 'A', 'B', 'C', 'e', 'f', 'v', 'm'])
+            || w.text.starts_with("--")
+                && !w.text.starts_with("--include")
+                && !w.text.starts_with("--exclude")
+                && w.text != "--"
+    });
+    let wrapped = grep.inside.is_some();
+    let last = grep.feeds.is_empty() && (wrapped || !grep.stdin_pipe) && !grep.stdout_pipe;
+    let others = it.script.commands.iter().all(|c| matches!(c.name(), Some("grep" | "find" | "xargs")));
+    let program = grep.words.first()?;
+    let fix = Edits::new(it.script).after(program, " -l").done();
+    (!told && last && others).then(|| {
+        warning("names-asked", program, "names of files are asked for, and this prints the lines: grep -l", fix)
+    })
+}

@@ -1,0 +1,220 @@
+//! Subfolders that were asked for and are not looked at, or the other way round.
+
+use super::edit::{Edits, cluster_with, warning, without};
+use super::words::{Words, is_subfolder};
+use super::{Inspected, find};
+use crate::shell::{Finding, Invocation};
+
+/// What a request says about subfolders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    One,
+    All,
+}
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    match depth(&Words::of(it.request)) {
+        Some(Depth::One) => one_level(it).into_iter().collect(),
+        Some(Depth::All) => all_levels(it).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// What the request says about subfolders, if it is clear.
+fn depth(words: &Words) -> Option<Depth> {
+    const NOT: [&str; 12] = [
+        "not",
+        "no",
+        "without",
+        "excluding",
+        "exclude",
+        "ignore",
+        "ignoring",
+        "skip",
+        "skipping",
+        "don't",
+        "never",
+        "non",
+    ];
+    const FILLER: [&str; 18] = [
+        "in",
+        "its",
+        "the",
+        "any",
+        "of",
+        "to",
+        "into",
+        "descend",
+        "descending",
+        "include",
+        "including",
+        "go",
+        "going",
+        "look",
+        "looking",
+        "search",
+        "searching",
+        "from",
+    ];
+    let list = words.list();
+    let about = |w: &str| is_subfolder(w) || w.starts_with("recurs");
+    let mut found = None;
+    for (i, _) in list.iter().enumerate().filter(|(_, w)| about(w)) {
+        let lead = list[..i].iter().rposition(|w| !FILLER.contains(&w.as_str()));
+        let negated = lead.is_some_and(|at| NOT.contains(&list[at].as_str()));
+        // "folders without subfolders" are a kind of folders
+        let property = lead.filter(|_| negated).is_some_and(|at| of_folders(&list[..at]));
+        let included = list[i].starts_with("recurs")
+            || list[..i]
+                .iter()
+                .rev()
+                .take_while(|w| matches!(w.as_str(), "its" | "all" | "any" | "the" | "including"))
+                .any(|w| w == "including")
+            || list[..i].ends_with(&["in".into(), "all".into()]);
+        let this = match (negated, property, included) {
+            (true, false, _) => Depth::One,
+            (false, _, true) => Depth::All,
+            _ => return None,
+        };
+        if found.is_some_and(|other| other != this) {
+            return None;
+        }
+        found = Some(this);
+    }
+    found.or_else(|| {
+        words
+            .say(&["top level only", "only the top level", "whole directory tree"])
+            .then(|| if words.say(&["whole directory tree"]) { Depth::All } else { Depth::One })
+    })
+}
+
+/// "Folders without subfolders", "those that have no subfolders": words before the negation that make it a property.
+fn of_folders(before: &[String]) -> bool {
+    const LINKS: [&str; 9] = ["do", "does", "that", "which", "have", "has", "having", "with", "contain"];
+    let noun = before.iter().rposition(|w| !LINKS.contains(&w.as_str()));
+    let links = &before[noun.map_or(0, |n| n + 1)..];
+    links.iter().any(|w| LINKS[4..].contains(&w.as_str()))
+        || noun.is_some_and(|n| matches!(before[n].as_str(), "folders" | "directories"))
+}
+
+fn one_level(it: &Inspected) -> Option<Finding> {
+    const WHY: &str = "subfolders are not asked for, and this looks into them";
+    if let Some(command) = find(it.script) {
+        const BOUND: [&str; 9] =
+            ["-maxdepth", "-prune", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-depth", "-links"];
+        if command.args().iter().any(|w| BOUND.contains(&w.text.as_str())) {
+            return None;
+        }
+        let starts = starting_points(command);
+        let last = &command.words[starts];
+        if command.words[1..=starts].iter().any(|w| w.glob || w.expands) {
+            return None;
+        }
+        return Some(warning("one-level", last, WHY, Edits::new(it.script).after(last, " -maxdepth 1").done()));
+    }
+    let [command] = it.script.commands.as_slice() else { return None };
+    let word = match command.name()? {
+        "ls" => cluster_with(command.args(), 'R')?,
+        _ => return None,
+    };
+    Some(warning("one-level", word, WHY, Edits::new(it.script).replace(word, &without(&word.raw, 'R')).done()))
+}
+
+/// The index of `find`'s last starting point among its words; 0 if it names none.
+fn starting_points(command: &Invocation) -> usize {
+    let options = command.args().iter().take_while(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P")).count();
+    let starts =
+        command.args()[options..].iter().take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ','])).count();
+    options + starts
+}
+
+fn all_levels(it: &Inspected) -> Option<Finding> {
+    const WHY: &str = "subfolders are asked for, and this does not look into them";
+    let edits = Edits::new(it.script);
+    if let Some(command) = find(it.script) {
+        const PLAIN: [&str; 9] = ["find", "wc", "sort", "head", "tail", "xargs", "sed", "awk", "cat"];
+        let plain = it.script.commands.iter().all(|c| c.name().is_some_and(|n| PLAIN.contains(&n)));
+        let at = command.words.iter().position(|w| w.text == "-maxdepth")?;
+        let value = command.words.get(at + 1).filter(|w| w.text == "1")?;
+        let flag = &command.words[at];
+        return plain.then(|| warning("all-levels", flag, WHY, edits.replace(flag, "").replace(value, "").done()));
+    }
+    let command = it.script.commands.first()?;
+    let alone = it.script.commands.len() == 1;
+    let program = command.words.first()?;
+    let recursive = command.args().iter().any(|w| {
+        w.text.starts_with("--")
+            && (w.text.starts_with("--recurs") || w.text.starts_with("--archive") || w.text.starts_with("--deref"))
+            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['r', 'R'])
+    });
+    let counted = it.script.commands[1..].iter().all(|c| matches!(c.name(), Some("wc" | "sort" | "head" | "grep")));
+    if recursive || it.script.text.contains("**") {
+        return None;
+    }
+    match command.name()? {
+        "ls" if counted && !command.args().iter().any(|w| w.text == "-d" || w.text.starts_with("--")) => {
+            Some(warning("all-levels", program, WHY, edits.after(program, " -R").done()))
+        }
+        "chmod" | "chown" | "chgrp" if alone && !command.args().iter().any(|w| w.glob) => {
+            Some(warning("all-levels", program, WHY, edits.after(program, " -R").done()))
+        }
+        "cp" if alone && !command.args().iter().any(|w| w.glob || w.text.starts_with('-') && w.text.contains('a')) => {
+            Some(warning("all-levels", program, WHY, edits.after(program, " -r").done()))
+        }
+        "diff" if alone => Some(warning("all-levels", program, WHY, edits.after(program, " -r").done())),
+        "grep" if !command.stdin_pipe => of_grep(it, command, WHY),
+        _ => None,
+    }
+}
+
+/// `grep x DIR/*.md` looks at one folder; `grep -r --include='*.md' x DIR` below it too.
+fn of_grep(it: &Inspected, command: &Invocation, why: &str) -> Option<Finding> {
+    let operands: Vec<_> = command.operands().collect();
+    let [_, place] = operands.as_slice() else { return None };
+    if command.args().iter().any(|w| w.text.starts_with('-') && !super::edit::is_cluster(w))
+        || place.quoted
+        || place.expands
+    {
+        return None;
+    }
+    let (folder, name) = place.raw.rsplit_once('/').unwrap_or((".", &place.raw));
+    if folder.contains(['*', '?', '[']) || !place.glob {
+        return None;
+    }
+    let program = command.words.first()?;
+    let include = if name == "*" { String::new() } else { format!(" --include='{name}'") };
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let fix = Edits::new(it.script).after(program, &format!(" -r{include}")).replace(place, folder).done();
+    Some(warning("all-levels", place, why, fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_about_subfolders() {
+        let of = |request| depth(&Words::of(request));
+        for one in [
+            "files here, not in subfolders",
+            "delete logs without descending into subdirectories",
+            "list files non-recursively",
+            "do not include subdirectories",
+            "files in this folder, ignoring any subfolders",
+        ] {
+            assert_eq!(of(one), Some(Depth::One), "{one}");
+        }
+        for all in ["list files recursively", "grep x in all subdirectories", "including its subfolders"] {
+            assert_eq!(of(all), Some(Depth::All), "{all}");
+        }
+        for none in [
+            "folders without subfolders",
+            "directories that have no subdirectories",
+            "list files and subdirectories",
+            "files not owned by root in subfolders",
+            "recursively list the files, no subfolders named x",
+        ] {
+            assert_ne!(of(none), Some(Depth::One), "{none}");
+        }
+    }
+}

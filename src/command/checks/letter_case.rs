@@ -1,0 +1,107 @@
+//! "Ignoring case", and no option for it.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Userland};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+fn of_script(it: &Inspected) -> Option<Finding> {
+    const SAID: [&str; 12] = [
+        "case insensitive",
+        "case insensitively",
+        "ignoring case",
+        "ignore case",
+        "ignoring the case",
+        "regardless of case",
+        "regardless of the case",
+        "irrespective of case",
+        "no matter the case",
+        "whatever the case",
+        "in any case mix",
+        "case does not matter",
+    ];
+    const ELSEWHERE: [&str; 7] = ["tr", "awk", "gawk", "mawk", "perl", "python3", "shopt"];
+    let words = Words::of(it.request);
+    if !words.say(&SAID) || words.say(&["not case insensitive", "not ignoring case", "not ignore case"]) {
+        return None;
+    }
+    let commands = &it.script.commands;
+    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n)) || ignores(c)) {
+        return None;
+    }
+    let able: Vec<&Invocation> = commands.iter().filter(|c| can_ignore(c, it)).collect();
+    let edits = Edits::new(it.script);
+    let program = able.first()?.words.first()?;
+    let fix = match able.as_slice() {
+        [one] => match one.name()? {
+            "grep" | "egrep" | "fgrep" | "rg" => edits.after(program, " -i"),
+            "sort" => edits.after(program, " -f"),
+            "uniq" => edits.after(program, " -i"),
+            "find" => one.args().iter().fold(edits, |edits, w| match w.text.as_str() {
+                "-name" => edits.replace(w, "-iname"),
+                "-path" => edits.replace(w, "-ipath"),
+                _ => edits,
+            }),
+            "sed" => {
+                let script = one.args().iter().find(|w| is_substitution(&w.text))?;
+                let quote = script.raw.chars().last().filter(|c| matches!(c, '\'' | '"'))?;
+                edits.replace(script, &format!("{}I{quote}", script.raw.strip_suffix(quote)?))
+            }
+            _ => return None,
+        },
+        [sort, uniq] if sort.name() == Some("sort") && uniq.name() == Some("uniq") => {
+            edits.after(program, " -f").after(uniq.words.first()?, " -i")
+        }
+        _ => return None,
+    };
+    let names: Vec<&str> = able.iter().filter_map(|c| c.name()).collect();
+    Some(warning(
+        "letter-case",
+        program,
+        format!("upper and lower case are not to differ, and to {} they do", names.join(" and ")),
+        fix.done(),
+    ))
+}
+
+/// True for a program that tells upper from lower case here, and has an option not to.
+fn can_ignore(command: &Invocation, it: &Inspected) -> bool {
+    match command.name() {
+        Some("grep" | "egrep" | "fgrep" | "rg" | "sort" | "uniq") => true,
+        Some("find") => command.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-path")),
+        Some("sed") => it.target.userland != Userland::Bsd && command.args().iter().any(|w| is_substitution(&w.text)),
+        _ => false,
+    }
+}
+
+/// True if it has the option already.
+fn ignores(command: &Invocation) -> bool {
+    let letter = |letters: &[char]| {
+        command.args().iter().any(|w| w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(letters))
+            || command.args().iter().any(|w| w.text.starts_with("--ignore") || w.text.starts_with("--smart"))
+    };
+    match command.name() {
+        Some("grep" | "egrep" | "fgrep") => {
+            letter(&['i', 'y']) || command.args().iter().any(|w| w.text.contains("(?i)"))
+        }
+        Some("rg") => letter(&['i', 'S']) || command.args().iter().any(|w| w.text.contains("(?i)")),
+        Some("sort") => letter(&['f', 'n', 'h']),
+        Some("uniq") => letter(&['i']),
+        Some("find") => command.args().iter().any(|w| matches!(w.text.as_str(), "-iname" | "-ipath" | "-iregex")),
+        Some("sed") => command.args().iter().any(|w| w.text.ends_with(['I', 'i']) && w.text.len() > 3),
+        _ => false,
+    }
+}
+
+/// True for `s/old/new/` with no flags but `g`.
+fn is_substitution(text: &str) -> bool {
+    let Some(delimiter) = text.strip_prefix('s').and_then(|t| t.chars().next()).filter(char::is_ascii_punctuation)
+    else {
+        return false;
+    };
+    let parts: Vec<&str> = text.split(delimiter).collect();
+    parts.len() == 4 && parts[0] == "s" && matches!(parts[3], "" | "g") && !text.contains('\\')
+}

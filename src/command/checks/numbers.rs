@@ -1,0 +1,172 @@
+//! Ten were asked for and five are taken; the third column was asked for and the second is cut.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::order::line_count;
+use super::words::{Words, number};
+use crate::shell::Finding;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let words = Words::of(it.request);
+    if words.negate() {
+        return Vec::new();
+    }
+    lines(it, &words).into_iter().chain(column(it, &words)).collect()
+}
+
+fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
+    // programs that print a header, or several lines for each thing
+    const HEADED: [&str; 14] = [
+        "ps",
+        "df",
+        "docker",
+        "podman",
+        "ss",
+        "netstat",
+        "lsof",
+        "top",
+        "systemctl",
+        "kubectl",
+        "free",
+        "ip",
+        "git",
+        "journalctl",
+    ];
+    let asked = amount(words)?;
+    let commands = &it.script.commands;
+    let mut takers = commands.iter().filter(|c| matches!(c.name(), Some("head" | "tail")));
+    let taker = takers.next().filter(|_| takers.next().is_none())?;
+    let plain = commands.iter().all(|c| {
+        c.name().is_some_and(|n| !HEADED.contains(&n))
+            && c.inside.is_none()
+            && !(c.name() == Some("ls") && c.has_option(Some('l'), ""))
+    });
+    // a later filter may drop or add lines
+    if !plain || !taker.feeds.is_empty() {
+        return None;
+    }
+    let program = taker.words.first()?;
+    let edits = Edits::new(it.script);
+    let why = |have: u64| format!("{asked} are asked for, and this takes {have}");
+    match line_count(taker) {
+        Some((word, have)) if have != asked => {
+            let fix = edits.replace(word, &word.raw.replacen(&have.to_string(), &asked.to_string(), 1)).done();
+            Some(warning("how-many", word, why(have), fix))
+        }
+        None if taker.args().iter().all(|w| !w.text.starts_with(['-', '+'])) && asked != 10 => {
+            Some(warning("how-many", program, why(10), edits.after(program, &format!(" -n {asked}")).done()))
+        }
+        _ => None,
+    }
+}
+
+/// How many lines or files are asked for, if the request has that number and no other.
+fn amount(words: &Words) -> Option<u64> {
+    const AHEAD: [&str; 4] = ["first", "last", "top", "bottom"];
+    const BEHIND: [&str; 9] =
+        ["largest", "biggest", "smallest", "newest", "oldest", "longest", "shortest", "lines", "heaviest"];
+    let list = words.list();
+    let digits = list.iter().filter(|w| w.contains(|c: char| c.is_ascii_digit())).count();
+    let numbers = words.numbers();
+    let [(at, n)] = numbers.as_slice() else { return None };
+    if digits > 1 || digits == 1 && number(&list[*at]).is_none() || *n == 0 {
+        return None;
+    }
+    if digits == 1 && !list[*at].bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let (before, after) = (at.checked_sub(1).map(|b| list[b].as_str()), list.get(at + 1).map(String::as_str));
+    let ranked = before.is_some_and(|w| AHEAD.contains(&w))
+        && after.is_some_and(|w| {
+            matches!(
+                w,
+                "lines"
+                    | "entries"
+                    | "files"
+                    | "rows"
+                    | "largest"
+                    | "biggest"
+                    | "smallest"
+                    | "newest"
+                    | "oldest"
+                    | "most"
+            )
+        });
+    let rank = after.is_some_and(|w| BEHIND.contains(&w) && w != "lines");
+    // "lines longer than", "lines after each match" are other questions
+    let other = words.say(&[
+        "each",
+        "every",
+        "from",
+        "starting",
+        "start",
+        "after",
+        "before",
+        "per",
+        "line number",
+        "skip",
+        "twice",
+        "columns",
+        "header",
+    ]);
+    (!other && (ranked || rank)).then_some(*n)
+}
+
+fn column(it: &Inspected, words: &Words) -> Option<Finding> {
+    const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+    let list = words.list();
+    let mut mentions = list.iter().enumerate().filter(|(_, w)| matches!(w.as_str(), "column" | "field"));
+    let (at, _) = mentions.next()?;
+    if mentions.next().is_some()
+        || words.say(&[
+            "columns", "fields", "remove", "delete", "drop", "sort", "sorted", "where", "whose", "zero", "swap",
+            "replace", "split",
+        ])
+    {
+        return None;
+    }
+    let place = |w: &str| {
+        ORDINALS
+            .iter()
+            .position(|o| *o == w)
+            .map(|i| i + 1)
+            .or_else(|| w.strip_suffix(['t', 'd', 'h'])?.trim_end_matches(['s', 'n', 'r', 't']).parse().ok())
+    };
+    let before = at.checked_sub(1).and_then(|b| place(&list[b]));
+    let after = list.get(at + 1).and_then(|w| w.parse::<usize>().ok());
+    let asked = before.or(after).filter(|n| *n > 0)?;
+    let commands = &it.script.commands;
+    if commands.iter().any(|c| matches!(c.name(), Some("tr" | "sed" | "ls" | "ps"))) {
+        return None;
+    }
+    let mut cutters = commands.iter().filter(|c| matches!(c.name(), Some("cut" | "awk" | "gawk" | "mawk")));
+    let cutter = cutters.next().filter(|_| cutters.next().is_none())?;
+    let edits = Edits::new(it.script);
+    let (word, have) = if cutter.name() == Some("cut") {
+        let args = cutter.args();
+        args.iter().enumerate().find_map(|(i, w)| match w.text.as_str() {
+            "-f" => args.get(i + 1).and_then(|next| Some((next, next.text.parse::<usize>().ok()?))),
+            text => text
+                .strip_prefix("-f")
+                .or_else(|| text.strip_prefix("--fields="))
+                .and_then(|n| Some((w, n.parse().ok()?))),
+        })?
+    } else {
+        cutter.args().iter().find_map(|w| {
+            let inner: String = w.value.as_deref()?.split_whitespace().collect();
+            Some((w, inner.strip_prefix("{print$")?.strip_suffix('}')?.parse::<usize>().ok()?))
+        })?
+    };
+    if have == asked || have == 0 {
+        return None;
+    }
+    let at = word.raw.rfind(&have.to_string())?;
+    let mut mended = word.raw.clone();
+    mended.replace_range(at..at + have.to_string().len(), &asked.to_string());
+    Some(warning(
+        "which-column",
+        word,
+        format!("column {asked} is asked for, and this takes column {have}"),
+        edits.replace(word, &mended).done(),
+    ))
+}

@@ -1,0 +1,134 @@
+//! Which end comes first: the direction of `sort` and `ls -t`, and the line `ls -l` begins with.
+
+use super::Inspected;
+use super::edit::{Edits, is_cluster, warning, without};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Word};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let words = Words::of(it.request);
+    direction(it, &words).into_iter().chain(total_line(it, &words)).collect()
+}
+
+/// What the request says comes first.
+fn descending(words: &Words) -> Option<bool> {
+    let down = words.say(&[
+        "descending",
+        "descending order",
+        "largest first",
+        "biggest first",
+        "highest first",
+        "largest to smallest",
+        "high to low",
+    ]);
+    let up = words.say(&["ascending", "smallest first", "lowest first", "smallest to largest", "low to high"]);
+    (down != up && !words.negate()).then_some(down)
+}
+
+fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
+    let commands = &it.script.commands;
+    if commands.iter().any(|c| matches!(c.name(), Some("tac" | "tail" | "head" | "awk" | "join" | "comm"))) {
+        return None;
+    }
+    let edits = Edits::new(it.script);
+    let mut sorts = commands.iter().filter(|c| c.name() == Some("sort"));
+    if let Some(sort) = sorts.next() {
+        // several sorts, or several keys, may each go their own way
+        let keys = sort.args().iter().filter(|w| w.text.starts_with("-k") || w.text.starts_with("--key")).count();
+        if sorts.next().is_some() || keys > 1 || !sort.feeds.is_empty() {
+            return None;
+        }
+        let (down, program) = (descending(words)?, sort.words.first()?);
+        let reversed = sort.args().iter().find(|w| {
+            w.text.starts_with("--rev") || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('r')
+        });
+        let why = if down {
+            "the largest are to come first: sort -r"
+        } else {
+            "the smallest are to come first: sort without -r"
+        };
+        return match reversed {
+            None if down => Some(warning("sort-order", program, why, edits.after(program, " -r").done())),
+            Some(flag) if !down && is_cluster(flag) => {
+                Some(warning("sort-order", flag, why, edits.replace(flag, &without(&flag.raw, 'r')).done()))
+            }
+            _ => None,
+        };
+    }
+    let [ls] = commands.as_slice() else { return None };
+    let (newest, oldest) = (
+        words.say(&["newest first", "most recent first", "latest first", "newest to oldest"]),
+        words.say(&["oldest first", "oldest to newest"]),
+    );
+    let timed = ls.args().iter().find(|w| is_cluster(w) && w.raw.contains('t'))?;
+    let reversed = ls.args().iter().find(|w| is_cluster(w) && w.raw.contains('r') || w.text.starts_with("--rev"));
+    if ls.name() != Some("ls") || newest == oldest || words.negate() {
+        return None;
+    }
+    match reversed {
+        None if oldest => {
+            let fix = edits.replace(timed, &format!("{}r", timed.raw)).done();
+            Some(warning("sort-order", timed, "ls -t puts the newest first: -tr the oldest", fix))
+        }
+        Some(flag) if newest && is_cluster(flag) => {
+            let fix = edits.replace(flag, &without(&flag.raw, 'r')).done();
+            Some(warning("sort-order", flag, "ls -t puts the newest first, and -r turns that around", fix))
+        }
+        _ => None,
+    }
+}
+
+/// `ls -lt | head -n 3` is the line "total 48" and two files.
+fn total_line(it: &Inspected, words: &Words) -> Option<Finding> {
+    let commands = &it.script.commands;
+    let ls = commands.iter().find(|c| c.name() == Some("ls"))?;
+    let [next] = ls.feeds.as_slice() else { return None };
+    let head = commands.get(*next).filter(|c| c.name() == Some("head"))?;
+    let ranked = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains(['t', 'S']) || w.text.starts_with("--sort"));
+    let long = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('l'));
+    if !ranked || !long || lists_no_folder(ls) {
+        return None;
+    }
+    let (word, count) = line_count(head)?;
+    let one = words.say(&[
+        "newest file",
+        "latest file",
+        "oldest file",
+        "largest file",
+        "biggest file",
+        "smallest file",
+        "most recent file",
+        "most recently modified file",
+    ]);
+    let asked = words.numbers().iter().any(|(_, n)| *n == count) || count == 1 && one;
+    let fix = Edits::new(it.script).before(head.words.first()?, "tail -n +2 | ").done();
+    asked.then(|| warning("total-line", word, "the first line of ls -l is its total: leave it out", fix))
+}
+
+/// Files named one by one have no total line.
+fn lists_no_folder(ls: &Invocation) -> bool {
+    let operands: Vec<&Word> = ls.operands().collect();
+    operands.len() > 1
+        || operands.iter().any(|w| w.glob)
+        || ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('d'))
+}
+
+/// The word of `head` or `tail` that holds how many lines, and the number.
+pub(super) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
+    let args = command.args();
+    args.iter().enumerate().find_map(|(i, w)| {
+        let text = w.text.as_str();
+        let digits = match text {
+            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, plain(&next.text)?))),
+            _ => {
+                text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'))?
+            }
+        };
+        Some((w, plain(digits)?))
+    })
+}
+
+/// Digits alone: `-n +3` and `-n -3` mean something else.
+fn plain(text: &str) -> Option<u64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+}

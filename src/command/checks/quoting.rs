@@ -1,0 +1,70 @@
+//! Quotes that are missing, and quotes that keep the shell from expanding what it must.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::shell::{Finding, Invocation};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    it.script.commands.iter().filter_map(|c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c))).collect()
+}
+
+/// `find -name *.txt`: the shell replaces the pattern by the names in this folder.
+fn pattern(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
+    if command.name() != Some("find") {
+        return None;
+    }
+    let pair = command.words.windows(2).find(|w| BEFORE.contains(&w[0].text.as_str()) && w[1].glob)?;
+    let word = &pair[1];
+    let plain = !word.quoted && !word.expands && !word.raw.contains('\'');
+    let fix = plain.then(|| Edits::new(it.script).replace(word, &format!("'{}'", word.raw)).done()).flatten();
+    let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
+    Some(warning("find-name-unquoted", word, why, fix))
+}
+
+/// `ls '~/x'` and `cd '$HOME'`: names that only the shell can turn into the ones meant.
+fn kept(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    const TAKE_FILES: [&str; 16] = [
+        "ls", "cd", "cat", "cp", "mv", "mkdir", "du", "tar", "rm", "touch", "less", "find", "stat", "chmod", "tree",
+        "wc",
+    ];
+    if !command.name().is_some_and(|n| TAKE_FILES.contains(&n)) {
+        return None;
+    }
+    let word = command.args().iter().find(|w| {
+        let value = w.value.as_deref().unwrap_or_default();
+        w.quoted
+            && !w.raw.starts_with('\\')
+            && !w.raw.contains('\\')
+            && (value.starts_with("~/") || w.raw.starts_with('\'') && (value == "$HOME" || value.starts_with("$HOME/")))
+    })?;
+    let text = word.value.as_deref()?;
+    let (home, rest) = text.split_once('/').map_or((text, ""), |(h, r)| (h, r));
+    let home = if home == "~" { "$HOME" } else { home };
+    let plain = !rest.contains(['$', '`', '"', '\\', '*', '?', '[']);
+    let slash = if text.contains('/') { "/" } else { "" };
+    let fix = plain.then(|| Edits::new(it.script).replace(word, &format!("\"{home}{slash}{rest}\"")).done()).flatten();
+    Some(warning("quoted-home", word, "in these quotes the shell does not put in the home folder", fix))
+}
+
+/// `tr -d \r` deletes every r.
+fn escape(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    if !matches!(command.name(), Some("tr" | "cut" | "paste" | "printf")) {
+        return None;
+    }
+    let word = command.args().iter().find(|w| matches!(w.raw.as_str(), "\\r" | "\\n" | "\\t"))?;
+    let fix = if matches!(command.name(), Some("tr" | "printf")) {
+        Edits::new(it.script).replace(word, &format!("'{}'", word.raw)).done()
+    } else {
+        Edits::new(it.script)
+            .replace(word, &format!("$'{}'", word.raw))
+            .done()
+            .filter(|_| it.dialect == crate::shell::Dialect::Bash)
+    };
+    Some(warning(
+        "bare-escape",
+        word,
+        format!("without quotes the shell makes {} the letter {}", word.raw, &word.raw[1..]),
+        fix,
+    ))
+}

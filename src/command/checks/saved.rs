@@ -1,0 +1,165 @@
+//! "Save it to X", and nothing writes X.
+
+use super::Inspected;
+use super::edit::warning;
+use crate::shell::parse::How;
+use crate::shell::{Dialect, Finding, Invocation, quote};
+
+/// Programs that do nothing but print, given that no option below makes them write.
+const PRINTERS: [&str; 40] = [
+    "ls",
+    "find",
+    "grep",
+    "egrep",
+    "sort",
+    "cat",
+    "awk",
+    "sed",
+    "cut",
+    "uniq",
+    "wc",
+    "head",
+    "tail",
+    "du",
+    "df",
+    "ps",
+    "date",
+    "echo",
+    "printf",
+    "tr",
+    "diff",
+    "stat",
+    "jq",
+    "uname",
+    "who",
+    "env",
+    "tree",
+    "comm",
+    "paste",
+    "join",
+    "nl",
+    "file",
+    "md5sum",
+    "sha256sum",
+    "netstat",
+    "ss",
+    "xargs",
+    "basename",
+    "dirname",
+    "rev",
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+fn of_script(it: &Inspected) -> Option<Finding> {
+    let (name, append) = destination(it.request)?;
+    let text = it.script.text.trim_end();
+    let commands = &it.script.commands;
+    let (first, last) = (commands.first()?, commands.last()?);
+    let writes = commands
+        .iter()
+        .flat_map(|c| &c.redirects)
+        .chain(&it.script.redirects)
+        .any(|r| r.writes() && r.target.text != "/dev/null");
+    if text.contains(&name) || writes || text.contains('#') || text.ends_with([';', '&']) {
+        return None;
+    }
+    let top: Vec<&Invocation> = commands.iter().filter(|c| c.inside.is_none()).collect();
+    let one_pipeline = match top.as_slice() {
+        [_] => true,
+        [.., end] => end.pipe.is_some_and(|p| {
+            top.len() == p.length && top.iter().all(|c| c.pipe.is_some_and(|q| q.pipeline == p.pipeline))
+        }),
+        [] => false,
+    };
+    let printing =
+        commands.iter().all(prints) && !commands.iter().any(|c| c.inside.is_some_and(|i| i.how == How::Process));
+    if !one_pipeline || !printing || it.dialect == Dialect::PowerShell {
+        return None;
+    }
+    let operator = if append { ">>" } else { ">" };
+    let fix = format!("{text} {operator} {}", quote(&name, it.dialect));
+    let word = last.words.first().or(first.words.first())?;
+    Some(warning(
+        "not-saved",
+        word,
+        format!("the result is to be written to {name}, and this only prints it"),
+        Some(fix),
+    ))
+}
+
+fn prints(command: &Invocation) -> bool {
+    let Some(name) = command.name().filter(|n| PRINTERS.contains(n)) else { return false };
+    let any = |test: &dyn Fn(&str) -> bool| command.args().iter().any(|w| test(&w.text));
+    match name {
+        "find" => !any(&|t| matches!(t, "-delete" | "-exec" | "-execdir" | "-ok" | "-fprint" | "-fprintf" | "-fls")),
+        "sed" => !any(&|t| t.starts_with("-i") || t.starts_with("--in") || t.starts_with('w') || t.contains("/w")),
+        "sort" | "tree" => !any(&|t| t.starts_with("-o") || t.starts_with("--output")),
+        "awk" => !any(&|t| t.contains('>') || t.contains("system")),
+        _ => true,
+    }
+}
+
+/// The file that the request wants the result in, and whether at its end.
+fn destination(request: &str) -> Option<(String, bool)> {
+    let words: Vec<String> = request
+        .split_whitespace()
+        .map(|w| w.trim_matches(['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!']))
+        .map(|w| w.strip_suffix('.').unwrap_or(w).to_owned())
+        .collect();
+    let lower: Vec<String> = words.iter().map(|w| w.to_lowercase()).collect();
+    let verb = lower.iter().rposition(|w| {
+        matches!(
+            w.as_str(),
+            "save" | "saving" | "write" | "writing" | "store" | "storing" | "redirect" | "append" | "appending"
+        )
+    })?;
+    // the object of the verb: "save it", "write the result"; "write-protected" and "find where to save" are other things
+    let object = [
+        "it", "them", "that", "this", "result", "results", "output", "list", "count", "number", "names", "lines",
+        "total", "sum",
+    ];
+    let link = verb + lower[verb..].iter().position(|w| matches!(w.as_str(), "to" | "into" | "in" | "as"))?;
+    let between = &lower[verb + 1..link];
+    if between.len() > 3 || !between.last().is_some_and(|w| object.contains(&w.as_str())) {
+        return None;
+    }
+    let rest = lower[link + 1..].iter().take_while(|w| {
+        matches!(w.as_str(), "a" | "an" | "the" | "new" | "file" | "text" | "called" | "named" | "end" | "of")
+    });
+    let at = link + 1 + rest.count();
+    let name = words.get(at)?;
+    let named = lower[link + 1..at].last().is_some_and(|w| w == "called" || w == "named");
+    let file = name.rsplit('/').next()?.rsplit_once('.').is_some_and(|(stem, ext)| {
+        !stem.is_empty() && (1..=5).contains(&ext.len()) && ext.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    let sane = name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c)) && !name.starts_with('-');
+    // what follows the name may say that it is meant otherwise ("in notes.txt with x replaced")
+    let ends = words.len() == at + 1;
+    (sane && ends && (file || named)).then(|| (name.clone(), lower[verb].starts_with("append")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_request_wants_its_result() {
+        let to = |name: &str, append| Some((name.to_owned(), append));
+        assert_eq!(destination("list files and save it to out.txt"), to("out.txt", false));
+        assert_eq!(destination("sort names.txt, write the result into /srv/a/b.csv."), to("/srv/a/b.csv", false));
+        assert_eq!(destination("count lines and append the count to the file called totals"), to("totals", true));
+        for none in [
+            "list write protected files in /srv/a.d",
+            "save a copy of notes.txt to backup.txt",
+            "how do I save it in vim",
+            "find what was saved to out.txt",
+            "write it to out.txt and to b.txt",
+            "store it in the database",
+        ] {
+            assert_eq!(destination(none), None, "{none}");
+        }
+    }
+}
