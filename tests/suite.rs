@@ -9,6 +9,7 @@ mod checks;
 mod cli;
 #[cfg(unix)]
 mod demos;
+mod examples;
 mod exec;
 mod fetch;
 #[cfg(unix)]
