@@ -12,7 +12,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// Bytes where sizes for people are asked for, or the other way round.
 fn unit(it: &Inspected) -> Option<Finding> {
     let words = Words::of(it.request);
-    if words.negate() {
+    // dates are made readable too
+    if words.negate() || words.say(&["date", "dates", "time", "times", "timestamp", "timestamps"]) {
         return None;
     }
     let mut printing = it.script.commands.iter().filter(|c| matches!(c.name(), Some("ls" | "du" | "df" | "free")));
@@ -65,7 +66,13 @@ fn sorted(it: &Inspected) -> Option<Finding> {
     };
     let other = sort.args().iter().any(|w| w.text.starts_with("--"))
         || sort.args().iter().any(|w| !is_cluster(w) && !is_first_key(w));
-    if other || letter('h') || letter('V') || letter('g') || letter('k') && !sort.args().iter().any(is_first_key) {
+    if other
+        || letter('h')
+        || letter('R')
+        || letter('V')
+        || letter('g')
+        || letter('k') && !sort.args().iter().any(is_first_key)
+    {
         return None;
     }
     let edits = Edits::new(it.script);
