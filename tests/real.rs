@@ -83,3 +83,38 @@ fn what_people_really_type() {
     drop(caro.stdin);
     assert!(caro.child.wait().unwrap().success());
 }
+
+#[test]
+fn a_new_process_answers_the_same_from_the_state_on_disk() {
+    if cfg!(debug_assertions) {
+        println!("skipped: a whole prompt takes minutes in a debug build");
+        return;
+    }
+    let Some(mut models) = model_or_skip("model") else { return };
+    let models = String::from_utf8(models.arg("path").output().unwrap().stdout).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let answer = || {
+        let mut caro = model_or_skip("batch").unwrap();
+        caro.env("CARO_CACHE_DIR", cache.path()).env("CARO_MODELS_DIR", models.trim());
+        let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        writeln!(child.stdin.take().unwrap(), "{}", json!({"id": 1, "request": "count files here", "shell": "bash"}))
+            .unwrap();
+        let out = child.wait_with_output().unwrap();
+        assert!(out.status.success());
+        let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
+        (answer["cmd"].clone(), answer["confidence"].clone())
+    };
+    let states = || {
+        let files = std::fs::read_dir(cache.path().join("prefix")).unwrap().map(|file| file.unwrap().path());
+        files.map(|file| (std::fs::read(&file).unwrap(), file)).collect::<Vec<_>>()
+    };
+    let computed = answer();
+    let [(state, file)] = &states()[..] else { panic!("one state is kept") };
+    assert_eq!(answer(), computed, "restored");
+    let mut damaged = state.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(file, damaged).unwrap();
+    assert_eq!(answer(), computed, "computed again");
+    assert!(states()[0].0 == *state, "and mended");
+}
