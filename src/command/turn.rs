@@ -14,6 +14,8 @@ use crate::model::{Completion, Finish, Prompt};
 use crate::shell::safety::{Level, Risk};
 use crate::shell::{Finding, Severity};
 
+/// The most mechanical fixes tried on one request; each costs well under a millisecond.
+const MENDS: u32 = 6;
 /// Below this confidence a second iteration runs (the specification's figure).
 pub const SURE: f64 = 0.8;
 
@@ -96,13 +98,19 @@ pub struct Turn {
     request: String,
     refine: Refine,
     max_iterations: u32,
-    /// Iterations that have begun. A mechanical fix is one, though no model is asked.
+    /// Iterations that have begun. Mechanical fixes, however many, are the second one until the model is asked again.
     pub iterations: u32,
+    /// How often the model was asked.
+    asked: u32,
+    /// Fixes tried: no more than [`MENDS`].
+    mends: u32,
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
     changes: String,
     mending: bool,
+    /// The fixes tried.
+    tried: Vec<String>,
 }
 
 impl Turn {
@@ -113,16 +121,19 @@ impl Turn {
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
+            asked: 0,
+            mends: 0,
             prompt: prompt::first(&ask.request, ask.target, ask.dialect),
             best: None,
             changes: String::new(),
             mending: false,
+            tried: Vec::new(),
         }
     }
 
     /// The first step.
     pub fn begin(&mut self) -> Step {
-        self.iterations = 1;
+        (self.iterations, self.asked) = (1, 1);
         Step::Decide { iteration: 1, prompt: self.prompt.clone() }
     }
 
@@ -145,7 +156,8 @@ impl Turn {
     pub fn inspected(&mut self, draft: Draft, time_left: bool) -> Step {
         match self.best.take() {
             Some(before) if better(&draft, &before, self.mending) => {
-                self.changes = describe(&before, &draft);
+                let so_far = if self.changes.is_empty() { String::new() } else { format!("{}; then ", self.changes) };
+                self.changes = so_far + &describe(&before, &draft);
                 self.best = Some(draft);
             }
             Some(before) => {
@@ -159,20 +171,23 @@ impl Turn {
         }
         self.mending = false;
         let Some(best) = self.best.clone() else { return self.done(Outcome::Nothing) };
-        if self.iterations >= self.max_iterations || reason(self.refine, &best).is_none() {
+        if self.max_iterations == 1 || reason(self.refine, &best).is_none() {
             return self.done(Outcome::Nothing);
         }
         // a rule that knows the mended command needs no model, and no time
-        let known = best.findings.iter().find_map(|f| f.fix.clone()).filter(|fix| *fix != best.cmd);
-        if let Some(cmd) = known {
-            self.iterations += 1;
+        let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| !self.tried.contains(fix));
+        if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
+            self.iterations = self.iterations.max(2);
+            self.mends += 1;
             self.mending = true;
+            self.tried.push(cmd.clone());
             return Step::Inspect { cmd, confidence: best.confidence };
         }
-        if !time_left {
+        if !time_left || self.asked >= self.max_iterations {
             return self.done(Outcome::Nothing);
         }
-        self.iterations += 1;
+        self.asked += 1;
+        self.iterations = self.iterations.max(self.asked);
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
         Step::Decide { iteration: self.iterations, prompt: next }
@@ -332,6 +347,24 @@ mod tests {
         let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), false);
         assert_eq!(step, Step::Inspect { cmd: "head -6".into(), confidence: 0.9 });
         assert_eq!(command(t.inspected(draft("head -6", 0.9, vec![]), true)).0, "head -6");
+    }
+
+    #[test]
+    fn several_faults_are_mended_one_after_the_other_and_a_useless_fix_is_tried_once() {
+        let mut t = Turn::new(&ask(Refine::Evidence));
+        t.begin();
+        t.decided(&said("a b", Finish::Stop), 0.9);
+        let two = vec![error("a", Some("A b")), error("b", Some("a B"))];
+        assert!(
+            matches!(t.inspected(draft("a b", 0.9, two.clone()), false), Step::Inspect { cmd, .. } if cmd == "A b")
+        );
+        // the first fix does not help, so the second is tried on the same command
+        assert!(matches!(t.inspected(draft("A b", 0.9, two), false), Step::Inspect { cmd, .. } if cmd == "a B"));
+        let one = vec![error("a", Some("A B"))];
+        assert!(matches!(t.inspected(draft("a B", 0.9, one), false), Step::Inspect { cmd, .. } if cmd == "A B"));
+        let (cmd, changes) = command(t.inspected(draft("A B", 0.9, vec![]), false));
+        assert_eq!((cmd.as_str(), t.iterations), ("A B", 2));
+        assert!(changes.contains("was `a b`") && changes.contains("then was `a B`"), "{changes}");
     }
 
     #[test]
