@@ -3,11 +3,13 @@
 use super::Ui;
 use super::args::AnswerArgs;
 use super::ui::Role;
-use crate::command::turn::SURE;
 use crate::command::{Answer, Timing, Trace};
 use crate::shell::Severity;
 use crate::shell::safety::{Level, Risk};
 use std::io;
+
+/// Below this the answer is more likely wrong than right, and the person is told so.
+const DOUBTFUL: f64 = 0.5;
 
 /// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
 ///
@@ -44,7 +46,7 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {
         ui.aside(Role::Caution, &finding.why);
     }
-    if answer.confidence < SURE {
+    if answer.confidence < DOUBTFUL {
         ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
     }
 }
