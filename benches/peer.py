@@ -55,6 +55,7 @@ def main():
     args.add_argument("--requests", required=True)
     args.add_argument("--threads", type=int, default=os.cpu_count())
     args.add_argument("--cold", type=int, default=4, help="how many of the requests are asked cold")
+    args.add_argument("--model", default="qwen2.5-coder-1.5b", help="an id of `caro model list`")
     args.add_argument("--out")
     args.add_argument("--serve", help=argparse.SUPPRESS)
     args.add_argument("--once", nargs=2, help=argparse.SUPPRESS)
@@ -66,19 +67,19 @@ def main():
         return print(peer_ask(peer_model(args.once[0], args.threads), system, args.once[1]))
 
     requests = [line.strip() for line in open(args.requests) if line.strip()]
-    model = subprocess.check_output([args.caro, "model", "path"], text=True).strip()
+    model = subprocess.check_output([args.caro, "model", "path", args.model], text=True).strip()
     with open(model, "rb") as f:  # into the page cache
         while f.read(1 << 24):
             pass
-    me = [sys.executable, os.path.abspath(__file__), "--threads", str(args.threads), "--system", args.system, "--requests", args.requests]
+    me = [os.environ.get("PEER_PYTHON", sys.executable), os.path.abspath(__file__), "--threads", str(args.threads), "--system", args.system, "--requests", args.requests]
     cold = {"peer": [], "caro": []}
     for request in requests[: args.cold]:
-        for who, argv in (("peer", me + ["--once", model, request]), ("caro", [args.caro, "-q", request])):
+        for who, argv in (("peer", me + ["--once", model, request]), ("caro", [args.caro, "-q", "--model", args.model, request])):
             cold[who].append({"request": request, **timed(argv)})
             print("cold", who, cold[who][-1]["s"], cold[who][-1]["text"][:100].replace("\n", " "), flush=True)
 
     start = lambda argv: subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    children = {"peer": start(me + ["--serve", model]), "caro": start([args.caro, "batch"])}
+    children = {"peer": start(me + ["--serve", model]), "caro": start([args.caro, "batch", "--model", args.model])}
 
     def ask(who, number, request):
         child = children[who]

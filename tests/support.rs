@@ -45,7 +45,7 @@ pub fn run_shell(line: &str, dir: &Path) -> Ran {
 pub fn model_or_skip(verb: &str) -> Option<Command> {
     let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
     caro.arg(verb);
-    let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path"]).output().unwrap();
+    let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path", "qwen2.5-coder-1.5b"]).output().unwrap();
     if path.status.success() {
         return Some(caro);
     }

@@ -1,7 +1,7 @@
 //! `--author="yourname"`: a word that stands for something the person did not say.
 
 use super::Inspected;
-use crate::shell::{Finding, Severity};
+use crate::shell::{Finding, Severity, Word};
 
 /// Words of examples in manuals and answers, never real names; compared without case, quotes and separators.
 const STANDINS: &[&str] = &[
@@ -53,10 +53,18 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             span: Some(word.span.clone()),
             why: "this only stands for a name that nobody gave: leave it out, or print that name instead".into(),
             evidence: Vec::new(),
-            fix: None,
+            fix: without_option(&it.script.text, word),
         })
     });
     found.collect()
+}
+
+/// The command without an option whose value is the placeholder (`--author=NAME`): what was not asked for is not missed.
+fn without_option(text: &str, word: &Word) -> Option<String> {
+    if !word.raw.starts_with("--") || text.get(word.span.clone()) != Some(word.raw.as_str()) {
+        return None;
+    }
+    Some(format!("{}{}", text[..word.span.start].trim_end(), &text[word.span.end..]))
 }
 
 /// Letters and digits alone, in lower case.
@@ -68,6 +76,14 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn an_option_for_a_standin_is_left_out() {
+        let fix = |command| findings(check, "commits of two weeks", command).remove(0).fix;
+        let mended = fix("git log --author=\"yourname\" --since=2.weeks | cat");
+        assert_eq!(mended.as_deref(), Some("git log --since=2.weeks | cat"));
+        assert_eq!(fix("cat /path/to/file"), None);
+    }
 
     #[test]
     fn standins_are_found_unless_the_person_said_them() {
