@@ -682,3 +682,15 @@ fn fish_and_zsh_are_judged_too() {
         assert_eq!(assess(&parse(text, dialect)).level, Level::Danger, "{text}");
     }
 }
+
+#[test]
+fn the_empty_suffix_of_bsd_sed_is_no_file() {
+    for line in ["sed -i '' 's/foo/bar/g' notes.txt", "sed -i 's/foo/bar/g' notes.txt"] {
+        let risk = assess(&parse(line, Dialect::Bash));
+        let why: Vec<&str> = risk.reasons.iter().map(|r| r.why.as_str()).collect();
+        assert!(
+            why.iter().any(|w| w.contains("notes.txt")) && !why.iter().any(|w| w.contains("s/foo")),
+            "{line}: {why:?}"
+        );
+    }
+}

@@ -166,7 +166,8 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let recursive = program.recursive.iter().any(|o| read.has(o));
     let scripted = program.script.iter().any(|o| read.has(o));
     let mut operands: Vec<(String, &Word, bool)> = Vec::new();
-    for word in &read.operands {
+    // an empty word names no file: it is the suffix of BSD's `sed -i ''`
+    for word in read.operands.iter().filter(|w| w.value.as_deref() != Some("")) {
         let brace =
             word.text.contains("{}") && command.via.iter().any(|v| matches!(v.as_str(), "find" | "fd" | "xargs"));
         if brace {
