@@ -57,6 +57,10 @@ impl Recipe {
     pub async fn answer(&self, ask: &Ask, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let started = Instant::now();
         let ask = &self.checked(ask)?;
+        if let Some(manual) = &self.manual {
+            // a program of the tree that the request is about is not run for its help
+            manual.avoid(&ask.cwd);
+        }
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());

@@ -1,0 +1,52 @@
+//! `caro check`: findings and risk of any command, without a model.
+
+use crate::machine::Machine;
+use serde_json::Value;
+
+fn report(args: &[&str]) -> (Option<i32>, Value) {
+    let mut all = vec!["check", "--json"];
+    all.extend(args);
+    let ran = Machine::new().run(&all);
+    (ran.code, ran.json())
+}
+
+fn ids(report: &Value) -> Vec<&str> {
+    report["findings"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_good_command_has_nothing_against_it() {
+    let ran = Machine::new().run(&["check", "--shell", "bash", "ls -la | head -n 3"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "nothing against it\n"), "{ran:#?}");
+}
+
+#[test]
+fn a_wrong_flag_is_named_with_the_manuals_line() {
+    let ran = Machine::new().run(&["check", "--shell", "bash", "sort --reversed-order names.txt"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("[unknown-flag]") && ran.out.contains("--reverse"), "{ran:#?}");
+}
+
+#[test]
+fn danger_fails_and_caution_does_not() {
+    let (code, danger) = report(&["--shell", "bash", "rm -rf /"]);
+    assert_eq!((code, danger["risk"]["level"].as_str()), (Some(1), Some("danger")), "{danger:#}");
+    let (code, caution) = report(&["--shell", "bash", "rm notes.txt"]);
+    assert_eq!((code, caution["risk"]["level"].as_str()), (Some(0), Some("caution")), "{caution:#}");
+}
+
+#[test]
+fn another_machine_has_its_own_rules() {
+    let (code, mac) = report(&["--target", "macos-bsd", "--shell", "zsh", "sed -i 's/a/b/' notes.txt"]);
+    assert_eq!((code, mac["target"].as_str(), mac["shell"].as_str()), (Some(1), Some("macos-bsd"), Some("zsh")));
+    assert_eq!(mac["findings"][0]["fix"], "sed -i '' 's/a/b/' notes.txt", "{mac:#}");
+    let (_, linux) = report(&["--target", "linux-gnu", "--shell", "bash", "sed -i 's/a/b/' notes.txt"]);
+    assert_eq!(ids(&linux), [""; 0], "{linux:#}");
+}
+
+#[test]
+fn what_is_no_command_is_told() {
+    Machine::new().run(&["check", " "]).fails(2, &["no command to check"]);
+    let (code, torn) = report(&["--shell", "bash", "echo 'unclosed"]);
+    assert_eq!((code, ids(&torn)), (Some(1), vec!["syntax"]));
+}
