@@ -4,6 +4,7 @@ use super::args::{AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, execute, present};
+use crate::command::recipe::MAX_REQUEST;
 use crate::command::{Answer, Ask, CommandError};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
@@ -11,10 +12,6 @@ use crate::shell::{Dialect, Os, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The most bytes of a request. The recipe counts tokens and may find a shorter one too long; this is told before any
-/// model is opened.
-pub const MAX_REQUEST: usize = 16 * 1024;
 
 /// Answers the request.
 ///
@@ -80,7 +77,8 @@ fn words(words: &[OsString]) -> Result<String, Failure> {
     Ok(request)
 }
 
-/// What is wrong with a request that need not be shown to any model.
+/// What is wrong with a request that need not be shown to any model. The recipe checks again, by tokens; this is told
+/// before any model is opened.
 pub fn check(request: &str) -> Result<(), String> {
     if request.trim().is_empty() {
         return Err("the request is empty".into());

@@ -16,7 +16,9 @@ use tokio::sync::mpsc;
 /// The most tokens of a command.
 const MAX_TOKENS: usize = 192;
 /// The most tokens of a request.
-const MAX_REQUEST: usize = 1024;
+const MAX_REQUEST_TOKENS: usize = 1024;
+/// The most bytes of a request: sixteen a token is more than any language needs, so what is beyond it is not even counted.
+pub const MAX_REQUEST: usize = MAX_REQUEST_TOKENS * 16;
 /// The time for everything, where the machine is quick enough (the specification's figure). A slow machine still gets its
 /// first iteration; only [`Ask::timeout`] ends that.
 const BUDGET: Duration = Duration::from_secs(5);
@@ -73,8 +75,7 @@ impl Recipe {
         if request.is_empty() {
             return Err(CommandError::BadRequest("the request is empty".into()));
         }
-        // sixteen bytes a token is more than any language needs: what is beyond it need not be counted at all
-        if request.len() > MAX_REQUEST * 16 || self.model.count(request) > MAX_REQUEST {
+        if request.len() > MAX_REQUEST || self.model.count(request) > MAX_REQUEST_TOKENS {
             let size = request.len();
             return Err(CommandError::BadRequest(format!(
                 "the request is too long ({size} bytes): a sentence or two will do"
@@ -193,13 +194,13 @@ impl Run<'_> {
     async fn alternatives(&mut self, first: &str) -> Result<Vec<String>, CommandError> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<String> = Vec::new();
+        let (temperature, top_p) = ALTERNATIVE;
+        let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect);
         for seed in 0..4 * wanted as u64 {
             if others.len() >= wanted || self.cancel.is_cancelled() {
                 break;
             }
-            let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect);
-            let (temperature, top_p) = ALTERNATIVE;
-            let completion = self.decide(prompt, Sampling { temperature, top_p, seed }).await?;
+            let completion = self.decide(prompt.clone(), Sampling { temperature, top_p, seed }).await?;
             if let Reply::Command(cmd) = reply::read(&completion.text)
                 && completion.finish == Finish::Stop
                 && cmd != first
