@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod architecture;
+mod bench;
 mod check;
 mod checks;
 mod cli;

@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES};
 use super::ui::ColorChoice;
-use super::{batch, check, completions, config, context, explain, manual, model, version};
+use super::{batch, bench, check, completions, config, context, explain, manual, model, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -48,6 +48,8 @@ pub enum Verb {
     Batch(batch::Args),
     /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
     Check(check::Args),
+    /// Measure how fast models and whole requests are on this machine
+    Bench(bench::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

@@ -11,6 +11,7 @@
 
 pub mod args;
 pub mod batch;
+pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod config;
@@ -141,6 +142,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Manual(args)) => manual::run(args, cx),
         Some(Verb::Model(args)) => model::run(args, cx),
         Some(Verb::Batch(args)) => batch::run(args, cx),
+        Some(Verb::Bench(args)) => bench::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),

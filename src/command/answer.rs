@@ -53,6 +53,9 @@ pub struct Timing {
     pub prefill: f64,
     /// Generating.
     pub decode: f64,
+    /// Tokens generated in that time, forced ones included.
+    #[serde(default)]
+    pub tokens: usize,
     /// Looking up manuals.
     pub manual: f64,
     /// The whole first iteration, its checks included.

@@ -173,10 +173,11 @@ impl Run<'_> {
             text.push_str(&piece);
         }
         let completion = generation.await.map_err(|e| ModelError::Engine(e.to_string()))??;
-        let Usage { load, prefill, decode, .. } = completion.usage;
+        let Usage { load, prefill, decode, completion_tokens, .. } = completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);
         self.timing.decode += ms(decode);
+        self.timing.tokens += completion_tokens;
         Ok(completion)
     }
 

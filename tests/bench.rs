@@ -1,0 +1,55 @@
+//! `caro bench`: whole requests on a scripted model, and the engine on a real one.
+
+use crate::machine::Machine;
+use crate::support::model_or_skip;
+use serde_json::{Value, json};
+
+#[test]
+fn the_loop_times_every_request_in_a_process_of_its_own() {
+    let machine = Machine::new();
+    machine.write("work/requests.txt", "list files\n\nshow the date\n");
+    let rules = json!([{ "match": "date", "reply": "date", "delay_ms": 120 }, { "reply": "ls -a" }]);
+    let ran = machine.ask(rules, &["bench", "loop", "--requests", "requests.txt", "--json"]);
+    let document = ran.json();
+    let samples = document["requests"].as_array().unwrap();
+    let commands: Vec<&str> = samples.iter().map(|s| s["cmd"].as_str().unwrap()).collect();
+    assert_eq!(commands, ["ls -a", "date"]);
+    let wall = |i: usize| samples[i]["wall"].as_f64().unwrap();
+    assert!(wall(1) >= 120.0, "the model's time is part of it: {ran:#?}");
+    let stages = document["stages"].as_array().unwrap();
+    assert_eq!(stages.len(), 4);
+    assert_eq!(stages[3]["max_ms"].as_f64().unwrap(), wall(0).max(wall(1)));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
+#[test]
+fn a_loop_that_is_too_slow_says_so_in_its_exit_code() {
+    let machine = Machine::new();
+    machine.write("work/requests.txt", "slow\n");
+    let ran =
+        machine.ask(json!([{ "reply": "ls -a", "delay_ms": 2100 }]), &["bench", "loop", "--requests", "requests.txt"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.out.contains("missed") && ran.out.contains("met"), "{ran:#?}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let machine = Machine::new();
+    machine.ask(json!([{ "reply": "ls" }]), &["bench"]).fails(2, &["does not compute on this machine"]);
+    machine.run(&["bench", "loop", "--requests", "none.txt"]).fails(2, &["none.txt"]);
+    let ran = machine.ask(json!([{ "error": "no weights" }]), &["bench", "loop"]);
+    ran.fails(2, &["no weights"]);
+}
+
+#[test]
+fn the_engine_is_measured_on_the_real_model() {
+    let Some(mut caro) = model_or_skip("bench") else { return };
+    let output = caro.args(["--runs", "1", "--json"]).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rate = |of: &Value| of.as_f64().unwrap();
+    assert!(rate(&document["decode_tokens_per_s"]) > 0.5, "{document}");
+    let prefill = &document["prefill_tokens_per_s"];
+    assert!(rate(&prefill["512"]) > rate(&document["decode_tokens_per_s"]), "a batch pays: {document}");
+    // the file itself counts as memory where it is mapped
+    assert!(document["peak_memory_bytes"].as_u64().is_none_or(|b| b > 500 << 20 && b < 1600 << 20), "{document}");
+}
