@@ -24,6 +24,8 @@ mod pty;
 mod readme;
 mod real;
 mod refine;
+#[cfg(target_os = "linux")]
+mod rehearse;
 mod remote;
 mod rules;
 mod safety;

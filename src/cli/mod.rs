@@ -102,6 +102,10 @@ impl Cx {
 
 /// Parses the arguments, runs the verb, tells its exit code.
 pub fn main() -> ExitCode {
+    // Before anything that starts a thread or costs time.
+    if let Some(code) = crate::exec::rehearse::helper_main() {
+        return ExitCode::from(code);
+    }
     let started = Instant::now();
     // Before there is any second thread.
     crate::model::engine::init();

@@ -3,6 +3,7 @@
 //!
 //! - [`capture`]: a child whose output is wanted, not its terminal.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
+//! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
 //!
@@ -12,6 +13,7 @@ mod capture;
 mod environment;
 mod fence;
 mod foreground;
+pub mod rehearse;
 
 pub use capture::{capture, capture_blocking};
 pub use fence::{Support, support};

@@ -1,7 +1,7 @@
 //! How a child is tied down before its program begins: own session and process group everywhere, and what the system
 //! offers on top of that. One file a system; every file offers the same `Fence`.
 //!
-//! A later sandbox in which a command may write to a throw-away copy belongs beside these files.
+//! The sandbox in which a command may write to a throw-away copy is `super::rehearse`.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -14,6 +14,8 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(target_os = "linux")]
+pub(super) use seccomp::view_filter;
 #[cfg(unix)]
 pub(super) use unix::Fence;
 #[cfg(windows)]
