@@ -79,10 +79,7 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Fai
 fn engine(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
     let state_dir = cx.dirs.cache.as_ref().map(|cache| cache.join("prefix"));
     let options = Options { device: settings.device, state_dir, ..Options::default() };
-    let engine = Engine::open(file, id, &options)?;
-    // Every answer is written under a grammar: its tables are built while the machine is still being looked at.
-    engine.prepare_grammar();
-    Ok(Arc::new(engine))
+    Ok(Arc::new(Engine::open(file, id, &options)?))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

@@ -1,7 +1,7 @@
 //! How fast the engine is on this machine.
 
 use super::{Engine, Options};
-use crate::model::{Cancel, ModelError};
+use crate::model::{Cancel, ModelError, Shape};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub struct Report {
     pub backend: String,
     /// Opening the file up to a usable engine, tokenizer included.
     pub load: Duration,
-    /// Preparing the vocabulary for grammars, which happens beside the prompt.
+    /// Setting up a grammar of some size.
     pub grammar: Duration,
     /// From a fresh engine to the first token after a prompt of 32 tokens.
     pub first_token: Duration,
@@ -23,6 +23,10 @@ pub struct Report {
     /// Most memory that this process ever held, in bytes; on Linux only.
     pub peak_memory: Option<u64>,
 }
+
+/// One line that is a command, or a refusal.
+const SAMPLE_GRAMMAR: &str = r#"start: LINE | "none"
+LINE: /[^\s`#][^\n\r]*/"#;
 
 /// Measures a model: `runs` times each prompt of 8, 32, 128 and 512 tokens, and 64 single tokens. The prompts are the same
 /// arbitrary tokens each time and share no prefix with what is held.
@@ -41,8 +45,7 @@ pub fn bench(path: &Path, options: &Options, runs: usize) -> Result<Report, Mode
     backend.feed(&prompt(32), &cancel)?;
     let first_token = began.elapsed();
     let grammar_began = Instant::now();
-    engine.prepare_grammar();
-    engine.grammar.get().map_err(|error| ModelError::Engine(error.into()))?;
+    engine.grammar.guide(&Shape::Lark(SAMPLE_GRAMMAR.into()))?;
     let grammar = grammar_began.elapsed();
     let mut prefill = Vec::new();
     for len in [8, 32, 128, 512] {

@@ -1,7 +1,7 @@
 use super::backend::Backend;
 use super::testing::{self, Field, Tiny};
 use super::*;
-use crate::model::{Cancel, Finish, Prompt, Role, Sampling};
+use crate::model::{Cancel, Finish, Prompt, Role, Sampling, Shape};
 use std::io::Write;
 
 fn engine(tiny: &Tiny) -> Result<Engine, ModelError> {

@@ -3,9 +3,8 @@
 use super::backend::Backend;
 use super::emit::Emitter;
 use super::grammar::{Grammar, Guide};
-use super::later::Later;
 use super::prefix::Store;
-use super::sample::{Peak, Sampler};
+use super::sample::{Peak, Ranked, Sampler};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{Completion, Finish, Flow, ModelError, Request, Shape, Token, Usage};
@@ -17,8 +16,8 @@ pub(super) struct Language<'a> {
     pub template: &'a Template,
     /// Tokens that end the turn.
     pub ends: &'a [u32],
-    /// The vocabulary for grammars.
-    pub grammar: &'a Later<Grammar>,
+    /// What grammars share.
+    pub grammar: &'a Grammar,
 }
 
 /// One sequence: a forward pass and the tokens whose state it holds.
@@ -172,8 +171,7 @@ fn complete(
     let cached = sequence.reuse(&prompt);
     let usage = Usage { prompt_tokens: len, cached_tokens: cached, ..Usage::default() };
     let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
-    // The prompt goes first, while the grammar's vocabulary is still being built. What the grammar forces at the very
-    // beginning never rides along, though it could where the grammar is there in time: answers would depend on that.
+    // What the grammar forces at the very beginning does not ride along: the prompt's state does not depend on the shape.
     if ended.is_none() && !sequence.complete(&prompt, request)? {
         ended = Some(Finish::Cancelled);
     }
@@ -219,9 +217,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Sets up the guide and takes what it forces first.
     fn start_shape(&mut self) -> Result<Option<Finish>, ModelError> {
-        let grammar =
-            self.language.grammar.get().map_err(|error| ModelError::Engine(format!("no grammar: {error}")))?;
-        self.guide = grammar.guide(&self.request.shape)?;
+        self.guide = self.language.grammar.guide(&self.request.shape)?;
         self.take_forced()
     }
 
@@ -252,7 +248,7 @@ impl Run<'_> {
 
     /// Takes the tokens that the grammar forces.
     fn take_forced(&mut self) -> Result<Option<Finish>, ModelError> {
-        let forced = self.guide.as_mut().map(Guide::forced).unwrap_or_default();
+        let forced = self.guide.as_mut().map(Guide::forced).transpose()?.unwrap_or_default();
         for id in forced {
             let token = self.token(id, None, None);
             if let Some(finish) = self.take(id, token)? {
@@ -286,38 +282,29 @@ impl Run<'_> {
     }
 
     /// The next token, as the model scored it.
-    fn choose(&mut self, logits: &mut [f32]) -> Result<(u32, Token), ModelError> {
+    fn choose(&mut self, logits: &[f32]) -> Result<(u32, Token), ModelError> {
         let peak = Peak::of(logits);
         if !peak.is_sound() {
             return Err(ModelError::Engine("the model's output is not a number".into()));
         }
         let vocab = self.language.tokenizer.vocab();
-        let is_text = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined);
-        let may_speak = |id: u32| is_text(id) || self.language.ends.contains(&id);
-        // Greedy decoding needs no mask where the likeliest token is allowed anyway, which is nearly always.
-        let free = match &mut self.guide {
-            None => self.sampler.is_greedy() && may_speak(peak.best),
-            Some(guide) => self.sampler.is_greedy() && guide.allows(peak.best)?,
-        };
-        let id = if free {
+        let ends = self.language.ends;
+        let speaks = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined) || ends.contains(&id);
+        let guide = &mut self.guide;
+        let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
+        let id = if self.sampler.is_greedy() && allows(peak.best)? {
+            // Nearly always.
             Some(peak.best)
         } else {
-            match &mut self.guide {
+            let ranked = match guide {
+                None => Ranked::new(logits, speaks),
                 Some(guide) => {
-                    let mask = guide.mask()?;
-                    (0u32..).zip(logits.iter_mut()).for_each(|(id, logit)| {
-                        if id as usize >= mask.len() || !mask.is_allowed(id) {
-                            *logit = f32::NEG_INFINITY;
-                        }
-                    });
+                    let beginnings = guide.beginnings()?;
+                    Ranked::new(logits, |id| beginnings.admit(id, vocab.bytes(id)))
                 }
-                None => (0u32..).zip(logits.iter_mut()).for_each(|(id, logit)| {
-                    if !may_speak(id) {
-                        *logit = f32::NEG_INFINITY;
-                    }
-                }),
-            }
-            self.sampler.choose(logits)
+            };
+            let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
+            self.sampler.choose(ranked, &mut allows)?
         };
         let id = id.ok_or_else(|| ModelError::Engine("the shape leaves no token to choose".into()))?;
         let token = self.token(id, Some(peak.logprob(logits[id as usize])), Some(peak.runner_up(id)));

@@ -1,69 +1,62 @@
-//! Shapes of completions as grammars over the vocabulary, by llguidance.
+//! Shapes of completions as grammars over bytes, by llguidance.
+//!
+//! llguidance works on a trie of all tokens, which takes a third of a second to build for 151 936 of them. Here it sees a
+//! vocabulary of the 256 bytes instead, which is ready at once: a token is allowed where its bytes are, one after the
+//! other. What it does with tokens, spelling forced text, is done here with our own tokenizer, to the same result; tests
+//! hold both to llguidance's own way. A grammar that counts tokens (`max_tokens`) counts bytes, and reserved tokens
+//! cannot be part of one.
 
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{ModelError, Shape};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use std::sync::Arc;
-use toktrie::{InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
+use toktrie::{InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
-/// The vocabulary prepared for grammars: build it once a model.
+/// What all grammars of a model share.
 pub(super) struct Grammar {
     factory: ParserFactory,
+    tokenizer: Arc<Tokenizer>,
     ends: Vec<u32>,
 }
 
-/// Our tokenizer in the terms of llguidance.
-struct Env {
-    trie: TokTrie,
-    tokenizer: Arc<Tokenizer>,
+/// The bytes as a vocabulary: each is the token of its own number. The end is one more.
+struct Bytes(TokTrie);
+
+impl Bytes {
+    const END: TokenId = 256;
+
+    fn new() -> Self {
+        let mut words: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        words.push([&[TokTrie::SPECIAL_TOKEN_MARKER], b"<|end|>".as_slice()].concat());
+        Self(TokTrie::from(&TokRxInfo::new(words.len() as u32, Self::END), &words))
+    }
+
+    fn ids(bytes: &[u8]) -> Vec<TokenId> {
+        bytes.iter().copied().map(TokenId::from).collect()
+    }
 }
 
-impl TokenizerEnv for Env {
+impl TokenizerEnv for Bytes {
     fn tok_trie(&self) -> &TokTrie {
-        &self.trie
+        &self.0
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.trie.tokenize_with_greedy_fallback(bytes, |text| {
-            let mut ids = Vec::new();
-            self.tokenizer.encode_exact(text, &mut ids);
-            ids
-        })
+        Self::ids(bytes)
     }
 }
 
 impl Grammar {
-    /// Builds the trie of all tokens.
+    /// Takes no time worth mentioning.
     ///
     /// # Errors
-    /// [`ModelError::Engine`] if llguidance refuses the vocabulary.
-    pub fn build(tokenizer: Arc<Tokenizer>, ends: &[u32]) -> Result<Self, ModelError> {
-        /// The longest token that toktrie takes.
-        const LONGEST: usize = 1000;
-        let vocab = tokenizer.vocab();
-        let words: Vec<Vec<u8>> = (0..vocab.len() as u32)
-            .map(|id| {
-                let bytes = vocab.bytes(id);
-                match vocab.kind(id) {
-                    Kind::Normal if bytes.len() <= LONGEST => bytes.to_vec(),
-                    // The mark keeps a reserved token from ever matching text.
-                    Kind::Control | Kind::UserDefined if bytes.len() < LONGEST => {
-                        [&[TokTrie::SPECIAL_TOKEN_MARKER], bytes].concat()
-                    }
-                    _ => Vec::new(),
-                }
-            })
-            .collect();
-        let end = ends.first().copied().ok_or_else(|| ModelError::Engine("the model has no end token".into()))?;
-        let trie = TokTrie::from(&TokRxInfo::new(vocab.len() as u32, end), &words);
-        let trie = if ends.len() > 1 { trie.with_eos_tokens(ends) } else { trie };
-        let env: TokEnv = Arc::new(Env { trie, tokenizer });
-        // No slices: they make whole masks quicker, which greedy decoding hardly ever asks for, and cost a third of a
-        // second to build.
+    /// [`ModelError::Engine`] if llguidance refuses.
+    pub fn new(tokenizer: Arc<Tokenizer>, ends: &[u32]) -> Result<Self, ModelError> {
+        let env: TokEnv = Arc::new(Bytes::new());
         let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &[]).map_err(failed)?;
         factory.quiet();
-        Ok(Self { factory, ends: ends.to_vec() })
+        Ok(Self { factory, tokenizer, ends: ends.to_vec() })
     }
 
     /// A guide through one completion; `None` for free text.
@@ -71,30 +64,34 @@ impl Grammar {
     /// # Errors
     /// [`ModelError::BadShape`] with llguidance's words.
     pub fn guide(&self, shape: &Shape) -> Result<Option<Guide>, ModelError> {
-        let grammar = match shape {
-            Shape::Text { .. } => return Ok(None),
-            Shape::Choice(choices) => {
-                if choices.is_empty() {
-                    return Err(ModelError::BadShape("a choice among nothing".into()));
-                }
-                let choices: Vec<String> =
-                    choices.iter().map(|choice| serde_json::Value::from(choice.as_str()).to_string()).collect();
-                TopLevelGrammar::from_lark(format!("start: {}", choices.join(" | ")))
-            }
-            Shape::Json(schema) => TopLevelGrammar::from_json_schema(compact(schema)?),
-            Shape::Lark(lark) => TopLevelGrammar::from_lark(lark.clone()),
-        };
+        let Some(grammar) = grammar_of(shape)? else { return Ok(None) };
         let parser = self.factory.create_parser(grammar).map_err(|error| ModelError::BadShape(error.to_string()))?;
         let mut matcher = Matcher::new(Ok(parser));
-        match matcher.get_error() {
-            Some(error) => Err(ModelError::BadShape(error)),
-            None => {
-                // A grammar that matches nothing shows only now.
-                matcher.compute_mask_or_eos().map_err(|error| ModelError::BadShape(error.to_string()))?;
-                Ok(Some(Guide { matcher, ends: self.ends.clone() }))
-            }
+        if let Some(error) = matcher.get_error() {
+            return Err(ModelError::BadShape(error));
         }
+        // A grammar that matches nothing shows only now.
+        matcher.compute_mask_or_eos().map_err(|error| ModelError::BadShape(error.to_string()))?;
+        let (tokenizer, ends) = (self.tokenizer.clone(), self.ends.clone());
+        Ok(Some(Guide { matcher, tokenizer, ends, last: None }))
     }
+}
+
+/// The shape in llguidance's terms; `None` for free text.
+fn grammar_of(shape: &Shape) -> Result<Option<TopLevelGrammar>, ModelError> {
+    Ok(match shape {
+        Shape::Text { .. } => None,
+        Shape::Choice(choices) => {
+            if choices.is_empty() {
+                return Err(ModelError::BadShape("a choice among nothing".into()));
+            }
+            let choices: Vec<String> =
+                choices.iter().map(|choice| serde_json::Value::from(choice.as_str()).to_string()).collect();
+            Some(TopLevelGrammar::from_lark(format!("start: {}", choices.join(" | "))))
+        }
+        Shape::Json(schema) => Some(TopLevelGrammar::from_json_schema(compact(schema)?)),
+        Shape::Lark(lark) => Some(TopLevelGrammar::from_lark(lark.clone())),
+    })
 }
 
 /// The schema with the spacing that models write by themselves, `{"a": 1, "b": 2}`, and no other: forced spacing costs no
@@ -114,31 +111,108 @@ fn compact(schema: &serde_json::Value) -> Result<serde_json::Value, ModelError> 
 /// The state of one completion inside its grammar.
 pub(super) struct Guide {
     matcher: Matcher,
+    tokenizer: Arc<Tokenizer>,
     ends: Vec<u32>,
+    /// The token taken last.
+    last: Option<u32>,
 }
 
 impl Guide {
-    /// True if `token` may come next. Much cheaper than a whole mask.
+    /// True if `token` may come next.
     pub fn allows(&mut self, token: u32) -> Result<bool, ModelError> {
         if self.ends.contains(&token) {
             return self.matcher.is_accepting().map_err(failed);
         }
-        Ok(self.matcher.validate_tokens(&[token]).map_err(failed)? == 1)
+        let vocab = self.tokenizer.vocab();
+        if vocab.kind(token) != Kind::Normal {
+            return Ok(false);
+        }
+        takes(&mut self.matcher, vocab.bytes(token))
     }
 
-    /// Every token that may come next.
-    pub fn mask(&mut self) -> Result<SimpleVob, ModelError> {
-        self.matcher.compute_mask_or_eos().map_err(failed)
+    /// Which tokens may come next as far as their first byte tells: what [`Self::allows`] is among them.
+    pub fn beginnings(&mut self) -> Result<Beginnings, ModelError> {
+        let mask = self.matcher.compute_mask_or_eos().map_err(failed)?;
+        Ok(Beginnings { bytes: std::array::from_fn(|byte| mask.is_allowed(byte as u32)), ends: self.ends.clone() })
     }
 
     /// Takes a chosen token.
     pub fn accept(&mut self, token: u32) -> Result<(), ModelError> {
-        self.matcher.consume_token(token).map_err(failed)
+        self.last = Some(token);
+        self.matcher.consume_tokens(&Bytes::ids(self.tokenizer.vocab().bytes(token))).map_err(failed)
     }
 
-    /// Takes, and returns, the tokens that the grammar forces next.
-    pub fn forced(&mut self) -> Vec<u32> {
-        if self.is_complete() { Vec::new() } else { self.matcher.consume_ff_tokens() }
+    /// Takes, and returns, the tokens that the grammar forces next: forced text as the tokenizer spells it, up to where
+    /// what may follow could be part of the same token.
+    pub fn forced(&mut self) -> Result<Vec<u32>, ModelError> {
+        if self.is_complete() {
+            return Ok(Vec::new());
+        }
+        let forced = self.matcher.compute_ff_tokens();
+        if forced.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bytes: Vec<u8> = forced.iter().map(|&byte| byte as u8).collect();
+        let mut ids = self.spell(&bytes);
+        let undecided = self.undecided(&bytes, &ids)?;
+        ids.truncate(ids.len() - undecided);
+        for &id in &ids {
+            self.accept(id)?;
+        }
+        Ok(ids)
+    }
+
+    /// The tokens of a text that follows the last token.
+    fn spell(&self, bytes: &[u8]) -> Vec<u32> {
+        // Whether a piece stands alone may depend on what comes before it.
+        if let Some(last) = self.last {
+            let before = self.tokenizer.vocab().bytes(last);
+            let mut ids = self.tokenizer.encode_bytes(&[before, bytes].concat());
+            if ids.first() == Some(&last) {
+                ids.remove(0);
+                return ids;
+            }
+        }
+        self.tokenizer.encode_bytes(bytes)
+    }
+
+    /// How many of the last of `ids`, which spell `forced`, could be spelled otherwise together with what may follow: there
+    /// is a longer token that begins with their end, and the grammar takes the rest of it.
+    fn undecided(&mut self, forced: &[u8], ids: &[u32]) -> Result<usize, ModelError> {
+        /// So many tokens are looked at, as llguidance does.
+        const LOOKBACK: usize = 4;
+        let vocab = self.tokenizer.vocab();
+        let tail = ids[ids.len().saturating_sub(LOOKBACK)..].iter().flat_map(|&id| vocab.bytes(id)).copied();
+        let tail: Vec<u8> = tail.collect();
+        // Whether a byte may follow, once it has been asked.
+        let mut may_follow = [None; 256];
+        let mut longest = 0;
+        for id in (0..vocab.len() as u32).filter(|&id| vocab.kind(id) == Kind::Normal) {
+            let word = vocab.bytes(id);
+            // Only an end that is longer than the longest so far matters.
+            for at in (0..tail.len() - longest).filter(|&at| word.first() == Some(&tail[at])) {
+                let Some([first, more @ ..]) = word.strip_prefix(&tail[at..]) else { continue };
+                let may = &mut may_follow[usize::from(*first)];
+                let begins = match *may {
+                    Some(known) => known,
+                    None => *may.insert(takes(&mut self.matcher, &[forced, &[*first]].concat())?),
+                };
+                if begins && (more.is_empty() || takes(&mut self.matcher, &[forced, &[*first], more].concat())?) {
+                    longest = tail.len() - at;
+                    break;
+                }
+            }
+        }
+        let mut left = longest;
+        Ok(ids
+            .iter()
+            .rev()
+            .take_while(|&&id| {
+                let is_open = left > 0;
+                left = left.saturating_sub(vocab.bytes(id).len());
+                is_open
+            })
+            .count())
     }
 
     /// True once nothing can follow.
@@ -147,100 +221,28 @@ impl Guide {
     }
 }
 
+/// First bytes of the tokens that may come next.
+pub(super) struct Beginnings {
+    bytes: [bool; 256],
+    ends: Vec<u32>,
+}
+
+impl Beginnings {
+    /// False if the token cannot come next.
+    pub fn admit(&self, token: u32, bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|&byte| self.bytes[usize::from(byte)]) || self.ends.contains(&token)
+    }
+}
+
+/// True if `bytes`, at least one, may come next.
+fn takes(matcher: &mut Matcher, bytes: &[u8]) -> Result<bool, ModelError> {
+    Ok(!bytes.is_empty() && matcher.validate_tokens(&Bytes::ids(bytes)).map_err(failed)? == bytes.len())
+}
+
 fn failed(error: anyhow::Error) -> ModelError {
     ModelError::Engine(format!("the grammar failed: {error}"))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing;
-    use super::*;
-
-    fn grammar() -> (Arc<Tokenizer>, Grammar) {
-        let tokenizer = Arc::new(testing::tiny_tokenizer("qwen2"));
-        let ends = [tokenizer.reserved("<|im_end|>").unwrap(), tokenizer.reserved("<|endoftext|>").unwrap()];
-        (tokenizer.clone(), Grammar::build(tokenizer, &ends).unwrap())
-    }
-
-    fn spell(tokenizer: &Tokenizer, ids: &[u32]) -> String {
-        String::from_utf8(ids.iter().flat_map(|&id| tokenizer.vocab().bytes(id).to_vec()).collect()).unwrap()
-    }
-
-    #[test]
-    fn free_text_needs_no_guide() {
-        assert!(grammar().1.guide(&Shape::Text { stop: vec![] }).unwrap().is_none());
-    }
-
-    #[test]
-    fn what_every_choice_shares_is_forced() {
-        let (tokenizer, grammar) = grammar();
-        let choices = ["hello \"1\"\n", "hello \"2\"\n"].map(String::from).to_vec();
-        let mut guide = grammar.guide(&Shape::Choice(choices)).unwrap().unwrap();
-        let forced = guide.forced();
-        assert!("hello \"".starts_with(&spell(&tokenizer, &forced)) && !forced.is_empty());
-        let mut text = spell(&tokenizer, &forced);
-        while !guide.is_complete() {
-            let mask = guide.mask().unwrap();
-            let token = (0..tokenizer.vocab().len() as u32).rev().find(|&t| mask.is_allowed(t)).unwrap();
-            assert!(guide.allows(token).unwrap(), "mask and check agree");
-            guide.accept(token).unwrap();
-            text += &spell(&tokenizer, &[token]);
-            text += &spell(&tokenizer, &guide.forced());
-        }
-        assert!(text == "hello \"1\"\n" || text == "hello \"2\"\n", "{text:?}");
-    }
-
-    #[test]
-    fn reserved_tokens_never_match_text() {
-        let (tokenizer, grammar) = grammar();
-        let mut guide = grammar.guide(&Shape::Lark("start: /(.|\\n)*/".into())).unwrap().unwrap();
-        let mask = guide.mask().unwrap();
-        for id in 0..tokenizer.vocab().len() as u32 {
-            let is_end = guide.ends.contains(&id);
-            if tokenizer.vocab().kind(id) != Kind::Normal {
-                assert_eq!(mask.is_allowed(id), is_end, "{id}");
-            }
-        }
-        assert!(guide.allows(guide.ends[1]).unwrap(), "any end will do where the grammar may end");
-    }
-
-    #[test]
-    fn json_is_spaced_as_models_write_it() {
-        let (tokenizer, grammar) = grammar();
-        let schema = serde_json::json!({
-            "type": "object",
-            "properties": {"cmd": {"const": "ls"}, "n": {"const": 1}},
-            "required": ["cmd", "n"],
-            "additionalProperties": false
-        });
-        let mut guide = grammar.guide(&Shape::Json(schema)).unwrap().unwrap();
-        let mut text = String::new();
-        while !guide.is_complete() {
-            let forced = guide.forced();
-            text += &spell(&tokenizer, &forced);
-            if forced.is_empty() {
-                let mask = guide.mask().unwrap();
-                let token = mask.first_bit_set().unwrap() as u32;
-                guide.accept(token).unwrap();
-                text += &spell(&tokenizer, &[token]);
-            }
-        }
-        assert_eq!(text, r#"{"cmd": "ls", "n": 1}"#);
-    }
-
-    #[test]
-    fn shapes_that_make_no_sense_are_refused() {
-        let (_, grammar) = grammar();
-        for shape in [
-            Shape::Choice(vec![]),
-            Shape::Lark("start: missing_rule".into()),
-            Shape::Lark("start: \"unclosed".into()),
-            Shape::Lark(String::new()),
-            Shape::Json(serde_json::json!("no schema")),
-            Shape::Json(serde_json::json!({"type": "no such type"})),
-        ] {
-            let error = grammar.guide(&shape).map(|_| ()).unwrap_err();
-            assert!(matches!(error, ModelError::BadShape(_)), "{shape:?}: {error}");
-        }
-    }
-}
+#[path = "grammar_tests.rs"]
+mod tests;

@@ -27,7 +27,6 @@ pub(crate) mod gguf_writer;
 mod grammar;
 pub mod kernels;
 mod kv;
-mod later;
 mod load;
 mod parallel;
 mod prefix;
@@ -44,11 +43,10 @@ mod tokenizer;
 pub use bench::{Report, bench};
 pub use kernels::Tier;
 
-use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Request, Shape};
+use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
 use generate::{Language, Sequence};
 use gguf::Gguf;
 use grammar::Grammar;
-use later::Later;
 use prefix::Store;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -130,7 +128,7 @@ pub struct Engine {
     tokenizer: Arc<Tokenizer>,
     template: Template,
     ends: Vec<u32>,
-    grammar: Later<Grammar>,
+    grammar: Grammar,
     sequence: Mutex<Sequence>,
     /// Time that opening took, until a call has reported it.
     load: Mutex<Option<Duration>>,
@@ -179,20 +177,13 @@ impl Engine {
         Ok(Self {
             id: id.into(),
             context: backend.context(),
+            grammar: Grammar::new(tokenizer.clone(), &ends)?,
             tokenizer,
             template,
             ends,
-            grammar: Later::new(),
             sequence: Mutex::new(Sequence::new(backend, store)),
             load: Mutex::new(Some(began.elapsed())),
         })
-    }
-
-    /// Begins to prepare the vocabulary for grammars on another thread. [`Model::generate`] does so itself where a shape
-    /// needs it; a caller that knows earlier that one will gains the time in between.
-    pub fn prepare_grammar(&self) {
-        let (tokenizer, ends) = (self.tokenizer.clone(), self.ends.clone());
-        self.grammar.start(move || Grammar::build(tokenizer, &ends).map_err(|error| error.to_string()));
     }
 
     /// How likely the model finds a text: for each token of `text` after the first, the natural logarithm of its
@@ -247,9 +238,6 @@ impl Model for Engine {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        if !matches!(request.shape, Shape::Text { .. }) {
-            self.prepare_grammar();
-        }
         let language =
             Language { tokenizer: &self.tokenizer, template: &self.template, ends: &self.ends, grammar: &self.grammar };
         let mut completion = generate::generate(&mut self.sequence(), &language, request, on)?;

@@ -2,6 +2,8 @@
 
 use super::simd;
 use crate::model::Sampling;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// What the unmasked distribution says of its likeliest tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,19 +53,74 @@ impl Peak {
     }
 }
 
+/// Tokens by falling logit, and by rising number where logits are equal. Only those asked for are put in order.
+pub(super) struct Ranked(BinaryHeap<Candidate>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Candidate {
+    logit: f32,
+    id: u32,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.logit.total_cmp(&other.logit).then(other.id.cmp(&self.id))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ranked {
+    /// The tokens that `admits` lets in. Logits that are no finite numbers count as impossible.
+    pub fn new(logits: &[f32], admits: impl Fn(u32) -> bool) -> Self {
+        let candidates = (0u32..).zip(logits).map(|(id, &logit)| Candidate { logit, id });
+        Self(candidates.filter(|c| c.logit.is_finite() && admits(c.id)).collect())
+    }
+
+    /// The likeliest that `allows` lets through, with its logit; all up to it are taken out.
+    ///
+    /// # Errors
+    /// What `allows` says.
+    pub fn first<E>(&mut self, allows: &mut impl FnMut(u32) -> Result<bool, E>) -> Result<Option<(u32, f32)>, E> {
+        for (id, logit) in self {
+            if allows(id)? {
+                return Ok(Some((id, logit)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The logits of all that are left, in no order.
+    fn logits(&self) -> impl Iterator<Item = f32> {
+        self.0.iter().map(|c| c.logit)
+    }
+}
+
+impl Iterator for Ranked {
+    type Item = (u32, f32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.pop().map(|c| (c.id, c.logit))
+    }
+}
+
 /// Chooses among tokens; the random ones from a generator of its own, so that a seed means the same everywhere.
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
     sampling: Sampling,
     state: u64,
-    /// Candidates of the nucleus, kept for its allocation.
-    nucleus: Vec<(f32, u32)>,
 }
 
 impl Sampler {
     /// A sampler for one completion.
     pub fn new(sampling: Sampling) -> Self {
-        Self { sampling, state: sampling.seed, nucleus: Vec::new() }
+        Self { sampling, state: sampling.seed }
     }
 
     /// True if it always takes the likeliest.
@@ -71,56 +128,56 @@ impl Sampler {
         self.sampling.temperature <= 0.0 || self.sampling.temperature.is_nan()
     }
 
-    /// The next token. What must not be chosen has a logit of negative infinity; `None` if that is all of them.
-    pub fn choose(&mut self, logits: &[f32]) -> Option<u32> {
-        let mut best = None;
-        let mut peak = f32::NEG_INFINITY;
-        for (id, &logit) in (0u32..).zip(logits) {
-            if logit > peak {
-                (best, peak) = (Some(id), logit);
-            }
+    /// The likeliest token that `allows` lets through, or a draw; `None` if there is none.
+    ///
+    /// # Errors
+    /// What `allows` says.
+    pub fn choose<E>(
+        &mut self,
+        mut ranked: Ranked,
+        allows: &mut impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<Option<u32>, E> {
+        if self.is_greedy() {
+            return Ok(ranked.first(allows)?.map(|(id, _)| id));
         }
-        if self.is_greedy() || best.is_none() {
-            return best;
-        }
-        self.draw(logits, peak).or(best)
+        self.draw(ranked, allows)
     }
 
-    fn draw(&mut self, logits: &[f32], peak: f32) -> Option<u32> {
-        /// Relative weight below which a token is not worth sorting: 2^-29.
+    /// Draws among the tokens that `allows` lets through, from the nucleus: the likeliest that together have the mass
+    /// `top_p` of all that may be allowed. What `ranked` has not come to yet counts as allowed, so that a draw asks about
+    /// few tokens. `None` if none is allowed.
+    ///
+    /// # Errors
+    /// What `allows` says.
+    fn draw<E>(
+        &mut self,
+        mut ranked: Ranked,
+        mut allows: impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<Option<u32>, E> {
+        /// Relative weight below which a token is not worth drawing: 2^-29.
         const NEGLIGIBLE: f32 = -20.0;
+        let Some((best, peak)) = ranked.first(&mut allows)? else { return Ok(None) };
         let scale = 1.0 / self.sampling.temperature;
-        self.nucleus.clear();
-        for (id, &logit) in (0u32..).zip(logits) {
-            let exponent = (logit - peak) * scale;
-            if exponent > NEGLIGIBLE {
-                self.nucleus.push((exponent.exp(), id));
-            }
-        }
-        let total: f32 = self.nucleus.iter().map(|&(weight, _)| weight).sum();
-        let mut mass = total;
-        if self.sampling.top_p < 1.0 {
-            self.nucleus.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let wanted = total * self.sampling.top_p.max(0.0);
-            mass = 0.0;
-            let mut kept = 0;
-            for &(weight, _) in &self.nucleus {
+        let weight = |logit: f32| Some((logit - peak) * scale).filter(|x| *x > NEGLIGIBLE).map(|x| f64::from(x.exp()));
+        let wanted = f64::from(self.sampling.top_p.clamp(0.0, 1.0));
+        let mut unseen: f64 = ranked.logits().filter_map(weight).sum();
+        let mut mass = 1.0;
+        let mut nucleus = vec![(1.0, best)];
+        while mass < wanted * (mass + unseen) {
+            let Some((id, logit)) = ranked.next() else { break };
+            let Some(weight) = weight(logit) else { break };
+            unseen -= weight;
+            if allows(id)? {
+                nucleus.push((weight, id));
                 mass += weight;
-                kept += 1;
-                if mass >= wanted {
-                    break;
-                }
             }
-            self.nucleus.truncate(kept);
         }
-        let mut left = self.uniform() * mass;
-        for &(weight, id) in &self.nucleus {
+        let mut left = f64::from(self.uniform()) * mass;
+        let drawn = nucleus.iter().find(|(weight, _)| {
             left -= weight;
-            if left < 0.0 {
-                return Some(id);
-            }
-        }
-        self.nucleus.last().map(|&(_, id)| id)
+            left < 0.0
+        });
+        Ok(drawn.or(nucleus.last()).map(|&(_, id)| id))
     }
 
     /// The next number in [0, 1), by SplitMix64 (Steele, Lea, Flood 2014).
@@ -148,42 +205,72 @@ mod tests {
         assert_eq!(peak.runner_up(3), peak.logprob(3.0), "the likeliest is the rival of any other");
     }
 
+    fn ranked(logits: &[f32]) -> Ranked {
+        Ranked::new(logits, |_| true)
+    }
+
+    fn draw(sampler: &mut Sampler, logits: &[f32], allowed: &[u32]) -> Option<u32> {
+        sampler.draw(ranked(logits), |id| Ok::<_, ()>(allowed.is_empty() || allowed.contains(&id))).unwrap()
+    }
+
     #[test]
-    fn greedy_takes_the_likeliest_that_is_allowed() {
-        let mut sampler = Sampler::new(Sampling::GREEDY);
-        assert_eq!(sampler.choose(&[0.0, f32::NEG_INFINITY, 1.0]), Some(2));
-        assert_eq!(sampler.choose(&[f32::NEG_INFINITY, f32::NAN]), None);
-        assert_eq!(sampler.choose(&[]), None);
+    fn tokens_come_by_falling_logit_and_equal_ones_by_number() {
+        let logits = [1.0, f32::NAN, 3.0, f32::NEG_INFINITY, 1.0, -2.0, 3.0];
+        let ids = |ranked: Ranked| ranked.map(|(id, _)| id).collect::<Vec<_>>();
+        assert_eq!(ids(ranked(&logits)), [2, 6, 0, 4, 5]);
+        assert_eq!(ids(Ranked::new(&logits, |id| id > 2)), [6, 4, 5]);
+        let mut rest = ranked(&logits);
+        assert_eq!(rest.first(&mut |id| Ok::<_, ()>(id % 2 == 1)), Ok(Some((5, -2.0))));
+        assert_eq!(rest.next(), None);
+        assert_eq!(ranked(&[]).first(&mut |_| Ok::<_, ()>(true)), Ok(None));
+        assert_eq!(ranked(&logits).first(&mut |_| Err("no")), Err("no"));
     }
 
     #[test]
     fn a_draw_follows_the_probabilities_and_never_leaves_the_nucleus() {
         let logits = [2.0f32, 1.0, 0.0, f32::NEG_INFINITY];
         let mut sampler = Sampler::new(Sampling { temperature: 1.0, top_p: 1.0, seed: 42 });
-        let mut counts = [0usize; 4];
-        for _ in 0..20_000 {
-            counts[sampler.choose(&logits).unwrap() as usize] += 1;
-        }
-        let sum: f32 = logits.iter().map(|x| x.exp()).sum();
-        for (count, logit) in counts.iter().zip(logits) {
-            let share = *count as f32 / 20_000.0;
-            assert!((share - logit.exp() / sum).abs() < 0.015, "{counts:?}");
+        for allowed in [&[0, 1, 2][..], &[0, 2], &[1, 2, 3]] {
+            let mut counts = [0usize; 4];
+            for _ in 0..20_000 {
+                counts[draw(&mut sampler, &logits, allowed).unwrap() as usize] += 1;
+            }
+            let sum: f32 = allowed.iter().map(|&id| logits[id as usize].exp()).sum();
+            for (id, (count, logit)) in (0u32..).zip(counts.iter().zip(logits)) {
+                let (share, wanted) =
+                    (*count as f32 / 20_000.0, if allowed.contains(&id) { logit.exp() / sum } else { 0.0 });
+                assert!((share - wanted).abs() < 0.015, "{counts:?}");
+            }
         }
         // The likeliest alone has 66.5 % of the mass.
         let mut narrow = Sampler::new(Sampling { temperature: 1.0, top_p: 0.6, seed: 1 });
-        assert!((0..1000).all(|_| narrow.choose(&logits) == Some(0)));
+        assert!((0..1000).all(|_| draw(&mut narrow, &logits, &[]) == Some(0)));
         let mut two = Sampler::new(Sampling { temperature: 1.0, top_p: 0.7, seed: 1 });
-        assert!((0..1000).all(|_| two.choose(&logits).unwrap() < 2));
+        assert!((0..1000).all(|_| draw(&mut two, &logits, &[]).unwrap() < 2));
+        assert!((0..1000).all(|_| draw(&mut two, &logits, &[2]) == Some(2)), "all that is allowed is the nucleus");
+        assert_eq!(draw(&mut two, &logits, &[3]), None);
+    }
+
+    #[test]
+    fn a_narrow_nucleus_asks_about_few_tokens() {
+        let logits: Vec<f32> = (0..50_000).map(|i| -(i as f32) * 0.1).collect();
+        let mut sampler = Sampler::new(Sampling { temperature: 0.8, top_p: 0.95, seed: 1 });
+        let mut asked = 0;
+        let drawn = sampler.draw(ranked(&logits), |_| {
+            asked += 1;
+            Ok::<_, ()>(true)
+        });
+        assert!(drawn.unwrap().is_some() && asked < 50, "{asked}");
     }
 
     #[test]
     fn the_same_seed_draws_the_same() {
         let logits: Vec<f32> = (0..100).map(|i| (i as f32 * 0.37).sin()).collect();
-        let draw = |seed| {
+        let draws = |seed| {
             let mut sampler = Sampler::new(Sampling { temperature: 0.8, top_p: 0.95, seed });
-            (0..50).map(|_| sampler.choose(&logits).unwrap()).collect::<Vec<_>>()
+            (0..50).map(|_| draw(&mut sampler, &logits, &[]).unwrap()).collect::<Vec<_>>()
         };
-        assert_eq!(draw(5), draw(5));
-        assert_ne!(draw(5), draw(6));
+        assert_eq!(draws(5), draws(5));
+        assert_ne!(draws(5), draws(6));
     }
 }

@@ -101,6 +101,23 @@ impl Tokenizer {
         });
     }
 
+    /// The same for bytes that need not be text: what is none takes the longest tokens there are, from left to right.
+    pub fn encode_bytes(&self, bytes: &[u8]) -> Vec<u32> {
+        let mut ids = Vec::new();
+        for chunk in bytes.utf8_chunks() {
+            self.encode_exact(chunk.valid(), &mut ids);
+            let mut rest = chunk.invalid();
+            while !rest.is_empty() {
+                let longest = (1..=rest.len()).rev().find_map(|len| Some((len, self.vocab.normal(&rest[..len])?)));
+                // A byte without a token of its own is left out, as in text.
+                let (len, id) = longest.map_or((1, None), |(len, id)| (len, Some(id)));
+                ids.extend(id);
+                rest = &rest[len..];
+            }
+        }
+        ids
+    }
+
     /// How many tokens [`Self::encode`] makes of `text`.
     pub fn count(&self, text: &str) -> usize {
         let mut ids = Vec::with_capacity(text.len() / 3);
