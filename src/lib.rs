@@ -4,7 +4,8 @@
 //! way (`tests/architecture.rs` holds them):
 //!
 //! ```text
-//! cli -> command -> manual -> exec
+//! cli -> command -> agent  -> model, exec, shell
+//!            |  \-> manual -> exec
 //!            |  \-> host  -> exec, shell
 //!            |  \-> shell
 //!            \----> model
@@ -15,10 +16,12 @@
 //! - [`host`]: what machine this is.
 //! - [`manual`]: the installed programs' own help, cached and indexed.
 //! - [`model`]: language models, from the catalog to the next token. Knows nothing of shells.
+//! - [`agent`]: the harness: turns, tools, guards, observations, events.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod agent;
 pub mod cli;
 pub mod command;
 pub mod exec;

@@ -78,9 +78,10 @@ fn arrows_point_one_way() {
             "manual" => &["exec", "shell"],
             // a model file comes through a package client, which is a child process
             "model" => &["exec"],
-            "command" => &["exec", "host", "manual", "model", "shell"],
-            "cli" => &["command", "exec", "host", "manual", "model", "shell"],
-            "lib" => &["cli", "command", "exec", "host", "manual", "model", "shell"],
+            "agent" => &["exec", "model", "shell"],
+            "command" => &["agent", "exec", "host", "manual", "model", "shell"],
+            "cli" => &["agent", "command", "exec", "host", "manual", "model", "shell"],
+            "lib" => &["agent", "cli", "command", "exec", "host", "manual", "model", "shell"],
             "main" => &[],
             other => panic!("{other} is no module of the design: give it its arrows here"),
         }
@@ -104,7 +105,27 @@ fn one_call_site_of_the_model() {
         .filter(|s| !s.path.starts_with("model/"))
         .flat_map(|s| s.code.matches(".generate(").map(|_| s.path.clone()))
         .collect();
-    assert_eq!(calls, ["command/recipe.rs"]);
+    assert_eq!(calls, ["agent/runtime/generate.rs"]);
+}
+
+#[test]
+fn one_call_site_of_a_tool() {
+    let calls: Vec<String> = sources()
+        .iter()
+        .filter(|s| s.path.starts_with("agent/") || s.path.starts_with("cli/"))
+        .flat_map(|s| s.code.matches(".call(").map(|_| s.path.clone()))
+        .collect();
+    assert_eq!(calls, ["agent/runtime/batch.rs"]);
+}
+
+#[test]
+fn only_the_pipeline_opens_what_a_tool_returned() {
+    let opens: Vec<String> = sources()
+        .iter()
+        .filter(|s| s.path.starts_with("agent/") || s.path.starts_with("cli/"))
+        .flat_map(|s| s.code.matches("raw.open()").map(|_| s.path.clone()))
+        .collect();
+    assert_eq!(opens, ["agent/observe/mod.rs"]);
 }
 
 #[test]

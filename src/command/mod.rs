@@ -4,7 +4,7 @@
 //! only if the checks say it is better. Prints nothing, runs nothing: it answers.
 //!
 //! - [`answer`]: the public documents, question and answer.
-//! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver, the only place that calls `Model::generate`.
+//! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`prompt`], [`examples`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 

@@ -5,9 +5,10 @@ use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
+use crate::agent::runtime::generate;
 use crate::host::ExecutionContext;
 use crate::manual::Manual;
-use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request, Sampling, Shape, Usage};
+use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -154,13 +155,10 @@ impl Run<'_> {
         let shape = Shape::Lark(reply::GRAMMAR.into());
         let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
         let (words, mut written) = mpsc::unbounded_channel::<String>();
-        let model = self.recipe.model.clone();
-        let generation = tokio::task::spawn_blocking(move || {
-            model.generate(&request, &mut |text| {
-                // a receiver that is gone only means that nobody prefetches any more
-                let _ = words.send(text.to_owned());
-                Flow::Continue
-            })
+        let generation = generate(self.recipe.model.clone(), request, move |text| {
+            // a receiver that is gone only means that nobody prefetches any more
+            let _ = words.send(text.to_owned());
+            Flow::Continue
         });
         let mut text = String::new();
         while let Some(piece) = written.recv().await {
@@ -172,7 +170,7 @@ impl Run<'_> {
             }
             text.push_str(&piece);
         }
-        let completion = generation.await.map_err(|e| ModelError::Engine(e.to_string()))??;
+        let completion = generation.await?;
         let Usage { load, prefill, decode, completion_tokens, .. } = completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);

@@ -1,0 +1,298 @@
+//! What the model may do next, as a grammar; and what it wrote, read back.
+//!
+//! A step is one short thought and then one to [`ActionSet::batch`] calls, or the end:
+//!
+//! ```text
+//! Thought: the biggest files come first in a listing by size
+//! Action: list {"path": "logs"}
+//! ```
+//!
+//! The engine holds every token to the grammar: a tool that is not admitted, an argument that its schema does not have,
+//! cannot be written.
+
+use super::tool::{Args, ToolSpec};
+use crate::model::Shape;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Characters of a thought at most: some forty tokens.
+const THOUGHT: usize = 180;
+
+/// What the model may do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionSet {
+    /// The tools it may call, in the order they are shown.
+    pub tools: Vec<String>,
+    /// True if it may answer. To say that it cannot is always open.
+    pub answer: bool,
+    /// The most calls in one step.
+    pub batch: usize,
+}
+
+impl ActionSet {
+    /// Only the end is left.
+    pub fn last() -> Self {
+        Self { tools: Vec::new(), answer: true, batch: 1 }
+    }
+
+    /// Takes out whatever is not in `outer`.
+    pub fn keep_within(&mut self, outer: &Self) {
+        self.tools.retain(|tool| outer.tools.contains(tool));
+        self.answer &= outer.answer;
+        self.batch = self.batch.min(outer.batch);
+    }
+
+    /// The names of all actions, the ends included.
+    pub fn names(&self) -> Vec<&str> {
+        let answer = self.answer.then_some("answer");
+        self.tools.iter().map(String::as_str).chain(answer).chain(["cannot"]).collect()
+    }
+}
+
+/// The grammar of one step. Tools of the set that have no spec are left out.
+pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
+    let text = |name: &str| schema(&json!({ name: {"type": "string"} }), &[name]);
+    let mut rules = String::new();
+    let mut calls = Vec::new();
+    let quoted = |name: &str| Value::from(format!("{name} ")).to_string();
+    for (i, spec) in set.tools.iter().filter_map(|t| specs.iter().find(|s| s.name == *t)).enumerate() {
+        calls.push(format!("{} args_{i}", quoted(&spec.name)));
+        rules.push_str(&format!("args_{i}: %json {}\n", compact(spec.parameters.clone())));
+    }
+    let mut ends = vec![format!("{} cannot", quoted("cannot"))];
+    rules.push_str(&format!("cannot: %json {}\n", text("reason")));
+    if set.answer {
+        ends.insert(0, format!("{} answer", quoted("answer")));
+        rules.push_str(&format!("answer: %json {}\n", text("text")));
+    }
+    let more = set.batch.saturating_sub(1);
+    let mut grammar = String::from("start: \"Thought: \" thought \"\\nAction: \" step\n");
+    grammar.push_str(&format!("thought: /[^\\n]{{1,{THOUGHT}}}/\n"));
+    match calls.is_empty() {
+        true => grammar.push_str("step: end\n"),
+        false => {
+            let repeat = if more > 0 { format!(" (\"\\nAction: \" call){{0,{more}}}") } else { String::new() };
+            grammar.push_str(&format!("step: end | call{repeat}\ncall: {}\n", calls.join(" | ")));
+        }
+    }
+    grammar.push_str(&format!("end: {}\n", ends.join(" | ")));
+    grammar.push_str(&rules);
+    Shape::Lark(grammar)
+}
+
+fn schema(properties: &Value, required: &[&str]) -> Value {
+    compact(json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}))
+}
+
+/// The schema with the spacing that models write by themselves and no other: forced spacing costs no decoding, and a
+/// small model cannot lose itself in white space.
+fn compact(mut schema: Value) -> Value {
+    if let Value::Object(map) = &mut schema {
+        map.entry("x-guidance")
+            .or_insert_with(|| json!({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": false}));
+    }
+    schema
+}
+
+/// What the model decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Why, in its own words.
+    pub thought: String,
+    /// What it does.
+    pub choice: Choice,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Calls tools.
+    Calls(Vec<(String, Args)>),
+    /// Ends with an answer.
+    Answer(String),
+    /// Ends without one.
+    Cannot(String),
+}
+
+/// Reads what the model wrote.
+///
+/// # Errors
+/// What is wrong with it, for the model. A whole completion under the grammar always reads; one that was cut off, or that
+/// came from a model without a grammar, may not.
+pub fn read(text: &str) -> Result<Decision, String> {
+    let mut thought = String::new();
+    let mut calls = Vec::new();
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        if let Some(rest) = line.strip_prefix("Thought:") {
+            thought = rest.trim().to_owned();
+        } else if let Some(rest) = line.strip_prefix("Action:") {
+            let (name, args) = rest.trim().split_once(' ').ok_or("the action has no arguments")?;
+            let args: Args = serde_json::from_str(args)
+                .map_err(|e| format!("the arguments of `{name}` are no whole JSON object ({e}): write less at once"))?;
+            calls.push((name.to_owned(), args));
+        } else {
+            return Err(format!("`{}` is neither a thought nor an action", line.chars().take(40).collect::<String>()));
+        }
+    }
+    let text_of = |args: &Args, name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let choice = match calls.as_slice() {
+        [] => return Err("there is no action".into()),
+        [(name, args), ..] if name == "answer" => Choice::Answer(text_of(args, "text")),
+        [(name, args), ..] if name == "cannot" => Choice::Cannot(text_of(args, "reason")),
+        // an end after calls has not seen their results: it does not count
+        _ => {
+            calls.retain(|(name, _)| !super::tool::RESERVED.contains(&name.as_str()));
+            Choice::Calls(calls)
+        }
+    };
+    Ok(Decision { thought, choice })
+}
+
+/// The tools as the prompt lists them, each with its arguments and one worked example.
+pub fn describe(specs: &[ToolSpec]) -> String {
+    let mut lines = String::new();
+    for spec in specs {
+        lines.push_str(&format!("- {}: {}", spec.name, spec.description));
+        if spec.example.is_object() {
+            lines.push_str(&format!(" Example: Action: {} {}", spec.name, one_line(&spec.example)));
+        } else {
+            lines.push_str(&format!(" Arguments: {}", arguments(spec)));
+        }
+        lines.push('\n');
+    }
+    lines.push_str(
+        "- answer: ends with the answer for the user. Example: Action: answer {\"text\": \"There are 3 files.\"}\n",
+    );
+    lines.push_str(
+        "- cannot: ends, if the task cannot be done. Example: Action: cannot {\"reason\": \"There is no such file.\"}",
+    );
+    lines
+}
+
+/// A document in one line with the spacing of the grammar.
+pub fn one_line(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let fields: Vec<String> =
+                map.iter().map(|(k, v)| format!("{}: {}", Value::from(k.as_str()), one_line(v))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(one_line).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn arguments(spec: &ToolSpec) -> String {
+    let required: Vec<&str> = spec
+        .parameters
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let properties = spec.parameters.get("properties").and_then(Value::as_object);
+    let parts = properties.into_iter().flatten().map(|(name, schema)| {
+        let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+        let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
+        format!("\"{name}\" ({kind}{optional})")
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
+
+    fn specs() -> Vec<ToolSpec> {
+        let read = ToolSpec::new(
+            "read",
+            "shows a file.",
+            json!({"path": {"type": "string"}, "from": {"type": "integer"}}),
+            &["path"],
+        );
+        let list = ToolSpec::new("list", "lists.", json!({"path": {"type": "string"}}), &["path"]);
+        vec![read, list]
+    }
+
+    fn set(tools: &[&str], answer: bool, batch: usize) -> ActionSet {
+        ActionSet { tools: tools.iter().map(|t| t.to_string()).collect(), answer, batch }
+    }
+
+    /// True if a model held to the grammar can write this.
+    fn may_write(set: &ActionSet, text: &str) -> bool {
+        let script = json!({"rules": [{"reply": text}]}).to_string();
+        let model: Scripted = script.parse().unwrap();
+        let mut prompt = Prompt::default();
+        prompt.push(Role::User, "x");
+        let shape = shape(set, &specs());
+        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 1000, cancel: Cancel::new() };
+        match model.generate(&request, &mut |_| Flow::Continue) {
+            Ok(_) => true,
+            Err(crate::model::ModelError::Script(_)) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn only_what_is_admitted_can_be_written() {
+        let read = "Thought: look\nAction: read {\"path\": \"a\\nb\"}";
+        let part = "Thought: look\nAction: read {\"path\": \"a\", \"from\": 5}";
+        let two = "Thought: both\nAction: read {\"path\": \"a\"}\nAction: list {\"path\": \".\"}";
+        let answer = "Thought: done\nAction: answer {\"text\": \"it is 5\"}";
+        let cannot = "Thought: no\nAction: cannot {\"reason\": \"there is none\"}";
+        let all = set(&["read", "list"], true, 3);
+        for text in [read, part, two, answer, cannot] {
+            assert!(may_write(&all, text), "{text}");
+        }
+        assert!(!may_write(&set(&["list"], true, 3), read));
+        assert!(!may_write(&set(&["read", "list"], true, 1), two));
+        assert!(!may_write(&set(&["read", "list"], false, 1), answer));
+        assert!(may_write(&set(&["read", "list"], false, 1), cannot));
+        let last = ActionSet::last();
+        assert!(may_write(&last, answer) && may_write(&last, cannot) && !may_write(&last, read));
+        for text in [
+            "Action: read {\"path\": \"a\"}",
+            "Thought: x\nAction: read {\"pth\": \"a\"}",
+            "Thought: x\nAction: read {\"path\": 1}",
+            "Thought: x\nAction: rm {\"path\": \"a\"}",
+            "Thought: x\nAction: read {\"path\": \"a\"} and more",
+            "Thought: a\nb\nAction: read {\"path\": \"a\"}",
+        ] {
+            assert!(!may_write(&all, text), "{text}");
+        }
+        assert!(!may_write(&all, &format!("Thought: {}\nAction: list {{\"path\": \".\"}}", "x".repeat(THOUGHT + 1))));
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let decision = read("Thought: both\nAction: read {\"path\": \"a\"}\nAction: list {\"path\": \".\"}").unwrap();
+        let Choice::Calls(calls) = decision.choice else { panic!() };
+        assert_eq!(calls.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>(), ["read", "list"]);
+        assert_eq!(decision.thought, "both");
+        let end = |text| read(text).unwrap().choice;
+        assert_eq!(end("Thought: x\nAction: answer {\"text\": \"5\"}"), Choice::Answer("5".into()));
+        assert_eq!(end("Thought: x\nAction: cannot {\"reason\": \"no\"}"), Choice::Cannot("no".into()));
+        for (cut, why) in [
+            ("Thought: x\nAction: write {\"text\": \"lo", "write less"),
+            ("Thought: x", "no action"),
+            ("Thought: x\nAction: read", "no arguments"),
+            ("Sure!", "neither"),
+        ] {
+            assert!(read(cut).unwrap_err().contains(why), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_prompt_lists_what_the_grammar_has() {
+        let text = describe(&specs());
+        for name in set(&["read", "list"], true, 1).names() {
+            assert!(text.contains(&format!("- {name}: ")), "{name} in {text}");
+        }
+        assert!(text.contains("\"path\" (string), \"from\" (integer, optional)"), "{text}");
+        assert_eq!(one_line(&json!({"a": [1, "x"], "b": {}})), r#"{"a": [1, "x"], "b": {}}"#);
+    }
+}

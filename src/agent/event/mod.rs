@@ -1,0 +1,245 @@
+//! The typed record of everything that happens in a run. History, resume, replay and the terminal view are readers of it.
+//!
+//! An [`Event`] is made by an [`Emitter`], which numbers it, redacts it ([`redact`]) and hands it to its [`Sink`]s in
+//! order: what a sink never gets, it cannot leak. Types come from one registry, [`Kind`].
+
+mod kind;
+pub mod redact;
+mod sink;
+
+pub use kind::Kind;
+pub use redact::Redactor;
+pub use sink::{Jsonl, Memory, Sink};
+
+use super::id;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Actor {
+    /// The person.
+    User,
+    /// The model.
+    Model,
+    /// A tool.
+    Tool,
+    /// The harness.
+    Runtime,
+}
+
+/// Tokens that something cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Of the prompt.
+    pub request: u64,
+    /// How many of them were still known from the call before.
+    pub cached: u64,
+    /// Of the completion.
+    pub response: u64,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Unique: `RUN-SEQUENCE`.
+    pub event_id: String,
+    /// The run.
+    pub trace_id: String,
+    /// What it belongs to: a step (`s3`), a call (`s3c1`), or empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub span_id: String,
+    /// Position in the run, from 1, without a gap.
+    pub sequence_number: u64,
+    /// Milliseconds since 1970, UTC.
+    pub timestamp: u64,
+    /// What happened.
+    pub event_type: Kind,
+    /// Who did it.
+    pub actor: Actor,
+    /// What went in.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub input: Value,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub output: Value,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_usage: Option<Tokens>,
+    /// Anything else.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub metadata: Value,
+}
+
+/// An event that is not numbered yet.
+#[derive(Debug, Clone)]
+pub struct Draft(Event);
+
+impl Draft {
+    /// Something that the runtime did.
+    pub fn new(kind: Kind) -> Self {
+        Self(Event {
+            event_id: String::new(),
+            trace_id: String::new(),
+            span_id: String::new(),
+            sequence_number: 0,
+            timestamp: 0,
+            event_type: kind,
+            actor: Actor::Runtime,
+            input: Value::Null,
+            output: Value::Null,
+            error: None,
+            duration_ms: None,
+            token_usage: None,
+            metadata: Value::Null,
+        })
+    }
+
+    /// Says who did it.
+    #[must_use]
+    pub fn by(mut self, actor: Actor) -> Self {
+        self.0.actor = actor;
+        self
+    }
+
+    /// Says what it belongs to.
+    #[must_use]
+    pub fn span(mut self, span: impl Into<String>) -> Self {
+        self.0.span_id = span.into();
+        self
+    }
+
+    /// Says what went in.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<Value>) -> Self {
+        self.0.input = input.into();
+        self
+    }
+
+    /// Says what came out.
+    #[must_use]
+    pub fn output(mut self, output: impl Into<Value>) -> Self {
+        self.0.output = output.into();
+        self
+    }
+
+    /// Says what went wrong.
+    #[must_use]
+    pub fn error(mut self, error: impl Into<String>) -> Self {
+        self.0.error = Some(error.into());
+        self
+    }
+
+    /// Says how long it took.
+    #[must_use]
+    pub fn took(mut self, time: std::time::Duration) -> Self {
+        self.0.duration_ms = Some(time.as_micros() as f64 / 1e3);
+        self
+    }
+
+    /// Says what it cost.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.0.token_usage = Some(tokens);
+        self
+    }
+
+    /// Adds anything else.
+    #[must_use]
+    pub fn metadata(mut self, metadata: impl Into<Value>) -> Self {
+        self.0.metadata = metadata.into();
+        self
+    }
+}
+
+/// Numbers, redacts and hands on the events of one run.
+pub struct Emitter {
+    run: String,
+    next: AtomicU64,
+    redactor: Redactor,
+    sinks: Vec<Arc<dyn Sink>>,
+}
+
+impl Emitter {
+    /// An emitter for `run` whose first event has the number `first` (1 for a new run).
+    pub fn new(run: impl Into<String>, first: u64, redactor: Redactor, sinks: Vec<Arc<dyn Sink>>) -> Self {
+        Self { run: run.into(), next: AtomicU64::new(first), redactor, sinks }
+    }
+
+    /// Records an event. A sink that cannot take it is told about itself by the others' silence: recording never stops
+    /// a run, and [`Sink::take`] says what becomes of a failure.
+    pub fn emit(&self, Draft(mut event): Draft) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        event.event_id = format!("{}-{number}", self.run);
+        event.trace_id.clone_from(&self.run);
+        event.sequence_number = number;
+        event.timestamp = id::millis(SystemTime::now());
+        self.redactor.value(&mut event.input);
+        self.redactor.value(&mut event.output);
+        self.redactor.value(&mut event.metadata);
+        if let Some(error) = &mut event.error {
+            *error = self.redactor.text(error);
+        }
+        for sink in &self.sinks {
+            sink.take(&event);
+        }
+        number
+    }
+
+    /// Takes the secrets out of what is stored beside the events.
+    pub fn redact(&self, value: &mut Value) {
+        self.redactor.value(value);
+    }
+
+    /// The run.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_numbered_without_a_gap_and_survive_json() {
+        let memory = Arc::new(Memory::default());
+        let emitter = Emitter::new("run_x", 1, Redactor::default(), vec![memory.clone()]);
+        emitter.emit(Draft::new(Kind::AgentStart).input("do it"));
+        emitter.emit(Draft::new(Kind::ToolCall).by(Actor::Model).span("s1c1").error("no"));
+        let events = memory.events();
+        let numbers: Vec<u64> = events.iter().map(|e| e.sequence_number).collect();
+        assert_eq!(numbers, [1, 2]);
+        assert_eq!(events[1].event_id, "run_x-2");
+        let text = serde_json::to_string(&events[1]).unwrap();
+        assert!(text.contains(r#""event_type":"tool_call""#) && !text.contains("input"), "{text}");
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), events[1]);
+    }
+
+    #[test]
+    fn a_secret_never_reaches_a_sink() {
+        let memory = Arc::new(Memory::default());
+        let emitter =
+            Emitter::new("run_x", 1, Redactor::with_secrets(["canary-4711".to_string()]), vec![memory.clone()]);
+        let nested = serde_json::json!({"a": ["x canary-4711 y"], "canary-4711": 1});
+        emitter.emit(
+            Draft::new(Kind::ToolResult)
+                .input(nested.clone())
+                .output(nested)
+                .error("canary-4711")
+                .metadata("canary-4711"),
+        );
+        let stored = serde_json::to_string(&memory.events()).unwrap();
+        assert!(!stored.contains("canary-4711"), "{stored}");
+    }
+}

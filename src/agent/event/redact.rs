@@ -1,0 +1,116 @@
+//! What must not be stored: keys, tokens, passwords. By their well-known forms, and by value where the value is known.
+
+use regex::{Regex, RegexSet};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// What stands where a secret was.
+pub const MARK: &str = "[redacted]";
+
+/// Forms of secrets that nothing else has. Where a group is named `keep`, it stays.
+const FORMS: &[&str] = &[
+    // a private key, to its end or the end of the text
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    // AWS access key, GitHub, GitLab, Slack, OpenAI-like, Google, npm, Hugging Face tokens
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r"\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{20,}",
+    r"\bglpat-[A-Za-z0-9_-]{20,}",
+    r"\bxox[abposr]-[A-Za-z0-9-]{10,}",
+    r"\bsk-[A-Za-z0-9_-]{16,}",
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\bnpm_[A-Za-z0-9]{36}",
+    r"\bhf_[A-Za-z0-9]{30,}",
+    // a JSON web token
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}",
+    // Authorization: Bearer ..., Basic ...
+    r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9+/._~=-]{12,}",
+    // password=..., api_key: "...", --token ...
+    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*(?:=|:\s)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"',;&}]{6,})"#,
+    // user:password in an address
+    r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+(?:@)",
+];
+
+static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(FORMS).ok());
+static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| FORMS.iter().filter_map(|form| Regex::new(form).ok()).collect());
+
+/// Takes secrets out of text.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    known: Vec<String>,
+}
+
+impl Redactor {
+    /// One that also knows these values.
+    pub fn with_secrets(values: impl IntoIterator<Item = String>) -> Self {
+        // a value of three letters would take half of the text with it
+        Self { known: values.into_iter().filter(|value| value.len() >= 6).collect() }
+    }
+
+    /// The text without its secrets.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.known {
+            if text.contains(secret.as_str()) {
+                text = Cow::Owned(text.replace(secret.as_str(), MARK));
+            }
+        }
+        let Some(set) = &*SET else { return MARK.into() };
+        let found: Vec<usize> = set.matches(&text).into_iter().collect();
+        for form in found.into_iter().filter_map(|i| EACH.get(i)) {
+            let keeps = form.capture_names().flatten().any(|name| name == "keep");
+            let with = if keeps { format!("${{keep}}{MARK}") } else { MARK.to_owned() };
+            text = Cow::Owned(form.replace_all(&text, with.as_str()).into_owned());
+        }
+        text.into_owned()
+    }
+
+    /// Takes secrets out of every string of a document, keys included.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => {
+                let fields = std::mem::take(map);
+                for (key, mut field) in fields {
+                    self.value(&mut field);
+                    map.insert(self.text(&key), field);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_compiles() {
+        assert_eq!(EACH.len(), FORMS.len());
+        assert!(SET.is_some());
+    }
+
+    #[test]
+    fn secrets_go_and_words_stay() {
+        let redactor = Redactor::with_secrets(["hunter2-hunter2".into(), "abc".into()]);
+        for (text, kept) in [
+            ("key AKIAABCDEFGHIJKLMNOP end", "key [redacted] end"),
+            ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer [redacted]"),
+            ("export DB_PASSWORD=correcthorse ls", "export DB_PASSWORD=[redacted] ls"),
+            (r#"{"api_key": "0123456789"}"#, r#"{"api_key": [redacted]}"#),
+            ("postgres://me:secret1@db/x", "postgres://me:[redacted]db/x"),
+            ("it is hunter2-hunter2!", "it is [redacted]!"),
+            ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", "[redacted]\nrest"),
+            ("-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]"),
+        ] {
+            assert_eq!(redactor.text(text), kept);
+        }
+        for harmless in
+            ["abc", "the password is asked for", "token count: 5", "basic training", "a sk-1 b", "max_tokens=512"]
+        {
+            assert_eq!(redactor.text(harmless), harmless);
+        }
+    }
+}

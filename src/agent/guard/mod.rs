@@ -1,0 +1,194 @@
+//! Who may do what. A guard acts twice: [`Guard::admit`] takes actions out of the grammar before the model writes, and
+//! [`Guard::check`] refuses, with words that help, what was written all the same.
+//!
+//! Guards only narrow. The strictest verdict of the chain holds (deny, then ask, then allow), a guard that fails denies,
+//! and a guard sees calls and the run's state, never a prompt: no text can talk to it.
+
+mod budget;
+mod goal;
+mod policy;
+mod repeat;
+mod reread;
+
+pub use budget::{Budget, Halt};
+pub use goal::GoalGuard;
+pub use policy::{Policy, Rights, kind_of, refused};
+pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
+pub use reread::ActionGuard;
+
+use super::action::ActionSet;
+use super::state::RunState;
+use super::tool::Call;
+use std::sync::Arc;
+
+/// What is to become of a call. Ordered: the greater one holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Let it run.
+    Allow,
+    /// Ask the person; the reasons say why.
+    Ask(Vec<String>),
+    /// Do not run it; tell the model this instead. Not an error.
+    Deny(Finding),
+}
+
+/// Why a call was refused.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Stable id of the rule (`repeat-read`, `loop`, `policy-danger`, `guard-error`).
+    pub id: String,
+    /// What the model is told.
+    pub text: String,
+}
+
+/// Why a guard could not decide.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct GuardError(pub String);
+
+impl GuardError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        "the call was refused; run again with `--no-guard NAME` if the guard itself is at fault"
+    }
+}
+
+/// One rule, or a family of them.
+pub trait Guard: Send + Sync {
+    /// Its name, as `--no-guard` has it.
+    fn name(&self) -> &'static str;
+
+    /// Before the model decides: takes actions out. Whatever it adds is lost (see [`Guards::admit`]).
+    fn admit(&self, _set: &mut ActionSet, _state: &RunState) {}
+
+    /// Before a call runs.
+    ///
+    /// # Errors
+    /// Counts as [`Verdict::Deny`].
+    fn check(&self, _call: &Call, _state: &RunState) -> Result<Verdict, GuardError> {
+        Ok(Verdict::Allow)
+    }
+
+    /// After a batch: may set [`RunState::stuck`] and end the run.
+    fn settle(&self, _state: &mut RunState) -> Option<Halt> {
+        None
+    }
+}
+
+/// The chain.
+#[derive(Clone, Default)]
+pub struct Guards(Vec<Arc<dyn Guard>>);
+
+impl Guards {
+    /// The guards of a run, without those whose names are in `without`.
+    pub fn new(guards: Vec<Arc<dyn Guard>>, without: &[String]) -> Self {
+        Self(guards.into_iter().filter(|g| !without.iter().any(|name| name == g.name())).collect())
+    }
+
+    /// What every guard still admits. Nothing that was not in `set` before comes back, and where no tool is
+    /// left, answering is: a run can always end.
+    pub fn admit(&self, set: &ActionSet, state: &RunState) -> ActionSet {
+        let mut narrowed = set.clone();
+        for guard in &self.0 {
+            let before = narrowed.clone();
+            guard.admit(&mut narrowed, state);
+            narrowed.keep_within(&before);
+        }
+        narrowed.answer |= set.answer && narrowed.tools.is_empty();
+        narrowed
+    }
+
+    /// The strictest verdict on a call, and who gave it.
+    pub fn check(&self, call: &Call, state: &RunState) -> (Verdict, &'static str) {
+        let mut worst = (Verdict::Allow, "");
+        for guard in &self.0 {
+            let verdict = guard.check(call, state).unwrap_or_else(|error| {
+                Verdict::Deny(Finding {
+                    id: "guard-error".into(),
+                    text: format!("This call was refused, because the guard `{}` failed: {error}", guard.name()),
+                })
+            });
+            match (&mut worst, verdict) {
+                ((Verdict::Ask(reasons), _), Verdict::Ask(more)) => reasons.extend(more),
+                ((current, by), verdict) if verdict > *current => (*current, *by) = (verdict, guard.name()),
+                _ => {}
+            }
+        }
+        worst
+    }
+
+    /// After a batch.
+    pub fn settle(&self, state: &mut RunState) -> Option<Halt> {
+        // all of them see the batch, also when one ends the run
+        let halts: Vec<Halt> = self.0.iter().filter_map(|guard| guard.settle(state)).collect();
+        halts.into_iter().next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::tool::{Args, Effects};
+
+    struct Fixed(&'static str, fn() -> Result<Verdict, GuardError>);
+
+    impl Guard for Fixed {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+        fn admit(&self, set: &mut ActionSet, _: &RunState) {
+            set.tools.push("smuggled".into());
+            set.tools.retain(|t| t != self.0);
+        }
+        fn check(&self, _: &Call, _: &RunState) -> Result<Verdict, GuardError> {
+            (self.1)()
+        }
+    }
+
+    fn deny() -> Verdict {
+        Verdict::Deny(Finding { id: "x".into(), text: "no".into() })
+    }
+
+    fn call() -> Call {
+        Call { id: "s1c1".into(), tool: "t".into(), args: Args::new(), effects: Effects::default() }
+    }
+
+    fn guards(all: Vec<Fixed>, without: &[&str]) -> Guards {
+        let without: Vec<String> = without.iter().map(|n| n.to_string()).collect();
+        Guards::new(all.into_iter().map(|g| Arc::new(g) as Arc<dyn Guard>).collect(), &without)
+    }
+
+    #[test]
+    fn deny_beats_ask_beats_allow_and_an_error_denies() {
+        let state = RunState::default();
+        let ask = || Ok(Verdict::Ask(vec!["why".into()]));
+        let chain = guards(vec![Fixed("a", || Ok(Verdict::Allow)), Fixed("b", ask), Fixed("c", || Ok(deny()))], &[]);
+        assert_eq!(chain.check(&call(), &state), (deny(), "c"));
+        let chain = guards(vec![Fixed("b", ask), Fixed("b2", ask), Fixed("a", || Ok(Verdict::Allow))], &[]);
+        assert_eq!(chain.check(&call(), &state).0, Verdict::Ask(vec!["why".into(), "why".into()]));
+        let broken = || Err(GuardError("no state".into()));
+        let chain = guards(vec![Fixed("a", || Ok(Verdict::Allow)), Fixed("e", broken)], &[]);
+        let (Verdict::Deny(finding), "e") = chain.check(&call(), &state) else { panic!("not denied") };
+        assert_eq!(finding.id, "guard-error");
+        assert_eq!(guards(vec![Fixed("e", broken)], &["e"]).check(&call(), &state).0, Verdict::Allow);
+    }
+
+    #[test]
+    fn guards_only_narrow_and_a_run_can_always_end() {
+        let set = ActionSet { tools: vec!["a".into(), "b".into()], answer: true, batch: 3 };
+        let chain = guards(vec![Fixed("a", || Ok(Verdict::Allow))], &[]);
+        let narrowed = chain.admit(&set, &RunState::default());
+        assert_eq!(narrowed, ActionSet { tools: vec!["b".into()], answer: true, batch: 3 });
+        struct Nothing;
+        impl Guard for Nothing {
+            fn name(&self) -> &'static str {
+                "nothing"
+            }
+            fn admit(&self, set: &mut ActionSet, _: &RunState) {
+                *set = ActionSet { tools: Vec::new(), answer: false, batch: 99 };
+            }
+        }
+        let chain = Guards::new(vec![Arc::new(Nothing)], &[]);
+        assert!(chain.admit(&set, &RunState::default()).answer);
+    }
+}

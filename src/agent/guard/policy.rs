@@ -1,0 +1,172 @@
+//! What runs unasked, what is asked for, what never runs.
+
+use super::{Finding, Guard, GuardError, Verdict};
+use crate::agent::state::RunState;
+use crate::agent::tool::{Call, Hazard};
+use std::path::{Path, PathBuf};
+
+/// What the person has allowed beforehand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Changes below the working directory and commands that are no danger run unasked (`--yes`).
+    pub changes: bool,
+}
+
+/// `policy`: reading is free, but for secrets; changes are asked for; danger is asked for every time.
+#[derive(Debug)]
+pub struct Policy {
+    /// The person's working directory.
+    pub root: PathBuf,
+    /// Where the agent's own files are: it may write there.
+    pub own: Vec<PathBuf>,
+    /// What is allowed beforehand.
+    pub rights: Rights,
+}
+
+/// Folders and files that hold what opens doors.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".netrc",
+    ".pgpass",
+    ".docker",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".password-store",
+    "shadow",
+    "gshadow",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "keyrings",
+    "Keychains",
+];
+
+/// True if the path, by its name, holds keys or passwords.
+fn is_secret(path: &Path) -> bool {
+    path.components().any(|part| {
+        let part = part.as_os_str().to_string_lossy();
+        SECRETS.contains(&&*part) || part == ".env" || part.starts_with(".env.") || part.ends_with(".pem")
+    })
+}
+
+/// The kind of call that `always` allows for the rest of the run: a tool's changes inside the working directory.
+pub fn kind_of(call: &Call) -> String {
+    call.tool.clone()
+}
+
+impl Policy {
+    fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+}
+
+impl Guard for Policy {
+    fn name(&self) -> &'static str {
+        "policy"
+    }
+
+    fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
+        let effects = &call.effects;
+        let mut reasons = Vec::new();
+        for path in effects.reads.iter().filter(|path| is_secret(path)) {
+            reasons.push(format!("it reads {}, which may hold secrets", path.display()));
+        }
+        let outside = |path: &&PathBuf| !path.starts_with(&self.root) && !self.is_own(path);
+        for path in effects.writes.iter().filter(outside) {
+            reasons.push(format!("it changes {}, which is outside of {}", path.display(), self.root.display()));
+        }
+        if effects.net {
+            reasons.push("it reaches the network".into());
+        }
+        if effects.hazard == Hazard::Danger {
+            reasons.extend(effects.reasons.iter().cloned());
+            reasons.push("it is dangerous".into());
+        }
+        // whatever was allowed for the rest of the run, these are asked for each time
+        if !reasons.is_empty() {
+            return Ok(Verdict::Ask(reasons));
+        }
+        let changes =
+            effects.opaque || effects.hazard == Hazard::Change || effects.writes.iter().any(|path| !self.is_own(path));
+        if changes && !self.rights.changes && !state.always.contains(&kind_of(call)) {
+            let mut reasons = effects.reasons.clone();
+            reasons.extend(
+                effects.writes.iter().filter(|p| !self.is_own(p)).map(|path| format!("it writes {}", path.display())),
+            );
+            if reasons.is_empty() {
+                reasons.push("what it does cannot be foreseen".into());
+            }
+            return Ok(Verdict::Ask(reasons));
+        }
+        Ok(Verdict::Allow)
+    }
+}
+
+/// What the model is told where nobody agreed.
+pub fn refused(reasons: &[String]) -> Finding {
+    Finding {
+        id: "policy-denied".into(),
+        text: format!(
+            "The user did not allow this call ({}). Do not try it again; take another way, or answer with what you have.",
+            if reasons.is_empty() { "no reason given".to_owned() } else { reasons.join("; ") }
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::tool::{Args, Effects};
+
+    fn verdict(rights: Rights, always: bool, effects: Effects) -> &'static str {
+        let policy = Policy { root: "/home/me/work".into(), own: vec!["/data/ws".into()], rights };
+        let call = Call { id: "s1c1".into(), tool: "write".into(), args: Args::new(), effects };
+        let mut state = RunState::default();
+        if always {
+            state.always.insert(kind_of(&call));
+        }
+        match policy.check(&call, &state).unwrap() {
+            Verdict::Allow => "allow",
+            Verdict::Ask(reasons) => {
+                assert!(!reasons.is_empty());
+                "ask"
+            }
+            Verdict::Deny(_) => "deny",
+        }
+    }
+
+    fn writes(path: &str) -> Effects {
+        Effects { writes: vec![path.into()], ..Effects::default() }
+    }
+
+    fn reads(path: &str) -> Effects {
+        Effects { reads: vec![path.into()], ..Effects::default() }
+    }
+
+    #[test]
+    fn reading_is_free_and_writing_is_asked_for() {
+        let none = Rights::default();
+        let yes = Rights { changes: true };
+        for (effects, unasked, allowed) in [
+            (reads("/etc/hosts"), "allow", "allow"),
+            (reads("/home/me/.ssh/id_rsa"), "ask", "ask"),
+            (reads("/home/me/work/.env"), "ask", "ask"),
+            (writes("/home/me/work/a.md"), "ask", "allow"),
+            (writes("/home/me/workshop/a.md"), "ask", "ask"),
+            (writes("/etc/passwd"), "ask", "ask"),
+            (writes("/data/ws/files/a"), "allow", "allow"),
+            (Effects { hazard: Hazard::Change, reasons: vec!["x".into()], ..Effects::default() }, "ask", "allow"),
+            (Effects { hazard: Hazard::Danger, ..Effects::default() }, "ask", "ask"),
+            (Effects { net: true, ..Effects::default() }, "ask", "ask"),
+        ] {
+            assert_eq!(verdict(none, false, effects.clone()), unasked, "{effects:?}");
+            assert_eq!(verdict(yes, false, effects.clone()), allowed, "{effects:?}");
+            assert_eq!(verdict(none, true, effects.clone()), allowed, "{effects:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Sees when a run goes in circles.
+
+use super::{Finding, Guard, GuardError, Halt, Verdict};
+use crate::agent::action::ActionSet;
+use crate::agent::state::{Record, RunState};
+use crate::agent::tool::{Call, Outcome};
+
+/// When a repetition is a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopLimits {
+    /// Calls looked at.
+    pub window: usize,
+    /// An identical call is refused from this use on, unless something changed meanwhile; 0 for never.
+    pub refuse_at: usize,
+    /// So many identical calls in a row are a loop.
+    pub in_a_row: usize,
+    /// The longest pattern looked for, calls.
+    pub pattern: usize,
+    /// So many repeats of a pattern are a loop.
+    pub repeats: usize,
+}
+
+impl LoopLimits {
+    /// Refuses the second identical call, ends at the third.
+    pub const STRICT: Self = Self { window: 20, refuse_at: 2, in_a_row: 3, pattern: 5, repeats: 3 };
+    /// The published setting: nothing is refused, five repeats are a loop.
+    pub const PUBLISHED: Self = Self { window: 20, refuse_at: 0, in_a_row: 7, pattern: 5, repeats: 5 };
+}
+
+/// A loop that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// `identical` or `pattern`.
+    pub kind: &'static str,
+    /// Calls in one round.
+    pub period: usize,
+    /// Rounds.
+    pub repeats: usize,
+}
+
+/// Looks for a loop at the end of the calls. The same calls with other results are no loop; a call that was refused has
+/// no result, and counts as the one it repeats.
+pub fn detect(calls: &[Record], limits: LoopLimits) -> Option<Pattern> {
+    let calls = &calls[calls.len().saturating_sub(limits.window)..];
+    let same = |a: &Record, b: &Record| {
+        let refused = a.outcome == Outcome::Blocked || b.outcome == Outcome::Blocked;
+        a.signature == b.signature && (refused || a.output == b.output) && a.changes == b.changes
+    };
+    (1..=limits.pattern).find_map(|period| {
+        let last = calls.len().checked_sub(period)?;
+        let equal = (0..last).rev().take_while(|&i| same(&calls[i], &calls[i + period])).count();
+        let repeats = (equal + period) / period;
+        let needed = if period == 1 { limits.in_a_row.min(limits.repeats) } else { limits.repeats };
+        let kind = if period == 1 { "identical" } else { "pattern" };
+        (repeats >= needed).then_some(Pattern { kind, period, repeats })
+    })
+}
+
+/// `loop`: an identical call is refused the second time, and a run that goes on repeating itself may only answer.
+#[derive(Debug)]
+pub struct LoopGuard {
+    /// When.
+    pub limits: LoopLimits,
+}
+
+impl Guard for LoopGuard {
+    fn name(&self) -> &'static str {
+        "loop"
+    }
+
+    fn admit(&self, set: &mut ActionSet, state: &RunState) {
+        if state.stuck.is_some() {
+            set.tools.clear();
+        }
+    }
+
+    fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
+        let signature = call.signature();
+        let before = state.calls.iter().filter(|r| r.signature == signature && r.changes == state.changes).count();
+        if self.limits.refuse_at == 0 || before + 1 < self.limits.refuse_at {
+            return Ok(Verdict::Allow);
+        }
+        Ok(Verdict::Deny(Finding {
+            id: "loop".into(),
+            text: "[System Warning] Loop Detected: You have already executed this tool with these exact arguments. \
+                   Its result is above. Change your strategy, or answer."
+                .into(),
+        }))
+    }
+
+    fn settle(&self, state: &mut RunState) -> Option<Halt> {
+        if state.stuck.is_none()
+            && let Some(found) = detect(&state.calls, self.limits)
+        {
+            let Pattern { kind, period, repeats } = found;
+            state.stuck = Some(format!("{kind}: {period} call(s) repeated {repeats} times"));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(names: &str) -> Vec<Record> {
+        let one = |c: char| Record {
+            signature: c.to_lowercase().to_string(),
+            output: c.to_lowercase().to_string(),
+            changes: 0,
+            // upper case: refused
+            outcome: if c.is_uppercase() { Outcome::Blocked } else { Outcome::Done },
+        };
+        names.chars().map(one).collect()
+    }
+
+    fn found(names: &str, limits: LoopLimits) -> Option<(usize, usize)> {
+        detect(&records(names), limits).map(|p| (p.period, p.repeats))
+    }
+
+    #[test]
+    fn identical_calls_and_patterns_are_loops() {
+        let strict = LoopLimits::STRICT;
+        assert_eq!(found("", strict), None);
+        assert_eq!(found("aa", strict), None);
+        assert_eq!(found("aAA", strict), Some((1, 3)));
+        assert_eq!(found("xababab", strict), Some((2, 3)));
+        assert_eq!(found("abababx", strict), None, "it has found a way out");
+        assert_eq!(found("abcdeabcdeabcde", strict), Some((5, 3)));
+        assert_eq!(found("abcdefabcdefabcdef", strict), None, "longer than what is looked for");
+    }
+
+    #[test]
+    fn the_published_setting_fires_at_the_fifth() {
+        let published = LoopLimits::PUBLISHED;
+        assert_eq!(found("aaaa", published), None);
+        assert_eq!(found("aaaaa", published), Some((1, 5)));
+        assert_eq!(found("abababab", published), None);
+        assert_eq!(found("ababababab", published), Some((2, 5)));
+    }
+
+    #[test]
+    fn the_same_call_with_another_result_is_progress() {
+        let mut calls = records("aaa");
+        calls[1].output = "other".into();
+        assert_eq!(detect(&calls, LoopLimits::STRICT), None);
+        let mut calls = records("aaa");
+        calls[2].changes = 1;
+        assert_eq!(detect(&calls, LoopLimits::STRICT), None);
+    }
+
+    #[test]
+    fn a_stuck_run_may_only_answer() {
+        let guard = LoopGuard { limits: LoopLimits::STRICT };
+        let mut state = RunState { calls: records("aAA"), ..RunState::default() };
+        assert_eq!(guard.settle(&mut state), None);
+        assert!(state.stuck.as_deref().unwrap().starts_with("identical"));
+        let mut set = ActionSet { tools: vec!["read".into()], answer: true, batch: 3 };
+        guard.admit(&mut set, &state);
+        assert!(set.tools.is_empty() && set.answer);
+    }
+}

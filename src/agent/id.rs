@@ -1,0 +1,74 @@
+//! Names of runs, sessions, calls and artifacts: they sort by time and cannot be guessed from one another.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A point in time as a person's calendar has it, in UTC: `20261121_030405`.
+pub fn stamp(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}{month:02}{day:02}_{hour:02}{minute:02}{second:02}")
+}
+
+/// Milliseconds since 1970, UTC.
+pub fn millis(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A new name, `PREFIX_20261121_030405_1a2b3c4d`.
+pub fn fresh(prefix: &str) -> String {
+    let mut noise = [0u8; 4];
+    if getrandom::fill(&mut noise).is_err() {
+        // No randomness at all: two names of one process still differ.
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+        noise = (nanos ^ std::process::id()).to_le_bytes();
+    }
+    format!("{prefix}_{}_{}", stamp(SystemTime::now()), hex(&noise))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// SHA-256 of a text, as hexadecimal digits.
+pub fn hash(text: impl AsRef<[u8]>) -> String {
+    use sha2::Digest;
+    hex(&sha2::Sha256::digest(text.as_ref()))
+}
+
+/// Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years
+/// that begin on the first of March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn time_is_told_by_the_calendar() {
+        let at = |seconds| stamp(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "19700101_000000");
+        assert_eq!(at(951_782_400), "20000229_000000");
+        assert_eq!(at(1_795_230_245), "20261121_030405");
+        assert_eq!(at(4_107_542_399), "21000228_235959");
+        assert_eq!(at(4_107_542_400), "21000301_000000");
+    }
+
+    #[test]
+    fn names_differ_and_sort() {
+        let (a, b) = (fresh("run"), fresh("run"));
+        assert_ne!(a, b);
+        assert!(a.starts_with("run_2") && a.len() == "run_20261121_030405_1a2b3c4d".len());
+    }
+}

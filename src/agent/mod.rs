@@ -1,0 +1,42 @@
+//! The harness: one engine for every verb in which a model acts. It owns prompt assembly, the loop, tools, guards,
+//! observations, events and storage; the model is one part of it. Prints nothing, opens no socket, spawns nothing itself.
+//!
+//! ```text
+//! task -> assemble -> decide -> act -> observe -> decide ... -> reflect -> report
+//!         layers      grammar   guards  raw -> text           (events all the way)
+//! ```
+//!
+//! - [`turn`]: the loop as a pure, serialisable state machine. No clock, no file, no model: what it needs it is given,
+//!   what it wants it returns as a [`turn::Step`]. Stored at every step, it is how a run is resumed.
+//! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`], and with [`runtime::generate`] of the model.
+//! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
+//!   cannot be written.
+//! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from.
+//! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
+//!   of a model, file or tool changes them.
+//! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
+//! - [`assemble`]: layers of context by priority within a budget; [`retrieve`]: which of many tools to show.
+//! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
+//! - [`event`]: the typed record of everything that happens, redacted before it is stored.
+
+pub mod action;
+pub mod assemble;
+pub mod event;
+pub mod guard;
+pub mod id;
+pub mod observe;
+pub mod plan;
+pub mod reflect;
+pub mod retrieve;
+pub mod runtime;
+pub mod state;
+pub mod tool;
+pub mod turn;
+
+pub use event::{Event, Kind};
+pub use guard::{Guard, Guards, Verdict};
+pub use observe::Raw;
+pub use runtime::Runtime;
+pub use state::RunState;
+pub use tool::{Args, Call, Effects, Outcome, Registry, Tool, ToolCx, ToolError, ToolSpec};
+pub use turn::{Report, Step, Turn};

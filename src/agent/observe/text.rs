@@ -1,0 +1,116 @@
+//! Text that is fit for a prompt: clean, bounded, escaped. Every cut falls between characters and keeps both ends.
+
+/// Takes out what no prompt should have: escape sequences of terminals, other control characters, marks that reorder or
+/// hide text. Line ends become `\n`; a line that was overwritten (`\r`) keeps its last state.
+pub(super) fn normalise(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => {
+                let line = clean.rfind('\n').map_or(0, |at| at + 1);
+                clean.truncate(line);
+            }
+            '\n' | '\t' => clean.push(c),
+            c if c.is_control() || is_hidden(c) => {}
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+/// Skips a terminal's escape sequence after its first character (ECMA-48: CSI ends in `@`..`~`, OSC in BEL or ST).
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        Some('[') => {
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+        Some(']') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Characters without a look of their own that reorder or hide others. Joiners stay: some scripts need them.
+pub(super) fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        | '\u{061c}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Text that cannot end the fence it stands in.
+pub fn escape(text: &str) -> String {
+    text.replace("</observation", "&lt;/observation").replace("<observation", "&lt;observation")
+}
+
+/// At most about `limit` characters: whole if it fits, else its beginning and its end with a note of what is hidden.
+pub fn compress(text: &str, limit: usize) -> String {
+    let total = text.chars().count();
+    if total <= limit {
+        return text.to_owned();
+    }
+    let half = limit / 2;
+    let (head, tail) = head_tail(text, half, half);
+    format!("{head}\n[... {} characters hidden ...]\n{tail}", total - 2 * half)
+}
+
+/// The first `head` and the last `tail` characters; they do not overlap.
+pub fn head_tail(text: &str, head: usize, tail: usize) -> (&str, &str) {
+    let begin = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
+    let end = match tail {
+        0 => text.len(),
+        _ => text.char_indices().rev().nth(tail - 1).map_or(0, |(at, _)| at).max(begin),
+    };
+    (&text[..begin], &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn terminals_and_hidden_marks_leave_no_trace() {
+        assert_eq!(
+            normalise("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\r\nx\u{7}\u{202e}y\u{1b}]0;title\u{7}z"),
+            "red\n20%\nxyz"
+        );
+        assert_eq!(normalise("naïve 日本 👩\u{200d}💻\tok"), "naïve 日本 👩\u{200d}💻\tok");
+        assert_eq!(normalise("\u{1b}"), "");
+    }
+
+    #[test]
+    fn both_ends_survive() {
+        let text = format!("first line\n{}\nlast line", "x".repeat(10_000));
+        let short = compress(&text, 2000);
+        assert!(short.starts_with("first line") && short.ends_with("last line"));
+        assert!(short.contains("8021 characters hidden"), "{short}");
+        assert_eq!(compress("short", 2000), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn no_cut_falls_into_a_character(text in "\\PC{0,300}", limit in 0usize..100) {
+            let short = compress(&text, limit);
+            prop_assert!(short.chars().count() <= limit + 60);
+            let (head, tail) = head_tail(&text, limit, limit);
+            prop_assert!(text.starts_with(head) && text.ends_with(tail));
+            prop_assert!(head.len() + tail.len() <= text.len());
+        }
+
+        #[test]
+        fn the_fence_holds(text in "(</?observations?>|[a-z<>/&]){0,40}") {
+            prop_assert!(!escape(&text).contains("</observation"));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! How many steps a task may take, in which parts, and whether it is a task at all. All without a model; a model's own
+//! plan can be read with [`Plan::with_model`].
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// The most steps of a run that nobody gave a number for.
+pub const CAP: u32 = 20;
+
+/// The least: what a run needs to look, act, check and answer.
+pub const FLOOR: u32 = 5;
+
+/// Where a plan comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// From the words of the task.
+    Heuristic,
+    /// From the model.
+    Model,
+}
+
+/// How a task is to be gone about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Steps it may take.
+    pub steps: u32,
+    /// Its parts, in order.
+    pub parts: Vec<String>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Verbs and the steps that a task with them takes.
+const VERBS: &[(u32, &[&str])] = &[
+    (6, &["refactor", "migrate"]),
+    (5, &["debug"]),
+    (4, &["create", "add", "write"]),
+    (3, &["edit", "update", "fix", "check"]),
+    (2, &["analyze", "analyse", "list", "find", "show", "get"]),
+];
+
+/// Words that make a task one about many things.
+const MANY: &[&str] = &["all", "every", "multiple", "across"];
+
+/// Steps for the words of a task: by its weightiest verb, two more for many things, one more in any case; a small task
+/// about one thing takes five at most. Words are matched whole.
+pub fn estimate(task: &str) -> u32 {
+    let lower = task.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
+    let has = |list: &[&str]| list.iter().any(|w| words.contains(w));
+    let base = VERBS.iter().find(|(_, verbs)| has(verbs)).map_or(2, |(steps, _)| *steps);
+    let many = has(MANY);
+    let steps = base + if many { 2 } else { 0 } + 1;
+    if base <= 4 && !many { steps.min(5) } else { steps }
+}
+
+/// First words of a part.
+const STARTS: &[&str] = &[
+    "add",
+    "analyse",
+    "analyze",
+    "append",
+    "archive",
+    "check",
+    "compare",
+    "copy",
+    "count",
+    "create",
+    "delete",
+    "edit",
+    "explain",
+    "extract",
+    "find",
+    "fix",
+    "get",
+    "give",
+    "list",
+    "look",
+    "make",
+    "move",
+    "print",
+    "put",
+    "read",
+    "rename",
+    "replace",
+    "report",
+    "run",
+    "save",
+    "search",
+    "show",
+    "sort",
+    "store",
+    "summarise",
+    "summarize",
+    "tell",
+    "test",
+    "update",
+    "write",
+];
+
+/// What may stand between two parts.
+static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
+});
+
+/// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
+pub fn parts(task: &str) -> Vec<String> {
+    let Some(separator) = &*SEPARATOR else { return vec![task.to_owned()] };
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for found in separator.find_iter(task) {
+        let next = task[found.end()..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']);
+        if sentence || STARTS.contains(&next.to_lowercase().as_str()) {
+            parts.push(&task[start..found.start()]);
+            start = found.end();
+        }
+    }
+    parts.push(&task[start..]);
+    let clean = |part: &str| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
+    parts.into_iter().map(clean).filter(|part| !part.is_empty()).collect()
+}
+
+/// What is missing from a task that is none: the person is asked for it before any model is.
+pub fn unclear(task: &str) -> Option<&'static str> {
+    const VAGUE: &[&str] = &[
+        "fix it",
+        "fix this",
+        "fix that",
+        "do it",
+        "do this",
+        "do that",
+        "do something",
+        "help",
+        "help me",
+        "make it work",
+        "make it better",
+        "improve it",
+        "improve this",
+        "change it",
+        "try again",
+        "please",
+        "continue",
+        "go on",
+    ];
+    let task = task.trim().trim_end_matches(['.', '!', '?']).to_lowercase();
+    let plain = task.strip_prefix("please ").unwrap_or(&task);
+    if task.chars().count() < 5 {
+        return Some("the task is too short: say what is to be done, and to what");
+    }
+    if VAGUE.contains(&plain) {
+        return Some("the task does not say what is to be done: name the file, the folder or the result");
+    }
+    None
+}
+
+impl Plan {
+    /// The plan from the words of the task.
+    pub fn heuristic(task: &str) -> Self {
+        let parts = parts(task);
+        // looking and acting for each part, a look around before, the answer after
+        let for_parts = if parts.len() > 1 { 2 * u32::try_from(parts.len()).unwrap_or(CAP) + 2 } else { 0 };
+        Self { steps: estimate(task).max(for_parts), parts, source: Source::Heuristic }
+    }
+
+    /// The plan with what a model wrote as `STEPS: n` and `PLAN:` with one part a line; unchanged if it wrote neither.
+    #[must_use]
+    pub fn with_model(mut self, task: &str, text: &str) -> Self {
+        let number = text.lines().find_map(|line| line.trim().strip_prefix("STEPS:")?.trim().parse::<u32>().ok());
+        let listed: Vec<String> = text
+            .lines()
+            .skip_while(|line| !line.trim().starts_with("PLAN:"))
+            .flat_map(|line| {
+                let line = line.trim().trim_start_matches("PLAN:").trim();
+                let line =
+                    line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | '-' | '*' | ' '));
+                (!line.is_empty()).then(|| line.to_owned())
+            })
+            .take(8)
+            .collect();
+        if number.is_none() && listed.is_empty() {
+            return self;
+        }
+        let changes = ["edit", "fix", "update"].iter().any(|verb| task.to_lowercase().contains(verb));
+        self.steps = self.steps.max(number.unwrap_or(0)).max(if changes { 3 } else { 0 }).min(CAP);
+        if !listed.is_empty() {
+            self.parts = listed;
+        }
+        self.source = Source::Model;
+        self
+    }
+
+    /// The plan as the prompt has it; nothing for a task of one part.
+    pub fn checklist(&self) -> String {
+        if self.parts.len() < 2 {
+            return String::new();
+        }
+        let lines: Vec<String> = self.parts.iter().enumerate().map(|(i, part)| format!("{}. {part}", i + 1)).collect();
+        format!("Plan:\n{}", lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_follow_the_weightiest_verb() {
+        for (task, steps) in [
+            ("fix the typo in a.txt", 4),
+            ("refactor all modules", 9),
+            ("find the target of the link", 3),
+            ("hello there", 3),
+            ("write a poem", 5),
+            ("create every test across the crate", 7),
+            ("debug the crash", 6),
+            ("forget the widget", 3),
+        ] {
+            assert_eq!(estimate(task), steps, "{task}");
+        }
+    }
+
+    #[test]
+    fn a_task_falls_into_its_parts() {
+        for (task, want) in [
+            (
+                "find the three largest log files, show how many errors each has, and write a summary to report.md",
+                &["find the three largest log files", "show how many errors each has", "write a summary to report.md"]
+                    [..],
+            ),
+            (
+                "Read main.rs and tests.rs. Then fix the typo in both.",
+                &["Read main.rs and tests.rs", "fix the typo in both"],
+            ),
+            ("list files", &["list files"]),
+            ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
+            (
+                "find the names and addresses, and phones, in users.csv",
+                &["find the names and addresses, and phones, in users.csv"],
+            ),
+        ] {
+            assert_eq!(parts(task), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_task_is_asked_back() {
+        for vague in ["", "fix", "fix it", "Fix it!", "please do something", "help me"] {
+            assert!(unclear(vague).is_some(), "{vague}");
+        }
+        for task in ["list files", "fix main.rs", "show disk usage", "git status"] {
+            assert!(unclear(task).is_none(), "{task}");
+        }
+    }
+
+    #[test]
+    fn a_models_plan_counts_if_it_has_the_form() {
+        let plan = Plan::heuristic("fix the typo in a.txt");
+        let with = plan.clone().with_model("fix the typo in a.txt", "STEPS: 7\nPLAN:\n1. read a.txt\n2) edit it");
+        assert_eq!((with.steps, with.parts.len(), with.source), (7, 2, Source::Model));
+        assert_eq!(plan.clone().with_model("fix the typo in a.txt", "I would look first"), plan);
+        assert_eq!(plan.clone().with_model("x", "STEPS: 900").steps, CAP);
+    }
+}

@@ -1,0 +1,65 @@
+//! What came of a run, without a model: outcome, confidence, what to do next.
+
+use super::state::RunState;
+use super::tool::Outcome;
+use super::turn::End;
+use serde::{Deserialize, Serialize};
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reflection {
+    /// What was to be done, at most 160 characters.
+    pub objective: String,
+    /// What came out, at most 220 characters.
+    pub result: String,
+    /// `success`, `partial` or `failure`.
+    pub outcome: String,
+    /// How far to trust it, 0 to 1.
+    pub confidence: f64,
+    /// What to do next.
+    pub next_action: String,
+}
+
+/// Looks back at a run.
+pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Reflection {
+    let cut = |text: &str, limit: usize| text.chars().take(limit).collect::<String>();
+    let errors = state.calls.iter().filter(|c| c.outcome.is_error()).count();
+    let refused = state.calls.iter().filter(|c| matches!(c.outcome, Outcome::Blocked | Outcome::Denied)).count();
+    let (outcome, base, next_action) = match end {
+        End::Answered if errors == 0 => ("success", 0.82, "none"),
+        End::Answered => ("success", 0.82, "check the steps that failed"),
+        End::MaxSteps => ("partial", 0.28, "run it again with more steps (--max-steps), or split the task"),
+        End::Stuck => ("partial", 0.28, "say it differently, or name the files and commands to use"),
+        End::Cannot => ("failure", 0.28, "read the reason, and give what is missing"),
+        End::Halted(_) => ("failure", 0.28, "raise the limit, or split the task"),
+        End::Failed(_) => ("failure", 0.28, "run it again with --show-prompt to see what the model was told"),
+    };
+    let penalty = 0.08 * errors as f64 + 0.04 * refused as f64;
+    Reflection {
+        objective: cut(task, 160),
+        result: cut(response, 220),
+        outcome: outcome.into(),
+        confidence: ((base - penalty).max(0.05) * 100.0).round() / 100.0,
+        next_action: next_action.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::state::Record;
+
+    #[test]
+    fn errors_cost_confidence() {
+        let record = |outcome| Record { signature: "x".into(), output: "y".into(), changes: 0, outcome };
+        let mut state = RunState::default();
+        let clean = reflect(&"t".repeat(500), &"r".repeat(500), &End::Answered, &state);
+        assert_eq!((clean.outcome.as_str(), clean.confidence), ("success", 0.82));
+        assert_eq!((clean.objective.len(), clean.result.len()), (160, 220));
+        state.calls = vec![record(Outcome::Failed), record(Outcome::Blocked)];
+        assert_eq!(reflect("t", "r", &End::Answered, &state).confidence, 0.7);
+        assert_eq!(reflect("t", "r", &End::Cannot, &RunState::default()).confidence, 0.28);
+        state.calls = vec![record(Outcome::TimedOut); 40];
+        assert_eq!(reflect("t", "r", &End::MaxSteps, &state).confidence, 0.05);
+    }
+}

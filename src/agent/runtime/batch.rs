@@ -1,0 +1,225 @@
+//! Has the calls of one step made: checked by the guards, asked for where they say so, the readers of a batch side by
+//! side and each writer alone, each with a time limit of its own. Every call gets exactly one result, whatever happens to
+//! it; one that fails, hangs or panics costs the others nothing.
+
+use super::{Approval, Runtime};
+use crate::agent::event::{Actor, Draft, Kind};
+use crate::agent::guard::{Verdict, kind_of, refused};
+use crate::agent::observe::{Ended, Raw};
+use crate::agent::tool::{Call, Outcome, Provider, Settled, Tool, ToolCx, ToolError};
+use crate::agent::turn::Turn;
+use crate::model::Cancel;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a tool that was told to stop may take to do so before it is left to itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A call on its way.
+enum Pending {
+    /// May run.
+    Ready(Arc<dyn Tool>, Call),
+    /// Has its result already.
+    Settled(Ended),
+}
+
+impl Runtime {
+    /// Makes a batch of calls and makes its results into text.
+    pub(super) async fn act(&self, turn: &mut Turn, calls: Vec<Call>, resumed: bool) -> Vec<Settled> {
+        let begun = Instant::now();
+        let span = format!("s{}", turn.step());
+        let names: Vec<&str> = calls.iter().map(|c| c.tool.as_str()).collect();
+        self.emitter.emit(Draft::new(Kind::ToolBatchStart).span(&span).metadata(json!({"calls": names})));
+        let mut pending = Vec::with_capacity(calls.len());
+        let mut signatures = BTreeSet::new();
+        for call in calls {
+            let again = !signatures.insert(call.signature());
+            pending.push(self.admit(turn, call, again, resumed));
+        }
+        let ended = self.run_all(pending).await;
+        let count = |text: &str| self.model.count(text);
+        let settled = self.pipeline(&count).settle(ended);
+        for one in &settled {
+            let kind = if one.outcome == Outcome::Done { Kind::ToolResult } else { Kind::ToolError };
+            self.emitter.emit(
+                Draft::new(kind)
+                    .by(Actor::Tool)
+                    .span(&one.call.id)
+                    .output(one.text.clone())
+                    .took(Duration::from_millis(one.ms))
+                    .metadata(json!({"tool": one.call.tool, "outcome": one.outcome})),
+            );
+        }
+        let done = settled.iter().filter(|s| s.outcome == Outcome::Done).count();
+        let kind = if done == 0 { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
+        self.emitter.emit(
+            Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
+        );
+        settled
+    }
+
+    /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide.
+    fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Pending {
+        let ended = |call: Call, provider, result, refused| {
+            Pending::Settled(Ended { call, provider, result, refused, took: Duration::ZERO })
+        };
+        let tool = match self.registry.get(&call.tool) {
+            Ok(tool) => tool.clone(),
+            Err(error) => return ended(call, Provider::Builtin, Err(error), None),
+        };
+        let provider = tool.spec().provider.clone();
+        // a person may edit a call, and an edited call is judged anew; thrice is enough
+        for _ in 0..3 {
+            if let Err(why) = tool.spec().validate(&mut call.args) {
+                return ended(call, provider, Err(ToolError::Arguments(why)), None);
+            }
+            // a tool that cannot even foresee its call must not make it
+            let cx = self.cx(&*tool);
+            let foreseen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.effects(&call.args, &cx)));
+            match foreseen {
+                Ok(effects) => call.effects = effects,
+                Err(_) => return ended(call, provider, Err(panicked()), None),
+            }
+            if again {
+                let text = "This is the same call as another one of this step: its result is there.";
+                return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
+            }
+            if resumed && !call.effects.is_read_only() {
+                let text = "This call was interrupted when the run was stopped, and nobody knows whether it was done. \
+                            Look before you do it again.";
+                return ended(call, provider, Err(ToolError::Failed(text.into())), None);
+            }
+            let (verdict, guard) = self.guards.check(&call, turn.state());
+            match verdict {
+                Verdict::Allow => return Pending::Ready(tool, call),
+                Verdict::Deny(finding) => {
+                    self.emitter.emit(
+                        Draft::new(Kind::GuardrailCheck)
+                            .span(&call.id)
+                            .metadata(json!({"guard": guard, "finding": finding.id, "tool": call.tool})),
+                    );
+                    return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Blocked, finding.text)));
+                }
+                Verdict::Ask(reasons) => match self.ask(turn, &call, &reasons) {
+                    (true, None) => return Pending::Ready(tool, call),
+                    (true, Some(args)) => call.args = args,
+                    (false, _) => {
+                        let text = refused(&reasons).text;
+                        return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Denied, text)));
+                    }
+                },
+            }
+        }
+        let text = "The user edited this call, and then did not allow it.".to_owned();
+        ended(call, provider, Ok(Raw::text("")), Some((Outcome::Denied, text)))
+    }
+
+    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> (bool, Option<crate::agent::Args>) {
+        let about = json!({"tool": call.tool, "args": call.args, "reasons": reasons});
+        self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
+        let (approval, args) = tokio::task::block_in_place(|| self.approver.ask(call, reasons));
+        let kind = if approval == Approval::No { Kind::ApprovalDenied } else { Kind::ApprovalGranted };
+        let always = approval == Approval::Always;
+        self.emitter.emit(
+            Draft::new(kind)
+                .by(Actor::User)
+                .span(&call.id)
+                .metadata(json!({"always": always, "edited": args.is_some()})),
+        );
+        if always {
+            turn.allow_always(kind_of(call));
+        }
+        (approval != Approval::No, args)
+    }
+
+    /// Runs what may run, in waves: readers that stand together in one, each writer in its own.
+    async fn run_all(&self, pending: Vec<Pending>) -> Vec<Ended> {
+        let mut ended: Vec<Option<Ended>> = Vec::with_capacity(pending.len());
+        let mut wave: Vec<(usize, Arc<dyn Tool>, Call)> = Vec::new();
+        for (at, one) in pending.into_iter().enumerate() {
+            match one {
+                Pending::Settled(result) => ended.push(Some(result)),
+                Pending::Ready(tool, call) => {
+                    ended.push(None);
+                    let alone = !tool.spec().parallel || !call.effects.is_read_only();
+                    if alone || wave.len() >= self.config.parallel.max(1) {
+                        self.wave(std::mem::take(&mut wave), &mut ended).await;
+                    }
+                    wave.push((at, tool, call));
+                    if alone {
+                        self.wave(std::mem::take(&mut wave), &mut ended).await;
+                    }
+                }
+            }
+        }
+        self.wave(wave, &mut ended).await;
+        ended.into_iter().flatten().collect()
+    }
+
+    async fn wave(&self, wave: Vec<(usize, Arc<dyn Tool>, Call)>, ended: &mut [Option<Ended>]) {
+        let running: Vec<_> = wave
+            .into_iter()
+            .map(|(at, tool, call)| {
+                self.emitter.emit(
+                    Draft::new(Kind::ToolCall)
+                        .by(Actor::Model)
+                        .span(&call.id)
+                        .input(json!({
+                            "tool": call.tool, "args": call.args
+                        }))
+                        .metadata(json!({"provider": tool.spec().provider, "effects": call.effects})),
+                );
+                let cx = self.cx(&*tool);
+                let stop = self.cancel.clone();
+                let inside = call.clone();
+                let provider = tool.spec().provider.clone();
+                (at, call, provider, tokio::spawn(async move { one(tool, inside, cx, stop).await }))
+            })
+            .collect();
+        for (at, call, provider, work) in running {
+            let (result, took) = work.await.unwrap_or_else(|_| (Err(panicked()), Duration::ZERO));
+            if let Some(slot) = ended.get_mut(at) {
+                *slot = Some(Ended { call, provider, result, refused: None, took });
+            }
+        }
+    }
+
+    /// What a call of this tool may use. Its cancel is pulled by its own time limit and nothing else: the run's is
+    /// watched beside it.
+    fn cx(&self, tool: &dyn Tool) -> ToolCx {
+        let timeout = tool.spec().timeout;
+        let cancel = Cancel::new().with_deadline(Instant::now() + timeout);
+        ToolCx { root: self.config.root.clone(), cancel, timeout }
+    }
+}
+
+/// One call, to its end, its time limit or the end of the person's patience.
+async fn one(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Result<Raw, ToolError>, Duration) {
+    let begun = Instant::now();
+    let (limit, cancel) = (cx.timeout, cx.cancel.clone());
+    let mut work = tokio::task::spawn_blocking(move || tool.call(&call.args, &cx));
+    let stopped = async {
+        while !stop.is_cancelled() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let result = tokio::select! {
+        done = &mut work => done.unwrap_or_else(|_| Err(panicked())),
+        // a tool that watches its own limit has a moment to say what it has
+        () = tokio::time::sleep(limit + GRACE) => Err(ToolError::TimedOut(limit.as_secs())),
+        () = stopped => {
+            cancel.cancel();
+            // whatever it comes back with now, it was stopped
+            let _ = tokio::time::timeout(GRACE, &mut work).await;
+            Err(ToolError::Cancelled(begun.elapsed().as_secs_f64()))
+        }
+    };
+    cancel.cancel();
+    (result, begun.elapsed())
+}
+
+fn panicked() -> ToolError {
+    ToolError::Failed("the tool failed inside (a defect of the tool, not of the call): take another way".into())
+}

@@ -1,0 +1,19 @@
+//! The one place that asks a model.
+
+use crate::model::{Completion, Flow, Model, ModelError, Request};
+use std::future::Future;
+use std::sync::Arc;
+
+/// Asks the model on a thread where it may block. It begins at once, also before the future is first polled; `on` is told
+/// the text as it comes, on that thread. Needs a Tokio runtime.
+///
+/// # Errors
+/// The model's own; a panic of the model is [`ModelError::Engine`].
+pub fn generate(
+    model: Arc<dyn Model>,
+    request: Request,
+    mut on: impl FnMut(&str) -> Flow + Send + 'static,
+) -> impl Future<Output = Result<Completion, ModelError>> {
+    let work = tokio::task::spawn_blocking(move || model.generate(&request, &mut on));
+    async { work.await.map_err(|e| ModelError::Engine(e.to_string()))? }
+}

@@ -1,0 +1,325 @@
+//! Drives a [`Turn`]: the only caller of [`Tool::call`](super::tool::Tool::call), and with [`generate`] the only caller of
+//! a model. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
+
+mod batch;
+mod generate;
+
+pub use generate::generate;
+
+use super::assemble::{self, ContextProvider};
+use super::event::{Actor, Draft, Emitter, Kind, Tokens};
+use super::guard::Guards;
+use super::observe::{Artifacts, Mode, Pipeline};
+use super::reflect::reflect;
+use super::tool::{Call, Registry, ToolSpec};
+use super::turn::{Decide, End, Report, Step, Turn};
+use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the person says to a call that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// This once.
+    Yes,
+    /// No.
+    No,
+    /// This, and every one of its kind in this run.
+    Always,
+}
+
+/// Asks the person.
+pub trait Approver: Send + Sync {
+    /// Asks about one call; may block as long as the person thinks. An edited call comes back in the place of the asked
+    /// one, and is checked again.
+    fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<super::tool::Args>);
+}
+
+/// Nobody is there: no.
+#[derive(Debug, Default)]
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn ask(&self, _: &Call, _: &[String]) -> (Approval, Option<super::tool::Args>) {
+        (Approval::No, None)
+    }
+}
+
+/// Keeps a run so that another process can go on with it.
+pub trait Checkpoints: Send + Sync {
+    /// Keeps the turn as it is now. `redacted` is its JSON as it may be stored.
+    ///
+    /// # Errors
+    /// If it cannot be kept; the run goes on, and an event says so.
+    fn keep(&self, run: &str, redacted: &str) -> Result<(), String>;
+}
+
+/// Keeps nothing.
+#[derive(Debug, Default)]
+pub struct Forgetful;
+
+impl Checkpoints for Forgetful {
+    fn keep(&self, _: &str, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// How a run is driven.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What is screened.
+    pub guardrail: Mode,
+    /// The most tokens of a decision.
+    pub decision_tokens: usize,
+    /// The most tools shown, the two ends not counted.
+    pub tools: usize,
+    /// Calls of one batch that run at once.
+    pub parallel: usize,
+    /// The person's working directory.
+    pub root: PathBuf,
+}
+
+impl Config {
+    /// The defaults, for work in `root`.
+    pub fn new(root: PathBuf) -> Self {
+        Self { guardrail: Mode::Full, decision_tokens: 700, tools: 6, parallel: 4, root }
+    }
+}
+
+/// The engine with all it stands on.
+pub struct Runtime {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Every tool, wherever it comes from.
+    pub registry: Registry,
+    /// Who may do what.
+    pub guards: Guards,
+    /// Who brings context.
+    pub providers: Vec<Arc<dyn ContextProvider>>,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// Where long results go.
+    pub artifacts: Option<Arc<dyn Artifacts>>,
+    /// Where the run is kept.
+    pub checkpoints: Arc<dyn Checkpoints>,
+    /// What is recorded.
+    pub emitter: Arc<Emitter>,
+    /// What stops the run.
+    pub cancel: Cancel,
+    /// How.
+    pub config: Config,
+}
+
+/// How driving ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Driven {
+    /// The run is over.
+    Done(Box<Report>),
+    /// It was stopped, and can be gone on with.
+    Stopped(Box<Turn>),
+}
+
+impl Runtime {
+    /// Drives a run to its end, or until it is stopped. Needs a Tokio runtime.
+    ///
+    /// A turn that comes from a checkpoint goes on where it stood: calls that only read are made again; of a call that
+    /// may have changed something the model is told that nobody knows.
+    pub async fn run(&self, mut turn: Turn) -> Driven {
+        let started = Instant::now();
+        let mut resumed = matches!(turn.next(), Step::Act(_));
+        let fresh = matches!(turn.next(), Step::Assemble(_));
+        self.emitter.emit(Draft::new(Kind::AgentStart).metadata(json!({
+            "agent": turn.task().agent, "session": turn.task().session, "model": self.model.id(),
+            "max_steps": turn.task().max_steps, "resumed": !fresh
+        })));
+        if fresh {
+            self.emitter.emit(Draft::new(Kind::UserMessage).by(Actor::User).input(turn.task().text.clone()));
+            let plan = &turn.task().plan;
+            self.emitter.emit(
+                Draft::new(Kind::PlanningStep)
+                    .metadata(json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source})),
+            );
+        }
+        let driven = loop {
+            self.keep(&turn);
+            if self.cancel.is_cancelled() {
+                turn.spent(millis(started));
+                self.keep(&turn);
+                break Driven::Stopped(Box::new(turn));
+            }
+            match turn.next() {
+                Step::Assemble(query) => self.assemble(&mut turn, &query),
+                Step::Decide(_) => self.decide(&mut turn).await,
+                Step::Act(calls) => {
+                    let batch = self.act(&mut turn, calls, std::mem::take(&mut resumed)).await;
+                    turn.acted(&batch, &self.guards);
+                    self.notice(&turn);
+                    self.reveal(&mut turn);
+                }
+                Step::Reflect => self.reflect(&mut turn, millis(started)),
+                Step::Done(report) => break Driven::Done(report),
+            }
+        };
+        let (status, report) = match &driven {
+            Driven::Done(report) => (report.status.as_str(), json!(report)),
+            Driven::Stopped(_) => ("stopped", serde_json::Value::Null),
+        };
+        self.emitter.emit(
+            Draft::new(Kind::AgentEnd).took(started.elapsed()).output(report).metadata(json!({"status": status})),
+        );
+        driven
+    }
+
+    fn count(&self) -> impl Fn(&str) -> usize + '_ {
+        |text| self.model.count(text)
+    }
+
+    /// The tools of the run, chosen once: the task decides, not the step.
+    fn shown(&self, task: &str) -> Vec<ToolSpec> {
+        let specs: Vec<ToolSpec> = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned().collect();
+        super::retrieve::choose(task, &specs, self.config.tools)
+    }
+
+    fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+        let tools = self.shown(&query.task);
+        let context = self.model.limits().context;
+        // half of the window is for the run itself
+        let budget = context.saturating_sub(self.config.decision_tokens) / 2;
+        let mut providers = self.providers.clone();
+        let list = super::action::describe(&tools);
+        providers.push(Arc::new(assemble::Fixed { name: "tools", priority: 20, text: format!("Tools:\n{list}") }));
+        let assembly = assemble::assemble(&providers, query, budget, &self.count());
+        let layers: Vec<_> = assembly
+            .layers
+            .iter()
+            .map(|l| json!({"name": l.name, "priority": l.priority, "tokens": l.tokens, "chars": l.text.chars().count()}))
+            .collect();
+        self.emitter.emit(Draft::new(Kind::ContextAssembly).metadata(json!({
+            "layers": layers, "tokens": assembly.tokens(), "budget": budget, "dropped": assembly.dropped,
+            "failed": assembly.failed, "tools": tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>()
+        })));
+        turn.assembled(assembly, tools, Vec::new(), &self.guards);
+    }
+
+    /// Has the prompt fit, then asks the model.
+    async fn decide(&self, turn: &mut Turn) {
+        let room = self.model.limits().context.saturating_sub(self.config.decision_tokens);
+        let span = format!("s{}", turn.step());
+        if let Some(compression) = turn.fit(room, &self.count()) {
+            self.emitter.emit(Draft::new(Kind::ContextCompression).span(&span).metadata(json!(compression)));
+        }
+        let Step::Decide(decide) = turn.next() else { return };
+        let Decide { prompt, shape, actions, sampling } = *decide;
+        let tokens = super::turn::prompt_tokens(&prompt, &self.count());
+        self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(json!({
+            "step": turn.step(), "max_steps": turn.task().max_steps, "actions": actions.names()
+        })));
+        self.emitter.emit(
+            Draft::new(Kind::ModelCall)
+                .span(&span)
+                .input(json!(prompt.turns))
+                .metadata(json!({"tokens": tokens, "limit": room, "model": self.model.id()})),
+        );
+        let max_tokens = self.config.decision_tokens;
+        let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
+        let begun = Instant::now();
+        match generate(self.model.clone(), request, |_| Flow::Continue).await {
+            // stopped: what was written so far does not count, and the step is made again on resume
+            Ok(Completion { finish: Finish::Cancelled, .. }) => {}
+            Ok(completion) => {
+                let usage = completion.usage;
+                let (request, cached, response) =
+                    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64);
+                self.emitter.emit(
+                    Draft::new(Kind::ModelResponse)
+                        .by(Actor::Model)
+                        .span(&span)
+                        .output(completion.text.clone())
+                        .took(begun.elapsed())
+                        .tokens(Tokens { request, cached, response }),
+                );
+                turn.decided(&completion.text, completion.finish, (request, cached, response), &self.guards);
+            }
+            Err(error) => {
+                self.emitter
+                    .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(begun.elapsed()));
+                turn.failed(&error.to_string());
+            }
+        }
+    }
+
+    /// Tells what the guards found in the batch.
+    fn notice(&self, turn: &Turn) {
+        let span = format!("s{}", turn.step());
+        match turn.end() {
+            Some((End::Halted(reason), text)) => {
+                self.emitter.emit(Draft::new(Kind::ResourceGuardHalt).error(text).metadata(json!({"reason": reason})));
+            }
+            _ => {
+                if let Some(why) = &turn.state().stuck {
+                    let kind = why.split(':').next().unwrap_or_default();
+                    self.emitter
+                        .emit(Draft::new(Kind::LoopDetected).span(span).metadata(json!({"kind": kind, "what": why})));
+                }
+            }
+        }
+    }
+
+    /// Once there is an artifact, the tools that read it are admitted: the message in its place names them.
+    fn reveal(&self, turn: &mut Turn) {
+        let any = self.artifacts.as_ref().and_then(|a| a.list().ok()).is_some_and(|list| !list.is_empty());
+        if any {
+            turn.reveal(self.registry.specs().filter(|s| is_artifact_tool(&s.name)).cloned().collect());
+        }
+    }
+
+    fn reflect(&self, turn: &mut Turn, ms: u64) {
+        let Some((end, response)) = turn.end().map(|(end, response)| (end.clone(), response.to_owned())) else {
+            return;
+        };
+        let reflection = reflect(&turn.task().text, &response, &end, turn.state());
+        self.emitter.emit(Draft::new(Kind::Reflection).metadata(json!(reflection)));
+        self.emitter.emit(
+            Draft::new(Kind::FinalAnswer)
+                .by(Actor::Model)
+                .output(response)
+                .metadata(json!({"status": end.status(), "reason": end.reason()})),
+        );
+        turn.reflected(reflection, ms);
+    }
+
+    /// Keeps the turn, without its secrets.
+    fn keep(&self, turn: &Turn) {
+        let kept = serde_json::to_value(turn).map_err(|e| e.to_string()).and_then(|mut value| {
+            self.emitter.redact(&mut value);
+            self.checkpoints.keep(&turn.task().run, &value.to_string())
+        });
+        if let Err(error) = kept {
+            self.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("the run could not be kept: {error}")));
+        }
+    }
+
+    fn pipeline<'a>(&'a self, count: &'a dyn Fn(&str) -> usize) -> Pipeline<'a> {
+        Pipeline { mode: self.config.guardrail, artifacts: self.artifacts.as_deref(), count, emitter: &self.emitter }
+    }
+}
+
+/// The tools that read artifacts: of no use before there is one, and never offloaded.
+pub fn is_artifact_tool(name: &str) -> bool {
+    ["read_artifact", "tail_artifact", "search_artifact", "list_artifacts"].contains(&name)
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl From<ModelError> for End {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

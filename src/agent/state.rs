@@ -1,0 +1,233 @@
+//! What a run knows about itself: which files it has seen and changed, what it has called, what went wrong. Plain data:
+//! guards look at it, the turn stores it.
+
+use super::tool::{Call, Effects, Outcome, Settled};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// How often a file was changed, and at which count it was last shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// Changes so far.
+    pub version: u64,
+}
+
+/// One call as the loop guard remembers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Tool and arguments.
+    pub signature: String,
+    /// SHA-256 of the output.
+    pub output: String,
+    /// [`RunState::changes`] when it was called.
+    pub changes: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// The state of a run. Everything in it is O(1) or O(log n) to ask.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// Changes of every file by path.
+    pub files: BTreeMap<String, FileState>,
+    /// Version of the file at which each text (a file or a part of one) was last shown.
+    pub shown: BTreeMap<String, u64>,
+    /// Files that were looked at.
+    pub visited: BTreeSet<String>,
+    /// Files that were changed.
+    pub modified: BTreeSet<String>,
+    /// Counts every change, foreseen or not: what was true before it may not be now.
+    pub changes: u64,
+    /// Counts the changes that could not be foreseen: after one, every file may be another.
+    pub unforeseen: u64,
+    /// The latest calls, oldest first, at most [`RunState::REMEMBERED`].
+    pub calls: Vec<Record>,
+    /// Calls so far.
+    pub total_calls: u64,
+    /// Steps in a row in which nothing succeeded and something failed.
+    pub errors_in_a_row: u32,
+    /// Requests to the model so far.
+    pub requests: u64,
+    /// Tokens so far, prompts and completions.
+    pub tokens: u64,
+    /// Set once the run goes in circles, with the reason: from then on it may only answer.
+    pub stuck: Option<String>,
+    /// Kinds of calls the person has allowed for the rest of the run.
+    pub always: BTreeSet<String>,
+}
+
+impl RunState {
+    /// How many calls are remembered.
+    pub const REMEMBERED: usize = 50;
+
+    /// The version of a file: another one after any change to it.
+    pub fn version(&self, path: &str) -> u64 {
+        self.files.get(path).map_or(0, |f| f.version) + self.unforeseen
+    }
+
+    /// True if the text was shown before and its file has not changed since.
+    pub fn is_redundant_read(&self, shown: &str) -> bool {
+        self.shown.get(shown).is_some_and(|version| *version == self.version(file_of(shown)))
+    }
+
+    /// Takes note of a call that ran.
+    pub fn settle(&mut self, settled: &Settled) {
+        let Settled { call, outcome, hash, .. } = settled;
+        if *outcome == Outcome::Done {
+            self.read(&call.effects);
+        }
+        // a writer that failed or ran out of time may have written all the same
+        if matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::TimedOut | Outcome::Cancelled) {
+            self.write(call, *outcome == Outcome::Done);
+        }
+        let (signature, changes) = (call.signature(), self.changes);
+        self.calls.push(Record { signature, output: hash.clone(), changes, outcome: *outcome });
+        self.total_calls += 1;
+        if self.calls.len() > Self::REMEMBERED {
+            self.calls.remove(0);
+        }
+    }
+
+    fn read(&mut self, effects: &Effects) {
+        for path in &effects.reads {
+            self.visited.insert(name(path));
+        }
+        for shown in &effects.shows {
+            let version = self.version(file_of(shown));
+            self.visited.insert(file_of(shown).to_owned());
+            self.shown.insert(shown.clone(), version);
+        }
+    }
+
+    fn write(&mut self, call: &Call, done: bool) {
+        for path in &call.effects.writes {
+            self.files.entry(name(path)).or_default().version += 1;
+            self.changes += 1;
+            if done {
+                self.modified.insert(name(path));
+            }
+        }
+        if call.effects.opaque {
+            self.unforeseen += 1;
+            self.changes += 1;
+        }
+    }
+
+    /// Takes note of a whole batch: a step in which nothing succeeded and something failed is an error.
+    pub fn settle_batch(&mut self, batch: &[Settled]) {
+        let done = batch.iter().any(|s| s.outcome == Outcome::Done);
+        let failed = batch.iter().any(|s| s.outcome.is_error());
+        if done {
+            self.errors_in_a_row = 0;
+        } else if failed {
+            self.errors_in_a_row += 1;
+        }
+    }
+
+    /// Counts, for a person.
+    pub fn stats(&self) -> Stats {
+        Stats { visited_files: self.visited.len(), modified_files: self.modified.len() }
+    }
+}
+
+/// Counts of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Files that were looked at.
+    pub visited_files: usize,
+    /// Files that were changed.
+    pub modified_files: usize,
+}
+
+/// The file that a shown text is of: `PATH#101` is a part of `PATH`.
+pub fn file_of(shown: &str) -> &str {
+    match shown.rsplit_once('#') {
+        Some((path, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => path,
+        _ => shown,
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::tool::Args;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    fn settled(effects: Effects, outcome: Outcome) -> Settled {
+        let call = Call { id: "s1c1".into(), tool: "t".into(), args: Args::new(), effects };
+        Settled { call, outcome, text: String::new(), hash: String::new(), ms: 0 }
+    }
+
+    fn read(path: &str) -> Settled {
+        settled(Effects { reads: vec![path.into()], shows: vec![path.into()], ..Effects::default() }, Outcome::Done)
+    }
+
+    fn write(path: &str) -> Settled {
+        settled(Effects { writes: vec![PathBuf::from(path)], ..Effects::default() }, Outcome::Done)
+    }
+
+    #[test]
+    fn a_read_is_redundant_until_the_file_changes() {
+        let mut state = RunState::default();
+        assert!(!state.is_redundant_read("/a"));
+        state.settle(&read("/a"));
+        assert!(state.is_redundant_read("/a"));
+        assert!(!state.is_redundant_read("/a#101"), "another part");
+        state.settle(&write("/b"));
+        assert!(state.is_redundant_read("/a"), "another file");
+        state.settle(&write("/a"));
+        assert!(!state.is_redundant_read("/a"));
+        state.settle(&read("/a"));
+        assert!(state.is_redundant_read("/a"));
+        state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Failed));
+        assert!(!state.is_redundant_read("/a"), "nobody knows what it did");
+        assert_eq!(state.stats(), Stats { visited_files: 1, modified_files: 2 });
+    }
+
+    #[test]
+    fn what_failed_was_not_read() {
+        let mut state = RunState::default();
+        state.settle(&Settled { outcome: Outcome::Failed, ..read("/a") });
+        assert!(!state.is_redundant_read("/a"));
+        assert_eq!(state.stats().visited_files, 0);
+    }
+
+    #[test]
+    fn errors_in_a_row_end_with_a_success() {
+        let mut state = RunState::default();
+        let failed = settled(Effects::default(), Outcome::Failed);
+        state.settle_batch(std::slice::from_ref(&failed));
+        state.settle_batch(std::slice::from_ref(&failed));
+        assert_eq!(state.errors_in_a_row, 2);
+        state.settle_batch(&[settled(Effects::default(), Outcome::Blocked)]);
+        assert_eq!(state.errors_in_a_row, 2, "a blocked call is neither");
+        state.settle_batch(&[failed, read("/a")]);
+        assert_eq!(state.errors_in_a_row, 0);
+    }
+
+    proptest! {
+        /// Against the plain definition: shown, and no change of that file since.
+        #[test]
+        fn redundancy_is_what_it_says(ops in prop::collection::vec((0u8..3, 0usize..3), 0..40)) {
+            let paths = ["/a", "/b", "/c#5"];
+            let mut state = RunState::default();
+            let mut fresh = [false; 3];
+            for (op, at) in ops {
+                match op {
+                    0 => { state.settle(&read(paths[at])); fresh[at] = true; }
+                    1 => { state.settle(&write(file_of(paths[at]))); fresh[at] = false; }
+                    _ => { state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Done)); fresh = [false; 3]; }
+                }
+                for (path, fresh) in paths.iter().zip(fresh) {
+                    prop_assert_eq!(state.is_redundant_read(path), fresh);
+                }
+            }
+        }
+    }
+}

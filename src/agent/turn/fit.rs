@@ -1,0 +1,116 @@
+//! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call.
+
+use super::{Entry, Phase, Turn, prompt_tokens};
+use crate::agent::observe::compress;
+use crate::agent::tool::{Outcome, Settled};
+
+/// Entries at the end that stay whole as long as it can be.
+const RECENT: usize = 4;
+
+/// What was shortened.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Compression {
+    /// Tokens before.
+    pub before: usize,
+    /// Tokens after.
+    pub after: usize,
+    /// `fold`: old entries became lines; `cut`: texts lost their middle.
+    pub strategy: String,
+}
+
+/// A call in one line.
+pub(super) fn brief(settled: &Settled) -> String {
+    let first: String =
+        settled.text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(80).collect();
+    let word = match settled.outcome {
+        Outcome::Done => "",
+        Outcome::Failed | Outcome::TimedOut => " failed:",
+        Outcome::Blocked | Outcome::Denied => " was not run:",
+        Outcome::Cancelled => " was stopped:",
+    };
+    let args: String = settled.call.summary().chars().take(80).collect();
+    format!("{} {args} ->{word} {first}", settled.call.tool)
+}
+
+impl Turn {
+    /// The folded entries, a line a call.
+    pub(super) fn summary(&self) -> String {
+        let mut lines = vec!["[CONTEXT SUMMARY] What was done before:".to_owned()];
+        for entry in &self.entries[..self.folded] {
+            if let Entry::Observation { brief, .. } = entry {
+                lines.extend(brief.iter().map(|line| format!("- {line}")));
+            }
+        }
+        // the newest of a long past are worth more than the oldest
+        if lines.len() > 30 {
+            let cut = lines.len() - 29;
+            lines.splice(1..=cut, [format!("- ({cut} earlier calls)")]);
+        }
+        lines.join("\n")
+    }
+
+    /// Shortens the conversation until its prompt has at most `limit` tokens; tells what was done, if anything was.
+    pub fn fit(&mut self, limit: usize, count: &dyn Fn(&str) -> usize) -> Option<Compression> {
+        if !matches!(self.phase, Phase::Decide(_)) {
+            return None;
+        }
+        let tokens = |turn: &Self| prompt_tokens(&turn.prompt(), count);
+        let before = tokens(self);
+        if before <= limit {
+            return None;
+        }
+        let mut strategy = "fold";
+        // decision and observation go together
+        while tokens(self) > limit && self.folded + RECENT < self.entries.len() {
+            self.folded += 2;
+        }
+        let mut cap = 4000;
+        while tokens(self) > limit && cap > 40 {
+            strategy = "cut";
+            self.cap(cap);
+            cap = cap * 2 / 3;
+        }
+        while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
+            self.folded += 2;
+        }
+        while tokens(self) > limit && self.forget_line() {}
+        // what is left is the task and the layers; of these the layers were measured, so the task must give
+        let mut cap = self.task.text.chars().count();
+        while tokens(self) > limit && cap > 40 {
+            strategy = "cut";
+            cap = cap * 2 / 3;
+            self.task.text = compress(&self.task.text, cap);
+            for part in &mut self.task.plan.parts {
+                *part = compress(part, cap);
+            }
+            self.task.plan.parts.truncate(8);
+            self.cap(cap);
+        }
+        while tokens(self) > limit && !self.layers.is_empty() {
+            self.layers.pop();
+        }
+        Some(Compression { before, after: tokens(self), strategy: strategy.into() })
+    }
+
+    /// Forgets the oldest line of the summary; false if there is none.
+    fn forget_line(&mut self) -> bool {
+        let briefs = self.entries[..self.folded].iter_mut().filter_map(|entry| match entry {
+            Entry::Observation { brief, .. } if !brief.is_empty() => Some(brief),
+            _ => None,
+        });
+        briefs.map(|brief| brief.remove(0)).next().is_some()
+    }
+
+    /// Cuts the middle out of every entry longer than `cap` characters.
+    fn cap(&mut self, cap: usize) {
+        for entry in &mut self.entries {
+            match entry {
+                Entry::Decision { text } => *text = compress(text, cap),
+                Entry::Observation { text, brief } => {
+                    *text = compress(text, cap);
+                    brief.iter_mut().for_each(|line| *line = compress(line, cap));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The loop as a pure state machine: no clock, no file, no model, no thread. [`Turn::next`] says what is to be done, and
+//! the driver brings the result back:
+//!
+//! ```text
+//! Assemble --assembled--> Decide --decided--> Act --acted--> Decide ... --> Reflect --reflected--> Done
+//! ```
+//!
+//! A turn is plain data. Stored at every step, it goes on in another process as if nothing had happened.
+//!
+//! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`Turn::fit`] had to
+//! shorten it.
+
+mod fit;
+mod prompt;
+
+pub use fit::Compression;
+pub use prompt::{fence, prompt_tokens};
+
+use super::action::{self, ActionSet, Choice};
+use super::assemble::{Assembly, Layer, Query};
+use super::guard::{Guards, Halt};
+use super::observe;
+use super::plan::Plan;
+use super::reflect::Reflection;
+use super::state::{RunState, Stats};
+use super::tool::{Call, Effects, Settled, ToolSpec};
+use crate::model::{Finish, Prompt, Sampling, Shape};
+use serde::{Deserialize, Serialize};
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Bring the layers of context and the tools to show.
+    Assemble(Query),
+    /// Ask the model.
+    Decide(Box<Decide>),
+    /// Have these calls made.
+    Act(Vec<Call>),
+    /// Look back.
+    Reflect,
+    /// It is over.
+    Done(Box<Report>),
+}
+
+/// A request to the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decide {
+    /// The conversation.
+    pub prompt: Prompt,
+    /// What may be written.
+    pub shape: Shape,
+    /// The same as names.
+    pub actions: ActionSet,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+}
+
+/// What a run is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its name, unique.
+    pub run: String,
+    /// The session it belongs to.
+    pub session: String,
+    /// The recipe, as reports name it.
+    pub agent: String,
+    /// The person's words.
+    pub text: String,
+    /// How it is to be gone about.
+    pub plan: Plan,
+    /// The most steps: requests for a decision.
+    pub max_steps: u32,
+    /// The most calls in one step.
+    pub batch: usize,
+    /// What the model should know about the place, one fact a line. Our own words.
+    pub place: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The model answered of its own will.
+    Answered,
+    /// The model says that it cannot be done.
+    Cannot,
+    /// No step was left, and the model had to answer.
+    MaxSteps,
+    /// It went in circles, and the model had to answer.
+    Stuck,
+    /// A budget ended it.
+    Halted(String),
+    /// The model failed.
+    Failed(String),
+}
+
+impl End {
+    /// `completed`, `incomplete` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::Answered => "completed",
+            Self::MaxSteps | Self::Stuck => "incomplete",
+            Self::Cannot | Self::Halted(_) | Self::Failed(_) => "failed",
+        }
+    }
+
+    /// `answered`, `max_steps`, `consecutive_errors` ...
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Answered => "answered",
+            Self::Cannot => "cannot",
+            Self::MaxSteps => "max_steps",
+            Self::Stuck => "stuck",
+            Self::Halted(reason) => reason,
+            Self::Failed(_) => "model_error",
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The answer, or why there is none.
+    pub response: String,
+    /// The session.
+    pub session_id: String,
+    /// The run.
+    pub run_id: String,
+    /// The recipe.
+    pub agent_name: String,
+    /// `completed`, `incomplete` or `failed`.
+    pub status: String,
+    /// Why it ended.
+    pub termination_reason: String,
+    /// Steps taken.
+    pub steps: u32,
+    /// Steps allowed.
+    pub max_steps: u32,
+    /// Skills that were active.
+    pub skills: Vec<String>,
+    /// Files looked at and changed.
+    pub state: Stats,
+    /// What came of it.
+    pub reflection: Reflection,
+    /// What it cost.
+    pub metric: Metric,
+}
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Requests to the model.
+    pub total_requests: u64,
+    /// Tokens of all prompts.
+    pub request_tokens: u64,
+    /// How many of them were still known from the request before.
+    pub cached_tokens: u64,
+    /// Tokens of all completions.
+    pub response_tokens: u64,
+    /// Prompts and completions.
+    pub total_tokens: u64,
+    /// Calls of tools that ran.
+    pub tool_calls: u64,
+    /// Wall time, milliseconds; over all parts of a run that was resumed.
+    pub total_ms: u64,
+}
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// What the model wrote, whole.
+    Decision {
+        /// Its text.
+        text: String,
+    },
+    /// What it was told in return.
+    Observation {
+        /// The text, fenced.
+        text: String,
+        /// Each call in a line, for when the text is folded away.
+        brief: Vec<String>,
+    },
+}
+
+/// Where the machine stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    Assemble,
+    Decide(ActionSet),
+    Act(Vec<Call>),
+    Reflect,
+    Done(Box<Report>),
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    task: Task,
+    phase: Phase,
+    layers: Vec<Layer>,
+    tools: Vec<ToolSpec>,
+    skills: Vec<String>,
+    entries: Vec<Entry>,
+    /// How many entries from the first are folded into the summary.
+    folded: usize,
+    /// The step under way, from 1.
+    step: u32,
+    state: RunState,
+    metric: Metric,
+    /// The latest thought, for a run that ends without an answer.
+    thought: String,
+    end: Option<(End, String)>,
+    /// True if the last completion could not be read: the next one is sampled.
+    retry: bool,
+}
+
+impl Turn {
+    /// A run at its beginning.
+    pub fn new(task: Task) -> Self {
+        Self {
+            task,
+            phase: Phase::Assemble,
+            layers: Vec::new(),
+            tools: Vec::new(),
+            skills: Vec::new(),
+            entries: Vec::new(),
+            folded: 0,
+            step: 1,
+            state: RunState::default(),
+            metric: Metric::default(),
+            thought: String::new(),
+            end: None,
+            retry: false,
+        }
+    }
+
+    /// What is to be done next. The same until its result is brought.
+    pub fn next(&self) -> Step {
+        match &self.phase {
+            Phase::Assemble => {
+                Step::Assemble(Query { task: self.task.text.clone(), session: self.task.session.clone() })
+            }
+            Phase::Decide(actions) => Step::Decide(Box::new(Decide {
+                prompt: self.prompt(),
+                shape: action::shape(actions, &self.tools),
+                actions: actions.clone(),
+                sampling: if self.retry {
+                    Sampling { temperature: 0.4, top_p: 0.9, seed: u64::from(self.step) }
+                } else {
+                    Sampling::GREEDY
+                },
+            })),
+            Phase::Act(calls) => Step::Act(calls.clone()),
+            Phase::Reflect => Step::Reflect,
+            Phase::Done(report) => Step::Done(report.clone()),
+        }
+    }
+
+    /// Takes the context and the tools: both stay as they are for the whole run.
+    pub fn assembled(&mut self, assembly: Assembly, tools: Vec<ToolSpec>, skills: Vec<String>, guards: &Guards) {
+        if self.phase == Phase::Assemble {
+            (self.layers, self.tools, self.skills) = (assembly.layers, tools, skills);
+            self.phase = Phase::Decide(self.admitted(guards));
+        }
+    }
+
+    /// Takes what the model wrote.
+    pub fn decided(&mut self, text: &str, finish: Finish, usage: (u64, u64, u64), guards: &Guards) {
+        let Phase::Decide(actions) = &self.phase else { return };
+        let forced = actions.tools.is_empty();
+        let (request, cached, response) = usage;
+        self.metric.total_requests += 1;
+        self.metric.request_tokens += request;
+        self.metric.cached_tokens += cached;
+        self.metric.response_tokens += response;
+        self.metric.total_tokens += request + response;
+        self.state.requests += 1;
+        self.state.tokens += request + response;
+        let read = action::read(text).and_then(|decision| match finish {
+            Finish::Length => Err("it was cut off: write less at once".to_owned()),
+            Finish::Stop | Finish::Cancelled => Ok(decision),
+        });
+        self.entries.push(Entry::Decision { text: text.to_owned() });
+        self.retry = read.is_err();
+        let decision = match read {
+            Ok(decision) => decision,
+            Err(why) if forced => {
+                let response = format!("{}\n(The answer could not be read: {why}.)", self.thought);
+                return self.finish(self.forced_end(), response);
+            }
+            Err(why) => {
+                self.state.errors_in_a_row += 1;
+                let text = format!("Nothing was done: {why}.");
+                return self.go_on(text.clone(), vec![text], guards);
+            }
+        };
+        self.thought = decision.thought;
+        match decision.choice {
+            Choice::Calls(calls) => {
+                let call = |(i, (tool, args))| Call {
+                    id: format!("s{}c{}", self.step, i + 1),
+                    tool,
+                    args,
+                    effects: Effects::default(),
+                };
+                self.phase = Phase::Act(calls.into_iter().enumerate().map(call).collect());
+            }
+            Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
+            Choice::Answer(text) => self.finish(End::Answered, text),
+            Choice::Cannot(reason) => self.finish(End::Cannot, reason),
+        }
+    }
+
+    /// Takes what became of the calls: one result each, in their order.
+    pub fn acted(&mut self, batch: &[Settled], guards: &Guards) {
+        if !matches!(self.phase, Phase::Act(_)) {
+            return;
+        }
+        for settled in batch {
+            self.state.settle(settled);
+            self.metric.tool_calls += u64::from(!matches!(
+                settled.outcome,
+                super::tool::Outcome::Blocked | super::tool::Outcome::Denied | super::tool::Outcome::Cancelled
+            ));
+        }
+        self.state.settle_batch(batch);
+        let brief = batch.iter().map(fit::brief).collect();
+        self.go_on(observe::observation(batch), brief, guards);
+    }
+
+    /// The model failed for good.
+    pub fn failed(&mut self, error: &str) {
+        self.finish(End::Failed(error.to_owned()), format!("The model failed: {error}"));
+    }
+
+    /// Takes the look back, and the wall time of this part of the run in milliseconds.
+    pub fn reflected(&mut self, reflection: Reflection, ms: u64) {
+        let Phase::Reflect = self.phase else { return };
+        let Some((end, response)) = &self.end else { return };
+        self.metric.total_ms += ms;
+        let report = Report {
+            response: response.clone(),
+            session_id: self.task.session.clone(),
+            run_id: self.task.run.clone(),
+            agent_name: self.task.agent.clone(),
+            status: end.status().into(),
+            termination_reason: end.reason().into(),
+            steps: self.step.min(self.task.max_steps),
+            max_steps: self.task.max_steps,
+            skills: self.skills.clone(),
+            state: self.state.stats(),
+            reflection,
+            metric: self.metric,
+        };
+        self.phase = Phase::Done(Box::new(report));
+    }
+
+    /// Adds the wall time of a part of the run that was stopped.
+    pub fn spent(&mut self, ms: u64) {
+        self.metric.total_ms += ms;
+    }
+
+    /// Lets calls of a kind run unasked from now on.
+    pub fn allow_always(&mut self, kind: String) {
+        self.state.always.insert(kind);
+    }
+
+    /// What the run knows about itself.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// What it is to do.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The step under way, from 1.
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// The model's latest thought.
+    pub fn thought(&self) -> &str {
+        &self.thought
+    }
+
+    /// The tools that the prompt shows.
+    pub fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    /// How it ended and with which answer, once it has.
+    pub fn end(&self) -> Option<(&End, &str)> {
+        self.end.as_ref().map(|(end, response)| (end, response.as_str()))
+    }
+
+    /// Has a tool that the prompt does not list, but a result names, admitted from now on.
+    pub fn reveal(&mut self, specs: Vec<ToolSpec>) {
+        for spec in specs {
+            if !self.tools.iter().any(|t| t.name == spec.name) {
+                self.tools.push(spec);
+            }
+        }
+    }
+
+    /// The next step, or the end.
+    fn go_on(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
+        let halt = guards.settle(&mut self.state);
+        if let Some(Halt { reason, text }) = halt {
+            self.entries.push(Entry::Observation { text: observation, brief });
+            let response = format!("{text} {}", self.thought).trim().to_owned();
+            return self.finish(End::Halted(reason), response);
+        }
+        self.step += 1;
+        let actions = self.admitted(guards);
+        let text = format!("{observation}\n\n{}", self.reminder(&actions));
+        self.entries.push(Entry::Observation { text, brief });
+        self.phase = Phase::Decide(actions);
+    }
+
+    /// What may be done in this step.
+    fn admitted(&self, guards: &Guards) -> ActionSet {
+        if self.step >= self.task.max_steps || self.state.stuck.is_some() {
+            return ActionSet::last();
+        }
+        let tools = self.tools.iter().map(|t| t.name.clone()).collect();
+        guards.admit(&ActionSet { tools, answer: true, batch: self.task.batch }, &self.state)
+    }
+
+    fn forced_end(&self) -> End {
+        if self.state.stuck.is_some() { End::Stuck } else { End::MaxSteps }
+    }
+
+    fn finish(&mut self, end: End, response: String) {
+        let response = match &end {
+            End::MaxSteps => format!(
+                "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit {} step limit before it was sure to be done]\n{response}",
+                self.task.max_steps
+            ),
+            _ => response,
+        };
+        self.end = Some((end, response));
+        self.phase = Phase::Reflect;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! A run as a prompt: what never changes first, what changes last.
+
+use super::{Entry, Turn};
+use crate::agent::action::ActionSet;
+use crate::model::{Prompt, Role};
+
+/// Tokens that a turn costs beside its text, at most.
+const FRAME: usize = 8;
+
+/// Tokens of a prompt, rounded up: its frame is counted generously.
+pub fn prompt_tokens(prompt: &Prompt, count: &dyn Fn(&str) -> usize) -> usize {
+    prompt.turns.iter().map(|turn| count(&turn.text) + FRAME).sum::<usize>() + count(&prompt.prefill) + FRAME
+}
+
+/// Others' words, marked as data.
+pub fn fence(name: &str, text: &str) -> String {
+    let close = format!("</{name}");
+    format!("<{name}>\n{}\n</{name}>", text.replace(&close, &close.replace('<', "&lt;")))
+}
+
+impl Turn {
+    /// The conversation so far.
+    pub fn prompt(&self) -> Prompt {
+        let trusted: Vec<&str> = self.layers.iter().filter(|l| l.trusted).map(|l| l.text.as_str()).collect();
+        let mut prompt = Prompt::system(trusted.join("\n\n"));
+        let mut opening: Vec<String> =
+            self.layers.iter().filter(|l| !l.trusted).map(|l| fence(&l.name, &l.text)).collect();
+        opening.push(self.task.place.clone());
+        opening.push(format!("Task: {}", self.task.text));
+        opening.push(self.task.plan.checklist());
+        if self.folded > 0 {
+            opening.push(self.summary());
+        }
+        opening.retain(|part| !part.is_empty());
+        prompt.push(Role::User, opening.join("\n\n"));
+        for entry in &self.entries[self.folded..] {
+            match entry {
+                Entry::Decision { text } => prompt.push(Role::Assistant, text.clone()),
+                Entry::Observation { text, .. } => prompt.push(Role::User, text.clone()),
+            };
+        }
+        // Nothing of it goes to disk as a stable beginning: behind one, the state of a growing prompt would not be kept.
+        prompt.stable_turns = 0;
+        prompt
+    }
+
+    /// The last words before the model decides: what it is about, and what is open.
+    pub(super) fn reminder(&self, actions: &ActionSet) -> String {
+        let mut goal: String = self.task.text.chars().take(240).collect();
+        if goal.len() < self.task.text.len() {
+            goal.push('…');
+        }
+        let max = self.task.max_steps;
+        let mut text = format!("Task: {goal}\nStep {} of {max}.", self.step);
+        if let Some(why) = &self.state.stuck {
+            text.push_str(&format!(" You are repeating yourself ({why}). Answer now with what you know."));
+        } else if actions.tools.is_empty() {
+            text.push_str(" This is the last step: answer now with what you know.");
+        } else {
+            if !actions.answer {
+                text.push_str(" The file that the task asks for is not written yet.");
+            }
+            let missing: Vec<&str> =
+                self.tools.iter().map(|t| t.name.as_str()).filter(|t| !actions.tools.iter().any(|a| a == t)).collect();
+            if !missing.is_empty() {
+                text.push_str(&format!(" Not available now: {}.", missing.join(", ")));
+            }
+            text.push_str(if actions.answer {
+                " If every part is done, answer; else do the next part."
+            } else {
+                " Do the next part."
+            });
+        }
+        text
+    }
+}

@@ -1,0 +1,228 @@
+//! The machine driven by hand: no model, no clock, no file.
+
+use super::*;
+use crate::agent::guard::{ActionGuard, Budget, Guard, LoopGuard, LoopLimits};
+use crate::agent::observe::Mode;
+use crate::agent::plan::Plan;
+use crate::agent::reflect::reflect;
+use crate::agent::tool::Outcome;
+use proptest::prelude::*;
+use serde_json::json;
+use std::sync::Arc;
+
+fn guards() -> Guards {
+    let all: Vec<Arc<dyn Guard>> =
+        vec![Arc::new(ActionGuard), Arc::new(LoopGuard { limits: LoopLimits::STRICT }), Arc::new(Budget::default())];
+    Guards::new(all, &[])
+}
+
+fn turn(max_steps: u32) -> Turn {
+    let text = "count the errors in app.log";
+    let mut turn = Turn::new(Task {
+        run: "run_1".into(),
+        session: "s_1".into(),
+        agent: "agent".into(),
+        text: text.into(),
+        plan: Plan::heuristic(text),
+        max_steps,
+        batch: 3,
+        place: "Folder: /w".into(),
+    });
+    let layer =
+        |name: &str, trusted| Layer { name: name.into(), priority: 0, text: format!("the {name}"), tokens: 2, trusted };
+    let assembly = Assembly { layers: vec![layer("persona", true), layer("memory", false)], ..Assembly::default() };
+    let tool = |name: &str| ToolSpec::new(name, "does it.", json!({"path": {"type": "string"}}), &["path"]);
+    turn.assembled(assembly, vec![tool("read"), tool("list")], Vec::new(), &guards());
+    turn
+}
+
+fn say(turn: &mut Turn, text: &str) {
+    turn.decided(text, Finish::Stop, (10, 0, 5), &guards());
+}
+
+fn act(turn: &mut Turn, outcome: Outcome, text: &str) {
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let settled: Vec<Settled> =
+        calls.into_iter().map(|call| Settled { call, outcome, text: text.into(), hash: text.into(), ms: 1 }).collect();
+    turn.acted(&settled, &guards());
+}
+
+fn done(turn: &mut Turn) -> Report {
+    assert_eq!(turn.next(), Step::Reflect);
+    let (end, response) = turn.end().map(|(e, r)| (e.clone(), r.to_owned())).unwrap();
+    let reflection = reflect(&turn.task().text, &response, &end, turn.state());
+    turn.reflected(reflection, 7);
+    let Step::Done(report) = turn.next() else { panic!() };
+    *report
+}
+
+fn last_user(turn: &Turn) -> String {
+    turn.prompt().turns.last().unwrap().text.clone()
+}
+
+const READ: &str = "Thought: look\nAction: read {\"path\": \"app.log\"}";
+const ANSWER: &str = "Thought: done\nAction: answer {\"text\": \"There are 3.\"}";
+
+#[test]
+fn a_run_from_its_beginning_to_its_report() {
+    let mut turn = turn(6);
+    let prompt = turn.prompt();
+    assert_eq!(prompt.turns[0].text, "the persona");
+    assert!(prompt.turns[1].text.starts_with("<memory>\nthe memory\n</memory>\n\nFolder: /w\n\nTask: count"));
+    say(&mut turn, READ);
+    act(&mut turn, Outcome::Done, "ERROR 1\nERROR 2\nERROR 3");
+    assert!(last_user(&turn).ends_with("Step 2 of 6. If every part is done, answer; else do the next part."));
+    say(&mut turn, ANSWER);
+    let report = done(&mut turn);
+    assert_eq!((report.response.as_str(), report.status.as_str(), report.steps), ("There are 3.", "completed", 2));
+    assert_eq!((report.metric.total_requests, report.metric.total_tokens, report.metric.tool_calls), (2, 30, 1));
+    assert_eq!(report.metric.total_ms, 7);
+}
+
+#[test]
+fn each_prompt_extends_the_one_before() {
+    let mut turn = turn(9);
+    let mut before = turn.prompt().turns;
+    for name in ["a", "b", "c"] {
+        say(&mut turn, &READ.replace("app.log", name));
+        act(&mut turn, Outcome::Done, name);
+        let now = turn.prompt().turns;
+        assert_eq!(now[..before.len()], before);
+        before = now;
+    }
+}
+
+#[test]
+fn at_the_last_step_only_the_end_is_left() {
+    let mut turn = turn(2);
+    say(&mut turn, READ);
+    act(&mut turn, Outcome::Done, "x");
+    let Step::Decide(decide) = turn.next() else { panic!() };
+    assert_eq!(decide.actions.names(), ["answer", "cannot"]);
+    assert!(last_user(&turn).contains("This is the last step"));
+    say(&mut turn, ANSWER);
+    let report = done(&mut turn);
+    assert!(
+        report.response.starts_with("[SYSTEM_CONTEXT: MAX_STEPS_REACHED") && report.response.ends_with("There are 3.")
+    );
+    assert_eq!((report.status.as_str(), report.termination_reason.as_str()), ("incomplete", "max_steps"));
+}
+
+#[test]
+fn a_stuck_run_answers() {
+    let mut turn = turn(9);
+    say(&mut turn, READ);
+    act(&mut turn, Outcome::Done, "x");
+    for _ in 0..2 {
+        say(&mut turn, READ);
+        act(&mut turn, Outcome::Blocked, "again");
+    }
+    let Step::Decide(decide) = turn.next() else { panic!() };
+    assert_eq!(decide.actions.names(), ["answer", "cannot"]);
+    say(&mut turn, ANSWER);
+    assert_eq!(done(&mut turn).termination_reason, "stuck");
+}
+
+#[test]
+fn three_failures_in_a_row_end_the_run() {
+    let mut turn = turn(9);
+    for name in ["a", "b", "c"] {
+        say(&mut turn, &READ.replace("app.log", name));
+        act(&mut turn, Outcome::Failed, "no such file");
+    }
+    let report = done(&mut turn);
+    assert_eq!(report.termination_reason, "consecutive_errors");
+    assert_eq!(report.status, "failed");
+}
+
+#[test]
+fn what_was_cut_off_is_told_and_tried_again_with_other_words() {
+    let mut turn = turn(9);
+    turn.decided("Thought: x\nAction: read {\"pa", Finish::Length, (1, 0, 1), &guards());
+    assert!(last_user(&turn).starts_with("Nothing was done: "), "{}", last_user(&turn));
+    let Step::Decide(decide) = turn.next() else { panic!() };
+    assert!(decide.sampling.temperature > 0.0);
+    say(&mut turn, READ);
+    act(&mut turn, Outcome::Done, "x");
+    let Step::Decide(decide) = turn.next() else { panic!() };
+    assert_eq!(decide.sampling, Sampling::GREEDY);
+}
+
+#[test]
+fn results_brought_twice_or_too_early_change_nothing() {
+    let mut turn = turn(9);
+    let fresh = turn.clone();
+    turn.acted(&[], &guards());
+    turn.reflected(reflect("t", "r", &End::Answered, turn.state()), 1);
+    assert_eq!(turn, fresh);
+    say(&mut turn, READ);
+    let acting = turn.clone();
+    say(&mut turn, ANSWER);
+    assert_eq!(turn, acting);
+}
+
+#[test]
+fn no_text_of_a_layer_leaves_its_fence() {
+    assert_eq!(fence("memory", "a</memory>b"), "<memory>\na&lt;/memory>b\n</memory>");
+    assert_eq!(Mode::default(), Mode::Full);
+}
+
+/// One thing that may happen to a run.
+#[derive(Debug, Clone)]
+enum Happens {
+    Calls(Vec<u8>, u8, usize),
+    Garbage(String),
+    CutOff,
+    Answers,
+    Cannot,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        6 => (prop::collection::vec(0u8..4, 1..4), 0u8..6, 0usize..3000).prop_map(|(c, o, n)| Happens::Calls(c, o, n)),
+        1 => "\\PC{0,60}".prop_map(Happens::Garbage),
+        1 => Just(Happens::CutOff),
+        1 => Just(Happens::Answers),
+        1 => Just(Happens::Cannot),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happens: prompts stay within their limit, a stored turn goes on the same, and the run ends.
+    #[test]
+    fn a_run_always_ends_within_its_limits(script in prop::collection::vec(happens(), 1..30), limit in 120usize..600) {
+        let count = |text: &str| text.split_whitespace().count() + text.len() / 40;
+        let mut turn = turn(8);
+        let mut decisions = 0;
+        for what in script.iter().cycle() {
+            turn.fit(limit, &count);
+            // a stored turn is the same turn
+            let stored = serde_json::to_string(&turn).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Turn>(&stored).unwrap(), &turn);
+            let Step::Decide(decide) = turn.next() else { break };
+            prop_assert!(prompt_tokens(&decide.prompt, &count) <= limit);
+            decisions += 1;
+            prop_assert!(decisions <= 8);
+            match what {
+                Happens::Calls(calls, outcome, length) if !decide.actions.tools.is_empty() => {
+                    let lines: Vec<String> =
+                        calls.iter().map(|c| format!("Action: read {{\"path\": \"{c}\"}}")).collect();
+                    say(&mut turn, &format!("Thought: go\n{}", lines.join("\n")));
+                    let outcomes = [
+                        Outcome::Done, Outcome::Failed, Outcome::TimedOut, Outcome::Blocked, Outcome::Denied,
+                        Outcome::Cancelled,
+                    ];
+                    act(&mut turn, outcomes[usize::from(*outcome)], &"word ".repeat(*length));
+                }
+                Happens::Garbage(text) => say(&mut turn, text),
+                Happens::CutOff => turn.decided(READ, Finish::Length, (1, 0, 1), &guards()),
+                Happens::Cannot => say(&mut turn, "Thought: no\nAction: cannot {\"reason\": \"x\"}"),
+                _ => say(&mut turn, ANSWER),
+            }
+        }
+        let report = done(&mut turn);
+        prop_assert!(report.steps <= 8);
+    }
+}
