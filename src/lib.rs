@@ -5,10 +5,11 @@
 //!
 //! ```text
 //! cli -> command -> agent  -> model, exec, shell
-//!            |  \-> manual -> exec
-//!            |  \-> host  -> exec, shell
-//!            |  \-> shell
-//!            \----> model
+//!  |         |  \-> manual -> exec
+//!  |         |  \-> host  -> exec, shell
+//!  |         |  \-> shell
+//!  |         \----> model
+//!  \-> serve -> model, exec
 //! ```
 //!
 //! - [`exec`]: every child process this program ever starts.
@@ -17,6 +18,7 @@
 //! - [`manual`]: the installed programs' own help, cached and indexed.
 //! - [`model`]: language models, from the catalog to the next token. Knows nothing of shells.
 //! - [`agent`]: the harness: turns, tools, guards, observations, events.
+//! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -28,4 +30,5 @@ pub mod exec;
 pub mod host;
 pub mod manual;
 pub mod model;
+pub mod serve;
 pub mod shell;

@@ -54,7 +54,10 @@ fn json_is_one_document_with_every_field() {
     assert_eq!(document["risk"]["level"], "safe");
     let timing = document["timing"].as_object().unwrap();
     let stages: Vec<&str> = timing.keys().map(String::as_str).collect();
-    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration1", "iteration2", "total"]);
+    assert_eq!(
+        stages,
+        ["context", "load", "prefill", "decode", "tokens", "manual", "iteration1", "iteration2", "total"]
+    );
     assert!(timing["context"].as_f64().unwrap() > 0.0);
     assert!(timing["total"].as_f64().unwrap() >= timing["iteration1"].as_f64().unwrap());
 }

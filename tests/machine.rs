@@ -38,6 +38,9 @@ impl Machine {
             ("TERM", "xterm-256color".into()),
             ("CARO_CACHE_DIR", self.path("cache")),
             ("CARO_CONFIG_FILE", self.path("config.toml")),
+            ("CARO_RUNTIME_DIR", self.path("run")),
+            // nothing is left behind; the tests of the resident turn it on
+            ("CARO_RESIDENT", "off".into()),
         ]
     }
 

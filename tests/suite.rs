@@ -27,6 +27,8 @@ mod refine;
 #[cfg(target_os = "linux")]
 mod rehearse;
 mod remote;
+#[cfg(target_os = "linux")]
+mod resident;
 mod rules;
 mod safety;
 mod shell;

@@ -44,7 +44,8 @@ pub fn run_shell(line: &str, dir: &Path) -> Ran {
 /// is none. With `CARO_REQUIRE_MODEL=1` a missing model is a failure.
 pub fn model_or_skip(verb: &str) -> Option<Command> {
     let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
-    caro.arg(verb);
+    // a test leaves no process behind, and uses nobody else's
+    caro.arg(verb).env("CARO_RESIDENT", "off");
     let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path", "qwen2.5-coder-1.5b"]).output().unwrap();
     if path.status.success() {
         return Some(caro);

@@ -1,8 +1,8 @@
 //! What can be typed: the clap structures, and which first word is a verb.
 
-use super::settings::{DEVICES, REFINES};
+use super::settings::{DEVICES, REFINES, RESIDENTS};
 use super::ui::ColorChoice;
-use super::{batch, bench, check, completions, config, context, explain, manual, model, version};
+use super::{batch, bench, check, completions, config, context, explain, manual, model, status, stop, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -50,6 +50,10 @@ pub enum Verb {
     Check(check::Args),
     /// Measure how fast models and whole requests are on this machine
     Bench(bench::Args),
+    /// Show the resident process that keeps the model ready
+    Status(status::Args),
+    /// End the resident process
+    Stop(stop::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell
@@ -117,6 +121,9 @@ pub struct AnswerArgs {
     /// Where to compute
     #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
     pub device: Option<String>,
+    /// Keep the model ready in a process that ends by itself: auto, on, off
+    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(RESIDENTS.map(|(name, _)| name)))]
+    pub resident: Option<String>,
     /// Write for another machine than this one
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
     pub target: Option<String>,
@@ -134,6 +141,7 @@ impl AnswerArgs {
             ("timeout", &self.timeout),
             ("model", &self.model),
             ("device", &self.device),
+            ("resident", &self.resident),
             ("target", &self.target),
             ("shell", &self.shell),
         ];
@@ -172,7 +180,10 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
             i += if takes_value(&word) { 2 } else { 1 };
             continue;
         }
-        if command.find_subcommand(&word).is_some() {
+        if let Some(verb) = command.find_subcommand(&word) {
+            if takes_no_words(verb) && argv[i + 1..].iter().any(|w| !w.to_string_lossy().starts_with('-')) {
+                return request_of(argv, i, takes_value);
+            }
             argv[1..=i].rotate_right(1);
         } else if word == "help" && argv.len() == 2 {
             argv[i] = "--help".into();
@@ -180,6 +191,26 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
         break;
     }
     argv
+}
+
+/// True for a verb that is the whole of what it says: with more words it is the beginning of a request.
+fn takes_no_words(verb: &clap::Command) -> bool {
+    ["status", "stop"].contains(&verb.get_name())
+}
+
+/// The line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
+fn request_of(argv: Vec<OsString>, first: usize, takes_value: impl Fn(&str) -> bool) -> Vec<OsString> {
+    let (mut line, mut words, mut is_value) = (Vec::new(), Vec::new(), false);
+    for (i, word) in argv.into_iter().enumerate() {
+        let text = word.to_string_lossy();
+        let is_flag =
+            i < first || is_value || words.is_empty() && i != first || text.len() > 1 && text.starts_with('-');
+        is_value = !is_value && text.starts_with('-') && takes_value(&text);
+        if is_flag { line.push(word) } else { words.push(word) }
+    }
+    line.push("--".into());
+    line.extend(words);
+    line
 }
 
 /// What to say after a line that did not parse, if it may have been a request that begins with a verb (`check disk space`).
@@ -232,6 +263,17 @@ mod tests {
         assert_eq!(cli.request.answer.layer(), [("timeout", "2.5".to_string())]);
         // The value of a flag is no verb.
         assert_eq!(words(&["--model", "config", "list files"]), ["list files"]);
+    }
+
+    #[test]
+    fn stop_and_status_begin_a_request_where_more_words_follow() {
+        assert!(matches!(parsed(&["stop"]).verb, Some(Verb::Stop(_))));
+        assert!(matches!(parsed(&["-q", "status", "--json"]).verb, Some(Verb::Status(_))));
+        assert_eq!(words(&["stop", "all", "containers"]), ["stop", "all", "containers"]);
+        let cli = parsed(&["-q", "status", "of", "--timeout", "3", "nginx", "--json"]);
+        assert_eq!(cli.request.words, ["status", "of", "nginx"]);
+        assert_eq!((cli.common.quiet, cli.request.answer.timeout.as_deref()), (true, Some("3")));
+        assert!(cli.request.answer.json);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::args::AnswerArgs;
 use super::interrupt::Phase;
 use super::request::{Place, ask, check, failure, milliseconds};
-use super::settings::one_of;
+use super::settings::{Use, one_of};
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
 use crate::command::Answer;
@@ -28,7 +28,11 @@ pub struct Args {
 /// # Errors
 /// If no model can be opened, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let settings = cx.settings(&args.answer.layer())?;
+    let mut settings = cx.settings(&args.answer.layer())?;
+    if settings.resident == Use::Auto {
+        // This process lives as long as the resident would be of use to it.
+        settings.resident = Use::Off;
+    }
     let runtime = cx.runtime()?;
     let wired = wire::open(cx, &settings)?;
     let mut batch = Batch { args: &args.answer, cx, settings, wired, runtime, answered: 0 };
@@ -95,6 +99,7 @@ impl Batch<'_> {
             answer.timing.context = milliseconds(self.wired.opened.context);
             answer.timing.total = milliseconds(self.cx.started.elapsed());
         }
+        answer.resident = self.wired.resident.answers();
         self.answered += 1;
         if self.args.timing {
             present::timing(&self.cx.ui, &answer.timing);

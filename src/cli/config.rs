@@ -53,7 +53,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 8] = [
+pub const KEYS: [Key; 10] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -73,6 +73,15 @@ pub const KEYS: [Key; 8] = [
         "danger",
         Project::Tightens,
         "worst risk that -x runs after asking: safe, caution, danger",
+    ),
+    // A cloned project must not leave processes behind, nor hold the model in one.
+    key("resident", "CARO_RESIDENT", AUTO, Project::Never, "keep the model ready between calls: auto, on, off"),
+    key(
+        "resident_idle",
+        "CARO_RESIDENT_IDLE",
+        "900",
+        Project::Never,
+        "seconds without a request after which the resident process ends",
     ),
 ];
 

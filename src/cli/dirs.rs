@@ -16,6 +16,8 @@ pub struct Dirs {
     pub state: Option<PathBuf>,
     /// Model files.
     pub models: Option<PathBuf>,
+    /// Sockets; this user's alone.
+    pub runtime: Option<PathBuf>,
     /// The user's configuration file.
     pub config_file: Option<PathBuf>,
 }
@@ -30,6 +32,9 @@ impl Dirs {
         let config = of(|h| h.config_dir());
         Self {
             models: over(env::MODELS_DIR).or_else(|| cache.as_ref().map(|c| c.join("models"))),
+            runtime: over(env::RUNTIME_DIR)
+                .or_else(|| home.as_ref().and_then(|h| h.runtime_dir()).map(Path::to_path_buf))
+                .or_else(|| cache.as_ref().map(|c| c.join("run"))),
             config_file: over(env::CONFIG_FILE).or_else(|| config.as_ref().map(|c| c.join("config.toml"))),
             data: of(|h| h.data_dir()),
             state: of(|h| h.state_dir().unwrap_or(h.data_local_dir())),

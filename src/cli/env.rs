@@ -11,6 +11,8 @@ pub const CACHE_DIR: &str = "CARO_CACHE_DIR";
 pub const MODELS_DIR: &str = "CARO_MODELS_DIR";
 /// The user's configuration file, instead of the platform's.
 pub const CONFIG_FILE: &str = "CARO_CONFIG_FILE";
+/// Folder of the resident process's socket, instead of the platform's.
+pub const RUNTIME_DIR: &str = "CARO_RUNTIME_DIR";
 /// Key for a remote model (`--model openai:URL#NAME`).
 pub const API_KEY: &str = "CARO_API_KEY";
 /// Any value but the empty one: no colour.
@@ -22,10 +24,11 @@ pub const TERM: &str = "TERM";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 7] = [
+pub const VARIABLES: [(&str, &str); 8] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
+    (RUNTIME_DIR, "folder of the resident process's socket, instead of the platform's (mode 700)"),
     (API_KEY, "key for a remote model (`--model openai:URL#NAME`)"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),

@@ -3,6 +3,7 @@
 //! - [`args`]: what can be typed. [`config`]: what it is layered over. [`env`]: every variable that is read.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.
+//! - [`resident`]: this program as the resident process, and what a call wants of one.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
@@ -28,8 +29,11 @@ pub mod manual;
 pub mod model;
 pub mod present;
 pub mod request;
+pub mod resident;
 pub mod settings;
 pub mod spinner;
+pub mod status;
+pub mod stop;
 pub mod ui;
 pub mod version;
 pub mod wire;
@@ -110,6 +114,11 @@ pub fn main() -> ExitCode {
     // Before there is any second thread.
     crate::model::engine::init();
     let argv: Vec<OsString> = std::env::args_os().collect();
+    if let [_, word, orders] = &argv[..]
+        && word == resident::WORD
+    {
+        return ExitCode::from(resident::run(orders).code());
+    }
     let env = Env::of_process();
     let cli = match args::parse(argv.clone()) {
         Ok(cli) => cli,
@@ -150,6 +159,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),
+        Some(Verb::Status(args)) => status::run(args, cx),
+        Some(Verb::Stop(args)) => stop::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),
     }
 }

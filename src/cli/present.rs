@@ -102,6 +102,12 @@ pub fn trace(ui: &Ui, args: &AnswerArgs, event: &Trace) {
     }
 }
 
+/// One fact of `--verbose`.
+pub fn fact(ui: &Ui, name: &str, what: &str) {
+    let head = ui.paint_err(Role::Accent, &format!("{name}:"));
+    ui.tell(&format!("{head} {}", ui.paint_err(Role::Plain, what)));
+}
+
 /// The table of `--timing`.
 pub fn timing(ui: &Ui, timing: &Timing) {
     let rows = [

@@ -43,6 +43,10 @@ pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
     runtime.shutdown_background();
     answer.timing.context = milliseconds(wired.opened.context);
     answer.timing.total = milliseconds(cx.started.elapsed());
+    answer.resident = wired.resident.answers();
+    if args.answer.verbose || args.answer.debug {
+        wired.resident.tell(&cx.ui);
+    }
     if args.answer.timing {
         present::timing(&cx.ui, &answer.timing);
     }

@@ -18,6 +18,21 @@ pub const REFINES: [(&str, Refine); 3] =
 /// Levels of risk, by name.
 pub const LEVELS: [(&str, Level); 3] = [("safe", Level::Safe), ("caution", Level::Caution), ("danger", Level::Danger)];
 
+/// When the resident process is used, by name.
+pub const RESIDENTS: [(&str, Use); 3] = [("auto", Use::Auto), ("on", Use::On), ("off", Use::Off)];
+
+/// When the resident process is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Use {
+    /// For single requests on the CPU, started where there is memory for it.
+    #[default]
+    Auto,
+    /// Whenever there can be one; the person is told when there cannot.
+    On,
+    /// Never.
+    Off,
+}
+
 /// The word in the configuration that leaves a choice to the machine.
 pub const AUTO: &str = "auto";
 
@@ -40,6 +55,10 @@ pub struct Settings {
     pub timeout: Duration,
     /// The worst risk that `-x` runs after asking.
     pub run_up_to: Level,
+    /// When the resident process is used.
+    pub resident: Use,
+    /// How long it stays after the last request.
+    pub resident_idle: Duration,
 }
 
 impl Settings {
@@ -57,9 +76,14 @@ impl Settings {
             max_iterations: config.parse("max_iterations", |v| {
                 v.parse().ok().filter(|n| (1..=3).contains(n)).ok_or_else(|| "a number from 1 to 3".to_string())
             })?,
-            timeout: config
-                .parse("timeout", |v| seconds(v).ok_or_else(|| "seconds, above 0 and up to 3600".to_string()))?,
+            timeout: config.parse("timeout", |v| {
+                seconds(v, 3600.0).ok_or_else(|| "seconds, above 0 and up to 3600".to_string())
+            })?,
             run_up_to: config.parse("run_up_to", |v| one_of(&LEVELS, v))?,
+            resident: config.parse("resident", |v| one_of(&RESIDENTS, v))?,
+            resident_idle: config.parse("resident_idle", |v| {
+                seconds(v, 86_400.0).ok_or_else(|| "seconds, above 0 and up to 86400".to_string())
+            })?,
         })
     }
 }
@@ -79,10 +103,10 @@ fn auto_or<T: Copy>(names: &[(&str, T)], text: &str) -> Result<Option<T>, String
     one_of(names, text).map(Some).map_err(|names| format!("{names}, {AUTO}"))
 }
 
-/// Seconds, with or without a fraction.
-fn seconds(text: &str) -> Option<Duration> {
+/// Seconds, with or without a fraction, up to `most`.
+fn seconds(text: &str, most: f64) -> Option<Duration> {
     let seconds: f64 = text.parse().ok()?;
-    (seconds > 0.0 && seconds <= 3600.0).then(|| Duration::from_secs_f64(seconds))
+    (seconds > 0.0 && seconds <= most).then(|| Duration::from_secs_f64(seconds))
 }
 
 #[cfg(test)]
@@ -91,9 +115,9 @@ mod tests {
 
     #[test]
     fn seconds_are_positive_and_finite() {
-        assert_eq!(seconds("2.5"), Some(Duration::from_millis(2500)));
+        assert_eq!(seconds("2.5", 3600.0), Some(Duration::from_millis(2500)));
         for bad in ["", "0", "-1", "nan", "inf", "1e9", "5s"] {
-            assert_eq!(seconds(bad), None, "{bad}");
+            assert_eq!(seconds(bad, 3600.0), None, "{bad}");
         }
     }
 

@@ -1,16 +1,15 @@
 //! Builds the recipe out of its parts: machine, manual and model, opened side by side.
 
+use super::resident::{self, Resident};
 use super::settings::Settings;
 use super::{Cx, Failure, download, env};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Setup};
 use crate::model::Model;
-use crate::model::engine::{Engine, Options};
 use crate::model::fetch::{self, ModelSource};
 use crate::model::remote::{self, Remote};
-use crate::model::scripted::Scripted;
-use std::path::Path;
+use crate::serve::resident::Weights;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,8 @@ pub struct Wired {
     pub recipe: Recipe,
     /// What it took.
     pub opened: Opened,
+    /// Where the model is.
+    pub resident: Resident,
 }
 
 /// Time spent before the first request. What opening the model took, the model itself reports with its first call.
@@ -38,11 +39,11 @@ pub struct Opened {
 pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
     std::thread::scope(|scope| {
         let context = scope.spawn(|| timed(|| ExecutionContext::detect(cx.dirs.cache.as_deref())));
-        let (model, download) = model(cx, settings)?;
+        let (model, resident, download) = model(cx, settings)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
         let recipe = Recipe { model, context: Arc::new(context), manual: Some(manual(cx)) };
-        Ok(Wired { recipe, opened: Opened { context: detecting, download } })
+        Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident })
     })
 }
 
@@ -51,35 +52,31 @@ pub fn manual(cx: &Cx) -> Arc<Manual> {
     Arc::new(Manual::open(Setup::of_process(cx.dirs.cache.clone(), cx.cwd.clone())))
 }
 
-/// The model that the settings name, and the time its download took.
-fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Duration), Failure> {
+/// The model that the settings name, where it is, and the time its download took.
+fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Resident, Duration), Failure> {
     let folders = download::settings(cx)?;
-    Ok(match fetch::resolve(&settings.model, &folders)? {
+    let (weights, took) = match fetch::resolve(&settings.model, &folders)? {
         ModelSource::Card(card) => {
             let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
-            (engine(cx, &file?, &card.id, settings)?, took)
+            (resident::weights(cx, &file?, &card.id, settings), took)
         }
         ModelSource::File(file) => {
             let id =
                 file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
-            (engine(cx, &file, &id, settings)?, Duration::ZERO)
+            (resident::weights(cx, &file, &id, settings), Duration::ZERO)
         }
-        ModelSource::Script(file) => (Arc::new(Scripted::open(&file)?), Duration::ZERO),
+        ModelSource::Script(file) => (Weights::Script(file), Duration::ZERO),
         ModelSource::Remote { url, name } => {
             let options = remote::Options {
                 api_key: cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_string),
                 authorities: folders.hub.as_ref().and_then(|hub| hub.authorities.clone()),
                 ..remote::Options::default()
             };
-            (Arc::new(Remote::new(&url, &name, options)), Duration::ZERO)
+            return Ok((Arc::new(Remote::new(&url, &name, options)), Resident::None(None), Duration::ZERO));
         }
-    })
-}
-
-fn engine(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Result<Arc<dyn Model>, Failure> {
-    let state_dir = cx.dirs.cache.as_ref().map(|cache| cache.join("prefix"));
-    let options = Options { device: settings.device, state_dir, ..Options::default() };
-    Ok(Arc::new(Engine::open(file, id, &options)?))
+    };
+    let (model, resident) = resident::model(cx, settings, weights)?;
+    Ok((model, resident, took))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

@@ -96,6 +96,9 @@ pub struct Answer {
     /// Further commands, with `-n`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub alternatives: Vec<String>,
+    /// True if the resident process has computed it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub resident: bool,
     /// Why there is no command, in one line for the person.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refusal: Option<String>,

@@ -137,6 +137,7 @@ impl Run<'_> {
             shell: self.ask.dialect.name().to_owned(),
             timing: self.timing,
             alternatives,
+            resident: false,
             refusal: refusal.map(str::to_owned),
         })
     }

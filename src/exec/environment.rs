@@ -1,4 +1,4 @@
-//! The variables a captured child sees: few, the same on every machine where possible, nothing secret.
+//! The variables a child sees that is not the person's own: few, the same on every machine where possible, nothing secret.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -63,6 +63,17 @@ const LOCALE: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UT
 /// Where programs are if nobody says.
 #[cfg(unix)]
 const FALLBACK_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Taken over by a child that outlives us: where the user's files are, and what a program needs to find its libraries and
+/// devices.
+#[cfg(unix)]
+const DETACHED: [&str; 4] = ["HOME", "LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"];
+
+/// The environment of a child that outlives us.
+#[cfg(unix)]
+pub(super) fn detached() -> Vec<(OsString, OsString)> {
+    DETACHED.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?))).collect()
+}
 
 /// The environment of a captured child, with its temporary files in `scratch`.
 pub(super) fn scrubbed(scratch: Option<&Path>) -> Vec<(OsString, OsString)> {

@@ -4,18 +4,23 @@
 //! - [`capture`]: a child whose output is wanted, not its terminal.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
+//! - `detach`: a child that goes on when we end.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
 //!
 //! What a command means, and whether it may run, is decided elsewhere.
 
 mod capture;
+#[cfg(unix)]
+mod detach;
 mod environment;
 mod fence;
 mod foreground;
 pub mod rehearse;
 
 pub use capture::{capture, capture_blocking};
+#[cfg(unix)]
+pub use detach::detach;
 pub use fence::{Support, support};
 pub use foreground::foreground;
 

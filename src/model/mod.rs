@@ -121,6 +121,11 @@ impl Cancel {
         Self { flag: self.flag.clone(), deadline: Some(deadline) }
     }
 
+    /// The deadline, where there is one.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Pulls the switch, for every clone of it.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Print a JSON document
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `caro bench loop`: whole requests, from the start of a process to its answer.
+//! `caro bench loop`: whole requests, from the start of a process to its answer; without a resident, unless asked for.
 
 use super::row;
 use crate::cli::args::AnswerArgs;
@@ -115,7 +115,12 @@ fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
 
 /// Asks a fresh process.
 fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sample, Failure> {
-    let flags = answer.layer().into_iter().map(|(key, value)| format!("--{}={value}", key.replace('_', "-")));
+    let mut layer = answer.layer();
+    if answer.resident.is_none() {
+        // What a process costs that finds nothing ready is the harder question.
+        layer.push(("resident", "off".into()));
+    }
+    let flags = layer.into_iter().map(|(key, value)| format!("--{}={value}", key.replace('_', "-")));
     let job = Job {
         args: std::iter::once("--json".into())
             .chain(flags)

@@ -1,0 +1,105 @@
+//! What runs, and how to end it.
+
+use super::folder::Folder;
+use super::link::number;
+use super::wire::{Call, Channel, MOST_REPLY, Reply};
+use super::{Absent, Ended, Status, peer};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// The time that a resident has to answer.
+const ANSWER: Duration = Duration::from_millis(500);
+/// The time that it has to end.
+const END: Duration = Duration::from_secs(2);
+/// How long somebody else may hold the lock.
+const LOCK: Duration = Duration::from_millis(200);
+
+/// Somebody who listens.
+struct Found {
+    channel: Channel,
+    pid: Option<u32>,
+}
+
+/// Every resident of this user whose socket is in `folder`; `None` for one that does not answer, with its process where the
+/// system tells it.
+///
+/// # Errors
+/// [`Absent::Folder`] if the folder is not safe.
+pub fn list(folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> {
+    let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
+    let all = folder.sockets().into_iter().filter_map(|socket| {
+        let mut found = connect(&folder, &socket)?;
+        let said = found.channel.send(&Call::Status).and_then(|()| found.channel.receive(Some(ANSWER)));
+        Some(match said {
+            Ok(Some(Reply::Status(status))) => Ok(*status),
+            _ => Err(found.pid),
+        })
+    });
+    Ok(all.collect())
+}
+
+/// Ends every resident of this user whose socket is in `folder`, at once: who waits for an answer computes it itself.
+///
+/// # Errors
+/// [`Absent::Folder`] if the folder is not safe.
+pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
+    let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
+    let ended = folder.sockets().into_iter().filter_map(|socket| {
+        let mut found = connect(&folder, &socket)?;
+        let asked = found.channel.send(&Call::Stop).is_ok() && is_gone(&mut found.channel);
+        if !asked {
+            kill(found.pid?);
+            is_gone(&mut found.channel);
+        }
+        clear(&folder, &socket);
+        Some(if asked { Ended::Asked(found.pid.unwrap_or_default()) } else { Ended::Killed(found.pid?) })
+    });
+    Ok(ended.collect())
+}
+
+/// Whoever listens at the socket, if it is this user; a socket that nobody listens at is removed.
+fn connect(folder: &Folder, socket: &Path) -> Option<Found> {
+    let stream = match UnixStream::connect(socket) {
+        Ok(stream) => stream,
+        Err(e) => {
+            if e.kind() == ErrorKind::ConnectionRefused {
+                clear(folder, socket);
+            }
+            return None;
+        }
+    };
+    let peer = peer::of(&stream).ok().filter(|peer| peer.uid == rustix::process::geteuid().as_raw())?;
+    Some(Found { channel: Channel::new(stream, MOST_REPLY).ok()?, pid: peer.pid })
+}
+
+/// Removes a socket, unless somebody listens there after all.
+fn clear(folder: &Folder, socket: &Path) {
+    let before = number(socket);
+    if let Ok(_lock) = folder.lock(LOCK)
+        && number(socket) == before
+        && UnixStream::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
+    {
+        let _ = fs::remove_file(socket);
+    }
+}
+
+/// Waits until the other end has closed, which its process does when it ends.
+fn is_gone(channel: &mut Channel) -> bool {
+    loop {
+        match channel.receive::<Reply>(Some(END)) {
+            Ok(Some(Reply::Leaving)) => {}
+            Ok(_) => return false,
+            Err(e) => return e.kind() != ErrorKind::InvalidData,
+        }
+    }
+}
+
+/// Ends a process that does not listen to words. The kernel named it as the one behind the socket just now.
+fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}

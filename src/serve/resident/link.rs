@@ -1,0 +1,195 @@
+//! From a call to a resident that fits: found, replaced where it is an old one, started where there is none.
+
+use super::folder::Folder;
+use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
+use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer};
+use crate::exec;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time that a resident has to answer a greeting. It takes less than a millisecond where a core is free.
+const GREETING: Duration = Duration::from_millis(500);
+/// The same for one that is just being started.
+const START: Duration = Duration::from_secs(1);
+/// How long another may take to start one.
+const LOCK: Duration = Duration::from_millis(500);
+
+/// A conversation with a resident that fits.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub channel: Channel,
+    pub pid: u32,
+    place: Place,
+}
+
+/// Where a socket is, and which one it was.
+#[derive(Debug, Clone)]
+struct Place {
+    folder: Folder,
+    socket: PathBuf,
+    /// The file that was there before we connected to it.
+    number: Option<Number>,
+}
+
+impl Link {
+    /// Takes the socket away from a resident that hangs, so that the next call starts another one. It ends when it finds
+    /// out.
+    pub fn abandon(self) {
+        self.channel.close();
+        self.place.clear();
+    }
+}
+
+impl Place {
+    fn of(folder: &Folder, socket: &Path) -> Self {
+        Self { folder: folder.clone(), socket: socket.into(), number: number(socket) }
+    }
+
+    /// Removes the socket, if it is still that one.
+    fn clear(&self) {
+        if let Ok(_lock) = self.folder.lock(LOCK)
+            && self.number.is_some()
+            && number(&self.socket) == self.number
+        {
+            let _ = fs::remove_file(&self.socket);
+        }
+    }
+}
+
+/// What tells one socket file from a later one of that name: the number of a removed file is given to the next one.
+pub(super) type Number = (u64, i64, i64);
+
+/// The number of a socket, if there is one of that name.
+pub(super) fn number(socket: &Path) -> Option<Number> {
+    fs::symlink_metadata(socket).ok().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// What listens at a socket.
+enum Found {
+    /// The resident that is wanted.
+    Fits(Link),
+    /// One of another program or model file, or one that ends: not to be waited for.
+    Old(Option<Channel>),
+    /// Nobody.
+    Nobody,
+    /// Somebody who says nothing.
+    Mute(Place),
+}
+
+/// Who is expected.
+struct Wanted<'a> {
+    setup: &'a Setup,
+    folder: Folder,
+    socket: PathBuf,
+    program: String,
+    model: String,
+}
+
+/// A client of the resident that keeps these weights, which is started if there is none. `open` opens the model in this
+/// process, for the case that the resident fails.
+///
+/// # Errors
+/// Why there is none; nothing is lost then but a bounded time, about a second at worst.
+pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
+    let folder = Folder::open(&setup.folder)?;
+    let socket = folder.socket(&setup.weights.slot(&setup.program))?;
+    let model = identity::of_file(setup.weights.file());
+    let model = model.ok_or_else(|| Absent::Weights("the model's file cannot be looked at".into()))?;
+    let wanted = Wanted { setup, folder, socket, program: identity::of_program(&setup.program), model };
+    let link = match wanted.find(GREETING)? {
+        Found::Fits(link) => link,
+        Found::Mute(place) => {
+            place.clear();
+            return Err(Absent::Lost("does not answer"));
+        }
+        Found::Nobody => wanted.start()?,
+        Found::Old(channel) => {
+            if let Some(mut channel) = channel {
+                // Gone already is as good.
+                let _ = channel.send(&Call::Retire);
+            }
+            wanted.start()?
+        }
+    };
+    Ok(Client::new(setup.weights.id(), link, open))
+}
+
+impl Wanted<'_> {
+    /// Looks who is there.
+    fn find(&self, wait: Duration) -> Result<Found, Absent> {
+        let place = Place::of(&self.folder, &self.socket);
+        let stream = match UnixStream::connect(&self.socket) {
+            Ok(stream) => stream,
+            // No socket, or one that outlived its process.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                return Ok(Found::Nobody);
+            }
+            Err(e) => return Err(e.into()),
+        };
+        let peer = peer::of(&stream)?;
+        if peer.uid != rustix::process::geteuid().as_raw() {
+            return Err(Absent::Stranger(peer.uid));
+        }
+        let mut channel = Channel::new(stream, MOST_REPLY)?;
+        let hello = Call::Hello { idle_s: self.setup.idle.as_secs_f64() };
+        if channel.send(&hello).is_err() {
+            return Ok(Found::Old(None));
+        }
+        Ok(match channel.receive(Some(wait)) {
+            Ok(None) => Found::Mute(place),
+            Ok(Some(Reply::Hello { protocol: PROTOCOL, program, model, pid }))
+                if program == self.program && model == self.model =>
+            {
+                Found::Fits(Link { channel, pid, place })
+            }
+            Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel)),
+            // Another protocol, no protocol at all, or at its end: it loses its socket, and sees that itself.
+            Ok(Some(_)) | Err(_) => Found::Old(None),
+        })
+    }
+
+    /// Starts one, unless somebody else has meanwhile.
+    fn start(&self) -> Result<Link, Absent> {
+        let lock = self.folder.lock(LOCK)?;
+        if let Found::Fits(link) = self.find(GREETING)? {
+            return Ok(link);
+        }
+        self.enough_memory()?;
+        match fs::remove_file(&self.socket) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
+            _ => {}
+        }
+        let orders = Orders {
+            socket: self.socket.clone(),
+            weights: self.setup.weights.clone(),
+            idle_s: self.setup.idle.as_secs_f64(),
+        };
+        let orders = serde_json::to_string(&orders).map_err(|e| Absent::Weights(e.to_string()))?;
+        // The socket is made here and handed over: who connects from now on waits in its queue, and sees at once when the
+        // process ends before it has begun.
+        let listener = UnixListener::bind(&self.socket)?;
+        exec::detach(&self.setup.program, &[OsString::from(WORD), orders.into()], listener.into())?;
+        drop(lock);
+        match self.find(START)? {
+            Found::Fits(link) => Ok(link),
+            Found::Mute(_) => Err(Absent::Lost("was started and is not ready yet")),
+            Found::Old(_) | Found::Nobody => Err(Absent::Lost("ended when it was started")),
+        }
+    }
+
+    fn enough_memory(&self) -> Result<(), Absent> {
+        let size = fs::metadata(self.setup.weights.file()).map_or(0, |meta| meta.len());
+        let wanted = memory::Machine::wanted(size);
+        match memory::Machine::now() {
+            Some(machine) if !self.setup.insist && machine.available < wanted => {
+                Err(Absent::Memory { available_mb: machine.available >> 20, wanted_mb: wanted >> 20 })
+            }
+            _ => Ok(()),
+        }
+    }
+}

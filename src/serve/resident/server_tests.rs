@@ -1,0 +1,294 @@
+//! The server's side of the conversation, with a scripted model, in this process.
+
+use super::server::run;
+use super::wire::{Call, Channel, MOST_REPLY, Reply, Work};
+use super::{Orders, Weights};
+use crate::model::scripted::Scripted;
+use crate::model::{Cancel, Finish, Prompt, Request, Role, Sampling, Shape};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const SOON: Option<Duration> = Some(Duration::from_secs(5));
+
+struct Server {
+    dir: tempfile::TempDir,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Server {
+    /// Serves a model that says `one two three ...` for "slow" and `ls` for everything else.
+    fn start(idle: Duration) -> Self {
+        Self::with(idle, || {
+            let script = r#"{"rules": [
+                {"match": "slow", "reply": "one two three four five six seven eight nine ten", "delay_ms": 100},
+                {"match": "broken", "error": "no"},
+                {"reply": "ls"}]}"#;
+            Ok(Arc::new(Scripted::parse(script, "script")?))
+        })
+    }
+
+    fn with(
+        idle: Duration,
+        open: impl FnOnce() -> Result<Arc<dyn crate::model::Model>, crate::model::ModelError> + Send + 'static,
+    ) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let (socket, file) = (dir.path().join("s.sock"), dir.path().join("model"));
+        std::fs::write(&file, "model").unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        let orders = Orders { socket, weights: Weights::Script(file), idle_s: idle.as_secs_f64() };
+        let thread = std::thread::spawn(move || run(orders, listener, open));
+        Self { dir, thread: Some(thread) }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("s.sock")
+    }
+
+    fn raw(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.socket()).unwrap();
+        stream.set_read_timeout(SOON).unwrap();
+        stream
+    }
+
+    fn client(&self) -> Channel {
+        Channel::new(self.raw(), MOST_REPLY).unwrap()
+    }
+
+    fn ends_within(&mut self, limit: Duration) -> bool {
+        let since = Instant::now();
+        while since.elapsed() < limit {
+            if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn waiting(&self) -> (usize, u64) {
+        let mut client = self.client();
+        client.send(&Call::Status).unwrap();
+        match client.receive(SOON).unwrap() {
+            Some(Reply::Status(status)) => (status.waiting, status.served),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn is_idle_within(&self, limit: Duration) {
+        let since = Instant::now();
+        while self.waiting().0 > 0 {
+            assert!(since.elapsed() < limit, "still at work");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(stream) = UnixStream::connect(self.socket()) {
+            let _ = Channel::new(stream, MOST_REPLY).and_then(|mut channel| channel.send(&Call::Stop));
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(words: &str) -> Call {
+    let mut prompt = Prompt::default();
+    prompt.push(Role::User, words);
+    let shape = Shape::Text { stop: vec![] };
+    let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 64, cancel: Cancel::new() };
+    Call::Generate(Box::new(Work::of(&request)))
+}
+
+/// What comes until the end of a generation: the text in pieces, the last word, whether it waited in the queue.
+fn all(client: &mut Channel) -> (String, Reply, bool) {
+    let (mut text, mut queued) = (String::new(), false);
+    loop {
+        match client.receive(SOON).unwrap().expect("an answer") {
+            Reply::Text(piece) => text.push_str(&piece),
+            Reply::Beat { queued: q } => queued |= q,
+            last => return (text, last, queued),
+        }
+    }
+}
+
+#[test]
+fn a_conversation_of_many_questions() {
+    let server = Server::start(Duration::from_secs(60));
+    let mut client = server.client();
+    client.send(&Call::Hello { idle_s: 60.0 }).unwrap();
+    let hello = client.receive(SOON).unwrap().unwrap();
+    assert!(matches!(hello, Reply::Hello { pid, .. } if pid == std::process::id()), "{hello:?}");
+    client.send(&Call::Count("a b c".into())).unwrap();
+    client.send(&Call::Limits).unwrap();
+    assert_eq!(client.receive::<Reply>(SOON).unwrap(), Some(Reply::Count(3)));
+    assert_eq!(client.receive::<Reply>(SOON).unwrap(), Some(Reply::Limits(4096)));
+    for _ in 0..3 {
+        client.send(&work("list")).unwrap();
+        let (text, last, _) = all(&mut client);
+        let Reply::Done(completion) = last else { panic!("{last:?}") };
+        assert_eq!((text.as_str(), completion.text.as_str(), completion.finish), ("ls", "ls", Finish::Stop));
+    }
+    client.send(&work("broken")).unwrap();
+    assert!(matches!(all(&mut client).1, Reply::Failed(_)));
+    assert_eq!(server.waiting(), (0, 3));
+}
+
+#[test]
+fn first_come_first_served_and_who_waits_is_told() {
+    let server = Server::start(Duration::from_secs(60));
+    let mut clients: Vec<Channel> = (0..3).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.send(&work("slow")).unwrap();
+        // so that they come in this order
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.waiting().0, 3);
+    let ended: Vec<(Instant, bool)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = clients
+            .iter_mut()
+            .map(|client| {
+                scope.spawn(|| {
+                    let (_, last, queued) = all(client);
+                    assert!(matches!(last, Reply::Done(_)), "{last:?}");
+                    (Instant::now(), queued)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(ended.is_sorted_by_key(|(when, _)| *when));
+    assert_eq!(ended.iter().map(|(_, queued)| *queued).collect::<Vec<_>>(), [false, true, true]);
+}
+
+#[test]
+fn who_cancels_or_leaves_stops_the_work_at_once() {
+    let server = Server::start(Duration::from_secs(60));
+    let mut client = server.client();
+    client.send(&work("slow")).unwrap();
+    assert!(client.receive::<Reply>(SOON).unwrap().is_some());
+    client.send(&Call::Cancel).unwrap();
+    let (_, last, _) = all(&mut client);
+    let Reply::Done(completion) = last else { panic!("{last:?}") };
+    assert_eq!(completion.finish, Finish::Cancelled);
+    // and by leaving, of what is under way and of what waits
+    let mut others = [server.client(), server.client()];
+    others.iter_mut().for_each(|c| c.send(&work("slow")).unwrap());
+    while server.waiting().0 < 2 {}
+    drop(others);
+    server.is_idle_within(Duration::from_millis(600));
+}
+
+#[test]
+fn nonsense_ends_a_conversation_and_nothing_else() {
+    let server = Server::start(Duration::from_secs(60));
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\xff\xff\xff\xff rest", b"\x02\0\0\0{}", b"\x04\0\0\0null"] {
+        let mut raw = server.raw();
+        raw.write_all(bytes).unwrap();
+        assert_eq!(raw.read(&mut [0; 16]).unwrap_or(0), 0, "{bytes:?} has no answer but the end");
+    }
+    // two requests at once
+    let mut client = server.client();
+    client.send(&work("slow")).unwrap();
+    client.send(&work("list")).unwrap();
+    let since = Instant::now();
+    while client.receive::<Reply>(SOON).is_ok() {
+        assert!(since.elapsed() < Duration::from_secs(2), "that conversation goes on");
+    }
+    // half a frame, and then silence: it hinders nobody
+    let mut half = server.raw();
+    half.write_all(b"\x10\0\0\0{\"count").unwrap();
+    let mut client = server.client();
+    client.send(&work("list")).unwrap();
+    assert!(matches!(all(&mut client).1, Reply::Done(_)));
+}
+
+#[test]
+fn a_flood_of_callers_leaves_it_alive() {
+    let server = Server::start(Duration::from_secs(60));
+    let crowd: Vec<UnixStream> = (0..100).map(|_| server.raw()).collect();
+    drop(crowd);
+    let since = Instant::now();
+    loop {
+        let mut client = server.client();
+        if client.send(&Call::Count("a".into())).is_ok() && client.receive::<Reply>(SOON).is_ok() {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_secs(5), "nobody is served any more");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn it_ends_when_nobody_asks_and_takes_its_socket_along() {
+    let mut server = Server::start(Duration::from_millis(300));
+    let mut silent = server.client();
+    assert!(!server.ends_within(Duration::from_millis(150)));
+    // a client may give it more time, and one that only stays connected does not keep it
+    silent.send(&Call::Hello { idle_s: 0.5 }).unwrap();
+    let since = Instant::now();
+    assert!(server.ends_within(Duration::from_secs(5)));
+    assert!(since.elapsed() >= Duration::from_millis(450), "{:?}", since.elapsed());
+    assert!(!server.socket().exists());
+}
+
+#[test]
+fn it_does_not_end_while_it_works() {
+    let mut server = Server::start(Duration::from_millis(200));
+    let mut client = server.client();
+    client.send(&work("slow")).unwrap();
+    assert!(matches!(all(&mut client).1, Reply::Done(_)), "a second of work, a fifth of a second of idleness");
+    assert!(server.ends_within(Duration::from_secs(5)));
+}
+
+#[test]
+fn it_ends_when_its_model_or_its_socket_is_replaced() {
+    let quick = Duration::from_secs(2);
+    for what in ["model", "s.sock"] {
+        let mut server = Server::start(quick);
+        assert_eq!(server.waiting(), (0, 0), "it has begun");
+        let file = server.dir.path().join(what);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "another one").unwrap();
+        assert!(server.ends_within(Duration::from_millis(1900)), "{what}: sooner than for idleness");
+        assert_eq!(server.socket().exists(), what == "s.sock", "it removes its own socket and nobody else's");
+    }
+}
+
+#[test]
+fn told_to_retire_it_finishes_and_told_to_stop_it_does_not() {
+    let mut server = Server::start(Duration::from_secs(60));
+    let (mut client, mut other) = (server.client(), server.client());
+    client.send(&work("slow")).unwrap();
+    assert!(client.receive::<Reply>(SOON).unwrap().is_some());
+    other.send(&Call::Retire).unwrap();
+    assert_eq!(other.receive::<Reply>(SOON).unwrap(), Some(Reply::Leaving));
+    assert!(matches!(all(&mut client).1, Reply::Done(_)));
+    assert!(server.ends_within(Duration::from_secs(5)));
+
+    let mut server = Server::start(Duration::from_secs(60));
+    let mut client = server.client();
+    client.send(&work("slow")).unwrap();
+    assert!(client.receive::<Reply>(SOON).unwrap().is_some());
+    server.client().send(&Call::Stop).unwrap();
+    assert!(server.ends_within(Duration::from_millis(500)));
+}
+
+#[test]
+fn a_model_that_cannot_be_opened_is_told_and_ends_it() {
+    let mut server =
+        Server::with(Duration::from_secs(60), || Err(crate::model::ModelError::Engine("no weights".into())));
+    let mut client = server.client();
+    client.send(&work("list")).unwrap();
+    assert_eq!(all(&mut client).1, Reply::Failed("inference failed: no weights".into()));
+    assert!(server.ends_within(Duration::from_secs(5)));
+}

@@ -1,0 +1,449 @@
+//! The resident process, end to end: the real binary, a scripted model, and everything that can go wrong between two
+//! processes. Each test has a folder of its own, and ends what it started.
+
+use crate::machine::{Machine, Ran};
+use crate::support::model_or_skip;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The most that a failing resident may cost a call, on a machine that does other things besides: 1.5 s by its own rules.
+const BOUND: Duration = Duration::from_secs(8);
+
+/// A machine whose calls use the resident.
+struct Home {
+    machine: Machine,
+}
+
+impl Home {
+    fn new() -> Self {
+        let home = Self { machine: Machine::new() };
+        home.machine.model(json!([
+            { "match": "slow", "reply": "echo one two three four five six seven eight nine ten", "delay_ms": 150 },
+            { "reply": "ls -a" },
+        ]));
+        home
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        self.command_of(env!("CARGO_BIN_EXE_caro").into(), args)
+    }
+
+    fn command_of(&self, program: PathBuf, args: &[&str]) -> Command {
+        let mut caro = Command::new(program);
+        caro.args(args).env_clear().envs(self.machine.env()).current_dir(self.machine.path("work"));
+        caro.stdin(Stdio::null()).env("CARO_RESIDENT", "on");
+        caro.env("CARO_MODEL", format!("script:{}", self.machine.path("script.json").display()));
+        caro
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).output().unwrap())
+    }
+
+    /// Asks for the document of an answer.
+    #[track_caller]
+    fn ask(&self, words: &str) -> Value {
+        let ran = self.run(&["--json", words]);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.json()
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn residents(&self) -> Vec<Value> {
+        self.run(&["status", "--json"]).json()["residents"].as_array().unwrap().clone()
+    }
+
+    /// The process of the only resident.
+    #[track_caller]
+    fn pid(&self) -> i32 {
+        let all = self.residents();
+        assert_eq!(all.len(), 1, "{all:#?}");
+        i32::try_from(all[0]["pid"].as_i64().unwrap()).unwrap()
+    }
+
+    /// Waits until requests are under way, this many.
+    #[track_caller]
+    fn busy(&self, jobs: u64) {
+        wait_for("a busy resident", || self.residents().iter().any(|r| r["waiting"] == jobs));
+    }
+
+    /// Every process that serves in this home, by the system's own list.
+    fn processes(&self) -> Vec<i32> {
+        let run = self.machine.path("run").display().to_string();
+        let is_ours = |pid: &i32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line);
+            line.contains("__resident") && line.contains(&run)
+        };
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
+    }
+
+    fn sockets(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.machine.path("run")).into_iter().flatten().flatten();
+        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "sock")).collect()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        for pid in self.processes() {
+            signal(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn signal(pid: i32, signal: rustix::process::Signal) {
+    let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal);
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(20), "no {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn ended(child: Child) -> Ran {
+    Ran::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn the_first_call_starts_it_and_the_next_ones_use_it() {
+    let home = Home::new();
+    assert_eq!(home.run(&["stop"]).out, "no resident process was running\n");
+    assert_eq!(
+        (home.run(&["status"]).code, home.run(&["status"]).out),
+        (Some(1), "no resident process is running\n".into())
+    );
+    for n in 1..=3 {
+        let answer = home.ask("list files");
+        assert_eq!((&answer["cmd"], &answer["resident"]), (&json!("ls -a"), &json!(true)), "{answer:#}");
+        assert_eq!(home.residents()[0]["served"], n);
+    }
+    let pid = home.pid();
+    assert_eq!(home.processes(), [pid]);
+    let ran = home.run(&["-v", "list files"]);
+    assert!(ran.err.contains(&format!("resident: process {pid} answered")), "{ran:#?}");
+    let shown = home.run(&["status"]);
+    for word in [&format!("process {pid}, caro "), "script:script.json", "4 answered, 0 under way", "in 14 min"] {
+        assert!(shown.out.contains(word), "no {word:?} in {shown:#?}");
+    }
+    assert_eq!(home.run(&["stop"]).out, format!("process {pid} ended\n"));
+    wait_for("end", || home.processes().is_empty());
+    assert!(home.sockets().is_empty());
+}
+
+#[test]
+fn what_needs_no_model_and_who_wants_none_starts_none() {
+    let home = Home::new();
+    for args in [&["--version"][..], &["--help"], &["config"], &["status"], &["--resident", "off", "list files"]] {
+        home.run(args);
+    }
+    // a scripted model is not worth keeping unless one insists; a batch keeps its own model
+    let ran = home.run(&["--resident", "auto", "list files"]);
+    assert_eq!(ran.out, "ls -a\n");
+    let mut batch = home.command(&["batch"]);
+    batch.env("CARO_RESIDENT", "auto");
+    let ran = crate::machine::feed(batch, b"{\"request\": \"list files\"}\n");
+    assert_eq!((&ran.json()["cmd"], ran.json().get("resident")), (&json!("ls -a"), None));
+    assert!(home.processes().is_empty() && !home.machine.path("run").exists());
+}
+
+#[test]
+fn many_first_calls_at_once_start_one() {
+    let home = Home::new();
+    let calls: Vec<Child> = (0..6).map(|_| home.start(&["--json", "list files"])).collect();
+    for call in calls {
+        let ran = ended(call);
+        assert_eq!((ran.code, &ran.json()["cmd"]), (Some(0), &json!("ls -a")), "{ran:#?}");
+    }
+    assert_eq!((home.processes().len(), home.sockets().len()), (1, 1));
+}
+
+#[test]
+fn nothing_of_the_caller_goes_along() {
+    let home = Home::new();
+    let file = home.machine.path("held");
+    // a descriptor that the caller was started with, as `caro ... 9>held` in a shell does it
+    let mut caro = Command::new("bash");
+    caro.args(["-c", "exec 9>\"$1\"; shift; exec \"$@\"", "bash"]).arg(&file).arg(env!("CARGO_BIN_EXE_caro"));
+    caro.args(["list files"]).env_clear().envs(home.machine.env()).current_dir(home.machine.path("work"));
+    caro.env("CARO_RESIDENT", "on").env("SECRET", "hidden").stdin(Stdio::null());
+    caro.env("CARO_MODEL", format!("script:{}", home.machine.path("script.json").display()));
+    assert_eq!(Ran::of(caro.output().unwrap()).out, "ls -a\n");
+    let pid = home.pid();
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environ = String::from_utf8_lossy(&environ).into_owned();
+    assert!(!environ.contains("SECRET") && !environ.contains("CARO_") && !environ.contains("PATH="), "{environ}");
+    let link = |name: &str| std::fs::read_link(format!("/proc/{pid}/{name}")).unwrap();
+    assert_eq!((link("cwd"), link("fd/1"), link("fd/2")), ("/".into(), "/dev/null".into(), "/dev/null".into()));
+    for fd in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        assert_ne!(std::fs::read_link(fd.path()).ok().as_ref(), Some(&file), "it holds the caller's file");
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    // proc_pid_stat(5): session and terminal
+    assert_eq!((fields[3], fields[4]), (&*pid.to_string(), "0"), "a session of its own, and no terminal");
+}
+
+#[test]
+fn killed_in_the_middle_of_an_answer() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    let call = home.start(&["--json", "-v", "slow"]);
+    home.busy(1);
+    signal(pid, rustix::process::Signal::KILL);
+    let ran = ended(call);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.out.contains("echo one two three four five six seven eight nine ten"), "{ran:#?}");
+    assert!(ran.json().get("resident").is_none(), "this process answered: {ran:#?}");
+    assert!(ran.err.contains("answered in this process"), "{ran:#?}");
+    // its socket is still there, and is in nobody's way
+    assert_eq!(home.sockets().len(), 1);
+    assert_eq!(home.ask("list files")["resident"], true);
+    assert_ne!(home.pid(), pid);
+}
+
+#[test]
+fn stopped_in_the_middle_of_an_answer_and_before_one() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    let call = home.start(&["--json", "slow"]);
+    home.busy(1);
+    signal(pid, rustix::process::Signal::STOP);
+    let since = Instant::now();
+    let ran = ended(call);
+    assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
+    assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    // the next call has a new one, and the old one goes when it wakes
+    assert_eq!(home.ask("list files")["resident"], true);
+    let second = home.pid();
+    assert_ne!(second, pid);
+    signal(pid, rustix::process::Signal::CONT);
+    wait_for("end of the abandoned one", || home.processes() == [second]);
+
+    signal(second, rustix::process::Signal::STOP);
+    let since = Instant::now();
+    let ran = home.run(&["--json", "list files"]);
+    assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
+    assert!(ran.err.contains("does not answer"), "who insists is told: {ran:#?}");
+    assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+    assert_eq!(home.ask("list files")["resident"], true);
+}
+
+#[test]
+fn one_that_does_not_answer_is_shown_and_killed_by_stop() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    signal(pid, rustix::process::Signal::STOP);
+    assert!(home.run(&["status"]).out.contains(&format!("process {pid} does not answer")));
+    assert_eq!(home.run(&["stop"]).out, format!("process {pid} did not answer and was killed\n"));
+    wait_for("end", || home.processes().is_empty());
+    assert!(home.sockets().is_empty());
+}
+
+#[test]
+fn whatever_speaks_at_the_socket_the_call_is_answered() {
+    let home = Home::new();
+    home.ask("list files");
+    let socket = home.sockets().remove(0);
+    for (name, said) in [
+        ("garbage", &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..]),
+        ("a frame of four gigabytes", b"\xff\xff\xff\xff"),
+        ("an answer to another question", b"\x0b\0\0\0{\"count\":1}"),
+        ("another protocol", b"\x3e\0\0\0{\"hello\":{\"protocol\":9,\"program\":\"\",\"model\":\"\",\"pid\":1}}      "),
+        ("the end", b""),
+    ] {
+        home.run(&["stop"]);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 64]);
+            let _ = stream.write_all(said);
+        });
+        let since = Instant::now();
+        let answer = home.ask("list files");
+        assert_eq!((&answer["cmd"], &answer["resident"]), (&json!("ls -a"), &json!(true)), "{name}: it is replaced");
+        assert!(since.elapsed() < BOUND, "{name}: {:?}", since.elapsed());
+        thread.join().unwrap();
+    }
+    // one that greets well, and then says nonsense
+    home.run(&["stop"]);
+    let hello = relayed_hello(&home, &socket);
+    let listener = UnixListener::bind(&socket).unwrap();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 64]);
+        stream.write_all(&hello).unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"\x04\0\0\0nope");
+    });
+    let answer = home.ask("list files");
+    assert_eq!((&answer["cmd"], answer.get("resident")), (&json!("ls -a"), None), "{answer:#}");
+    thread.join().unwrap();
+}
+
+/// The bytes with which the right resident would greet.
+fn relayed_hello(home: &Home, socket: &std::path::Path) -> Vec<u8> {
+    home.ask("list files");
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    let call = br#"{"hello":{"idle_s":900.0}}"#;
+    stream.write_all(&[&(call.len() as u32).to_le_bytes()[..], call].concat()).unwrap();
+    let mut bytes = vec![0; 4];
+    stream.read_exact(&mut bytes).unwrap();
+    let length = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+    bytes.resize(4 + length, 0);
+    stream.read_exact(&mut bytes[4..]).unwrap();
+    home.run(&["stop"]);
+    bytes
+}
+
+#[test]
+fn a_folder_that_is_not_ours_alone_is_not_used() {
+    let home = Home::new();
+    let run = home.machine.path("run");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::set_permissions(&run, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = home.run(&["list files"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"));
+    assert!(ran.err.contains("others may use it (mode 755)") && ran.err.contains("CARO_RUNTIME_DIR"), "{ran:#?}");
+    home.run(&["status"]).fails(1, &["others may use it"]);
+    home.run(&["stop"]).fails(1, &["others may use it"]);
+    // a link into a folder that would do
+    std::fs::set_permissions(&run, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::rename(&run, home.machine.path("other")).unwrap();
+    std::os::unix::fs::symlink(home.machine.path("other"), &run).unwrap();
+    let ran = home.run(&["list files"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"));
+    assert!(ran.err.contains("it is no folder"), "{ran:#?}");
+    assert!(home.processes().is_empty());
+}
+
+#[test]
+fn a_new_program_replaces_the_old_ones_resident() {
+    let home = Home::new();
+    let program = home.machine.path("caro");
+    let install = || {
+        let new = home.machine.path("caro.new");
+        std::fs::copy(env!("CARGO_BIN_EXE_caro"), &new).unwrap();
+        std::fs::rename(new, &program).unwrap();
+    };
+    let ask = |words: &str| {
+        let mut command = home.command_of(program.clone(), &["--json", words]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        child.unwrap()
+    };
+    install();
+    assert_eq!(ended(ask("list files")).json()["resident"], true);
+    let old = home.pid();
+    // what the old one is doing, it ends well
+    let slow = ask("slow");
+    home.busy(1);
+    install();
+    assert_eq!(ended(ask("list files")).json()["resident"], true);
+    let ran = ended(slow);
+    assert_eq!((ran.code, &ran.json()["resident"]), (Some(0), &json!(true)), "{ran:#?}");
+    let new = home.pid();
+    assert_ne!(new, old);
+    wait_for("end of the old one", || home.processes() == [new]);
+}
+
+#[test]
+fn a_model_file_that_is_replaced_or_gone() {
+    let home = Home::new();
+    home.ask("list files");
+    let old = home.pid();
+    home.machine.model(json!([{ "reply": "ls -l" }]));
+    let answer = home.ask("list files");
+    assert_eq!((&answer["cmd"], &answer["resident"]), (&json!("ls -l"), &json!(true)));
+    wait_for("end of the old one", || !home.processes().contains(&old));
+    std::fs::remove_file(home.machine.path("script.json")).unwrap();
+    wait_for("end without a model", || home.processes().is_empty());
+    assert!(home.sockets().is_empty());
+}
+
+#[test]
+fn it_ends_when_it_is_idle() {
+    let home = Home::new();
+    let ran = Ran::of(home.command(&["--json", "list files"]).env("CARO_RESIDENT_IDLE", "0.5").output().unwrap());
+    assert_eq!(ran.json()["resident"], true);
+    wait_for("end", || home.processes().is_empty());
+    assert!(home.sockets().is_empty());
+}
+
+#[test]
+fn ctrl_c_and_the_time_limit_stop_the_work_there_too() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    let call = home.start(&["slow"]);
+    home.busy(1);
+    signal(i32::try_from(call.id()).unwrap(), rustix::process::Signal::INT);
+    let ran = ended(call);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(130), ""), "{ran:#?}");
+    home.busy(0);
+    let ran = home.run(&["--timeout", "0.7", "slow"]);
+    assert_eq!(ran.code, Some(124), "{ran:#?}");
+    home.busy(0);
+    // killed outright, it says nothing any more
+    let mut call = home.start(&["slow"]);
+    home.busy(1);
+    call.kill().unwrap();
+    call.wait().unwrap();
+    home.busy(0);
+    assert_eq!(home.pid(), pid);
+}
+
+#[test]
+fn who_would_wait_too_long_does_it_alone() {
+    let home = Home::new();
+    home.ask("list files");
+    let calls: Vec<Child> = (0..4).map(|_| home.start(&["--json", "slow"])).collect();
+    let answers: Vec<Ran> = calls.into_iter().map(ended).collect();
+    assert!(answers.iter().all(|ran| ran.code == Some(0)), "{answers:#?}");
+    let there = answers.iter().filter(|ran| ran.json()["resident"] == true).count();
+    // each takes 1.6 s there, and a second is the longest wait
+    assert!((1..=3).contains(&there), "{there} of 4 were answered there");
+}
+
+#[test]
+fn the_real_model_says_the_same_from_there() {
+    if cfg!(debug_assertions) {
+        println!("skipped: a whole prompt takes minutes in a debug build");
+        return;
+    }
+    let Some(mut models) = model_or_skip("model") else { return };
+    let models = String::from_utf8(models.arg("path").output().unwrap().stdout).unwrap();
+    let home = Home::new();
+    let ask = |resident: &str, words: &str| {
+        let mut caro = home.command(&["--json", "--shell", "bash", "--resident", resident, words]);
+        caro.env_remove("CARO_MODEL").env("CARO_MODELS_DIR", models.trim());
+        let ran = Ran::of(caro.output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.json()
+    };
+    for words in ["count files here", "show the five largest files", "who am i"] {
+        let (here, there) = (ask("off", words), ask("auto", words));
+        assert_eq!((here.get("resident"), &there["resident"]), (None, &json!(true)), "{words}");
+        for field in ["cmd", "confidence", "iterations", "findings", "risk", "explanation", "model"] {
+            assert_eq!(here[field], there[field], "{words}: {field}");
+        }
+    }
+    let status = &home.residents()[0];
+    assert!(status["memory"].as_u64().unwrap() <= 1_250_000_000, "{status:#}");
+    home.run(&["stop"]);
+}
