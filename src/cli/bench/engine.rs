@@ -11,6 +11,7 @@ use std::path::PathBuf;
 /// What to measure.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[group(skip)]
 pub struct Args {
     /// Print a JSON document
     #[arg(long)]
