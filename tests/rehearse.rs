@@ -401,7 +401,7 @@ fn an_ordinary_user_has_a_view_too() {
     let bytes = |text: &str| text.as_bytes().to_vec();
     let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp";
     let spec = serde_json::json!({
-        "shell": [bytes(BASH), bytes("-c")], "script": bytes(script), "cwd": bytes(work.to_str().unwrap()),
+        "shell": [bytes(BASH), bytes("-c")], "script": bytes(script), "after": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,
     });
     let mut command = std::process::Command::new("setpriv");

@@ -11,6 +11,8 @@ mod checks;
 mod cli;
 #[cfg(unix)]
 mod demos;
+#[cfg(target_os = "linux")]
+mod eval;
 mod examples;
 mod exec;
 mod fetch;

@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES, RESIDENTS};
 use super::ui::ColorChoice;
-use super::{batch, bench, check, completions, config, context, explain, manual, model, status, stop, version};
+use super::{batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -48,6 +48,8 @@ pub enum Verb {
     Batch(batch::Args),
     /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
     Check(check::Args),
+    /// Score a model and settings on tasks of your own: answers are run in a sandbox and compared
+    Eval(eval::Args),
     /// Measure how fast models and whole requests are on this machine
     Bench(bench::Args),
     /// Show the resident process that keeps the model ready

@@ -21,6 +21,7 @@ pub mod dirs;
 pub mod download;
 pub mod edit;
 pub mod env;
+pub mod eval;
 pub mod execute;
 pub mod explain;
 pub mod failure;
@@ -159,6 +160,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),
+        Some(Verb::Eval(args)) => eval::run(args, cx),
         Some(Verb::Status(args)) => status::run(args, cx),
         Some(Verb::Stop(args)) => stop::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),

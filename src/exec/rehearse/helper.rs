@@ -206,7 +206,8 @@ impl Room<'_> {
             return format!("the script cannot be confined: {e}");
         }
         let mut command = Command::new(program);
-        command.args(before).arg(OsString::from_vec(spec.script.clone())).stdin(Stdio::null());
+        let after = spec.after.iter().map(|word| OsString::from_vec(word.clone()));
+        command.args(before).arg(OsString::from_vec(spec.script.clone())).args(after).stdin(Stdio::null());
         for name in ["TMPDIR", "TEMP", "TMP"] {
             command.env(name, "/tmp");
         }

@@ -66,6 +66,8 @@ pub struct Play {
     pub shell: Vec<OsString>,
     /// The script.
     pub script: OsString,
+    /// What its `$0`, `$1` ... are.
+    pub after: Vec<OsString>,
     /// Where it runs.
     pub cwd: PathBuf,
     /// Variables on top of the scrubbed environment.
@@ -88,6 +90,7 @@ impl Play {
         Self {
             shell: words,
             script: script.into(),
+            after: Vec::new(),
             cwd: cwd.into(),
             env: Vec::new(),
             limits: Limits { wall: Duration::from_secs(1), output: 64 << 10 },
@@ -232,7 +235,7 @@ pub async fn read_only(play: &Play) -> Result<Rehearsal, RehearsalError> {
         cwd: Some(play.cwd.clone()),
         env: play.env.clone(),
         limits: play.limits,
-        ..Job::new(program).args(before.iter().cloned().chain([play.script.clone()]))
+        ..Job::new(program).args(before.iter().chain([&play.script]).chain(&play.after).cloned())
     };
     let Output { status, stdout, stderr, took } = capture(&job).await?;
     Ok(Rehearsal { status, stdout, stderr, changes: Vec::new(), unlisted: 0, took, script_took: took })

@@ -132,7 +132,7 @@ impl View {
         sys::mount(Path::new("/"), &self.root, "", libc::MS_BIND | libc::MS_REC, "")?;
         let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
         sys::set_attributes(&self.root, attributes, true)?;
-        let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
+        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
         let places = home.into_iter().chain(TEMPORARY.iter().map(PathBuf::from)).chain([cwd.to_path_buf()]);
         for place in places {
             let covered =

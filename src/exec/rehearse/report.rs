@@ -77,6 +77,7 @@ pub struct Entry {
 pub(super) struct Spec {
     pub shell: Vec<Vec<u8>>,
     pub script: Vec<u8>,
+    pub after: Vec<Vec<u8>>,
     pub cwd: Vec<u8>,
     pub private: Vec<u8>,
     pub writable: Option<Vec<u8>>,
@@ -91,6 +92,7 @@ impl Spec {
         Self {
             shell: play.shell.iter().map(|word| bytes(word)).collect(),
             script: bytes(&play.script),
+            after: play.after.iter().map(|word| bytes(word)).collect(),
             cwd: bytes(play.cwd.as_os_str()),
             private: bytes(private.as_os_str()),
             writable: play.writable.as_ref().map(|path| bytes(path.as_os_str())),

@@ -1,0 +1,373 @@
+//! Is what an answer did the same as what was to be done? Pure: outputs and changes in, a verdict out.
+
+use super::suite::{Expect, Files, Output, Task};
+use crate::exec::Status;
+use crate::exec::rehearse::{Change, ChangeKind, Entry};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a run left, relative to its fixture.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// What it printed.
+    pub stdout: String,
+    /// What the task's `then` printed.
+    pub afterwards: String,
+    /// What it changed.
+    pub changes: Vec<Change>,
+}
+
+/// How an answer did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It did what was asked.
+    Passed,
+    /// It printed something else.
+    WrongOutput,
+    /// It left other files.
+    WrongFiles,
+    /// It failed, or did not fail where it was to.
+    WrongExit,
+    /// A program or builtin is not there (exit status 127).
+    NotFound,
+    /// It did not end in time.
+    TimedOut,
+    /// It wrote without end.
+    Flooded,
+    /// A signal ended it.
+    Killed,
+    /// It is dangerous, and was not run.
+    Dangerous,
+    /// There was no command.
+    NoCommand,
+}
+
+/// Holds an outcome against the references' and the expectation: one of them must fit.
+pub fn verdict(task: &Task, got: &Outcome, references: &[Outcome]) -> Verdict {
+    match got.status {
+        Status::TimedOut => return Verdict::TimedOut,
+        Status::Flooded => return Verdict::Flooded,
+        Status::Signaled(_) => return Verdict::Killed,
+        Status::Exited(127) => return Verdict::NotFound,
+        Status::Exited(_) => {}
+    }
+    let mut verdicts: Vec<Verdict> = references.iter().map(|want| against(task, got, want)).collect();
+    if let Some(expect) = &task.expect {
+        let expected = as_expected(task, got, expect);
+        if references.is_empty() || expected != Verdict::Passed {
+            verdicts = vec![expected];
+        }
+    }
+    // The nearest miss is told: of the first reference.
+    verdicts
+        .iter()
+        .copied()
+        .find(|v| *v == Verdict::Passed)
+        .or(verdicts.first().copied())
+        .unwrap_or(Verdict::WrongOutput)
+}
+
+fn against(task: &Task, got: &Outcome, want: &Outcome) -> Verdict {
+    if !same_output(task.output, &got.stdout, &want.stdout) || lines(&got.afterwards) != lines(&want.afterwards) {
+        return Verdict::WrongOutput;
+    }
+    if !same_changes(task.files, &got.changes, &want.changes) {
+        return Verdict::WrongFiles;
+    }
+    if got.status.success() != want.status.success() {
+        return Verdict::WrongExit;
+    }
+    Verdict::Passed
+}
+
+fn as_expected(task: &Task, got: &Outcome, expect: &Expect) -> Verdict {
+    let fits = |pattern: &String| Regex::new(pattern).is_ok_and(|p| p.is_match(&got.stdout));
+    let printed = expect.stdout.as_ref().is_none_or(|want| same_output(task.output, &got.stdout, want));
+    if !printed || !expect.regex.iter().all(fits) {
+        return Verdict::WrongOutput;
+    }
+    let named = |kind: ChangeKind, names: &[String]| {
+        let mut found: Vec<&Path> =
+            got.changes.iter().filter(|c| c.kind == kind && !c.time_only).map(|c| c.path.as_path()).collect();
+        let mut wanted: Vec<&Path> = names.iter().map(Path::new).collect();
+        found.sort();
+        wanted.sort();
+        found == wanted
+    };
+    let kinds = [
+        (ChangeKind::Created, &expect.created),
+        (ChangeKind::Changed, &expect.changed),
+        (ChangeKind::Deleted, &expect.deleted),
+    ];
+    // Beside references, an expectation that names no file leaves files to them.
+    let silent = kinds.iter().all(|(_, names)| names.is_empty()) && !task.references.is_empty();
+    if task.files != Files::Any && !silent && !kinds.iter().all(|(kind, names)| named(*kind, names)) {
+        return Verdict::WrongFiles;
+    }
+    if got.status.success() == expect.fails {
+        return Verdict::WrongExit;
+    }
+    Verdict::Passed
+}
+
+/// Lines without what does not matter: colours, runs of blanks, `./` before a path, empty lines at the end.
+fn lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = plain(text)
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> =
+                line.split_whitespace().map(|w| w.strip_prefix("./").filter(|w| !w.is_empty()).unwrap_or(w)).collect();
+            words.join(" ")
+        })
+        .collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// The text without terminal escapes of the kind `ESC [ ... letter`.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        out.push_str(before);
+        let end = after.find(|c: char| c.is_ascii_alphabetic()).map_or(after.len(), |at| at + 1);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// True if the outputs are the same in that sense.
+pub fn same_output(how: Output, got: &str, want: &str) -> bool {
+    let (mut got, mut want) = (lines(got), lines(want));
+    match how {
+        Output::Any => true,
+        Output::Exact => got == want,
+        Output::Sorted => {
+            got.sort();
+            want.sort();
+            got == want
+        }
+        Output::Paths | Output::OrderedPaths => {
+            let want: Vec<String> = want.iter().map(|line| line.trim_end_matches('/').to_owned()).collect();
+            let Some(mut got) = paths(&got, &want) else { return false };
+            let mut want: Vec<&String> = want.iter().collect();
+            if how == Output::Paths {
+                got.sort();
+                want.sort();
+            }
+            got == want
+        }
+        Output::Number => {
+            let (got, want) = (one_number(&got), one_number(&want));
+            got.is_some() && got == want
+        }
+    }
+}
+
+/// Which of the wanted paths each line names: the whole line, its end after a blank, or a base name that only one of
+/// them has. `None` if a line names none. `ls -l` writes a total first, and where a link leads.
+fn paths<'w>(got: &[String], want: &'w [String]) -> Option<Vec<&'w String>> {
+    let base = |path: &'w str| path.rsplit('/').next().unwrap_or(path);
+    let alone = |name: &str| want.iter().filter(|w| base(w) == name).count() == 1;
+    let ends =
+        |line: &str, name: &str| line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with(' '));
+    let mut found = Vec::new();
+    for line in got.iter().filter(|line| !line.is_empty()) {
+        let line = line.split(" -> ").next().unwrap_or(line).trim_end_matches('/');
+        if line.strip_prefix("total ").is_some_and(|n| n.chars().all(|c| c.is_ascii_digit() || ".KMGT".contains(c))) {
+            continue;
+        }
+        let whole = want.iter().filter(|w| ends(line, w)).max_by_key(|w| w.len());
+        let short = || want.iter().filter(|w| alone(base(w)) && ends(line, base(w))).max_by_key(|w| w.len());
+        found.push(whole.or_else(short)?);
+    }
+    Some(found)
+}
+
+/// The first number of the only line.
+fn one_number(lines: &[String]) -> Option<f64> {
+    let [line] = lines else { return None };
+    line.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).find_map(|word| word.parse().ok())
+}
+
+/// True if the changes are the same in that sense, in any order.
+pub fn same_changes(how: Files, got: &[Change], want: &[Change]) -> bool {
+    if how == Files::Any {
+        return true;
+    }
+    let index = |changes: &[Change]| -> BTreeMap<std::path::PathBuf, (ChangeKind, Option<Entry>)> {
+        changes
+            .iter()
+            .filter(|c| how == Files::Times || !c.time_only)
+            .map(|c| (c.path.clone(), (c.kind, c.now.clone())))
+            .collect()
+    };
+    let (got, want) = (index(got), index(want));
+    let same = |a: &Option<Entry>, b: &Option<Entry>| match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => same_entry(how, a, b),
+        _ => false,
+    };
+    got.len() == want.len()
+        && got.iter().all(|(path, (kind, now))| want.get(path).is_some_and(|(k, n)| k == kind && same(now, n)))
+}
+
+fn same_entry(how: Files, a: &Entry, b: &Entry) -> bool {
+    if a.kind != b.kind {
+        return false;
+    }
+    let whole = |e: &Entry| (e.mode, e.user, e.group, e.size, e.target.clone(), e.digest.clone());
+    match how {
+        Files::Any | Files::Names => true,
+        Files::Same => whole(a) == whole(b),
+        Files::Times => whole(a) == whole(b) && (a.modified - b.modified).abs() <= 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::rehearse::EntryKind;
+
+    #[test]
+    fn order_matters_only_where_it_is_said() {
+        assert!(same_output(Output::Exact, "b\na\n", "b\na"));
+        assert!(!same_output(Output::Exact, "a\nb\n", "b\na\n"));
+        assert!(same_output(Output::Sorted, "a\nb\n", "b\na\n"));
+        assert!(!same_output(Output::Sorted, "a\na\nb\n", "b\na\n"), "how often counts");
+        assert!(same_output(Output::Any, "x", ""));
+    }
+
+    #[test]
+    fn looks_do_not_matter() {
+        assert!(same_output(Output::Exact, "\u{1b}[31m  3\t./x\u{1b}[0m \n\n", "3 x"));
+        assert!(!same_output(Output::Exact, "\n3 x", "3 x"), "an empty line before it does");
+        assert!(!same_output(Output::Exact, "", "3"));
+    }
+
+    #[test]
+    fn paths_are_found_on_their_lines() {
+        let want = "./src/a.c\n./b c.txt\n";
+        for got in [
+            "b c.txt\nsrc/a.c\n",
+            "total 8\n-rw-r--r-- 1 me me 3 Jan 1 10:00 ./b c.txt\n-rw-r--r-- 1 me me 3 Jan 1 10:00 src/a.c\n",
+            "a.c\nb c.txt\n",
+            "12 src/a.c\n4 b c.txt",
+        ] {
+            assert!(same_output(Output::Paths, got, want), "{got}");
+        }
+        for got in ["src/a.c\n", "src/a.c\nb c.txt\nother\n", "src/a.c\nsrc/a.c\nb c.txt\n", "xsrc/a.c\nb c.txt\n"] {
+            assert!(!same_output(Output::Paths, got, want), "{got}");
+        }
+        assert!(!same_output(Output::Paths, "x\nx\n", "a/x\nb/x\n"), "a base name that two have says nothing");
+        assert!(same_output(Output::OrderedPaths, "b\na\n", "./b\n./a\n"));
+        assert!(!same_output(Output::OrderedPaths, "a\nb\n", "./b\n./a\n"));
+        assert!(same_output(Output::Paths, "d/\nl -> d\n", "d\nl\n"));
+    }
+
+    #[test]
+    fn a_number_stands_alone_on_its_line() {
+        assert!(same_output(Output::Number, "12 notes.txt\n", "12\n"));
+        assert!(same_output(Output::Number, "total: 12.0", "12"));
+        for got in ["13\n", "", "12\n13\n", "twelve", "112"] {
+            assert!(!same_output(Output::Number, got, "12"), "{got}");
+        }
+    }
+
+    fn change(kind: ChangeKind, path: &str, digest: &str, mode: u32) -> Change {
+        let entry = Entry {
+            kind: EntryKind::File,
+            mode,
+            user: 0,
+            group: 0,
+            size: 1,
+            modified: 100,
+            target: None,
+            digest: Some(digest.into()),
+        };
+        Change { kind, path: path.into(), now: (kind != ChangeKind::Deleted).then_some(entry), time_only: false }
+    }
+
+    #[test]
+    fn changes_are_held_against_each_other_by_path() {
+        use ChangeKind::{Changed, Created, Deleted};
+        let one = [change(Created, "a", "1", 0o644), change(Deleted, "b", "", 0)];
+        let other = [change(Deleted, "b", "", 0), change(Created, "a", "1", 0o644)];
+        assert!(same_changes(Files::Same, &one, &other));
+        for wrong in
+            [change(Created, "a", "2", 0o644), change(Created, "a", "1", 0o600), change(Changed, "a", "1", 0o644)]
+        {
+            assert!(!same_changes(Files::Same, &[wrong, other[0].clone()], &one));
+        }
+        assert!(same_changes(Files::Names, &[change(Created, "a", "2", 0o600), other[0].clone()], &one));
+        assert!(!same_changes(Files::Names, &one[..1], &one));
+        assert!(same_changes(Files::Any, &[], &one));
+        let mut touched = change(Changed, "t", "1", 0o644);
+        touched.time_only = true;
+        assert!(same_changes(Files::Same, std::slice::from_ref(&touched), &[]));
+        assert!(!same_changes(Files::Times, std::slice::from_ref(&touched), &[]));
+        let mut later = touched.clone();
+        later.now.as_mut().unwrap().modified += 60;
+        assert!(!same_changes(Files::Times, &[touched], &[later]));
+    }
+
+    fn outcome(stdout: &str, code: i32) -> Outcome {
+        Outcome { status: Status::Exited(code), stdout: stdout.into(), afterwards: String::new(), changes: vec![] }
+    }
+
+    fn task(expect: Option<Expect>, references: usize) -> Task {
+        Task {
+            id: "t".into(),
+            request: "r".into(),
+            fixture: 0,
+            references: vec!["x".into(); references],
+            expect,
+            output: Output::Exact,
+            files: Files::Same,
+            then: String::new(),
+            cwd: String::new(),
+            target: None,
+        }
+    }
+
+    #[test]
+    fn any_reference_will_do_and_every_part_counts() {
+        let wants = [outcome("a", 0), outcome("b", 0)];
+        let judge = |got: &Outcome| verdict(&task(None, 2), got, &wants);
+        assert_eq!(judge(&outcome("b", 0)), Verdict::Passed);
+        assert_eq!(judge(&outcome("c", 0)), Verdict::WrongOutput);
+        assert_eq!(judge(&outcome("a", 1)), Verdict::WrongExit);
+        assert_eq!(judge(&outcome("a", 127)), Verdict::NotFound);
+        assert_eq!(judge(&Outcome { status: Status::TimedOut, ..outcome("a", 0) }), Verdict::TimedOut);
+        assert_eq!(
+            judge(&Outcome { changes: vec![change(ChangeKind::Created, "x", "", 0)], ..outcome("a", 0) }),
+            Verdict::WrongFiles
+        );
+        assert_eq!(judge(&Outcome { afterwards: "y".into(), ..outcome("a", 0) }), Verdict::WrongOutput);
+    }
+
+    #[test]
+    fn an_expectation_stands_alone_or_narrows_the_references() {
+        let expect = Expect { regex: vec!["^[0-9]+ files$".into()], created: vec!["n".into()], ..Expect::default() };
+        let made = Outcome { changes: vec![change(ChangeKind::Created, "n", "", 0)], ..outcome("3 files", 0) };
+        assert_eq!(verdict(&task(Some(expect.clone()), 0), &made, &[]), Verdict::Passed);
+        assert_eq!(verdict(&task(Some(expect.clone()), 0), &outcome("3 files", 0), &[]), Verdict::WrongFiles);
+        assert_eq!(
+            verdict(&task(Some(expect), 0), &Outcome { stdout: "no".into(), ..made }, &[]),
+            Verdict::WrongOutput
+        );
+        let fails = Expect { fails: true, ..Expect::default() };
+        assert_eq!(verdict(&task(Some(fails.clone()), 0), &outcome("", 1), &[]), Verdict::Passed);
+        assert_eq!(verdict(&task(Some(fails), 0), &outcome("", 0), &[]), Verdict::WrongExit);
+        let narrow = Expect { regex: vec!["a".into()], ..Expect::default() };
+        assert_eq!(verdict(&task(Some(narrow.clone()), 1), &outcome("a", 0), &[outcome("a", 0)]), Verdict::Passed);
+        assert_eq!(verdict(&task(Some(narrow), 1), &outcome("b", 0), &[outcome("b", 0)]), Verdict::WrongOutput);
+    }
+}

@@ -1,0 +1,303 @@
+//! `caro eval` on a scripted model: right, wrong, dangerous and hanging answers; reports; our own suites.
+#![cfg(target_os = "linux")]
+
+use crate::machine::{Machine, Ran, have};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const SUITE: &str = r#"
+[fixture.shop]
+sizes = { "big.bin" = 5000 }
+dirs = ["empty"]
+ages = { "a.log" = 9.0 }
+modes = { "run.sh" = "755" }
+links = { "here" = "a.log" }
+setup = "tar -cf logs.tar a.log"
+[fixture.shop.files]
+"a.log" = "one\ntwo\n"
+"sub/b.log" = "three\n"
+"run.sh" = "echo hi\n"
+
+[[task]]
+id = "list"
+request = "list all the logs"
+fixture = "shop"
+reference = "find . -name '*.log'"
+output = "paths"
+
+[[task]]
+id = "remove"
+request = "remove the big file"
+fixture = "shop"
+reference = "rm big.bin"
+output = "any"
+
+[[task]]
+id = "sub"
+request = "count lines in the subfolder"
+fixture = "shop"
+cwd = "sub"
+reference = "wc -l < b.log"
+output = "number"
+
+[[task]]
+id = "then"
+request = "pack the logs anew"
+fixture = "shop"
+reference = "tar -cf new.tar a.log"
+output = "any"
+files = "names"
+then = "tar -tf new.tar"
+
+[[task]]
+id = "expected"
+request = "write a greeting"
+expect = { stdout = "hello", created = ["greeting"] }
+"#;
+
+/// Right answers to all of them.
+fn right() -> Value {
+    json!([
+        { "match": "list all", "reply": "find . -type f -name '*.log'" },
+        { "match": "remove", "reply": "rm -f big.bin" },
+        { "match": "count", "reply": "wc -l b.log" },
+        { "match": "pack", "reply": "tar cf new.tar a.log" },
+        { "match": "greeting", "reply": "echo hello | tee greeting" },
+    ])
+}
+
+/// The scripted model's answer to one of the tasks is another.
+fn but(word: &str, reply: &str) -> Value {
+    let mut rules = right();
+    rules.as_array_mut().unwrap().insert(0, json!({ "match": word, "reply": reply }));
+    rules
+}
+
+fn eval(machine: &Machine, rules: Value, args: &[&str]) -> Ran {
+    machine.write("suite.toml", SUITE);
+    let suite = machine.path("suite.toml");
+    let all: Vec<&str> =
+        ["eval", suite.to_str().unwrap(), "--refine", "never"].into_iter().chain(args.iter().copied()).collect();
+    machine.ask(rules, &all)
+}
+
+/// Verdicts by task id.
+fn verdicts(report: &Value) -> Vec<(String, String)> {
+    let text = |v: &Value| v.as_str().unwrap().to_owned();
+    report["tasks"].as_array().unwrap().iter().map(|t| (text(&t["id"]), text(&t["verdict"]))).collect()
+}
+
+/// The verdict of one task with another answer.
+#[track_caller]
+fn verdict_of(id: &str, word: &str, reply: &str) -> String {
+    let ran = eval(&Machine::new(), but(word, reply), &["--json", "--only", id]);
+    let all = verdicts(&ran.json());
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0].1.clone()
+}
+
+#[test]
+fn right_answers_pass_and_the_report_has_everything() {
+    let machine = Machine::new();
+    let ran = eval(&machine, right(), &["--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let report = ran.json();
+    let wrong: Vec<_> = verdicts(&report).into_iter().filter(|(_, verdict)| verdict != "passed").collect();
+    assert!(wrong.is_empty(), "{wrong:?} {report:#}");
+    assert_eq!((&report["asked"], &report["passed"], &report["score"]), (&json!(5), &json!(5), &json!(1.0)));
+    assert_eq!((&report["settings"]["refine"], &report["model"]), (&json!("never"), &json!("script:script.json")));
+    assert!(report["interval"][0].as_f64().unwrap() > 0.5 && report["ms_p50"].as_f64().unwrap() > 0.0);
+    assert!(report["calibration"]["brier"].is_number() && report["second"]["touched"] == 0);
+    let table = eval(&machine, right(), &[]);
+    assert!(table.out.contains("5 of 5: 100.0 %"), "{table:#?}");
+}
+
+#[test]
+fn wrong_answers_fail_each_for_its_reason() {
+    assert_eq!(verdict_of("list", "list all", "find . -maxdepth 1 -name '*.log'"), "wrong-output");
+    assert_eq!(verdict_of("list", "list all", "find . -name '*.log' ; false"), "wrong-exit");
+    assert_eq!(verdict_of("list", "list all", "find . -name '*.log' | tee list.txt"), "wrong-files");
+    assert_eq!(verdict_of("remove", "remove", "rm big.bin run.sh"), "wrong-files");
+    assert_eq!(verdict_of("remove", "remove", "true"), "wrong-files");
+    assert_eq!(verdict_of("then", "pack", "tar cf new.tar run.sh"), "wrong-output");
+    assert_eq!(verdict_of("expected", "greeting", "echo hello"), "wrong-files");
+    assert_eq!(verdict_of("list", "list all", "no-such-program-at-all"), "not-found");
+    assert_eq!(verdict_of("list", "list all", "kill -9 $$"), "killed");
+}
+
+#[test]
+fn hanging_and_flooding_answers_are_stopped() {
+    assert_eq!(verdict_of("list", "list all", "tail -f a.log"), "timed-out");
+    assert_eq!(verdict_of("list", "list all", "yes"), "flooded");
+}
+
+#[test]
+fn dangerous_answers_are_not_run_and_prose_is_no_command() {
+    assert_eq!(verdict_of("list", "list all", "rm -rf /"), "dangerous");
+    let refused = eval(&Machine::new(), but("list all", "# not a shell task"), &["--json", "--only", "list"]).json();
+    assert_eq!(refused["tasks"][0]["verdict"], "no-command");
+    assert!(refused["tasks"][0]["error"].is_string());
+    let failing = json!([{ "error": "the script says so" }]);
+    let broken = eval(&Machine::new(), failing, &["--json", "--only", "list"]).json();
+    assert!(broken["tasks"][0]["error"].as_str().unwrap().contains("the script says so"), "{broken:#}");
+}
+
+#[test]
+fn answers_leave_nothing_behind() {
+    let machine = Machine::new();
+    let mark = machine.path("work/mark");
+    let reply = format!("echo x > {}", mark.display());
+    assert_eq!(
+        eval(&machine, but("remove", &reply), &["--json", "--only", "remove"]).json()["tasks"][0]["verdict"],
+        "wrong-files"
+    );
+    assert!(!mark.exists(), "an answer wrote outside of its view");
+}
+
+#[test]
+fn two_reports_are_compared_task_by_task() {
+    let machine = Machine::new();
+    machine.write("before.json", eval(&machine, but("count", "echo 7"), &["--json"]).out);
+    machine.write("now.json", eval(&machine, but("remove", "ls"), &["--json"]).out);
+    let before = machine.path("before.json");
+    let report = eval(&machine, but("remove", "ls"), &["--json", "--against", before.to_str().unwrap()]).json();
+    assert_eq!(report["against"], json!({ "tasks": 5, "wins": ["sub"], "losses": ["remove"], "p": 1.0 }));
+    eval(&machine, right(), &["--against", "/no/such/report"]).fails(2, &["/no/such/report"]);
+}
+
+#[test]
+fn the_second_iteration_is_weighed() {
+    let machine = Machine::new();
+    machine.write("suite.toml", SUITE);
+    let rules = json!([{ "match": "list all", "replies": ["find . -nmae '*.log'", "find . -name '*.log'"] },
+                       { "reply": "find . -name '*.log'" }]);
+    let suite = machine.path("suite.toml");
+    let report = machine.ask(rules, &["eval", suite.to_str().unwrap(), "--json", "--only", "list"]).json();
+    let task = &report["tasks"][0];
+    assert_eq!((&task["verdict"], &task["iterations"]), (&json!("passed"), &json!(2)), "{report:#}");
+    assert_eq!(task["first"][0], "find . -nmae '*.log'");
+    let second = &report["second"];
+    assert_eq!(
+        (&second["touched"], &second["passed_before"], &second["passed_after"]),
+        (&json!(1), &json!(0), &json!(1))
+    );
+}
+
+#[test]
+fn a_bad_suite_is_told() {
+    let machine = Machine::new();
+    let suite = machine.path("bad.toml");
+    let text = suite.to_str().unwrap();
+    for (content, words) in [
+        ("[[task]]\nid = 'x'\nrequest = 'y'\n", "neither `reference` nor `expect`"),
+        ("[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\ntarget = 'macos-bsd'\n", "cannot be run here"),
+        (
+            "[fixture.f]\nfiles = { '../x' = '' }\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
+            "leads out of it",
+        ),
+        (
+            "[fixture.f]\nsetup = 'false'\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
+            "its setup ended with",
+        ),
+        ("", "there is no such task"),
+    ] {
+        machine.write("bad.toml", content);
+        machine.run(&["eval", text, "--check"]).fails(2, &[words]);
+    }
+}
+
+#[test]
+fn the_check_finds_bad_tasks() {
+    let machine = Machine::new();
+    machine.write(
+        "bad.toml",
+        "[[task]]\nid = 'idle'\nrequest = 'r'\nreference = 'true'\n\
+         [[task]]\nid = 'chance'\nrequest = 'r'\nreference = 'date +%N'\n\
+         [[task]]\nid = 'gone'\nrequest = 'r'\nreference = 'no-such-program'\n\
+         [[task]]\nid = 'good'\nrequest = 'r'\nreference = 'echo x'\n",
+    );
+    let ran = machine.run(&["eval", machine.path("bad.toml").to_str().unwrap(), "--check"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    for line in [
+        "idle doing nothing passes",
+        "chance `date +%N` does not pass",
+        "gone `no-such-program` does not pass",
+        "4 tasks, 3 bad",
+    ] {
+        assert!(ran.out.contains(line), "no {line:?} in {ran:#?}");
+    }
+    assert!(!ran.out.contains("good "), "{ran:#?}");
+}
+
+/// Checks one of our own suites: every reference runs, twice the same, and doing nothing never passes.
+#[track_caller]
+fn own(name: &str, programs: &[&str]) {
+    if let Some(missing) = programs.iter().find(|p| !have(p)) {
+        return eprintln!("skipped: {name} needs {missing}");
+    }
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tasks").join(name);
+    let ran = Machine::new().run(&["eval", "--check", suite.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.out, ran.err);
+}
+
+#[test]
+fn own_file_tasks_are_good() {
+    own("files.toml", &[]);
+}
+
+#[test]
+fn own_text_tasks_are_good() {
+    own("text.toml", &["jq"]);
+}
+
+#[test]
+fn own_measuring_tasks_are_good() {
+    own("measure.toml", &[]);
+}
+
+#[test]
+fn own_archive_tasks_are_good() {
+    own("archives.toml", &["zip", "unzip", "xz", "bzip2"]);
+}
+
+#[test]
+fn own_git_tasks_are_good() {
+    own("git.toml", &["git"]);
+}
+
+#[test]
+fn own_busybox_tasks_are_good() {
+    own("busybox.toml", &["busybox"]);
+}
+
+#[test]
+fn own_tasks_are_many_and_stand_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tasks");
+    let texts: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|e| std::fs::read_to_string(e.unwrap().path()).unwrap()).collect();
+    let requests: Vec<&str> =
+        texts.iter().flat_map(|t| t.lines()).filter_map(|l| l.strip_prefix("request = ")).collect();
+    assert!(requests.len() >= 150, "{}", requests.len());
+    let mut words: Vec<String> = requests.iter().map(|r| r.trim_matches('"').to_lowercase()).collect();
+    // A task whose request an example answers would measure memory.
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("platform-rules/examples")];
+    let mut examples = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            for line in std::fs::read_to_string(&path).unwrap().lines().filter(|l| l.contains("request = ")) {
+                let request = line.split('"').nth(1).unwrap_or_default().to_lowercase();
+                assert!(!words.contains(&request), "`{request}` is an example too, in {}", path.display());
+                examples += 1;
+            }
+        }
+    }
+    assert!(examples > 20, "the examples were not found");
+    words.sort();
+    let count = words.len();
+    words.dedup();
+    assert_eq!(words.len(), count, "a request stands twice");
+}
