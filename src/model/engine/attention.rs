@@ -1,6 +1,7 @@
 //! Causal attention over the f16 cache, with an online softmax (Milakov, Gimelshein 2018; Dao et al. 2022): keys and
 //! values are read once, a block at a time, and no matrix of scores is ever whole.
 
+use super::kernels::Kernels;
 use super::kv::Kv;
 use super::parallel::for_pieces;
 use super::product::multiply_add;
@@ -16,6 +17,10 @@ const ROWS: usize = 128;
 
 /// From how many rows on it pays to transpose a block of keys, so that scores are a matrix product.
 const TRANSPOSE: usize = 16;
+
+/// Positions up to which that is not done, however many heads share keys: a short batch gets, bit by bit, what its
+/// positions get one by one.
+const ALIKE: usize = Kernels::ALIKE;
 
 thread_local! {
     /// Each thread's working memory, kept between tokens.
@@ -111,7 +116,7 @@ fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, querie
             let count = keys.len();
             let wide = &mut scratch.wide[..count * dim];
             simd::widen(kv.keys(layer, kv_head, keys.clone()), wide);
-            score(queries, wide, &mut scratch.turned, &mut scratch.scores, rows, dim);
+            score(queries, wide, &mut scratch.turned, &mut scratch.scores, shape, rows);
             for (row, scores) in scratch.scores.chunks_exact_mut(BLOCK).take(rows).enumerate() {
                 // A query sees the keys up to its own position.
                 let seen = (start + row / shape.group + 1).saturating_sub(block).min(count);
@@ -140,9 +145,10 @@ fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, querie
 }
 
 /// `scores = queries keys^T`, in rows of [`BLOCK`].
-fn score(queries: &[f32], keys: &[f32], turned: &mut [f32], scores: &mut [f32], rows: usize, dim: usize) {
+fn score(queries: &[f32], keys: &[f32], turned: &mut [f32], scores: &mut [f32], shape: Shape, rows: usize) {
+    let dim = shape.head_dim;
     let count = keys.len() / dim;
-    if rows < TRANSPOSE {
+    if rows < TRANSPOSE || shape.count <= ALIKE {
         for (query, scores) in queries.chunks_exact(dim).zip(scores.chunks_exact_mut(BLOCK)) {
             simd::products(query, keys, &mut scores[..count]);
         }
@@ -229,6 +235,41 @@ mod tests {
                                     assert!(off < 1e-4, "{shape:?}, {threads} threads: {got}, not {want}");
                                 }
                             }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_batch_gets_what_its_positions_get_alone() {
+        for (kv_heads, group, head_dim) in [(2, 6, 128), (2, 7, 64), (3, 3, 64), (1, 1, 80)] {
+            let config = config(kv_heads, group, head_dim);
+            for start in [0, 3, 61, 128] {
+                let mut kv = Kv::new(&config, 256);
+                let width = kv_heads * head_dim;
+                for position in 0..start + ALIKE {
+                    kv.write(1, position, &noise(width, position as u32), &noise(width, position as u32 + 999));
+                    kv.advance(1);
+                }
+                for count in 2..=ALIKE {
+                    let shape = Shape { count, start, kv_heads, group, head_dim };
+                    let queries = noise(shape.len(), 7);
+                    let mut together = vec![0.0; shape.len()];
+                    attend(&Pool::new(2), &kv, 1, shape, &queries, &mut together);
+                    for i in 0..count {
+                        let one = Shape { count: 1, start: start + i, ..shape };
+                        let run = group * head_dim;
+                        let mut query = vec![0.0; one.len()];
+                        for head in 0..kv_heads {
+                            query[one.at(head, 0)..][..run].copy_from_slice(&queries[shape.at(head, i)..][..run]);
+                        }
+                        let mut alone = vec![0.0; one.len()];
+                        attend(&Pool::new(1 + i % 4), &kv, 1, one, &query, &mut alone);
+                        for head in 0..kv_heads {
+                            let (a, b) = (&together[shape.at(head, i)..][..run], &alone[one.at(head, 0)..][..run]);
+                            assert!(a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()), "{shape:?} at {i}");
                         }
                     }
                 }

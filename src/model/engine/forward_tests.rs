@@ -56,6 +56,45 @@ fn all_positions_score_as_each_alone() {
     assert_eq!((seen, whole.len()), (tokens.len(), tokens.len()));
 }
 
+/// What speculative decoding relies on: logits, keys and values of a short batch are, bit by bit, those of its tokens
+/// one by one, on every tier and whatever the number of threads.
+#[test]
+fn a_short_batch_is_its_tokens_one_by_one() {
+    use super::super::quant::Kind;
+    let formats: [&[Kind]; 3] = [
+        &[Kind::Q4K, Kind::Q6K, Kind::Q5K],
+        &[Kind::Q5_0, Kind::Q8_0, Kind::Q4K, Kind::Q6K],
+        &[Kind::Q4_1, Kind::Q4_0, Kind::Q5_1, Kind::F16],
+    ];
+    let cancel = Cancel::new();
+    let bits = |logits: &[f32]| logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for (architecture, kinds) in ["qwen2", "qwen3", "llama"].into_iter().zip(formats) {
+        let gguf = testing::parse(&Tiny::quantised(architecture, kinds).bytes());
+        for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
+            let open = |threads| Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(threads)), tier), 300).unwrap();
+            let (mut alone, mut together) = (open(1), open(3));
+            let prompt = tokens(20);
+            alone.feed(&prompt, &cancel).unwrap();
+            together.feed(&prompt, &cancel).unwrap();
+            for m in [2, 3, Kernels::ALIKE] {
+                let part: Vec<u32> = (0..m as u32).map(|i| (i * 91 + m as u32 * 17) % 250).collect();
+                let mut expected = Vec::new();
+                for token in &part {
+                    alone.feed(&[*token], &cancel).unwrap();
+                    expected.push(bits(alone.logits()));
+                }
+                let mut got = Vec::new();
+                together.feed_scored(&part, &cancel, &mut |_, logits| got.push(bits(logits))).unwrap();
+                assert!(got == expected, "{architecture} {tier} {m}: logits");
+            }
+            let (mut a, mut b) = (Vec::new(), Vec::new());
+            alone.snapshot(alone.len(), &mut a).unwrap();
+            together.snapshot(together.len(), &mut b).unwrap();
+            assert!(a == b, "{architecture} {tier}: keys and values");
+        }
+    }
+}
+
 #[test]
 fn long_prompts_in_batches_are_the_same_prompt() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());

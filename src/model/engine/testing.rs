@@ -4,6 +4,7 @@
 use super::bytes::Bytes;
 use super::gguf::Gguf;
 use super::gguf_writer::Writer;
+use super::quant::Kind;
 use super::tokenizer::{Source, Tokenizer};
 use std::path::PathBuf;
 
@@ -126,18 +127,29 @@ pub(super) fn oracle(pre: &str, vocabulary: &Vocabulary) -> tokenizers::Tokenize
 pub(super) struct Tiny {
     fields: Vec<(String, Field)>,
     tensors: Vec<(String, Vec<u64>, Vec<f32>)>,
+    /// Formats of the matrices, in turn; plain numbers if there are none.
+    kinds: Vec<Kind>,
 }
 
 impl Tiny {
     /// A model of an architecture (`qwen2`, `llama`, `qwen3`).
     pub fn new(architecture: &str) -> Self {
+        Self::sized(architecture, 64, 128)
+    }
+
+    /// The same with matrices in some block formats in turn, and wide enough for all of them.
+    pub fn quantised(architecture: &str, kinds: &[Kind]) -> Self {
+        Self { kinds: kinds.to_vec(), ..Self::sized(architecture, 256, 512) }
+    }
+
+    fn sized(architecture: &str, width: u64, hidden: u64) -> Self {
         let vocabulary = tiny_vocabulary();
-        let (width, hidden, dim, heads, kv_heads) = (64, 128, 16, 4, 2);
+        let (dim, heads, kv_heads) = (16, width / 16, 2);
         let vocab = vocabulary.tokens.len() as u64;
         let llama = architecture == "llama";
         let id = |name: &str| vocabulary.tokens.iter().position(|t| t == name).unwrap() as u32;
         let template = if llama { "<|start_header_id|>" } else { "<|im_start|>" };
-        let mut tiny = Self { fields: Vec::new(), tensors: Vec::new() };
+        let mut tiny = Self { fields: Vec::new(), tensors: Vec::new(), kinds: Vec::new() };
         for (key, value) in [
             ("general.architecture", Field::Text(architecture.into())),
             ("?.block_count", Field::U32(2)),
@@ -232,8 +244,12 @@ impl Tiny {
                 Field::I32s(values) => writer.i32s(key, values),
             };
         }
+        let mut kinds = self.kinds.iter().cycle();
         for (name, dims, values) in &self.tensors {
-            writer = writer.floats(name, dims, values);
+            writer = match kinds.next().filter(|_| dims.len() == 2) {
+                None => writer.floats(name, dims, values),
+                Some(&kind) => writer.tensor(name, kind, dims, &super::quant::quantised(kind, values)),
+            };
         }
         writer.finish()
     }

@@ -12,10 +12,10 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod panel;
 mod portable;
 mod tier;
-#[cfg(target_arch = "x86_64")]
-mod vnni32;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -106,8 +106,16 @@ pub struct Kernels {
     activations: Activations,
     #[cfg(target_arch = "x86_64")]
     tiles: amx::Tiles,
+    scratch: Vec<std::sync::Mutex<Scratch>>,
+}
+
+/// What each thread works in.
+#[derive(Debug, Default)]
+struct Scratch {
     #[cfg(target_arch = "x86_64")]
-    scratch: Vec<std::sync::Mutex<amx::Scratch>>,
+    panels: avx512::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    tiles: amx::Scratch,
 }
 
 /// What a task of a region computes: all columns of `x` against `rows` of weight number `weight`.
@@ -128,6 +136,10 @@ struct Task<'a> {
 }
 
 impl Kernels {
+    /// Batches of up to this many rows get, bit by bit, what each of their rows gets alone, on every tier and with any
+    /// number of threads: what speculative decoding needs to change no greedy text.
+    pub const ALIKE: usize = 8;
+
     /// Kernels on `pool` with the code of `tier`.
     ///
     /// # Panics
@@ -137,7 +149,6 @@ impl Kernels {
         Self {
             #[cfg(target_arch = "x86_64")]
             tiles: amx::Tiles::default(),
-            #[cfg(target_arch = "x86_64")]
             scratch: (0..pool.threads()).map(|_| Default::default()).collect(),
             pool,
             tier,
@@ -180,24 +191,26 @@ impl Kernels {
         if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights.iter().all(|w| w.kind.block_len() > 1) {
             return self.matmul_amx(weights, x, m, outs);
         }
+        self.activations.begin(m, k);
         for weight in weights {
-            self.activations.prepare(Form::of(weight.kind), x, m, k, &self.pool);
+            self.activations.prepare(Form::of(weight.kind), self.tier.layout(), x, &self.pool);
         }
         let pieces = pieces(weights, self.pool.threads(), 16);
         let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
         let activations = &self.activations;
-        self.pool.run(pieces.len(), |index, _| {
+        self.pool.run(pieces.len(), |index, thread| {
             let Piece { weight, rows } = pieces[index].clone();
             let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
+            // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
+            let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match self.tier {
                 Tier::Portable => portable::rows(&task),
                 #[cfg(target_arch = "x86_64")]
                 Tier::Avx2 => avx2::rows(&task),
                 #[cfg(target_arch = "x86_64")]
-                Tier::Avx512 | Tier::Amx => avx512::rows(&task),
+                Tier::Avx512 | Tier::Amx => avx512::rows(&task, &mut scratch.panels),
             }
         });
-        self.activations.forget();
     }
 
     /// [`Kernels::matmul`] with bf16 tiles, for quantised weights.
@@ -212,7 +225,7 @@ impl Kernels {
             let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
             // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            amx::rows(&task, &self.tiles, &mut scratch);
+            amx::rows(&task, &self.tiles, &mut scratch.tiles);
         });
     }
 }
@@ -272,6 +285,12 @@ impl<'a, T> Out<'a, T> {
         assert!(column + width <= self.stride && at + width <= self.len);
         // SAFETY: in bounds, as just seen, and not shared, by contract.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at), width) }
+    }
+
+    /// The whole slice as one row.
+    fn whole(out: &'a mut [T]) -> Self {
+        let stride = out.len();
+        Self::new(out, stride)
     }
 
     /// Row `i`.

@@ -150,6 +150,53 @@ proptest! {
     }
 }
 
+/// The largest batch that multiplies its rows one by one, whatever the tier: see [`Kernels::ALIKE`].
+#[test]
+fn a_row_of_a_short_batch_is_what_it_is_alone() {
+    let mut random = Random(5);
+    for kind in Kind::ALL {
+        for (n, k) in [(1, 256), (37, 512), (20, 2048), (18, 96), (21, 896)] {
+            if !usize::is_multiple_of(k, kind.block_len()) {
+                continue;
+            }
+            let mut weight = weight(kind, n, k, &mut random);
+            let mut x = input(Kernels::ALIKE, k, &mut random);
+            // One row as large as integers get: all sums must be exact there too.
+            let mut bytes = weight.bytes.to_vec();
+            let row = kind.row_bytes(k);
+            if kind.block_len() > 1 {
+                bytes[..row].fill(0xFF);
+                for block in bytes[..row].chunks_exact_mut(kind.block_bytes()) {
+                    let one = half::f16::ONE.to_le_bytes();
+                    match kind {
+                        Kind::Q6K => (block[208..210].copy_from_slice(&one), block[192..208].fill(0x7F)).0,
+                        _ => block[..2].copy_from_slice(&one),
+                    }
+                    if matches!(kind, Kind::Q4_1 | Kind::Q5_1 | Kind::Q4K | Kind::Q5K) {
+                        block[2..4].copy_from_slice(&one);
+                    }
+                }
+            }
+            weight.bytes = Bytes::from(bytes);
+            x[k..2 * k].fill(1.0);
+            for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
+                let run = |x: &[f32], m: usize, threads: usize| {
+                    let mut out = vec![f32::NAN; m * n];
+                    Kernels::new(Arc::new(Pool::new(threads)), tier).matmul(&[&weight], x, m, &mut [&mut out]);
+                    out
+                };
+                let alone: Vec<f32> = x.chunks_exact(k).flat_map(|x| run(x, 1, 1)).collect();
+                for m in 2..=Kernels::ALIKE {
+                    let together = run(&x[..m * k], m, 1 + m % 3);
+                    for (at, (a, b)) in together.iter().zip(&alone).enumerate() {
+                        assert_eq!(a.to_bits(), b.to_bits(), "{tier} {kind} {m}x{k}x{n} [{at}]: {a} and {b}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn fused_weights_get_what_each_would_alone() {
     let mut random = Random(7);

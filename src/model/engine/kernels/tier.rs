@@ -1,5 +1,7 @@
 //! Which instruction set the kernels use.
 
+use super::activation::Layout;
+
 /// An instruction set with kernels of its own, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
@@ -53,6 +55,17 @@ impl Tier {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx => Self::Avx512.is_available() && super::amx::is_available(),
+        }
+    }
+
+    /// What its kernels read of the activations.
+    pub(super) fn layout(self) -> Layout {
+        match self {
+            Self::Portable => Layout::Rows,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Layout::Rows,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 | Self::Amx => Layout::Steps,
         }
     }
 

@@ -254,3 +254,5 @@ pub(crate) fn f16(bytes: &[u8]) -> f32 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::quantised;

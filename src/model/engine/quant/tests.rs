@@ -18,6 +18,12 @@ fn candle_kind(kind: Kind) -> GgmlDType {
     }
 }
 
+/// Blocks of a kind, written by candle.
+pub(in crate::model::engine) fn quantised(kind: Kind, values: &[f32]) -> Vec<u8> {
+    let tensor = Tensor::from_vec(values.to_vec(), values.len(), &Device::Cpu).unwrap();
+    QTensor::quantize(&tensor, candle_kind(kind)).unwrap().data().unwrap().into_owned()
+}
+
 /// candle writes the blocks and reads them back: an independent opinion of every format.
 #[test]
 fn every_kind_agrees_with_candle() {
