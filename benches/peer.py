@@ -8,10 +8,11 @@ Use:
     .peer/bin/python benches/peer.py --system SYSTEM.txt --requests REQUESTS.txt [--caro target/release/caro] [--out RECORD.json]
 
 The peer answers with the specification's JSON prompt (SYSTEM.txt), as a person would build such a tool on llama.cpp; caro
-runs its default path: context, model, checks, manuals, safety. Cold: a fresh process, the file in the page cache. Warm: one
-process that has answered once before. The two alternate, so that a slow minute of the machine hits both.
+runs its default path: context, model, checks, manuals, safety. Cold: a fresh process, the file in the page cache. Warm: a
+model that has answered once before, which is one process for the peer, and for caro its resident process, asked by a fresh
+`caro` each time. The two alternate, so that a slow minute of the machine hits both.
 """
-import argparse, datetime, json, os, platform, statistics, subprocess, sys, time
+import argparse, datetime, json, os, platform, statistics, subprocess, sys, tempfile, time
 
 
 def peer_model(path, threads):
@@ -72,35 +73,41 @@ def main():
         while f.read(1 << 24):
             pass
     me = [os.environ.get("PEER_PYTHON", sys.executable), os.path.abspath(__file__), "--threads", str(args.threads), "--system", args.system, "--requests", args.requests]
+    # A resident of its own, so that nothing else is measured than this binary.
+    sockets = tempfile.TemporaryDirectory(prefix="caro-")
+    os.environ.update(CARO_RUNTIME_DIR=sockets.name, CARO_RESIDENT="off")
     cold = {"peer": [], "caro": []}
     for request in requests[: args.cold]:
         for who, argv in (("peer", me + ["--once", model, request]), ("caro", [args.caro, "-q", "--model", args.model, request])):
             cold[who].append({"request": request, **timed(argv)})
             print("cold", who, cold[who][-1]["s"], cold[who][-1]["text"][:100].replace("\n", " "), flush=True)
 
-    start = lambda argv: subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    children = {"peer": start(me + ["--serve", model]), "caro": start([args.caro, "batch", "--model", args.model])}
+    os.environ["CARO_RESIDENT"] = "on"
+    peer = subprocess.Popen(me + ["--serve", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(who, number, request):
-        child = children[who]
-        child.stdin.write((request if who == "peer" else json.dumps({"id": number, "request": request})) + "\n")
-        child.stdin.flush()
-        answer = json.loads(child.stdout.readline())
-        return answer if who == "peer" else answer.get("cmd") or str(answer.get("refusal") or answer.get("error"))
+    def ask_peer(request):
+        since = time.perf_counter()
+        peer.stdin.write(request + "\n")
+        peer.stdin.flush()
+        text = json.loads(peer.stdout.readline())
+        return {"s": round(time.perf_counter() - since, 3), "text": text}
 
-    children["peer"].stdout.readline()
-    ask("caro", -1, "list files")
+    ask = {"peer": ask_peer, "caro": lambda request: timed([args.caro, "-q", "--model", args.model, request])}
+    peer.stdout.readline()
+    ask["caro"]("list files")
     warm = {"peer": [], "caro": []}
-    for number, request in enumerate(requests):
+    for request in requests:
         for who in warm:
-            since = time.perf_counter()
-            text = ask(who, number, request)
-            warm[who].append({"request": request, "s": round(time.perf_counter() - since, 3), "text": text})
-            print("warm", who, warm[who][-1]["s"], text[:100].replace("\n", " "), flush=True)
-    warm_peak = {who: peak(child.pid) for who, child in children.items()}
-    for child in children.values():
-        child.stdin.close()
-        child.wait()
+            warm[who].append({"request": request, **ask[who](request)})
+            print("warm", who, warm[who][-1]["s"], warm[who][-1]["text"][:100].replace("\n", " "), flush=True)
+    residents = json.loads(subprocess.check_output([args.caro, "status", "--json"], text=True))["residents"]
+    # Every answer but the first must have come from the one resident, or this measured something else.
+    assert len(residents) == 1 and residents[0]["served"] > len(requests), residents
+    warm_peak = {"peer": peak(peer.pid), "caro": peak(residents[0]["pid"])}
+    client_peak = max(row["peak_bytes"] for row in warm["caro"])
+    subprocess.run([args.caro, "stop"], stdout=subprocess.DEVNULL)
+    peer.stdin.close()
+    peer.wait()
 
     p50 = lambda rows: round(statistics.median(r["s"] for r in rows), 3)
     cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
@@ -114,6 +121,7 @@ def main():
         "warm_ratio": round(p50(warm["caro"]) / p50(warm["peer"]), 3),
         "peak_bytes_cold": {w: max(x["peak_bytes"] for x in r) for w, r in cold.items()},
         "peak_bytes_warm": warm_peak,
+        "peak_bytes_client": client_peak,
     }
     print(json.dumps(record, indent=1))
     if args.out:

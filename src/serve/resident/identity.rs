@@ -7,11 +7,10 @@
 use crate::model::engine::{Device, Engine, Options};
 use crate::model::scripted::Scripted;
 use crate::model::{Model, ModelError};
+#[cfg(unix)]
 use sha2::{Digest, Sha256};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// What a resident keeps ready.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -68,6 +67,7 @@ impl Weights {
     }
 
     /// The name of their socket for this program, without its ending.
+    #[cfg(unix)]
     pub(super) fn slot(&self, program: &Path) -> String {
         let text = format!("{}\n{self:?}", program.display());
         Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
@@ -75,24 +75,24 @@ impl Weights {
 }
 
 /// What a file is, as far as can be told without reading it; `None` if it cannot be looked at.
+#[cfg(unix)]
 pub(super) fn of_file(file: &Path) -> Option<String> {
-    let meta = fs::metadata(file).ok()?;
-    let changed = meta.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    #[cfg(unix)]
+    let meta = std::fs::metadata(file).ok()?;
+    let changed = meta.modified().ok().and_then(|time| time.duration_since(std::time::SystemTime::UNIX_EPOCH).ok());
     let number = std::os::unix::fs::MetadataExt::ino(&meta);
-    #[cfg(not(unix))]
-    let number = 0;
     Some(format!("{:x}.{:x}.{number:x}", meta.len(), changed.unwrap_or_default().as_nanos()))
 }
 
 /// What a program is: its version and its file.
+#[cfg(unix)]
 pub(super) fn of_program(program: &Path) -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), of_file(program).unwrap_or_default())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn weights(threads: usize, file: &str) -> Weights {
         Weights::Gguf {

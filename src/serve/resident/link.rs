@@ -184,12 +184,30 @@ impl Wanted<'_> {
 
     fn enough_memory(&self) -> Result<(), Absent> {
         let size = fs::metadata(self.setup.weights.file()).map_or(0, |meta| meta.len());
-        let wanted = memory::Machine::wanted(size);
-        match memory::Machine::now() {
-            Some(machine) if !self.setup.insist && machine.available < wanted => {
-                Err(Absent::Memory { available_mb: machine.available >> 20, wanted_mb: wanted >> 20 })
-            }
-            _ => Ok(()),
+        if self.setup.insist { Ok(()) } else { enough(memory::Machine::now(), size) }
+    }
+}
+
+/// Whether a machine has room to keep a model file of `size` bytes ready; one that does not tell has.
+fn enough(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
+    let wanted = memory::Machine::wanted(size);
+    match machine {
+        Some(machine) if machine.available < wanted => {
+            Err(Absent::Memory { available_mb: machine.available >> 20, wanted_mb: wanted >> 20 })
         }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_process_is_left_behind_where_memory_is_short() {
+        let machine = |mb: u64| Some(memory::Machine { total: 8 << 30, available: mb << 20 });
+        let short = enough(machine(1500), 1 << 30).unwrap_err().to_string();
+        assert!(short.contains("1500 MB available, 1536 MB wanted"), "{short}");
+        assert!(enough(machine(1600), 1 << 30).is_ok() && enough(None, u64::MAX).is_ok());
     }
 }

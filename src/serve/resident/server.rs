@@ -59,6 +59,7 @@ struct Resident {
     loaded: Loaded,
     jobs: Mutex<Sender<Job>>,
     clients: AtomicUsize,
+    short: Box<Short>,
 }
 
 /// Serves at the socket that was handed over, until it is time to end.
@@ -73,13 +74,18 @@ pub fn serve(orders: Orders, socket: OwnedFd) -> io::Result<()> {
     peer::listen(&listener)?;
     memory::be_first_to_go();
     let weights = orders.weights.clone();
-    run(orders, listener, move || weights.open())
+    let short = || memory::Machine::now().is_some_and(memory::Machine::is_short);
+    run(orders, listener, Box::new(short), move || weights.open())
 }
 
-/// [`serve`] with any model.
+/// Tells whether others need the memory more.
+pub(super) type Short = dyn Fn() -> bool + Send + Sync;
+
+/// [`serve`] with any model, on any machine.
 pub(super) fn run(
     orders: Orders,
     listener: UnixListener,
+    short: Box<Short>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<()> {
     // Now, and not when somebody asks: it may be replaced under its name at any time.
@@ -102,6 +108,7 @@ pub(super) fn run(
         jobs: Mutex::new(jobs),
         clients: AtomicUsize::new(0),
         socket: number(&orders.socket),
+        short,
         orders,
     });
     let worker = resident.clone();
@@ -170,12 +177,11 @@ impl Resident {
                 self.leave(Leaving::Soon);
                 continue;
             }
-            let short = || memory::Machine::now().is_some_and(memory::Machine::is_short);
             let end = match leaving {
                 Leaving::Now => true,
                 _ if busy => false,
                 Leaving::Soon => quiet >= ABOUT_TO_ASK.min(idle),
-                Leaving::No => quiet >= idle || quiet >= ABOUT_TO_ASK && short(),
+                Leaving::No => quiet >= idle || quiet >= ABOUT_TO_ASK && (self.short)(),
             };
             if !end {
                 continue;

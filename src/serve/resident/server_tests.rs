@@ -4,11 +4,12 @@ use super::server::run;
 use super::wire::{Call, Channel, MOST_REPLY, Reply, Work};
 use super::{Orders, Weights};
 use crate::model::scripted::Scripted;
-use crate::model::{Cancel, Finish, Prompt, Request, Role, Sampling, Shape};
+use crate::model::{Cancel, Finish, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,18 +23,23 @@ struct Server {
 impl Server {
     /// Serves a model that says `one two three ...` for "slow" and `ls` for everything else.
     fn start(idle: Duration) -> Self {
-        Self::with(idle, || {
-            let script = r#"{"rules": [
+        Self::with(
+            idle,
+            || false,
+            || {
+                let script = r#"{"rules": [
                 {"match": "slow", "reply": "one two three four five six seven eight nine ten", "delay_ms": 100},
                 {"match": "broken", "error": "no"},
                 {"reply": "ls"}]}"#;
-            Ok(Arc::new(Scripted::parse(script, "script")?))
-        })
+                Ok(Arc::new(Scripted::parse(script, "script")?))
+            },
+        )
     }
 
     fn with(
         idle: Duration,
-        open: impl FnOnce() -> Result<Arc<dyn crate::model::Model>, crate::model::ModelError> + Send + 'static,
+        short: impl Fn() -> bool + Send + Sync + 'static,
+        open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
     ) -> Self {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
@@ -42,7 +48,7 @@ impl Server {
         std::fs::write(&file, "model").unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
         let orders = Orders { socket, weights: Weights::Script(file), idle_s: idle.as_secs_f64() };
-        let thread = std::thread::spawn(move || run(orders, listener, open));
+        let thread = std::thread::spawn(move || run(orders, listener, Box::new(short), open));
         Self { dir, thread: Some(thread) }
     }
 
@@ -265,6 +271,21 @@ fn it_ends_when_its_model_or_its_socket_is_replaced() {
 }
 
 #[test]
+fn it_gives_its_memory_back_when_others_need_it() {
+    static SHORT: AtomicBool = AtomicBool::new(false);
+    let script = || -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(Scripted::parse(r#"{"rules": [{"reply": "a b c d e f g h i j", "delay_ms": 200}]}"#, "script")?))
+    };
+    let mut server = Server::with(Duration::from_secs(1000), || SHORT.load(Ordering::Relaxed), script);
+    let mut client = server.client();
+    client.send(&work("anything")).unwrap();
+    assert!(client.receive::<Reply>(SOON).unwrap().is_some());
+    SHORT.store(true, Ordering::Relaxed);
+    assert!(matches!(all(&mut client).1, Reply::Done(_)), "not before it has answered");
+    assert!(server.ends_within(Duration::from_secs(8)));
+}
+
+#[test]
 fn told_to_retire_it_finishes_and_told_to_stop_it_does_not() {
     let mut server = Server::start(Duration::from_secs(60));
     let (mut client, mut other) = (server.client(), server.client());
@@ -285,8 +306,7 @@ fn told_to_retire_it_finishes_and_told_to_stop_it_does_not() {
 
 #[test]
 fn a_model_that_cannot_be_opened_is_told_and_ends_it() {
-    let mut server =
-        Server::with(Duration::from_secs(60), || Err(crate::model::ModelError::Engine("no weights".into())));
+    let mut server = Server::with(Duration::from_secs(60), || false, || Err(ModelError::Engine("no weights".into())));
     let mut client = server.client();
     client.send(&work("list")).unwrap();
     assert_eq!(all(&mut client).1, Reply::Failed("inference failed: no weights".into()));
