@@ -105,6 +105,17 @@ fn signal(pid: i32, signal: rustix::process::Signal) {
     let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal);
 }
 
+/// Stops a process, and waits until it stands.
+#[track_caller]
+fn halt(pid: i32) {
+    signal(pid, rustix::process::Signal::STOP);
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().chars().next()
+    };
+    wait_for("standstill", || state() == Some('T'));
+}
+
 #[track_caller]
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
@@ -223,7 +234,7 @@ fn stopped_in_the_middle_of_an_answer_and_before_one() {
     let pid = home.pid();
     let call = home.start(&["--json", "slow"]);
     home.busy(1);
-    signal(pid, rustix::process::Signal::STOP);
+    halt(pid);
     let since = Instant::now();
     let ran = ended(call);
     assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
@@ -235,7 +246,7 @@ fn stopped_in_the_middle_of_an_answer_and_before_one() {
     signal(pid, rustix::process::Signal::CONT);
     wait_for("end of the abandoned one", || home.processes() == [second]);
 
-    signal(second, rustix::process::Signal::STOP);
+    halt(second);
     let since = Instant::now();
     let ran = home.run(&["--json", "list files"]);
     assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
@@ -249,7 +260,7 @@ fn one_that_does_not_answer_is_shown_and_killed_by_stop() {
     let home = Home::new();
     home.ask("list files");
     let pid = home.pid();
-    signal(pid, rustix::process::Signal::STOP);
+    halt(pid);
     assert!(home.run(&["status"]).out.contains(&format!("process {pid} does not answer")));
     assert_eq!(home.run(&["stop"]).out, format!("process {pid} did not answer and was killed\n"));
     wait_for("end", || home.processes().is_empty());

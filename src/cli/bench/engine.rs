@@ -11,7 +11,6 @@ use std::path::PathBuf;
 /// What to measure.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-#[group(skip)]
 pub struct Args {
     /// Print a JSON document
     #[arg(long)]
