@@ -50,3 +50,26 @@ fn what_is_no_command_is_told() {
     let (code, torn) = report(&["--shell", "bash", "echo 'unclosed"]);
     assert_eq!((code, ids(&torn)), (Some(1), vec!["syntax"]));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rehearsal_tells_what_would_change_and_changes_nothing() {
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "one\n");
+    machine.write("work/old.txt", "old\n");
+    let command = "echo two >> notes.txt; rm old.txt; mkdir new; cat notes.txt";
+    let ran = machine.run(&["check", "--rehearse", "--shell", "bash", command]);
+    for line in
+        ["rehearsed: exited 0", "    two", "would change notes.txt", "would delete old.txt", "would create new/"]
+    {
+        assert!(ran.out.contains(line), "no {line:?} in {ran:#?}");
+    }
+    assert_eq!(std::fs::read_to_string(machine.path("work/notes.txt")).unwrap(), "one\n");
+    assert!(machine.path("work/old.txt").exists() && !machine.path("work/new").exists());
+    let document = machine.run(&["check", "--rehearse", "--json", "--shell", "bash", "cat missing"]).json();
+    let done = &document["rehearsal"]["done"];
+    assert_eq!((&done["status"], &done["changes"]), (&"exited 1".into(), &serde_json::json!([])), "{document:#}");
+    assert!(done["stderr"].as_str().unwrap().contains("missing"));
+    let outside = machine.run(&["check", "--rehearse", "--shell", "bash", "curl -s https://example.org"]);
+    assert!(outside.out.contains("not rehearsed: curl: it reaches out to the network"), "{outside:#?}");
+}

@@ -399,16 +399,16 @@ fn an_ordinary_user_has_a_view_too() {
     std::fs::create_dir(&private).unwrap();
     std::os::unix::fs::chown(&private, Some(65534), Some(65534)).unwrap();
     let bytes = |text: &str| text.as_bytes().to_vec();
-    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp";
+    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp; (echo leak >&9) 2>/dev/null";
     let spec = serde_json::json!({
         "shell": [bytes(BASH), bytes("-c")], "script": bytes(script), "after": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,
     });
-    let mut command = std::process::Command::new("setpriv");
+    // A descriptor that was left open leads out of any view: it must not get in.
+    let mut command = std::process::Command::new("bash");
     command
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(&caro)
-        .arg("__rehearse")
+        .args(["-c", "exec 9>leak; exec setpriv --reuid=65534 --regid=65534 --clear-groups ./caro __rehearse"])
+        .current_dir(dir.path())
         .env("HOME", "/nonexistent");
     let ran = crate::machine::feed(command, spec.to_string().as_bytes());
     let report: serde_json::Value =
@@ -418,6 +418,7 @@ fn an_ordinary_user_has_a_view_too() {
     }
     assert!(ran.out.starts_with("65534\nno\n") && ran.out.ends_with("tmp\n"), "{ran:#?} {report}");
     assert!(work.join("notes").exists() && !work.join("made").exists() && !Path::new("/etc/made").exists());
+    assert_eq!(std::fs::read_to_string(dir.path().join("leak")).unwrap(), "", "an open file was written");
     let names: Vec<String> =
         report["changes"].as_array().unwrap().iter().map(|c| format!("{} {}", c["kind"], c["path"])).collect();
     assert!(

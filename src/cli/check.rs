@@ -1,7 +1,7 @@
 //! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome};
+use super::{Cx, Exit, Failure, Outcome, rehearsal};
 use crate::command::inspect::{Inspector, Manuals, Subject};
 use crate::shell::safety::Level;
 use crate::shell::{Dialect, Severity, Target};
@@ -19,6 +19,9 @@ pub struct Args {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Also try it out in a throw-away view of this machine: what would it create, change, delete?
+    #[arg(long)]
+    rehearse: bool,
     /// Check for another machine than this one
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
     target: Option<String>,
@@ -36,6 +39,8 @@ struct Report<'a> {
     risk: crate::shell::safety::Risk,
     target: &'a str,
     shell: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rehearsal: Option<rehearsal::Shown>,
 }
 
 /// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
@@ -60,6 +65,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let subject = Subject { request: "", target: place.target, dialect: place.dialect };
     let mut manuals = Manuals::new();
     let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
+    let rehearsal = args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place))).transpose()?;
     runtime.shutdown_background();
     let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
     if args.json {
@@ -70,6 +76,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             risk: draft.risk,
             target: place.target.name(),
             shell: place.dialect.name(),
+            rehearsal,
         })?;
     } else {
         let line = |parts: &[(Role, &str)]| {
@@ -100,6 +107,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         if draft.findings.is_empty() && draft.risk.reasons.is_empty() {
             line(&[(Role::Good, "nothing against it")])?;
+        }
+        if let Some(shown) = &rehearsal {
+            rehearsal::print(shown, &place.cwd, cx)?;
         }
     }
     Ok(if clean { Exit::Success } else { Exit::No })

@@ -29,6 +29,7 @@ pub mod interrupt;
 pub mod manual;
 pub mod model;
 pub mod present;
+pub mod rehearsal;
 pub mod request;
 pub mod resident;
 pub mod settings;

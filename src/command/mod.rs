@@ -6,6 +6,7 @@
 //! - [`answer`]: the public documents, question and answer.
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`prompt`], [`examples`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
+//! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
 pub mod answer;
@@ -16,6 +17,7 @@ pub mod explain;
 pub mod inspect;
 pub mod prompt;
 pub mod recipe;
+pub mod rehearsal;
 pub mod reply;
 pub mod turn;
 

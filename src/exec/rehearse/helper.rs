@@ -21,6 +21,9 @@ const SPACES: i32 =
 
 /// Reads the order from standard input, carries it out, leaves the report. The exit code says only whether one was left.
 pub(super) fn main() -> u8 {
+    if sys::close_others().is_err() {
+        return 2;
+    }
     let Ok(spec) = serde_json::from_reader::<_, Spec>(io::stdin().lock()) else { return 2 };
     let report = rehearsed(&spec).unwrap_or_else(|why| Report {
         end: End::Failed(why),

@@ -17,6 +17,14 @@ fn c(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }
 
+/// Closes every descriptor but the standard ones: one that our caller's shell left open would lead out of the view.
+pub(super) fn close_others() -> io::Result<()> {
+    let first: libc::c_uint = 3;
+    // SAFETY: takes integers. Nothing of ours is open yet beyond the standard streams.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Leaves namespaces (`CLONE_NEW*`).
 pub(super) fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: takes an integer; the process has one thread, as CLONE_NEWUSER wants.
