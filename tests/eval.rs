@@ -214,6 +214,7 @@ fn the_check_finds_bad_tasks() {
         "[[task]]\nid = 'idle'\nrequest = 'r'\nreference = 'true'\n\
          [[task]]\nid = 'chance'\nrequest = 'r'\nreference = 'date +%N'\n\
          [[task]]\nid = 'gone'\nrequest = 'r'\nreference = 'no-such-program'\n\
+         [[task]]\nid = 'fails'\nrequest = 'r'\nreference = 'echo x; false'\n\
          [[task]]\nid = 'good'\nrequest = 'r'\nreference = 'echo x'\n",
     );
     let ran = machine.run(&["eval", machine.path("bad.toml").to_str().unwrap(), "--check"]);
@@ -222,7 +223,8 @@ fn the_check_finds_bad_tasks() {
         "idle doing nothing passes",
         "chance `date +%N` does not pass",
         "gone `no-such-program` does not pass",
-        "4 tasks, 3 bad",
+        "fails `echo x; false` fails (Exited(1))",
+        "5 tasks, 4 bad",
     ] {
         assert!(ran.out.contains(line), "no {line:?} in {ran:#?}");
     }

@@ -252,8 +252,8 @@ fn judge(
     Ok(verdict(task, &got, references))
 }
 
-/// Runs every reference twice and `true` once. Exit code 0: every task can be passed, always the same way, and not by
-/// doing nothing.
+/// Runs every reference twice and `true` once. Exit code 0: every task can be passed, always the same way, by commands that
+/// do not fail, and not by doing nothing.
 fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
     let mut bad = 0usize;
     for task in &suite.tasks {
@@ -266,6 +266,8 @@ fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
             if found != Verdict::Passed {
                 let seen = format!("{:?}, {:?}", one.status, one.stdout);
                 problems.push(format!("`{command}` does not pass, or not each time: {} ({seen})", name(found)));
+            } else if !one.status.success() && !task.expect.as_ref().is_some_and(|e| e.fails) {
+                problems.push(format!("`{command}` fails ({:?}), and no `expect` says that it is to", one.status));
             }
         }
         let idle = house.run(suite, task, "true")?;
