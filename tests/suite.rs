@@ -19,6 +19,7 @@ mod fetch;
 #[cfg(unix)]
 mod host;
 mod http_server;
+mod library;
 mod machine;
 mod manual;
 #[cfg(unix)]

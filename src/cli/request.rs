@@ -133,6 +133,7 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
         max_iterations: settings.max_iterations,
         timeout: settings.timeout,
         alternatives: usize::from(args.alternatives),
+        few_shot: usize::from(args.few_shot),
         cancel: cancel.clone(),
     }
 }

@@ -38,6 +38,9 @@ pub struct Ask {
     pub timeout: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,
+    /// How many pairs of the example library, those nearest to the request, the model is shown as well; 0 by default,
+    /// until a measurement speaks for more.
+    pub few_shot: usize,
     /// Ends it early.
     pub cancel: Cancel,
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`answer`]: the public documents, question and answer.
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
-//! - [`prompt`], [`examples`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
+//! - [`prompt`], [`examples`], [`library`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
@@ -15,6 +15,7 @@ pub mod confidence;
 pub mod examples;
 pub mod explain;
 pub mod inspect;
+pub mod library;
 pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;

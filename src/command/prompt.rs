@@ -4,21 +4,29 @@
 //! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
 //! they are left out (`benches/records/` has the measurements).
 
-use super::examples;
+use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
 
 /// The most findings that iteration 2 is shown; more confuse a small model.
 const MOST_FINDINGS: usize = 3;
 
-/// The first iteration's prompt.
-pub fn first(request: &str, target: Target, dialect: Dialect) -> Prompt {
+/// The first iteration's prompt. `few_shot` pairs of the example library, those nearest to the request, stand between the
+/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part.
+pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: usize) -> Prompt {
     let mut prompt = Prompt::system(persona(target, dialect));
     for example in examples::for_target(target) {
         prompt.push(Role::User, &example.request);
         prompt.push(Role::Assistant, &example.command);
     }
     prompt.stable_turns = prompt.turns.len();
+    let near = library::nearest(request, target, few_shot);
+    // the library is written in bash, and fish does not read all of that
+    let near = near.iter().filter(|e| crate::shell::parse(&e.command, dialect).errors.is_empty());
+    for example in near.rev() {
+        prompt.push(Role::User, &example.request);
+        prompt.push(Role::Assistant, &example.command);
+    }
     prompt.push(Role::User, request);
     prompt
 }
@@ -104,16 +112,28 @@ mod tests {
 
     #[test]
     fn the_request_comes_last_and_all_before_it_is_stable() {
-        let a = first("list files", LINUX, Dialect::Bash);
-        let b = first("show processes", LINUX, Dialect::Bash);
+        let a = first("list files", LINUX, Dialect::Bash, 0);
+        let b = first("show processes", LINUX, Dialect::Bash, 0);
         assert_eq!(a.stable_turns + 1, a.turns.len());
         assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
         assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
     }
 
     #[test]
+    fn retrieved_examples_follow_the_stable_part_the_nearest_last() {
+        let plain = first("size of a.bin in bytes", LINUX, Dialect::Bash, 0);
+        let more = first("size of a.bin in bytes", LINUX, Dialect::Bash, 2);
+        assert_eq!(more.stable_turns, plain.stable_turns);
+        assert_eq!(more.turns[..more.stable_turns], plain.turns[..plain.stable_turns]);
+        assert_eq!(more.turns.len(), plain.turns.len() + 4);
+        assert_eq!(more.turns.last(), plain.turns.last());
+        let nearest = &library::nearest("size of a.bin in bytes", LINUX, 1)[0];
+        assert_eq!(more.turns[more.turns.len() - 2].text, nearest.command);
+    }
+
+    #[test]
     fn the_second_prompt_continues_the_first() {
-        let a = first("list files", LINUX, Dialect::Bash);
+        let a = first("list files", LINUX, Dialect::Bash, 0);
         let finding = Finding {
             id: "unknown-flag".into(),
             severity: Severity::Error,

@@ -195,7 +195,7 @@ impl Run<'_> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<String> = Vec::new();
         let (temperature, top_p) = ALTERNATIVE;
-        let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect);
+        let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot);
         for seed in 0..4 * wanted as u64 {
             if others.len() >= wanted || self.cancel.is_cancelled() {
                 break;

@@ -123,7 +123,7 @@ impl Turn {
             iterations: 0,
             asked: 0,
             mends: 0,
-            prompt: prompt::first(&ask.request, ask.target, ask.dialect),
+            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot),
             best: None,
             changes: String::new(),
             mending: false,
@@ -257,6 +257,7 @@ mod tests {
             max_iterations: 2,
             timeout: Duration::from_secs(5),
             alternatives: 1,
+            few_shot: 0,
             cancel: Cancel::new(),
         }
     }

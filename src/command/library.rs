@@ -1,0 +1,368 @@
+//! The example library of `platform-rules/library/`: requests with the command for each system, and the search for those
+//! nearest to a request.
+//!
+//! # The files
+//! One file a topic, `[[pair]]` after `[[pair]]`. Read here: `request` and `also` (other wordings of it); `cmd`, for GNU on
+//! Linux; `macos`, `freebsd`, `busybox`, `powershell`, the command there. Where `macos` or `busybox` is not said it is as
+//! `cmd`, where `freebsd` is not said it is as `macos`, and empty means that there is none; where `powershell` is not
+//! said there is none. The rest says how `tests/library.rs` judges the pair in a fixture tree, `tests/library/fixture.sh`:
+//! `risk`, its safety verdict if that is not `safe`; `run = "no: why"`, not executed; `dir`, where below `work` it runs;
+//! `before`, a line run first; `code`, its exit status if not 0; `out`, what it prints; `lines`, the same in any
+//! order; `like`, a regular expression for all of it; `then`, a line of bash that must succeed afterwards.
+//!
+//! # The search
+//! BM25 (Robertson and Zaragoza, 2009) over the words of the wordings. A word is lower-cased, stripped of numbers and of
+//! its English plural or verb ending; it has no synonyms. Nothing is indexed beforehand.
+
+use super::examples::Example;
+use crate::shell::{Os, Target, Userland};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// How soon a word that is repeated stops adding to the score; the usual value.
+const K1: f64 = 1.2;
+/// How much a long wording is held back; the usual value.
+const B: f64 = 0.75;
+
+/// What is read of a pair; what judges it is passed over.
+#[derive(Debug, Default, PartialEq)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+struct Pair {
+    request: Text,
+    #[cfg_attr(test, serde(default))]
+    also: Vec<Text>,
+    cmd: Text,
+    macos: Option<Text>,
+    freebsd: Option<Text>,
+    busybox: Option<Text>,
+    powershell: Option<Text>,
+}
+
+/// A string of an embedded file: a piece of it where nothing in it is escaped.
+type Text = Cow<'static, str>;
+
+impl Pair {
+    /// Its command for a target, if there is one.
+    fn command(&self, target: Target) -> Option<&str> {
+        let macos = self.macos.as_ref().unwrap_or(&self.cmd);
+        let command = match (target.userland, target.os) {
+            (Userland::Gnu, _) => &self.cmd,
+            (Userland::Busybox, _) => self.busybox.as_ref().unwrap_or(&self.cmd),
+            (Userland::Bsd, Os::FreeBsd) => self.freebsd.as_ref().unwrap_or(macos),
+            (Userland::Bsd, _) => macos,
+            (Userland::PowerShell, _) => self.powershell.as_ref()?,
+        };
+        (!command.is_empty()).then_some(&**command)
+    }
+}
+
+/// The `k` pairs whose wordings are nearest to the request, the nearest first; fewer if fewer share a word with it.
+///
+/// Each gives its command for `target`, and the wording that was nearest. No command comes twice.
+pub fn nearest(request: &str, target: Target, k: usize) -> Vec<Example> {
+    if k == 0 {
+        return Vec::new();
+    }
+    let mut found: Vec<Example> = Vec::new();
+    for (_, wording, command) in ranked(request, target) {
+        if found.len() == k {
+            break;
+        }
+        if !found.iter().any(|e| e.command == command) {
+            found.push(Example { request: wording.to_owned(), command: command.to_owned() });
+        }
+    }
+    found
+}
+
+/// Every wording that shares a word with the request, with its score and its command, the best first.
+fn ranked(request: &str, target: Target) -> Vec<(f64, &'static str, &'static str)> {
+    let mut asked = words(request);
+    asked.sort_unstable();
+    asked.dedup();
+    let texts = wordings(target);
+    // how often each word that was asked for is in each text, and how many words the text has
+    let mut counts = Vec::with_capacity(texts.len());
+    let mut in_texts = vec![0.0; asked.len()];
+    let mut total = 0;
+    for (text, _) in &texts {
+        let (mut hits, mut length) = (Vec::<(usize, f64)>::new(), 0);
+        for_words(text, |word| {
+            length += 1;
+            let Ok(i) = asked.binary_search_by(|w| w.as_str().cmp(word)) else { return };
+            match hits.iter_mut().find(|(other, _)| *other == i) {
+                Some((_, n)) => *n += 1.0,
+                None => hits.push((i, 1.0)),
+            }
+        });
+        for (i, _) in &hits {
+            in_texts[*i] += 1.0;
+        }
+        total += length;
+        counts.push((hits, f64::from(length)));
+    }
+    let all = texts.len() as f64;
+    let mean = f64::from(total) / all;
+    let rarity = |i: usize| (1.0 + (all - in_texts[i] + 0.5) / (in_texts[i] + 0.5)).ln();
+    let mut scored: Vec<_> = std::iter::zip(texts, counts)
+        .filter(|(_, (hits, _))| !hits.is_empty())
+        .map(|((text, command), (hits, length))| {
+            let norm = K1 * (1.0 - B + B * length / mean);
+            let score = hits.iter().map(|(i, n)| rarity(*i) * n * (K1 + 1.0) / (n + norm)).sum();
+            (score, text, command)
+        })
+        .collect();
+    // stable: equal ones stay in the order of the files
+    scored.sort_by(|a: &(f64, _, _), b| b.0.total_cmp(&a.0));
+    scored
+}
+
+/// Every wording with the command for the target.
+fn wordings(target: Target) -> Vec<(&'static str, &'static str)> {
+    let mut texts = Vec::new();
+    for pair in pairs() {
+        if let Some(command) = pair.command(target) {
+            texts.push((&*pair.request, command));
+            texts.extend(pair.also.iter().map(|text| (&**text, command)));
+        }
+    }
+    texts
+}
+
+/// The words of a text as they are compared.
+fn words(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for_words(text, |word| all.push(word.to_owned()));
+    all
+}
+
+/// Hands each word of a text over as it is compared.
+fn for_words(text: &str, mut each: impl FnMut(&str)) {
+    let mut word = String::new();
+    for piece in text.split(|c: char| !c.is_alphanumeric()) {
+        if piece.chars().any(char::is_alphabetic) {
+            word.clear();
+            word.extend(piece.chars().flat_map(char::to_lowercase));
+            stem(&mut word);
+            each(&word);
+        }
+    }
+}
+
+/// Takes the plural or verb ending off a word. Light: it only makes `files`, `listing` and `sorted` meet `file`, `list`
+/// and `sort`.
+fn stem(word: &mut String) {
+    let ends = |word: &str, end: &str, left: usize| word.len() >= end.len() + left && word.ends_with(end);
+    if !word.is_ascii() {
+        return;
+    }
+    if ends(word, "ies", 2) {
+        word.truncate(word.len() - 3);
+        word.push('y');
+        return;
+    }
+    if ["sses", "shes", "ches", "xes", "zes"].iter().any(|end| ends(word, end, 1)) {
+        word.truncate(word.len() - 2);
+    } else if ends(word, "s", 3) && !ends(word, "ss", 0) && !ends(word, "us", 0) && !ends(word, "is", 0) {
+        word.truncate(word.len() - 1);
+    }
+    for (end, left) in [("ing", 3), ("ed", 3)] {
+        if ends(word, end, left) {
+            word.truncate(word.len() - end.len());
+            let twice = word.as_bytes().ends_with(&[word.as_bytes()[word.len() - 1]; 2]);
+            if twice && !word.ends_with("ll") && !word.ends_with("ss") {
+                word.truncate(word.len() - 1);
+            }
+            break;
+        }
+    }
+    if ends(word, "e", 3) {
+        word.truncate(word.len() - 1);
+    }
+}
+
+/// The files, in alphabetical order.
+const FILES: [&str; 22] = [
+    include_str!("../../platform-rules/library/archives.toml"),
+    include_str!("../../platform-rules/library/compare.toml"),
+    include_str!("../../platform-rules/library/containers.toml"),
+    include_str!("../../platform-rules/library/counting.toml"),
+    include_str!("../../platform-rules/library/csv-json.toml"),
+    include_str!("../../platform-rules/library/dates.toml"),
+    include_str!("../../platform-rules/library/disk.toml"),
+    include_str!("../../platform-rules/library/files.toml"),
+    include_str!("../../platform-rules/library/find.toml"),
+    include_str!("../../platform-rules/library/git.toml"),
+    include_str!("../../platform-rules/library/listing.toml"),
+    include_str!("../../platform-rules/library/media.toml"),
+    include_str!("../../platform-rules/library/network.toml"),
+    include_str!("../../platform-rules/library/packages.toml"),
+    include_str!("../../platform-rules/library/permissions.toml"),
+    include_str!("../../platform-rules/library/processes.toml"),
+    include_str!("../../platform-rules/library/search.toml"),
+    include_str!("../../platform-rules/library/services.toml"),
+    include_str!("../../platform-rules/library/shell.toml"),
+    include_str!("../../platform-rules/library/system.toml"),
+    include_str!("../../platform-rules/library/text.toml"),
+    include_str!("../../platform-rules/library/users.toml"),
+];
+
+/// Every pair, read once.
+fn pairs() -> &'static [Pair] {
+    static PAIRS: OnceLock<Vec<Pair>> = OnceLock::new();
+    PAIRS.get_or_init(|| FILES.into_iter().flat_map(read).collect())
+}
+
+/// Reads a file line by line: each field stands on a line of its own, and only what is passed over goes on to the next.
+/// A parser of all of TOML takes four times as long as the search; a test holds that it reads the same.
+fn read(text: &'static str) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "[[pair]]" {
+            pairs.push(Pair::default());
+            continue;
+        }
+        let (Some((key, value)), Some(pair)) = (line.split_once(" = "), pairs.last_mut()) else { continue };
+        if value.starts_with("'''") && (value.len() < 6 || !value.ends_with("'''")) {
+            let _ = lines.find(|line| line.ends_with("'''"));
+            continue;
+        }
+        match key {
+            "request" => pair.request = string(value),
+            "also" => pair.also = strings(line),
+            "cmd" => pair.cmd = string(value),
+            "macos" => pair.macos = Some(string(value)),
+            "freebsd" => pair.freebsd = Some(string(value)),
+            "busybox" => pair.busybox = Some(string(value)),
+            "powershell" => pair.powershell = Some(string(value)),
+            _ => {}
+        }
+    }
+    pairs
+}
+
+/// A quoted string on one line; empty if it is none.
+fn string(quoted: &'static str) -> Text {
+    for quote in ["'''", "'", "\""] {
+        if let Some(inner) = quoted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
+            && (quote != "\"" || !inner.contains('\\'))
+        {
+            return Cow::Borrowed(inner);
+        }
+    }
+    strings(&format!("also = [{quoted}]")).pop().unwrap_or_default()
+}
+
+/// The strings of an `also` line.
+fn strings(line: &str) -> Vec<Text> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        also: Vec<String>,
+    }
+    toml::from_str::<Line>(line).map_or_else(|_| Vec::new(), |l| l.also.into_iter().map(Cow::Owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str) -> Target {
+        Target::named(name).unwrap()
+    }
+
+    #[test]
+    fn words_meet_in_their_other_forms() {
+        assert_eq!(
+            words("Listing the FILES of notes.txt, 42 copies"),
+            ["list", "the", "fil", "of", "not", "txt", "copy"]
+        );
+        for (one, other) in [
+            ("files", "file"),
+            ("directories", "directory"),
+            ("sorted", "sort"),
+            ("sorting", "sort"),
+            ("stopped", "stop"),
+            ("matches", "match"),
+            ("killed", "kill"),
+            ("processes", "process"),
+            ("modified", "modified"),
+            ("sizes", "size"),
+            ("caches", "cache"),
+        ] {
+            assert_eq!(words(one), words(other), "{one}");
+        }
+        // what only looks like an ending
+        for word in ["this", "status", "class", "bed", "ring", "naïves"] {
+            assert_eq!(words(word), [word]);
+        }
+        assert!(words("10 * 7 ... 🙂").is_empty());
+    }
+
+    #[test]
+    fn the_quick_reader_reads_what_a_parser_of_toml_reads() {
+        #[derive(serde::Deserialize)]
+        struct File {
+            pair: Vec<Pair>,
+        }
+        for text in FILES {
+            let file: File = toml::from_str(text).unwrap();
+            assert_eq!(read(text), file.pair);
+        }
+        assert!(pairs().len() >= 600);
+        assert_eq!(read("no = table\n[[pair]]\nrequest = broken\nalso = [1"), [Pair::default()]);
+    }
+
+    #[test]
+    fn a_wording_of_the_library_finds_its_own_pair() {
+        let gnu = target("linux-gnu");
+        let (mut all, mut first) = (0, 0);
+        for (text, command) in wordings(gnu).into_iter().step_by(7) {
+            let found = nearest(text, gnu, 3);
+            assert!(found.iter().any(|e| e.command == command), "{text} finds {found:?}");
+            all += 1;
+            first += usize::from(found[0].command == command);
+        }
+        assert!(all >= 140 && first * 100 >= all * 97, "{first} of {all} found themselves first");
+    }
+
+    #[test]
+    fn other_words_and_other_names_find_the_pattern() {
+        let gnu = target("linux-gnu");
+        for (request, program) in [
+            ("unpack release.tar.gz into /opt/tool", "tar -xzf"),
+            ("which program is listening on port 3000", "ss -tlnp"),
+            ("restart the postgresql service", "systemctl restart"),
+            ("find duplicate lines in emails.txt", "uniq -d"),
+            ("sum up column 3 of sales.csv", "awk -F,"),
+            ("make deploy.sh executable", "chmod"),
+        ] {
+            let found = nearest(request, gnu, 4);
+            assert!(found.iter().any(|e| e.command.contains(program)), "{request}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn each_target_gets_its_own_command() {
+        let of = |name| nearest("size of data/medium.bin in bytes", target(name), 1)[0].command.clone();
+        assert_eq!(of("linux-gnu"), "stat -c '%s' data/medium.bin");
+        assert_eq!(of("macos-bsd"), "stat -f '%z' data/medium.bin");
+        assert_eq!(of("freebsd"), of("macos-bsd"));
+        assert_eq!(of("windows"), "(Get-Item data/medium.bin).Length");
+        // where there is none, another pair is found
+        assert!(nearest("loaded kernel modules", target("windows"), 9).iter().all(|e| !e.command.contains("lsmod")));
+    }
+
+    #[test]
+    fn nothing_in_common_finds_nothing_and_no_more_than_asked_for() {
+        let gnu = target("linux-gnu");
+        assert_eq!(nearest("zzyzx qwrtp", gnu, 5), []);
+        assert_eq!(nearest("", gnu, 5), []);
+        assert_eq!(nearest("list files", gnu, 0), []);
+        let many = nearest("list all files in this folder", gnu, 7);
+        assert_eq!(many.len(), 7);
+        let mut commands: Vec<_> = many.iter().map(|e| &e.command).collect();
+        commands.dedup();
+        assert_eq!(commands.len(), 7);
+    }
+}
