@@ -193,6 +193,12 @@ pub struct Usage {
     pub cached_tokens: usize,
     /// Tokens generated.
     pub completion_tokens: usize,
+    /// Tokens that were guessed, to compute several at once.
+    #[serde(default)]
+    pub drafted_tokens: usize,
+    /// How many of them were right.
+    #[serde(default)]
+    pub accepted_tokens: usize,
     /// Time to load weights in this call, where it was the first.
     pub load: Duration,
     /// Time to compute the prompt.

@@ -62,8 +62,27 @@ pub(super) trait Backend: Send {
         Ok(true)
     }
 
-    /// The logits of the last [`Self::feed`], for the caller to mask as it likes.
+    /// The logits after the last token.
     fn logits(&mut self) -> &mut [f32];
+
+    /// The most tokens that [`Self::feed_burst`] takes; 1 where several at once cost as much as one by one.
+    fn burst(&self) -> usize {
+        1
+    }
+
+    /// Appends at most [`Self::burst`] tokens and keeps the logits after each of them for [`Self::logits_at`]: to the bit
+    /// what feeding them one by one gives. False if cancelled.
+    ///
+    /// # Errors
+    /// As [`Self::feed`].
+    fn feed_burst(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+        self.feed(tokens, cancel)
+    }
+
+    /// The logits after the token `index` of the last [`Self::feed_burst`].
+    fn logits_at(&mut self, _index: usize) -> &[f32] {
+        self.logits()
+    }
 
     /// What computes, for people.
     fn describe(&self) -> String;

@@ -176,7 +176,7 @@ fn candle_serves_the_same_contract() {
     let own = engine(&tiny).unwrap();
     let by_candle = engine(&tiny).unwrap();
     *by_candle.sequence() =
-        Sequence::new(Box::new(candle::Candle::open(&gguf, file.path(), Device::Cpu, 512).unwrap()), None);
+        Sequence::new(Box::new(candle::Candle::open(&gguf, file.path(), Device::Cpu, 512).unwrap()), None, true);
     assert!(by_candle.describe().contains("candle") && !own.describe().contains("candle"));
     for shape in [free(), Shape::Choice(vec!["list".into(), "find".into()])] {
         for text in ["hi", "list the files", "hi"] {

@@ -19,6 +19,9 @@ const BATCH: usize = 256;
 /// The same where the logits of all of them are wanted, which take 600 kB each with a large vocabulary.
 const SCORED: usize = 32;
 
+/// Up to so many tokens together are computed to the bit as one by one, in little more than the time of one.
+const BURST: usize = 1;
+
 /// From how many rows on elementwise work is worth sharing among threads.
 const SHARE: usize = 8;
 
@@ -260,7 +263,21 @@ impl Backend for Forward {
     }
 
     fn logits(&mut self) -> &mut [f32] {
-        &mut self.scratch.logits
+        let last = self.scratch.logits.len().saturating_sub(self.config.vocab);
+        &mut self.scratch.logits[last..]
+    }
+
+    fn burst(&self) -> usize {
+        BURST
+    }
+
+    fn feed_burst(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+        self.check(tokens)?;
+        Ok(self.pass(tokens, Want::All, cancel))
+    }
+
+    fn logits_at(&mut self, index: usize) -> &[f32] {
+        &self.scratch.logits[index * self.config.vocab..][..self.config.vocab]
     }
 
     fn describe(&self) -> String {

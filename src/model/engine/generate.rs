@@ -5,6 +5,7 @@ use super::emit::Emitter;
 use super::grammar::{Grammar, Guide};
 use super::prefix::Store;
 use super::sample::{Peak, Ranked, Sampler};
+use super::speculate::{Guesser, Guesses, Known, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{Completion, Finish, Flow, ModelError, Request, Shape, Token, Usage};
@@ -16,6 +17,8 @@ pub(super) struct Language<'a> {
     pub template: &'a Template,
     /// Tokens that end the turn.
     pub ends: &'a [u32],
+    /// What guesses are made from besides the conversation.
+    pub phrases: &'a Phrases,
     /// What grammars share.
     pub grammar: &'a Grammar,
 }
@@ -34,12 +37,27 @@ pub(super) struct Sequence {
     store: Option<Store>,
     /// True if the stable beginning is new to the store.
     is_new: bool,
+    /// How many of the tokens held are certain; the others are guesses.
+    certain: usize,
+    /// Where the last burst began.
+    burst: usize,
+    /// None where nothing is guessed.
+    guesser: Option<Guesser>,
 }
 
 impl Sequence {
     /// An empty sequence.
-    pub fn new(backend: Box<dyn Backend>, store: Option<Store>) -> Self {
-        Self { backend, held: Vec::new(), anchor: 0, store, is_new: false }
+    pub fn new(backend: Box<dyn Backend>, store: Option<Store>, speculate: bool) -> Self {
+        Self {
+            backend,
+            held: Vec::new(),
+            anchor: 0,
+            store,
+            is_new: false,
+            certain: 0,
+            burst: 0,
+            guesser: speculate.then(Guesser::default),
+        }
     }
 
     /// The forward pass.
@@ -86,6 +104,7 @@ impl Sequence {
         }
         let len = self.backend.len().min(len);
         self.held.truncate(len);
+        self.certain = self.certain.min(len);
         if len < self.anchor {
             (self.anchor, self.is_new) = (0, false);
         }
@@ -120,7 +139,58 @@ impl Sequence {
         // After a failure or a cancelled call part of them may be held.
         let got = self.backend.len().saturating_sub(before).min(ids.len());
         self.held.extend_from_slice(&ids[..got]);
+        (self.certain, self.burst) = (self.held.len(), self.held.len().saturating_sub(1));
         result
+    }
+
+    /// The logits after the last certain token.
+    fn logits(&mut self) -> &[f32] {
+        self.backend.logits_at(self.certain - 1 - self.burst)
+    }
+
+    /// Makes `ids` the next certain tokens and computes what follows them, along with guesses at what may follow further,
+    /// at most `room` of them; false if cancelled. What has been guessed right is there already.
+    fn advance(
+        &mut self,
+        ids: &[u32],
+        room: usize,
+        language: &Language<'_>,
+        request: &Request,
+    ) -> Result<bool, ModelError> {
+        let most = self.backend.burst();
+        let Some(guesser) = self.guesser.as_mut().filter(|_| ids.len() <= most) else {
+            self.cut(self.certain);
+            return self.feed(ids, request);
+        };
+        let guessed = &self.held[self.certain..];
+        let right = guessed.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        guesser.learn(right, right < ids.len().min(guessed.len()));
+        self.certain += right;
+        let ids = &ids[right..];
+        if ids.is_empty() {
+            return Ok(true);
+        }
+        let mut text = self.held[..self.certain].to_vec();
+        text.extend_from_slice(ids);
+        let free = (most - ids.len()).min(room).min(self.backend.context() - text.len());
+        let Language { tokenizer, phrases, ends, .. } = *language;
+        let known = Known { text: &text, stable: self.anchor, phrases, tokenizer, ends };
+        let guess = guesser.guess(&known, free);
+        text.extend(guess);
+        self.cut(self.certain);
+        self.burst = self.certain;
+        self.certain += ids.len();
+        let fed = self.backend.feed_burst(&text[self.burst..], &request.cancel);
+        text.truncate(self.backend.len());
+        self.certain = self.certain.min(text.len());
+        self.held = text;
+        fed
+    }
+
+    /// Forgets the guesses that nobody has confirmed.
+    fn settle(&mut self) -> Guesses {
+        self.cut(self.certain);
+        self.guesser.as_mut().map(Guesser::count).unwrap_or_default()
     }
 }
 
@@ -134,7 +204,12 @@ pub(super) fn generate(
     request: &Request,
     on: &mut dyn FnMut(&str) -> Flow,
 ) -> Result<Completion, ModelError> {
-    let completion = complete(sequence, language, request, on);
+    let mut completion = complete(sequence, language, request, on);
+    let guesses = sequence.settle();
+    if let Ok(completion) = &mut completion {
+        completion.usage.drafted_tokens = guesses.drafted;
+        completion.usage.accepted_tokens = guesses.accepted;
+    }
     // Last, so that nobody waits for an answer because of it.
     sequence.keep();
     completion
@@ -226,7 +301,7 @@ impl Run<'_> {
         if self.request.cancel.is_cancelled() {
             return Ok(Some(Finish::Cancelled));
         }
-        let (id, token) = self.choose(sequence.backend.logits())?;
+        let (id, token) = self.choose(sequence.logits())?;
         if self.language.ends.contains(&id) {
             return Ok(Some(Finish::Stop));
         }
@@ -240,7 +315,8 @@ impl Run<'_> {
         if let Some(finish) = self.take_forced()? {
             return Ok(Some(finish));
         }
-        if !sequence.feed(&self.pending, self.request)? {
+        // The last token that there is room for need not be computed.
+        if !sequence.advance(&self.pending, self.room.saturating_sub(1), self.language, self.request)? {
             return Ok(Some(Finish::Cancelled));
         }
         Ok(None)
@@ -300,7 +376,7 @@ impl Run<'_> {
                 None => Ranked::new(logits, speaks),
                 Some(guide) => {
                     let beginnings = guide.beginnings()?;
-                    Ranked::new(logits, |id| beginnings.admit(id, vocab.bytes(id)))
+                    Ranked::new(logits, |id| beginnings.admit(id, vocab))
                 }
             };
             let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
@@ -312,6 +388,6 @@ impl Run<'_> {
     }
 
     fn token(&self, id: u32, logprob: Option<f32>, runner_up: Option<f32>) -> Token {
-        Token { bytes: self.language.tokenizer.vocab().bytes(id).to_vec(), logprob, runner_up }
+        Token { bytes: self.language.tokenizer.vocab().bytes(id).into_owned(), logprob, runner_up }
     }
 }

@@ -6,7 +6,7 @@
 //! hold both to llguidance's own way. A grammar that counts tokens (`max_tokens`) counts bytes, and reserved tokens
 //! cannot be part of one.
 
-use super::tokenizer::{Kind, Tokenizer};
+use super::tokenizer::{Kind, Tokenizer, Vocab};
 use crate::model::{ModelError, Shape};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
@@ -127,7 +127,7 @@ impl Guide {
         if vocab.kind(token) != Kind::Normal {
             return Ok(false);
         }
-        takes(&mut self.matcher, vocab.bytes(token))
+        takes(&mut self.matcher, &vocab.bytes(token))
     }
 
     /// Which tokens may come next as far as their first byte tells: what [`Self::allows`] is among them.
@@ -139,7 +139,7 @@ impl Guide {
     /// Takes a chosen token.
     pub fn accept(&mut self, token: u32) -> Result<(), ModelError> {
         self.last = Some(token);
-        self.matcher.consume_tokens(&Bytes::ids(self.tokenizer.vocab().bytes(token))).map_err(failed)
+        self.matcher.consume_tokens(&Bytes::ids(&self.tokenizer.vocab().bytes(token))).map_err(failed)
     }
 
     /// Takes, and returns, the tokens that the grammar forces next: forced text as the tokenizer spells it, up to where
@@ -167,7 +167,7 @@ impl Guide {
         // Whether a piece stands alone may depend on what comes before it.
         if let Some(last) = self.last {
             let before = self.tokenizer.vocab().bytes(last);
-            let mut ids = self.tokenizer.encode_bytes(&[before, bytes].concat());
+            let mut ids = self.tokenizer.encode_bytes(&[&*before, bytes].concat());
             if ids.first() == Some(&last) {
                 ids.remove(0);
                 return ids;
@@ -182,15 +182,16 @@ impl Guide {
         /// So many tokens are looked at, as llguidance does.
         const LOOKBACK: usize = 4;
         let vocab = self.tokenizer.vocab();
-        let tail = ids[ids.len().saturating_sub(LOOKBACK)..].iter().flat_map(|&id| vocab.bytes(id)).copied();
-        let tail: Vec<u8> = tail.collect();
+        let tail = ids[ids.len().saturating_sub(LOOKBACK)..].iter().map(|&id| vocab.bytes(id));
+        let tail = tail.collect::<Vec<_>>().concat();
         // Whether a byte may follow, once it has been asked.
         let mut may_follow = [None; 256];
         let mut longest = 0;
-        for id in (0..vocab.len() as u32).filter(|&id| vocab.kind(id) == Kind::Normal) {
-            let word = vocab.bytes(id);
+        for id in 0..vocab.len() as u32 {
+            let Some(begin) = vocab.first_byte(id) else { continue };
             // Only an end that is longer than the longest so far matters.
-            for at in (0..tail.len() - longest).filter(|&at| word.first() == Some(&tail[at])) {
+            for at in (0..tail.len() - longest).filter(|&at| begin == tail[at]) {
+                let word = vocab.bytes(id);
                 let Some([first, more @ ..]) = word.strip_prefix(&tail[at..]) else { continue };
                 let may = &mut may_follow[usize::from(*first)];
                 let begins = match *may {
@@ -229,8 +230,8 @@ pub(super) struct Beginnings {
 
 impl Beginnings {
     /// False if the token cannot come next.
-    pub fn admit(&self, token: u32, bytes: &[u8]) -> bool {
-        bytes.first().is_some_and(|&byte| self.bytes[usize::from(byte)]) || self.ends.contains(&token)
+    pub fn admit(&self, token: u32, vocab: &Vocab) -> bool {
+        vocab.first_byte(token).is_some_and(|byte| self.bytes[usize::from(byte)]) || self.ends.contains(&token)
     }
 }
 

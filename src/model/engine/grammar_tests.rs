@@ -42,7 +42,7 @@ impl Oracle {
         let words: Vec<Vec<u8>> = (0..vocab.len() as u32)
             .map(|id| match vocab.kind(id) {
                 Kind::Normal => vocab.bytes(id).to_vec(),
-                Kind::Control | Kind::UserDefined => [&[TokTrie::SPECIAL_TOKEN_MARKER], vocab.bytes(id)].concat(),
+                Kind::Control | Kind::UserDefined => [&[TokTrie::SPECIAL_TOKEN_MARKER], &*vocab.bytes(id)].concat(),
                 Kind::Unused => Vec::new(),
             })
             .collect();
@@ -64,7 +64,7 @@ impl Oracle {
 fn mask(guide: &mut Guide, tokenizer: &Tokenizer) -> Vec<u32> {
     let beginnings = guide.beginnings().unwrap();
     let vocab = tokenizer.vocab();
-    let may = (0..vocab.len() as u32).filter(|&id| beginnings.admit(id, vocab.bytes(id)));
+    let may = (0..vocab.len() as u32).filter(|&id| beginnings.admit(id, vocab));
     may.filter(|&id| guide.allows(id).unwrap()).collect()
 }
 
@@ -112,7 +112,7 @@ fn compare(tokenizer: Arc<Tokenizer>, walks: u64, steps: usize) {
         for _ in 0..steps {
             let forced = guide.forced().unwrap();
             assert_eq!(forced, matcher.consume_ff_tokens(), "{shape:?} after {:?}", String::from_utf8_lossy(&text));
-            text.extend(forced.iter().flat_map(|&id| tokenizer.vocab().bytes(id)));
+            text.extend(forced.iter().flat_map(|&id| tokenizer.vocab().bytes(id).into_owned()));
             forced_tokens += forced.len();
             assert_eq!(guide.is_complete(), matcher.is_stopped());
             if guide.is_complete() {
@@ -129,7 +129,7 @@ fn compare(tokenizer: Arc<Tokenizer>, walks: u64, steps: usize) {
             }
             guide.accept(id).unwrap();
             matcher.consume_token(id).unwrap();
-            text.extend_from_slice(tokenizer.vocab().bytes(id));
+            text.extend_from_slice(&tokenizer.vocab().bytes(id));
             assert_eq!(guide.is_complete(), matcher.is_stopped());
         }
     }

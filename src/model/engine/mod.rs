@@ -7,7 +7,7 @@
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
-//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one;
+//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one; `speculate` guesses at them;
 //! - `prefix`: the state of prompts' stable beginnings on disk.
 //!
 //! Nothing here knows where a model file comes from.
@@ -34,6 +34,7 @@ mod product;
 pub mod quant;
 mod sample;
 mod simd;
+mod speculate;
 mod template;
 #[cfg(test)]
 mod testing;
@@ -48,6 +49,7 @@ use generate::{Language, Sequence};
 use gguf::Gguf;
 use grammar::Grammar;
 use prefix::Store;
+use speculate::Phrases;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -97,11 +99,23 @@ pub struct Options {
     /// Folder for the state of prompts' stable beginnings ([`crate::model::Prompt::stable_turns`]), made if it is not
     /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
     pub state_dir: Option<PathBuf>,
+    /// Guess at tokens and compute several at once where that pays: the same text in less time.
+    pub speculate: bool,
+    /// Texts like those that will be asked for, as guesses are made from: what matters is that they resemble completions.
+    pub phrases: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { device: Device::Auto, threads: None, tier: None, context: 4096, state_dir: None }
+        Self {
+            device: Device::Auto,
+            threads: None,
+            tier: None,
+            context: 4096,
+            state_dir: None,
+            speculate: true,
+            phrases: Vec::new(),
+        }
     }
 }
 
@@ -129,6 +143,7 @@ pub struct Engine {
     template: Template,
     ends: Vec<u32>,
     grammar: Grammar,
+    phrases: Phrases,
     sequence: Mutex<Sequence>,
     /// Time that opening took, until a call has reported it.
     load: Mutex<Option<Duration>>,
@@ -178,10 +193,11 @@ impl Engine {
             id: id.into(),
             context: backend.context(),
             grammar: Grammar::new(tokenizer.clone(), &ends)?,
+            phrases: Phrases::new(options.phrases.clone()),
             tokenizer,
             template,
             ends,
-            sequence: Mutex::new(Sequence::new(backend, store)),
+            sequence: Mutex::new(Sequence::new(backend, store, options.speculate)),
             load: Mutex::new(Some(began.elapsed())),
         })
     }
@@ -238,8 +254,13 @@ impl Model for Engine {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        let language =
-            Language { tokenizer: &self.tokenizer, template: &self.template, ends: &self.ends, grammar: &self.grammar };
+        let language = Language {
+            tokenizer: &self.tokenizer,
+            template: &self.template,
+            ends: &self.ends,
+            grammar: &self.grammar,
+            phrases: &self.phrases,
+        };
         let mut completion = generate::generate(&mut self.sequence(), &language, request, on)?;
         completion.usage.load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         Ok(completion)

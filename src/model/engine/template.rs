@@ -154,7 +154,7 @@ mod tests {
     const CHATML: &str = "{{'<|im_start|>' + message.role}}";
 
     fn spell(tokenizer: &Tokenizer, ids: &[u32]) -> String {
-        ids.iter().map(|&id| String::from_utf8_lossy(tokenizer.vocab().bytes(id)).into_owned()).collect()
+        ids.iter().map(|&id| String::from_utf8_lossy(&tokenizer.vocab().bytes(id)).into_owned()).collect()
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub(super) fn tiny_vocabulary() -> Vocabulary {
         |Ġ -|- -|1 2|12 3|a b|ab c|abc e|c h|l e|le ll|' s|æ Ĺ|æĹ ¥|æĹ¥ æ|Ã ©|: Ġ|\" :|a s|y s|ys t|yst em|e m|u s|us er\
         |l s|l a|' t|st i|in st|i c|r in|s in|t i|b o";
     let merges: Vec<String> = MERGES.split('|').map(str::to_owned).collect();
-    let mut tokens: Vec<String> = (0..=255u8).map(|b| super::tokenizer::char_of(b).to_string()).collect();
+    let mut tokens: Vec<String> =
+        (0..=255u8).map(|b| char::from_u32(super::tokenizer::char_of(b)).unwrap().to_string()).collect();
     for merge in &merges {
         let token = merge.replace(' ', "");
         if !tokens.contains(&token) {

@@ -1,6 +1,6 @@
 //! Byte-pair merging.
 
-use super::vocab::{Kind, Vocab, push_decoded};
+use super::vocab::{Kind, Vocab, is_spelling};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -20,7 +20,7 @@ pub(super) struct Merges {
 enum Ranks {
     /// Most vocabularies are numbered in the order of their merges: the first merge makes token `first`, the next one the
     /// next. Then the vocabulary itself says what a pair makes, and there is only to remember where each token was
-    /// joined: `cuts[i]` is the length of the left part of token `first + i`, in bytes. That takes no table of pairs, whose
+    /// joined: `cuts[i]` is the length of the left part of token `first + i`'s spelling. That takes no table of pairs, whose
     /// building would be most of a tokenizer's.
     Ordered { first: u32, cuts: Vec<u16> },
     /// Open addressing by pair; a slot with `rank == NONE` is empty.
@@ -48,28 +48,29 @@ impl Merges {
         for (byte, single) in (0..=u8::MAX).zip(&mut singles) {
             *single = vocab.normal(&[byte]).unwrap_or(NONE);
         }
-        let mut joined = Vec::new();
         let (mut first, mut cuts) = (0, Vec::new());
         for entry in &mut *merges {
-            let cut = decode(entry, &mut joined)?;
+            let (left, right) = split(entry)?;
             if cuts.is_empty() {
-                first = vocab.normal(&joined).unwrap_or(NONE);
+                first = vocab.spelled(&[left, right].concat()).unwrap_or(NONE);
             }
             let id = first.saturating_add(cuts.len() as u32);
-            match u16::try_from(cut) {
-                Ok(cut) if vocab.kind(id) == Kind::Normal && vocab.bytes(id) == joined => cuts.push(cut),
+            let is_next = vocab.kind(id) == Kind::Normal && vocab.spelling(id).strip_prefix(left) == Some(right);
+            match u16::try_from(left.len()) {
+                Ok(cut) if is_next => cuts.push(cut),
                 _ => {
                     // Not in order after all: what has been read so far goes into a table, and the rest after it.
                     let mut table = Table::new(vocab.len());
                     for (rank, &cut) in (0u32..).zip(&cuts) {
-                        let bytes = vocab.bytes(first + rank);
-                        table.add(vocab, bytes, usize::from(cut), rank);
+                        let (left, right) = vocab.spelling(first + rank).split_at(usize::from(cut));
+                        table.add(vocab, left, right, rank);
                     }
-                    table.add(vocab, &joined, cut, cuts.len() as u32);
+                    let (left, right) = spelled(entry)?;
+                    table.add(vocab, left, right, cuts.len() as u32);
                     for (rank, entry) in (cuts.len() + 1..).zip(&mut *merges) {
                         let rank = u32::try_from(rank).ok().filter(|&r| r < NONE).ok_or("it has too many merges")?;
-                        let cut = decode(entry, &mut joined)?;
-                        table.add(vocab, &joined, cut, rank);
+                        let (left, right) = spelled(entry)?;
+                        table.add(vocab, left, right, rank);
                     }
                     return Ok(Self { singles, ranks: Ranks::Table(table.slots) });
                 }
@@ -82,11 +83,11 @@ impl Merges {
     fn get(&self, vocab: &Vocab, left: u32, right: u32) -> (u32, u32) {
         match &self.ranks {
             Ranks::Ordered { first, cuts } => {
-                let (a, b) = (vocab.bytes(left), vocab.bytes(right));
-                let id = vocab.normal_joined(a, b);
-                let rank = id
+                let cut = vocab.spelling(left).len();
+                let rank = vocab
+                    .joined(left, right)
                     .and_then(|id| id.checked_sub(*first))
-                    .filter(|&rank| cuts.get(rank as usize).is_some_and(|&cut| usize::from(cut) == a.len()));
+                    .filter(|&rank| cuts.get(rank as usize).is_some_and(|&c| usize::from(c) == cut));
                 rank.map_or((NONE, NONE), |rank| (rank, first + rank))
             }
             Ranks::Table(slots) => {
@@ -205,9 +206,9 @@ impl Table {
         Self { slots: vec![EMPTY; (vocab * 3 / 2).next_power_of_two().max(16)], used: 0 }
     }
 
-    /// Adds the merge that makes the token `joined` of its first `cut` bytes and the others.
-    fn add(&mut self, vocab: &Vocab, joined: &[u8], cut: usize, rank: u32) {
-        let parts = (vocab.normal(&joined[..cut]), vocab.normal(&joined[cut..]), vocab.normal(joined));
+    /// Adds the merge of two spellings.
+    fn add(&mut self, vocab: &Vocab, left: &[u8], right: &[u8], rank: u32) {
+        let parts = (vocab.spelled(left), vocab.spelled(right), vocab.spelled(&[left, right].concat()));
         if let (Some(left), Some(right), Some(id)) = parts {
             if self.used * 4 >= self.slots.len() * 3 {
                 let doubled = vec![EMPTY; self.slots.len() * 2];
@@ -239,16 +240,17 @@ impl Table {
     }
 }
 
-/// Writes the token that an entry of the list makes, and returns the length of its left part.
-fn decode(entry: &[u8], joined: &mut Vec<u8>) -> Result<usize, String> {
-    joined.clear();
+/// The two spellings of an entry of the list.
+fn split(entry: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let space = entry.iter().position(|&b| b == b' ').ok_or_else(|| bad_merge(entry))?;
-    let left = push_decoded(&entry[..space], joined);
-    let cut = joined.len();
-    if !left || !push_decoded(&entry[space + 1..], joined) || cut == 0 || cut == joined.len() {
-        return Err(bad_merge(entry));
-    }
-    Ok(cut)
+    let (left, right) = (&entry[..space], &entry[space + 1..]);
+    if left.is_empty() || right.is_empty() { Err(bad_merge(entry)) } else { Ok((left, right)) }
+}
+
+/// The same, checked to be spellings, which nobody has compared with a token.
+fn spelled(entry: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let (left, right) = split(entry)?;
+    if is_spelling(left) && is_spelling(right) { Ok((left, right)) } else { Err(bad_merge(entry)) }
 }
 
 const EMPTY: Slot = Slot { left: 0, right: 0, id: NONE, rank: NONE };
@@ -322,7 +324,8 @@ mod tests {
         let vocab = Vocab::build(&mut tokens.iter().map(|t| t.as_bytes()), &mut std::iter::empty()).unwrap();
         let mut table = Table::new(1);
         for (rank, pair) in (0u32..).zip(&pairs) {
-            table.add(&vocab, pair.as_bytes(), 1, rank);
+            let (left, right) = pair.as_bytes().split_at(1);
+            table.add(&vocab, left, right, rank);
         }
         let merges = Merges { ranks: Ranks::Table(table.slots), ..build(&["a"], &[]).unwrap().1 };
         for (rank, pair) in (0u32..).zip(&pairs) {

@@ -1,5 +1,7 @@
 //! The tokens of a vocabulary as bytes, by id and by spelling.
 
+use std::borrow::Cow;
+
 /// What a token is for (`tokenizer.ggml.token_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model::engine) enum Kind {
@@ -14,13 +16,16 @@ pub(in crate::model::engine) enum Kind {
 }
 
 /// Flat table of all tokens, with an index by spelling.
+///
+/// Tokens are kept as the file spells them, in the byte alphabet (see [`push_decoded`]), and decoded when they are asked
+/// for: a process that writes one command meets a hundred of them.
 pub(in crate::model::engine) struct Vocab {
-    /// All tokens' bytes, in id order.
-    bytes: Vec<u8>,
-    /// Where each token ends in `bytes`.
+    /// All tokens' spellings, in id order.
+    spellings: Vec<u8>,
+    /// Where each token ends in `spellings`.
     ends: Vec<u32>,
     kinds: Vec<Kind>,
-    /// Open addressing over the bytes of normal tokens: id + 1, 0 for an empty slot.
+    /// Open addressing over the spellings of normal tokens: id + 1, 0 for an empty slot.
     index: Vec<u32>,
     /// Control and user-defined tokens.
     reserved: Vec<u32>,
@@ -35,33 +40,31 @@ impl Vocab {
         tokens: &mut dyn Iterator<Item = &[u8]>,
         kinds: &mut dyn Iterator<Item = i32>,
     ) -> Result<Self, String> {
-        /// toktrie keeps 24 bits for an id.
+        /// More than any model has.
         const MOST: usize = (1 << 24) - 1;
-        let mut vocab =
-            Self { bytes: Vec::new(), ends: Vec::new(), kinds: Vec::new(), index: Vec::new(), reserved: Vec::new() };
+        let mut vocab = Self {
+            spellings: Vec::new(),
+            ends: Vec::new(),
+            kinds: Vec::new(),
+            index: Vec::new(),
+            reserved: Vec::new(),
+        };
         for token in tokens {
-            if vocab.ends.len() == MOST || vocab.bytes.len() + token.len() > u32::MAX as usize {
+            if vocab.ends.len() == MOST || vocab.spellings.len() + token.len() > u32::MAX as usize {
                 return Err("its vocabulary is too large".into());
             }
-            let mut kind = match kinds.next() {
-                None | Some(1 | 6) => Kind::Normal,
-                Some(4) => Kind::UserDefined,
+            let kind = match kinds.next() {
+                // What is not spelled in the byte alphabet, no merge can make: an added token after all.
+                None | Some(1 | 6) if is_spelling(token) => Kind::Normal,
+                None | Some(1 | 6 | 4) => Kind::UserDefined,
                 Some(5) => Kind::Unused,
                 Some(_) => Kind::Control,
             };
-            let start = vocab.bytes.len();
-            if kind == Kind::Normal && !push_decoded(token, &mut vocab.bytes) {
-                // Not spelled in the byte alphabet, so no merge can make it: an added token after all.
-                vocab.bytes.truncate(start);
-                kind = Kind::UserDefined;
-            }
-            if kind != Kind::Normal {
-                vocab.bytes.extend_from_slice(token);
-            }
             if matches!(kind, Kind::Control | Kind::UserDefined) {
                 vocab.reserved.push(vocab.ends.len() as u32);
             }
-            vocab.ends.push(vocab.bytes.len() as u32);
+            vocab.spellings.extend_from_slice(token);
+            vocab.ends.push(vocab.spellings.len() as u32);
             vocab.kinds.push(kind);
         }
         if vocab.ends.is_empty() {
@@ -71,7 +74,7 @@ impl Vocab {
         let mask = vocab.index.len() - 1;
         for id in 0..vocab.ends.len() as u32 {
             if vocab.kind(id) == Kind::Normal {
-                let mut slot = hash(vocab.bytes(id).iter()) as usize & mask;
+                let mut slot = hash(vocab.spelling(id)) as usize & mask;
                 while vocab.index[slot] != 0 {
                     slot = (slot + 1) & mask;
                 }
@@ -87,11 +90,28 @@ impl Vocab {
     }
 
     /// The bytes of a token; the spelling of a reserved one; nothing for an id beyond the table.
-    pub fn bytes(&self, id: u32) -> &[u8] {
+    pub fn bytes(&self, id: u32) -> Cow<'_, [u8]> {
+        let spelling = self.spelling(id);
+        if self.kind(id) != Kind::Normal || spelling.iter().all(is_plain) {
+            return Cow::Borrowed(spelling);
+        }
+        let mut bytes = Vec::with_capacity(spelling.len());
+        push_decoded(spelling, &mut bytes);
+        Cow::Owned(bytes)
+    }
+
+    /// The first of a normal token's bytes.
+    pub fn first_byte(&self, id: u32) -> Option<u8> {
+        let decoded = decode(self.spelling(id)).filter(|_| self.kind(id) == Kind::Normal);
+        decoded.map(|(byte, _)| byte)
+    }
+
+    /// A token as the file spells it.
+    pub fn spelling(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let Some(&end) = self.ends.get(id) else { return &[] };
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
-        &self.bytes[start as usize..end as usize]
+        &self.spellings[start as usize..end as usize]
     }
 
     /// What a token is for.
@@ -101,17 +121,31 @@ impl Vocab {
 
     /// The normal token with exactly these bytes.
     pub fn normal(&self, bytes: &[u8]) -> Option<u32> {
-        self.normal_joined(bytes, &[])
+        self.spelled(&spell(bytes))
     }
 
-    /// The normal token that `left` and `right` spell together.
-    pub fn normal_joined(&self, left: &[u8], right: &[u8]) -> Option<u32> {
+    /// The normal token that two others spell together.
+    pub fn joined(&self, left: u32, right: u32) -> Option<u32> {
+        /// Longer ones are no words of any language.
+        const SHORT: usize = 64;
+        let (left, right) = (self.spelling(left), self.spelling(right));
+        let len = left.len() + right.len();
+        if len > SHORT {
+            return self.spelled(&[left, right].concat());
+        }
+        let mut joined = [0; SHORT];
+        joined[..left.len()].copy_from_slice(left);
+        joined[left.len()..len].copy_from_slice(right);
+        self.spelled(&joined[..len])
+    }
+
+    /// The normal token with this spelling.
+    pub fn spelled(&self, spelling: &[u8]) -> Option<u32> {
         let mask = self.index.len() - 1;
-        let mut slot = hash(left.iter().chain(right)) as usize & mask;
+        let mut slot = hash(spelling) as usize & mask;
         loop {
             let id = self.index[slot].checked_sub(1)?;
-            let bytes = self.bytes(id);
-            if bytes.len() == left.len() + right.len() && bytes.starts_with(left) && bytes.ends_with(right) {
+            if self.spelling(id) == spelling {
                 return Some(id);
             }
             slot = (slot + 1) & mask;
@@ -120,40 +154,76 @@ impl Vocab {
 
     /// The control or user-defined token with this spelling.
     pub fn reserved(&self, text: &str) -> Option<u32> {
-        (0..self.len() as u32)
-            .rev()
-            .find(|&id| matches!(self.kind(id), Kind::Control | Kind::UserDefined) && self.bytes(id) == text.as_bytes())
+        self.reserved.iter().rev().copied().find(|&id| self.spelling(id) == text.as_bytes())
     }
 }
 
-/// FNV-1a with a final mix: tokens are short, and the keys are no one's secret.
-fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
-    let h = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    (h ^ (h >> 29)) as u32 ^ (h >> 47) as u32
+/// Eight bytes at a time, multiplied and folded: tokens are short, and the keys are no one's secret.
+fn hash(bytes: &[u8]) -> u32 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let fold = |h: u64, word: u64| {
+        let wide = u128::from(h ^ word) * u128::from(FACTOR);
+        wide as u64 ^ (wide >> 64) as u64
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let h = words.iter().fold(bytes.len() as u64, |h, word| fold(h, u64::from_le_bytes(*word)));
+    let rest = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    fold(fold(h, rest), FACTOR) as u32
 }
 
 /// Appends the bytes that a token's spelling stands for. Byte-level BPE writes each byte as one printable character:
 /// itself where it is printable in Latin-1, else the next of the characters from U+0100 on.
 ///
 /// Returns false if a character is not of that alphabet.
-pub(super) fn push_decoded(token: &[u8], out: &mut Vec<u8>) -> bool {
-    let mut rest = token;
-    while !rest.is_empty() {
-        // Nearly all of every vocabulary stands for itself.
-        let plain = rest.iter().take_while(|b| matches!(b, 0x21..=0x7e)).count();
-        out.extend_from_slice(&rest[..plain]);
-        match &rest[plain..] {
-            [] => return true,
-            // All others of the alphabet are two bytes of UTF-8.
-            [first @ 0xc2..=0xdf, second @ 0x80..=0xbf, tail @ ..] => {
-                let Some(byte) = byte_of(u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f)) else { return false };
-                out.push(byte);
-                rest = tail;
-            }
-            _ => return false,
+fn push_decoded(spelling: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut rest = spelling;
+    while let Some((byte, tail)) = decode(rest) {
+        out.push(byte);
+        rest = tail;
+    }
+    rest.is_empty()
+}
+
+/// True if a token is spelled in the byte alphabet.
+pub(super) fn is_spelling(token: &[u8]) -> bool {
+    // Nearly all of every vocabulary is a word, with or without a space before it.
+    let word = token.strip_prefix("\u{120}".as_bytes()).unwrap_or(token);
+    let mut rest = word;
+    word.iter().all(is_plain) || {
+        while let Some((_, tail)) = decode(rest) {
+            rest = tail;
+        }
+        rest.is_empty()
+    }
+}
+
+/// True for what stands for itself in one byte.
+fn is_plain(byte: &u8) -> bool {
+    matches!(byte, 0x21..=0x7e)
+}
+
+/// The first byte that a spelling stands for, and the rest of the spelling.
+fn decode(spelling: &[u8]) -> Option<(u8, &[u8])> {
+    match spelling {
+        [first, rest @ ..] if is_plain(first) => Some((*first, rest)),
+        // All others of the alphabet are two bytes of UTF-8.
+        [first @ 0xc2..=0xdf, second @ 0x80..=0xbf, rest @ ..] => {
+            Some((byte_of(u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f))?, rest))
+        }
+        _ => None,
+    }
+}
+
+/// The spelling of bytes.
+fn spell(bytes: &[u8]) -> Vec<u8> {
+    let mut spelling = Vec::with_capacity(2 * bytes.len());
+    for &byte in bytes {
+        match char_of(byte) {
+            code @ 0..=0x7f => spelling.push(code as u8),
+            code => spelling.extend([0xc0 | (code >> 6) as u8, 0x80 | (code & 0x3f) as u8]),
         }
     }
-    true
+    spelling
 }
 
 /// The byte that a character of the byte alphabet stands for.
@@ -169,15 +239,13 @@ fn byte_of(code: u32) -> Option<u8> {
 }
 
 /// The character that stands for a byte: the inverse of [`byte_of`].
-#[cfg(test)]
-pub(in crate::model::engine) fn char_of(byte: u8) -> char {
-    let n = match byte {
+pub(in crate::model::engine) fn char_of(byte: u8) -> u32 {
+    match byte {
         0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => u32::from(byte),
         0..=0x20 => 0x100 + u32::from(byte),
         0x7f..=0xa0 => 0x121 + u32::from(byte - 0x7f),
         0xad => 0x143,
-    };
-    char::from_u32(n).unwrap()
+    }
 }
 
 #[cfg(test)]
@@ -186,9 +254,11 @@ mod tests {
 
     #[test]
     fn the_byte_alphabet_is_a_bijection() {
+        let char_of = |byte| char::from_u32(char_of(byte)).unwrap();
         let alphabet: std::collections::BTreeSet<char> = (0..=255).map(char_of).collect();
         assert_eq!(alphabet.len(), 256);
         assert!((0..=255).all(|b| byte_of(char_of(b) as u32) == Some(b)));
+        assert!((0..=255).all(|b| String::from_utf8(spell(&[b])).unwrap() == String::from(char_of(b))));
         // The `tokenizers` crate is the oracle for the alphabet itself.
         let oracle: std::collections::BTreeSet<char> =
             tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
@@ -203,14 +273,16 @@ mod tests {
         let kinds = [1, 1, 3, 5, 1];
         let vocab = Vocab::build(&mut tokens.into_iter(), &mut kinds.into_iter()).unwrap();
         assert_eq!(vocab.len(), 6);
-        assert_eq!(vocab.bytes(1), b" a");
+        assert_eq!(&*vocab.bytes(1), b" a");
         assert_eq!(vocab.normal(b" a"), Some(1));
         assert_eq!(vocab.normal(b"a"), Some(0), "the first of two equal spellings");
         assert_eq!(vocab.normal(b"<|end|>"), None, "a control token has no spelling as text");
         assert_eq!(vocab.reserved("<|end|>"), Some(2));
         assert_eq!(vocab.reserved("[PAD]"), None);
         assert_eq!(vocab.kind(4), Kind::UserDefined, "outside the byte alphabet");
-        assert_eq!(vocab.bytes(99), b"");
+        assert_eq!(&*vocab.bytes(99), b"");
+        assert_eq!([0, 1, 2, 99].map(|id| vocab.first_byte(id)), [Some(b'a'), Some(b' '), None, None]);
+        assert_eq!(&*vocab.bytes(2), b"<|end|>");
         assert_eq!(vocab.kind(99), Kind::Unused);
     }
 
