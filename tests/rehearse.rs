@@ -17,7 +17,10 @@ fn play(script: &str, cwd: &Path) -> Play {
 
 /// Runs a script in `cwd`; `None`, with the reason, where this machine has no views.
 async fn try_in(cwd: &Path, script: &str) -> Option<Rehearsal> {
-    match rehearse(&play(script, cwd)).await {
+    // Time is what one test is about; in the others a busy machine may take it.
+    let mut patient = play(script, cwd);
+    patient.limits.wall = Duration::from_secs(5);
+    match rehearse(&patient).await {
         Ok(rehearsal) => Some(rehearsal),
         Err(e @ RehearsalError::Unavailable(_)) => {
             assert!(!rustix::process::geteuid().is_root(), "root has no view: {e}");
@@ -139,7 +142,7 @@ async fn the_limits_hold_and_what_was_done_by_then_is_told() {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),
     };
-    assert!(seen.timed_out() && started.elapsed() < Duration::from_millis(1500), "{seen:?}");
+    assert!(seen.timed_out() && started.elapsed() < Duration::from_secs(3), "{seen:?}");
     assert_eq!((out(&seen).as_str(), changes(&seen, dir.path())), ("began\n", vec!["+made".to_string()]));
     let mut flood = play("yes", dir.path());
     flood.limits = Limits { wall: Duration::from_secs(10), output: 1000 };
@@ -269,7 +272,10 @@ async fn other_processes_are_not_seen_nor_signalled_and_own_ones_do_not_survive(
 async fn a_fork_bomb_ends_with_its_time() {
     let dir = tree();
     let started = Instant::now();
-    let Some(seen) = try_in(dir.path(), "bomb() { bomb | bomb & }; bomb; sleep 5").await else { return };
+    let seen = match rehearse(&play("bomb() { bomb | bomb & }; bomb; sleep 5", dir.path())).await {
+        Ok(seen) => seen,
+        Err(e) => return eprintln!("skipped: {e}"),
+    };
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     assert_ne!(seen.status, Status::Exited(0), "{seen:?}");
     let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|process| {
