@@ -40,6 +40,7 @@ fn json_is_one_document_with_every_field() {
             "commands_used",
             "changes",
             "iterations",
+            "candidates",
             "findings",
             "risk",
             "explanation",
@@ -56,7 +57,7 @@ fn json_is_one_document_with_every_field() {
     let stages: Vec<&str> = timing.keys().map(String::as_str).collect();
     assert_eq!(
         stages,
-        ["context", "load", "prefill", "decode", "tokens", "manual", "iteration1", "iteration2", "total"]
+        ["context", "load", "prefill", "decode", "tokens", "manual", "iteration1", "iteration2", "choice", "total"]
     );
     assert!(timing["context"].as_f64().unwrap() > 0.0);
     assert!(timing["total"].as_f64().unwrap() >= timing["iteration1"].as_f64().unwrap());
@@ -94,7 +95,7 @@ fn debug_verbose_and_timing_go_to_stderr() {
     assert!(ran.err.contains(" tokens, ") && !ran.err.contains("--- prompt"), "{ran:#?}");
     let ran = machine.ask(rules(), &["list files", "--timing"]);
     let stages: Vec<&str> = ran.err.lines().filter_map(|l| l.split_whitespace().next()).collect();
-    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "total"]);
+    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "choice", "total"]);
 }
 
 #[test]

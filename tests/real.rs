@@ -6,21 +6,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Stdio};
 
-/// One resident `caro batch`.
-struct Batch {
+/// One `caro batch` on the real model.
+pub struct Batch {
     child: std::process::Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Batch {
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let mut child = model_or_skip("batch")?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Some(Self { child, stdin, stdout })
     }
 
-    fn ask(&mut self, request: &str) -> Value {
+    pub fn ask(&mut self, request: &str) -> Value {
         writeln!(self.stdin, "{}", json!({"id": 1, "request": request, "shell": "bash"})).unwrap();
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();

@@ -27,6 +27,7 @@ mod pty;
 mod readme;
 mod real;
 mod refine;
+mod refusals;
 #[cfg(target_os = "linux")]
 mod rehearse;
 mod remote;

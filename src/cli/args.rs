@@ -1,6 +1,6 @@
 //! What can be typed: the clap structures, and which first word is a verb.
 
-use super::settings::{DEVICES, REFINES, RESIDENTS};
+use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version};
 use crate::shell::{Dialect, Target};
@@ -117,6 +117,12 @@ pub struct AnswerArgs {
     /// The most iterations, 1 to 3
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,
+    /// Commands to choose from where the model is unsure, 1 to 8
+    #[arg(long, value_name = "N")]
+    pub candidates: Option<String>,
+    /// May commands be tried in a sandbox, to choose among them
+    #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
+    pub rehearse: Option<String>,
     /// Seconds after which there is no answer, a model download not counted
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
@@ -143,6 +149,8 @@ impl AnswerArgs {
         let flags = [
             ("refine", &self.refine),
             ("max_iterations", &self.max_iterations),
+            ("candidates", &self.candidates),
+            ("rehearse", &self.rehearse),
             ("timeout", &self.timeout),
             ("model", &self.model),
             ("device", &self.device),

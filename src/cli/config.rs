@@ -53,12 +53,26 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 10] = [
+pub const KEYS: [Key; 12] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
     key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),
     key("refine", "CARO_REFINE", "evidence", Project::Sets, "when to reconsider: never, evidence, always"),
+    key(
+        "candidates",
+        "CARO_CANDIDATES",
+        "5",
+        Project::Sets,
+        "commands to choose from where the model is unsure, 1 to 8",
+    ),
+    key(
+        "rehearse",
+        "CARO_REHEARSE",
+        "on",
+        Project::Never,
+        "on, off: may commands be tried in a sandbox to choose among them",
+    ),
     key("max_iterations", "CARO_MAX_ITERATIONS", "2", Project::Sets, "the most iterations, 1 to 3"),
     key(
         "timeout",

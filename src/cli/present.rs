@@ -118,6 +118,7 @@ pub fn timing(ui: &Ui, timing: &Timing) {
         ("manual", timing.manual),
         ("iteration 1", timing.iteration1),
         ("iteration 2", timing.iteration2),
+        ("choice", timing.choice),
         ("total", timing.total),
     ];
     for (name, ms) in rows {

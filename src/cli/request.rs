@@ -134,6 +134,8 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
         timeout: settings.timeout,
         alternatives: usize::from(args.alternatives),
         few_shot: usize::from(args.few_shot),
+        candidates: settings.candidates,
+        rehearse: settings.rehearse,
         cancel: cancel.clone(),
     }
 }

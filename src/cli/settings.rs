@@ -33,6 +33,9 @@ pub enum Use {
     Off,
 }
 
+/// A switch, by name.
+pub const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
+
 /// The word in the configuration that leaves a choice to the machine.
 pub const AUTO: &str = "auto";
 
@@ -51,6 +54,10 @@ pub struct Settings {
     pub refine: Refine,
     /// The most iterations, 1 to 3.
     pub max_iterations: u32,
+    /// How many commands to choose from where the model is unsure.
+    pub candidates: u32,
+    /// May commands be rehearsed?
+    pub rehearse: bool,
     /// Time for an answer.
     pub timeout: Duration,
     /// The worst risk that `-x` runs after asking.
@@ -76,6 +83,10 @@ impl Settings {
             max_iterations: config.parse("max_iterations", |v| {
                 v.parse().ok().filter(|n| (1..=3).contains(n)).ok_or_else(|| "a number from 1 to 3".to_string())
             })?,
+            candidates: config.parse("candidates", |v| {
+                v.parse().ok().filter(|n| (1..=8).contains(n)).ok_or_else(|| "a number from 1 to 8".to_string())
+            })?,
+            rehearse: config.parse("rehearse", |v| one_of(&SWITCH, v))?,
             timeout: config.parse("timeout", |v| {
                 seconds(v, 3600.0).ok_or_else(|| "seconds, above 0 and up to 3600".to_string())
             })?,

@@ -41,6 +41,10 @@ pub struct Ask {
     /// How many pairs of the example library, those nearest to the request, the model is shown as well; 0 by default,
     /// until a measurement speaks for more.
     pub few_shot: usize,
+    /// How many commands to choose from where the model is unsure; 1 for none but its first.
+    pub candidates: u32,
+    /// May commands be rehearsed to choose among them?
+    pub rehearse: bool,
     /// Ends it early.
     pub cancel: Cancel,
 }
@@ -65,6 +69,9 @@ pub struct Timing {
     pub iteration1: f64,
     /// The whole second iteration and later ones.
     pub iteration2: f64,
+    /// Sampling other commands and choosing among them.
+    #[serde(default)]
+    pub choice: f64,
     /// Everything.
     pub total: f64,
 }
@@ -82,6 +89,9 @@ pub struct Answer {
     pub changes: String,
     /// Iterations run.
     pub iterations: u32,
+    /// Commands it was chosen from, itself included.
+    #[serde(default)]
+    pub candidates: u32,
     /// What the checks still have against it.
     pub findings: Vec<Finding>,
     /// The safety verdict.

@@ -41,6 +41,12 @@ pub fn of(completion: &Completion) -> f64 {
     Features::of(&completion.tokens).map_or(0.5, probability)
 }
 
+/// The confidence after a choice among candidates: what the model's own probabilities said, and the share of candidates
+/// that agree with the chosen one.
+pub fn agreed(alone: f64, share: f64) -> f64 {
+    (0.3 * alone + 0.7 * share).clamp(0.0, 1.0)
+}
+
 fn probability(f: Features) -> f64 {
     let c = CALIBRATION;
     1.0 / (1.0 + (-(c.bias + c.mean * f.mean + c.worst * f.worst)).exp())

@@ -1,16 +1,18 @@
 //! The two-iteration recipe: a request in plain words in, a checked command out.
 //!
 //! Iteration 1 asks the model; the checks (no model) look at its command; iteration 2 runs only on evidence and is taken
-//! only if the checks say it is better. Prints nothing, runs nothing: it answers.
+//! only if the checks say it is better. Prints nothing, runs nothing but rehearsals that leave nothing: it answers.
 //!
 //! - [`answer`]: the public documents, question and answer.
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`prompt`], [`examples`], [`library`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
+//! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by what they do in a rehearsal.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
 pub mod answer;
 pub mod checks;
+mod choose;
 pub mod confidence;
 pub mod examples;
 pub mod explain;
@@ -20,6 +22,8 @@ pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;
 pub mod reply;
+mod sample;
+mod trial;
 pub mod turn;
 
 pub use answer::{Answer, Ask, CommandError, Refine, Timing, Trace};

@@ -15,18 +15,18 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// The most tokens of a command.
-const MAX_TOKENS: usize = 192;
+pub(super) const MAX_TOKENS: usize = 192;
 /// The most tokens of a request.
 const MAX_REQUEST_TOKENS: usize = 1024;
 /// The most bytes of a request: sixteen a token is more than any language needs, so what is beyond it is not even counted.
 pub const MAX_REQUEST: usize = MAX_REQUEST_TOKENS * 16;
 /// The time for everything, where the machine is quick enough (the specification's figure). A slow machine still gets its
 /// first iteration; only [`Ask::timeout`] ends that.
-const BUDGET: Duration = Duration::from_secs(5);
+pub(super) const BUDGET: Duration = Duration::from_secs(5);
 /// How long an answer waits for manuals that are not cached yet.
 const MANUAL_WAIT: Duration = Duration::from_millis(600);
-/// Temperature and nucleus of the further answers of `-n`.
-const ALTERNATIVE: (f32, f32) = (0.8, 0.95);
+/// Temperature and nucleus of further, different answers.
+pub(super) const VARIED: (f32, f32) = (0.8, 0.95);
 
 /// The recipe with all it stands on: one loaded model, one machine, one help cache.
 pub struct Recipe {
@@ -39,17 +39,19 @@ pub struct Recipe {
 }
 
 /// Told what happens on the way.
-type Tracer<'a> = &'a mut (dyn FnMut(Trace) + Send);
+pub(super) type Tracer<'a> = &'a mut (dyn FnMut(Trace) + Send);
 
 /// One request on its way.
-struct Run<'a> {
-    recipe: &'a Recipe,
+pub(super) struct Run<'a> {
+    pub(super) recipe: &'a Recipe,
     inspector: Inspector,
-    ask: &'a Ask,
-    cancel: Cancel,
+    pub(super) ask: &'a Ask,
+    pub(super) cancel: Cancel,
     manuals: Manuals,
-    timing: Timing,
-    started: Instant,
+    pub(super) timing: Timing,
+    /// Commands that the answer was chosen from.
+    pub(super) candidates: u32,
+    pub(super) started: Instant,
 }
 
 impl Recipe {
@@ -67,7 +69,7 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        Run { recipe: self, inspector, ask, cancel, manuals, timing, started }.go(trace).await
+        Run { recipe: self, inspector, ask, cancel, manuals, timing, candidates: 1, started }.go(trace).await
     }
 
     /// The request, trimmed; or why it cannot be one.
@@ -96,7 +98,7 @@ impl Run<'_> {
                     self.trace_prompt(iteration, &prompt, trace);
                     let completion = self.decide(prompt, Sampling::GREEDY).await?;
                     trace(Trace::Raw { iteration, text: completion.text.clone() });
-                    turn.decided(&completion, confidence::of(&completion))
+                    turn.decided(&completion, confidence::of(&completion), self.has_time())
                 }
                 Step::Inspect { cmd, confidence } => {
                     let draft = self.inspect(cmd, confidence).await;
@@ -106,11 +108,15 @@ impl Run<'_> {
                     self.trace_draft(turn.iterations, &draft, trace);
                     turn.inspected(draft, self.has_time())
                 }
+                Step::Sample { best, prompt, count } => {
+                    let (draft, why) = self.choose(best, prompt, count, &mut *trace).await?;
+                    turn.chosen(draft, &why)
+                }
                 Step::Done(outcome) => break outcome,
             }
         };
         if turn.iterations > 1 {
-            self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1;
+            self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }
         let (draft, changes, refusal) = match outcome {
             Outcome::Command { draft, changes } => (draft, changes, None),
@@ -130,6 +136,7 @@ impl Run<'_> {
             commands_used: draft.commands_used,
             changes,
             iterations: turn.iterations,
+            candidates: self.candidates,
             findings: draft.findings,
             risk: draft.risk,
             model: self.recipe.model.id().to_owned(),
@@ -180,7 +187,7 @@ impl Run<'_> {
         Ok(completion)
     }
 
-    async fn inspect(&mut self, cmd: String, confidence: f64) -> Draft {
+    pub(super) async fn inspect(&mut self, cmd: String, confidence: f64) -> Draft {
         let since = Instant::now();
         let mut manuals = std::mem::take(&mut self.manuals);
         let draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
@@ -194,7 +201,7 @@ impl Run<'_> {
     async fn alternatives(&mut self, first: &str) -> Result<Vec<String>, CommandError> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<String> = Vec::new();
-        let (temperature, top_p) = ALTERNATIVE;
+        let (temperature, top_p) = VARIED;
         let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot);
         for seed in 0..4 * wanted as u64 {
             if others.len() >= wanted || self.cancel.is_cancelled() {
@@ -233,6 +240,6 @@ impl Run<'_> {
 }
 
 /// Milliseconds, to the microsecond.
-fn ms(d: Duration) -> f64 {
+pub(super) fn ms(d: Duration) -> f64 {
     d.as_micros() as f64 / 1e3
 }

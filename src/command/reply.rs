@@ -44,7 +44,8 @@ fn line(text: &str) -> Reply {
     };
     match text {
         "" => Reply::Nothing,
-        t if t.starts_with(REFUSAL) => Reply::Refused,
+        // behind a command too: the model took it back
+        t if t.ends_with(REFUSAL) || t.starts_with(REFUSAL) => Reply::Refused,
         t if t.starts_with('#') => Reply::Nothing,
         t => Reply::Command(t.to_owned()),
     }

@@ -3,11 +3,12 @@
 //! ```text
 //! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
 //!                                 -> a mechanical fix -> Inspect -> better? keep it
-//!                                 -> Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it -> Done
+//!                                 -> Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
+//!                                 -> still unsure? Sample others, the most agreed on stays                       -> Done
 //! ```
 
 use super::answer::{Ask, Refine};
-use super::checks::{syntax, weight};
+use super::checks::{prose, syntax, weight};
 use super::prompt;
 use super::reply::{self, Reply};
 use crate::model::{Completion, Finish, Prompt};
@@ -18,6 +19,10 @@ use crate::shell::{Finding, Severity};
 const MENDS: u32 = 6;
 /// Below this confidence a second iteration runs (the specification's figure).
 pub const SURE: f64 = 0.8;
+
+/// Below this confidence other commands are sampled. On executed tasks of which a third failed, nine of ten answers above
+/// it were right, and one of three below (`benches/records/2026-11-21-accuracy.md`).
+pub const DOUBT: f64 = 0.6;
 
 /// A command with what is known about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +75,15 @@ pub enum Step {
         /// How sure its author was of it.
         confidence: f64,
     },
+    /// Sample other commands for the first prompt, and choose among them and this one.
+    Sample {
+        /// The best command so far.
+        best: Draft,
+        /// The prompt.
+        prompt: Prompt,
+        /// How many others.
+        count: u32,
+    },
     /// The end.
     Done(Outcome),
 }
@@ -98,6 +112,13 @@ pub struct Turn {
     request: String,
     refine: Refine,
     max_iterations: u32,
+    /// How many commands to choose from where the model is unsure.
+    candidates: u32,
+    sampled: bool,
+    /// False for a model that tells no probabilities: of its confidence nothing is known.
+    measured: bool,
+    /// The prompt of the first iteration.
+    opening: Prompt,
     /// Iterations that have begun. Mechanical fixes, however many, are the second one until the model is asked again.
     pub iterations: u32,
     /// How often the model was asked.
@@ -116,14 +137,19 @@ pub struct Turn {
 impl Turn {
     /// A request before anything was done about it.
     pub fn new(ask: &Ask) -> Self {
+        let opening = prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot);
         Self {
+            candidates: ask.candidates,
+            sampled: false,
+            measured: false,
+            prompt: opening.clone(),
+            opening,
             request: ask.request.clone(),
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
             asked: 0,
             mends: 0,
-            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot),
             best: None,
             changes: String::new(),
             mending: false,
@@ -137,18 +163,21 @@ impl Turn {
         Step::Decide { iteration: 1, prompt: self.prompt.clone() }
     }
 
-    /// The model has answered.
-    pub fn decided(&mut self, completion: &Completion, confidence: f64) -> Step {
+    /// The model has answered. `time_left` is false once half of the time is spent.
+    pub fn decided(&mut self, completion: &Completion, confidence: f64, time_left: bool) -> Step {
         if completion.finish == Finish::Cancelled {
             // half a command is no command
             return self.done(Outcome::Stopped);
         }
+        self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
-            Reply::Command(_) if completion.finish == Finish::Length => self.done(Outcome::Nothing),
-            Reply::Command(cmd) if self.best.as_ref().is_some_and(|b| b.cmd == cmd) => self.done(Outcome::Nothing),
+            Reply::Command(_) if completion.finish == Finish::Length => self.settle(Outcome::Nothing, time_left),
+            Reply::Command(cmd) if self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
+                self.settle(Outcome::Nothing, time_left)
+            }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
             Reply::Refused => self.done(Outcome::Refused),
-            Reply::Nothing => self.done(Outcome::Nothing),
+            Reply::Nothing => self.settle(Outcome::Nothing, time_left),
         }
     }
 
@@ -164,15 +193,15 @@ impl Turn {
                 self.best = Some(before);
                 // what was tried is not better, and trying again would only repeat it
                 if !self.mending {
-                    return self.done(Outcome::Nothing);
+                    return self.settle(Outcome::Nothing, time_left);
                 }
             }
             None => self.best = Some(draft),
         }
         self.mending = false;
-        let Some(best) = self.best.clone() else { return self.done(Outcome::Nothing) };
+        let Some(best) = self.best.clone() else { return self.settle(Outcome::Nothing, time_left) };
         if self.max_iterations == 1 || reason(self.refine, &best).is_none() {
-            return self.done(Outcome::Nothing);
+            return self.settle(Outcome::Nothing, time_left);
         }
         // a rule that knows the mended command needs no model, and no time
         let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| !self.tried.contains(fix));
@@ -184,7 +213,7 @@ impl Turn {
             return Step::Inspect { cmd, confidence: best.confidence };
         }
         if !time_left || self.asked >= self.max_iterations {
-            return self.done(Outcome::Nothing);
+            return self.settle(Outcome::Nothing, time_left);
         }
         self.asked += 1;
         self.iterations = self.iterations.max(self.asked);
@@ -193,15 +222,49 @@ impl Turn {
         Step::Decide { iteration: self.iterations, prompt: next }
     }
 
-    /// Ends with the best draft there is, else with `otherwise`. What no shell can parse is prose or a torso: no command.
+    /// Others were sampled, and this is what was chosen.
+    pub fn chosen(&mut self, draft: Draft, why: &str) -> Step {
+        if let Some(before) = self.best.replace(draft)
+            && self.best.as_ref().is_some_and(|now| now.cmd != before.cmd)
+        {
+            let so_far = if self.changes.is_empty() { String::new() } else { format!("{}; then ", self.changes) };
+            self.changes = format!("{so_far}was `{}`: {why}", before.cmd);
+        }
+        self.done(Outcome::Nothing)
+    }
+
+    /// Ends, unless the command is doubtful and there is time to look at others.
+    fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
+        let doubtful = |d: &&Draft| d.confidence < DOUBT && !is_broken(d);
+        match self.best.as_ref().filter(doubtful) {
+            Some(best)
+                if time_left
+                    && self.measured
+                    && !self.sampled
+                    && self.candidates > 1
+                    && self.refine != Refine::Never =>
+            {
+                self.sampled = true;
+                Step::Sample { best: best.clone(), prompt: self.opening.clone(), count: self.candidates - 1 }
+            }
+            _ => self.done(otherwise),
+        }
+    }
+
+    /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.
     fn done(&mut self, otherwise: Outcome) -> Step {
-        let broken = |d: &Draft| d.findings.iter().any(|f| f.id == syntax::ID && f.severity == Severity::Error);
         Step::Done(match self.best.take() {
-            Some(draft) if broken(&draft) => Outcome::Nothing,
+            Some(draft) if is_broken(&draft) => Outcome::Nothing,
             Some(draft) => Outcome::Command { draft, changes: std::mem::take(&mut self.changes) },
             None => otherwise,
         })
     }
+}
+
+/// True if it is no command at all.
+fn is_broken(draft: &Draft) -> bool {
+    let fatal = |f: &Finding| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error;
+    draft.findings.iter().any(fatal)
 }
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
@@ -220,7 +283,7 @@ pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
 
 /// Is `new` better than `old`? Only the checks decide: fewer or lighter findings, or as clean and clearly surer.
 /// A command that is more dangerous than what it replaces is never better.
-fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
+pub(super) fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
     if new.risk.level > old.risk.level {
         return false;
     }
@@ -243,7 +306,7 @@ fn describe(old: &Draft, new: &Draft) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cancel, Usage};
+    use crate::model::{Cancel, Token, Usage};
     use crate::shell::{Dialect, Target};
     use std::time::Duration;
 
@@ -258,12 +321,15 @@ mod tests {
             timeout: Duration::from_secs(5),
             alternatives: 1,
             few_shot: 0,
+            candidates: 1,
+            rehearse: true,
             cancel: Cancel::new(),
         }
     }
 
     fn said(text: &str, finish: Finish) -> Completion {
-        Completion { text: text.into(), tokens: Vec::new(), finish, usage: Usage::default() }
+        let token = Token { bytes: text.into(), logprob: Some(-0.1), runner_up: None };
+        Completion { text: text.into(), tokens: vec![token], finish, usage: Usage::default() }
     }
 
     fn draft(cmd: &str, confidence: f64, findings: Vec<Finding>) -> Draft {
@@ -293,7 +359,7 @@ mod tests {
     fn a_clean_command_needs_one_iteration() {
         let mut t = Turn::new(&ask(Refine::Evidence));
         assert!(matches!(t.begin(), Step::Decide { iteration: 1, .. }));
-        let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95) else { panic!() };
+        let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95, true) else { panic!() };
         assert_eq!(command(t.inspected(draft(&cmd, 0.95, vec![]), true)), ("ls".into(), String::new()));
         assert_eq!(t.iterations, 1);
     }
@@ -302,14 +368,14 @@ mod tests {
     fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
         let mut t = Turn::new(&ask(Refine::Evidence));
         let Step::Decide { prompt: first, .. } = t.begin() else { panic!() };
-        t.decided(&said("ls --sise", Finish::Stop), 0.9);
+        t.decided(&said("ls --sise", Finish::Stop), 0.9, true);
         let Step::Decide { iteration: 2, prompt } =
             t.inspected(draft("ls --sise", 0.9, vec![error("--sise", None)]), true)
         else {
             panic!()
         };
         assert_eq!(prompt.turns[..first.turns.len()], first.turns[..]);
-        t.decided(&said("ls --size", Finish::Stop), 0.9);
+        t.decided(&said("ls --size", Finish::Stop), 0.9, true);
         let (cmd, changes) = command(t.inspected(draft("ls --size", 0.9, vec![]), true));
         assert_eq!(cmd, "ls --size");
         assert!(changes.contains("ls --sise") && changes.contains("no such option"), "{changes}");
@@ -320,9 +386,9 @@ mod tests {
         for (second, level) in [(vec![error("a", None), error("b", None)], Level::Safe), (vec![], Level::Danger)] {
             let mut t = Turn::new(&ask(Refine::Evidence));
             t.begin();
-            t.decided(&said("one", Finish::Stop), 0.9);
+            t.decided(&said("one", Finish::Stop), 0.9, true);
             t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
-            t.decided(&said("two", Finish::Stop), 0.9);
+            t.decided(&said("two", Finish::Stop), 0.9, true);
             let mut two = draft("two", 0.9, second);
             two.risk.level = level;
             assert_eq!(command(t.inspected(two, true)), ("one".into(), String::new()));
@@ -334,7 +400,7 @@ mod tests {
         for (refine, time_left) in [(Refine::Never, true), (Refine::Evidence, false)] {
             let mut t = Turn::new(&ask(refine));
             t.begin();
-            t.decided(&said("ls --sise", Finish::Stop), 0.1);
+            t.decided(&said("ls --sise", Finish::Stop), 0.1, true);
             let step = t.inspected(draft("ls --sise", 0.1, vec![error("--sise", None)]), time_left);
             assert_eq!(command(step).0, "ls --sise");
         }
@@ -344,7 +410,7 @@ mod tests {
     fn a_known_fix_needs_neither_model_nor_time() {
         let mut t = Turn::new(&ask(Refine::Evidence));
         t.begin();
-        t.decided(&said("head -5", Finish::Stop), 0.9);
+        t.decided(&said("head -5", Finish::Stop), 0.9, true);
         let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), false);
         assert_eq!(step, Step::Inspect { cmd: "head -6".into(), confidence: 0.9 });
         assert_eq!(command(t.inspected(draft("head -6", 0.9, vec![]), true)).0, "head -6");
@@ -354,7 +420,7 @@ mod tests {
     fn several_faults_are_mended_one_after_the_other_and_a_useless_fix_is_tried_once() {
         let mut t = Turn::new(&ask(Refine::Evidence));
         t.begin();
-        t.decided(&said("a b", Finish::Stop), 0.9);
+        t.decided(&said("a b", Finish::Stop), 0.9, true);
         let two = vec![error("a", Some("A b")), error("b", Some("a B"))];
         assert!(
             matches!(t.inspected(draft("a b", 0.9, two.clone()), false), Step::Inspect { cmd, .. } if cmd == "A b")
@@ -378,7 +444,7 @@ mod tests {
         ] {
             let mut t = Turn::new(&ask(Refine::Evidence));
             t.begin();
-            assert_eq!(t.decided(&said(text, finish), 0.9), Step::Done(want), "{text:?}");
+            assert_eq!(t.decided(&said(text, finish), 0.9, true), Step::Done(want), "{text:?}");
         }
     }
 
@@ -386,7 +452,7 @@ mod tests {
     fn what_does_not_parse_is_no_command() {
         let mut t = Turn::new(&ask(Refine::Never));
         t.begin();
-        t.decided(&said("You're welcome!", Finish::Stop), 0.9);
+        t.decided(&said("You're welcome!", Finish::Stop), 0.9, true);
         let torn = Finding { id: syntax::ID.into(), ..error("'re", None) };
         assert_eq!(t.inspected(draft("You're welcome!", 0.9, vec![torn]), true), Step::Done(Outcome::Nothing));
     }
@@ -396,9 +462,45 @@ mod tests {
         for (text, finish) in [("", Finish::Stop), (reply::REFUSAL, Finish::Stop), ("x", Finish::Cancelled)] {
             let mut t = Turn::new(&ask(Refine::Evidence));
             t.begin();
-            t.decided(&said("one", Finish::Stop), 0.9);
+            t.decided(&said("one", Finish::Stop), 0.9, true);
             t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
-            assert_eq!(command(t.decided(&said(text, finish), 0.9)).0, "one");
+            assert_eq!(command(t.decided(&said(text, finish), 0.9, true)).0, "one");
         }
+    }
+
+    #[test]
+    fn a_doubtful_command_is_held_against_others_once() {
+        let ask = Ask { candidates: 5, ..ask(Refine::Evidence) };
+        for (confidence, time_left, refine, sampled) in [
+            (0.3, true, Refine::Evidence, true),
+            (0.9, true, Refine::Evidence, false),
+            (0.3, false, Refine::Evidence, false),
+            (0.3, true, Refine::Never, false),
+        ] {
+            let mut t = Turn::new(&Ask { refine, ..ask.clone() });
+            t.begin();
+            t.decided(&said("one", Finish::Stop), confidence, true);
+            let step = t.inspected(draft("one", confidence, vec![]), time_left);
+            if !sampled {
+                assert_eq!(command(step).0, "one");
+                continue;
+            }
+            let Step::Sample { best, prompt, count: 4 } = step else { panic!("{step:?}") };
+            assert_eq!(
+                (best.cmd.as_str(), prompt),
+                ("one", prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot))
+            );
+            let (cmd, changes) = command(t.chosen(draft("two", 0.5, vec![]), "three of five do this"));
+            assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
+        }
+    }
+
+    #[test]
+    fn a_choice_that_is_the_first_changes_nothing() {
+        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+        t.begin();
+        t.decided(&said("one", Finish::Stop), 0.3, true);
+        assert!(matches!(t.inspected(draft("one", 0.3, vec![]), true), Step::Sample { .. }));
+        assert_eq!(command(t.chosen(draft("one", 0.7, vec![]), "all agree")), ("one".into(), String::new()));
     }
 }

@@ -243,6 +243,23 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// See [`ModelError`]. A pulled [`Cancel`] is no error: it ends with [`Finish::Cancelled`].
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
+
+    /// Continues the prompt `count` times, each with the next seed; fewer where it is cancelled on the way. What an
+    /// engine can compute together it does.
+    ///
+    /// # Errors
+    /// As [`Model::generate`].
+    fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
+        let mut completions = Vec::with_capacity(count);
+        for i in 0..count as u64 {
+            if request.cancel.is_cancelled() {
+                break;
+            }
+            let sampling = Sampling { seed: request.sampling.seed.wrapping_add(i), ..request.sampling };
+            completions.push(self.generate(&Request { sampling, ..request.clone() }, &mut |_| Flow::Continue)?);
+        }
+        Ok(completions)
+    }
 }
 
 /// Why a model gave no completion.

@@ -17,3 +17,12 @@ pub fn generate(
     let work = tokio::task::spawn_blocking(move || model.generate(&request, &mut on));
     async { work.await.map_err(|e| ModelError::Engine(e.to_string()))? }
 }
+
+/// Asks the model several times, as [`Model::sample`] does.
+///
+/// # Errors
+/// As [`generate`].
+pub async fn sample(model: Arc<dyn Model>, request: Request, count: usize) -> Result<Vec<Completion>, ModelError> {
+    let work = tokio::task::spawn_blocking(move || model.sample(&request, count));
+    work.await.map_err(|e| ModelError::Engine(e.to_string()))?
+}

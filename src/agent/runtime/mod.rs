@@ -4,7 +4,7 @@
 mod batch;
 mod generate;
 
-pub use generate::generate;
+pub use generate::{generate, sample};
 
 use super::assemble::{self, ContextProvider};
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};

@@ -17,6 +17,7 @@ mod order;
 mod placeholder;
 mod precedence;
 mod programs;
+pub(super) mod prose;
 mod quoting;
 mod saved;
 mod sizes;
@@ -87,6 +88,7 @@ pub fn run(it: &Inspected) -> Vec<Finding> {
     // what does not parse would only draw nonsense from the rest
     if findings.is_empty() {
         findings.extend(programs::check(it));
+        findings.extend(prose::check(it));
         findings.extend(flags::check(it));
         findings.extend(rules::check(it.script, it.target));
         findings.extend(archive::check(it));

@@ -1,0 +1,116 @@
+//! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
+
+use super::answer::{CommandError, Trace};
+use super::choose::{Candidate, choose};
+use super::recipe::{BUDGET, MAX_TOKENS, Run, Tracer, VARIED, ms};
+use super::reply::{self, Reply};
+use super::trial::{self, Ending};
+use super::turn::{Draft, better};
+use crate::agent::runtime;
+use crate::model::{Finish, Prompt, Request, Sampling, Shape};
+use std::time::Instant;
+
+/// The most mechanical fixes of one sampled command.
+const MENDS: usize = 3;
+
+impl Run<'_> {
+    /// Holds `best` against `count` sampled commands; the one that stays, and why.
+    pub(super) async fn choose(
+        &mut self,
+        best: Draft,
+        prompt: Prompt,
+        count: u32,
+        trace: Tracer<'_>,
+    ) -> Result<(Draft, String), CommandError> {
+        let since = Instant::now();
+        let doubt = best.confidence;
+        let mut candidates = vec![Candidate { draft: best, votes: 1, trial: None }];
+        for cmd in self.others(prompt, count).await? {
+            let draft = self.inspect(cmd, doubt).await;
+            let draft = self.mended(draft).await;
+            match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
+                Some(known) => known.votes += 1,
+                None => candidates.push(Candidate { draft, votes: 1, trial: None }),
+            }
+        }
+        self.candidates = candidates.iter().map(|c| c.votes).sum();
+        // where all are one command there is nothing to choose, and nothing to rehearse
+        if candidates.len() > 1 && self.ask.rehearse {
+            self.rehearse(&mut candidates).await;
+        }
+        for c in &candidates {
+            let ending = c.trial.map_or("not rehearsed", |t| match t.ending {
+                Ending::Fine => "works",
+                Ending::Silent => "does nothing",
+                Ending::Failed => "fails",
+                Ending::Stopped => "takes too long",
+            });
+            let (votes, findings) = (c.votes, c.draft.findings.len());
+            let what = format!("candidate `{}`: {votes} votes, {findings} findings, {ending}", c.draft.cmd);
+            trace(Trace::Decision { what });
+        }
+        let choice = choose(&candidates).unwrap_or(super::choose::Choice { index: 0, share: 0.0 });
+        let chosen = candidates.swap_remove(choice.index);
+        let why = format!("{:.0} % of {} candidates do what this one does", choice.share * 100.0, self.candidates);
+        self.timing.choice = ms(since.elapsed());
+        Ok((Draft { confidence: super::confidence::agreed(doubt, choice.share), ..chosen.draft }, why))
+    }
+
+    /// Sampled commands, in the order in which they were written; as many as the time allows.
+    async fn others(&mut self, prompt: Prompt, count: u32) -> Result<Vec<String>, CommandError> {
+        let (temperature, top_p) = VARIED;
+        let request = Request {
+            prompt,
+            shape: Shape::Lark(reply::GRAMMAR.into()),
+            sampling: Sampling { temperature, top_p, seed: 1 },
+            max_tokens: MAX_TOKENS,
+            cancel: self.cancel.with_deadline(self.started + BUDGET.min(self.ask.timeout)),
+        };
+        let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
+        for completion in &completions {
+            self.timing.prefill += ms(completion.usage.prefill);
+            self.timing.decode += ms(completion.usage.decode);
+            self.timing.tokens += completion.usage.completion_tokens;
+        }
+        let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
+        Ok(whole
+            .filter_map(|c| match reply::read(&c.text) {
+                Reply::Command(cmd) => Some(cmd),
+                Reply::Refused | Reply::Nothing => None,
+            })
+            .collect())
+    }
+
+    /// The command with its known faults mended.
+    async fn mended(&mut self, mut draft: Draft) -> Draft {
+        for _ in 0..MENDS {
+            let Some(fix) = draft.findings.iter().find_map(|f| f.fix.clone()) else { break };
+            let next = self.inspect(fix, draft.confidence).await;
+            if !better(&next, &draft, true) {
+                break;
+            }
+            draft = next;
+        }
+        draft
+    }
+
+    /// Rehearses what may be rehearsed, side by side.
+    async fn rehearse(&self, candidates: &mut [Candidate]) {
+        let context = &self.recipe.context;
+        if self.ask.target != context.target {
+            return;
+        }
+        let Some(shell) = context.available_commands.get(self.ask.dialect.name()).cloned() else { return };
+        let mut trials = tokio::task::JoinSet::new();
+        for (index, candidate) in candidates.iter().enumerate() {
+            let (shell, line, cwd) = (shell.clone(), candidate.draft.cmd.clone(), self.ask.cwd.clone());
+            let dialect = self.ask.dialect;
+            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd).await) });
+        }
+        while let Some(done) = trials.join_next().await {
+            if let Ok((index, trial)) = done {
+                candidates[index].trial = trial;
+            }
+        }
+    }
+}

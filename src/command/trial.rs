@@ -1,0 +1,123 @@
+//! What a command does, seen in a rehearsal that leaves nothing behind ([`crate::exec::rehearse`]); which commands are
+//! fit for one is [`super::rehearsal`]'s matter.
+
+use super::rehearsal::{Fit, fit};
+use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
+use crate::exec::{Limits, Status};
+use crate::shell::{Dialect, parse};
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::time::Duration;
+
+/// How a rehearsal ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It did something.
+    Fine,
+    /// Neither output nor change.
+    Silent,
+    /// With an error.
+    Failed,
+    /// It took too long or wrote too much to be seen to its end.
+    Stopped,
+}
+
+/// A rehearsal in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// How it ended.
+    pub ending: Ending,
+    /// Equal where output and changes are.
+    pub outcome: u64,
+}
+
+/// Time for one rehearsal. What takes longer is not worth the wait.
+const WALL: Duration = Duration::from_millis(800);
+
+/// Bytes of output that are compared.
+const OUTPUT: usize = 1 << 20;
+
+/// Rehearses a line in `cwd` with this shell; `None` where it is not fit for that, or this system has no rehearsals.
+pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path) -> Option<Trial> {
+    let fit = fit(&parse(line, dialect)).ok()?;
+    let mut play = Play::new(shell, OsString::from(line), cwd);
+    play.limits = Limits { wall: WALL, output: OUTPUT };
+    play.digests = true;
+    let rehearsal = match rehearse(&play).await {
+        Err(RehearsalError::Unavailable(_)) if fit == Fit::Reads => read_only(&play).await,
+        other => other,
+    };
+    rehearsal.ok().map(|rehearsal| Trial::of(&rehearsal))
+}
+
+impl Trial {
+    /// The trial in short. The order of lines that nobody sorted, and `./` before names, are no difference.
+    fn of(rehearsal: &Rehearsal) -> Self {
+        let (out, err) = (String::from_utf8_lossy(&rehearsal.stdout), String::from_utf8_lossy(&rehearsal.stderr));
+        let changes: Vec<&Change> = rehearsal.changes.iter().filter(|c| !c.time_only).collect();
+        let quiet = out.trim().is_empty() && changes.is_empty();
+        let ending = match rehearsal.status {
+            Status::TimedOut | Status::Flooded => Ending::Stopped,
+            Status::Signaled(_) => Ending::Failed,
+            // 126 and 127: no such program; else a complaint counts only where nothing came of the command
+            Status::Exited(126 | 127) => Ending::Failed,
+            Status::Exited(_) if quiet && !err.trim().is_empty() => Ending::Failed,
+            Status::Exited(_) if quiet => Ending::Silent,
+            Status::Exited(_) => Ending::Fine,
+        };
+        let mut lines: Vec<String> = out.lines().map(plain).collect();
+        lines.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        lines.hash(&mut hasher);
+        for change in changes {
+            let now = change.now.as_ref().map(|e| (e.kind, e.mode, e.user, e.group, &e.target, &e.digest));
+            (change.kind, &change.path, now).hash(&mut hasher);
+        }
+        rehearsal.unlisted.hash(&mut hasher);
+        Self { ending, outcome: hasher.finish() }
+    }
+}
+
+/// A line without what commands for the same thing spell differently: `./` before a path, blanks around and between.
+fn plain(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| word.strip_prefix("./").unwrap_or(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rehearsal(status: Status, out: &str, err: &str) -> Rehearsal {
+        Rehearsal {
+            status,
+            stdout: out.into(),
+            stderr: err.into(),
+            changes: Vec::new(),
+            unlisted: 0,
+            took: Duration::ZERO,
+            script_took: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn order_and_spelling_of_paths_are_no_difference() {
+        let of = |out: &str| Trial::of(&rehearsal(Status::Exited(0), out, ""));
+        assert_eq!(of("./a\n./b\n"), of("b\na\n"));
+        assert_eq!(of("  3 total\n"), of("3  total"));
+        assert_ne!(of("a\n"), of("b\n"));
+        assert_ne!(of("a\n"), of("a\na\n"));
+    }
+
+    #[test]
+    fn an_ending_is_told_by_what_came_of_it() {
+        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).ending;
+        assert_eq!(of(0, "x", ""), Ending::Fine);
+        assert_eq!(of(1, "x", "one folder could not be read"), Ending::Fine);
+        assert_eq!(of(1, "", ""), Ending::Silent);
+        assert_eq!(of(0, "\n", "complaint"), Ending::Failed);
+        assert_eq!(of(127, "x", "not found"), Ending::Failed);
+        assert_eq!(Trial::of(&rehearsal(Status::TimedOut, "x", "")).ending, Ending::Stopped);
+    }
+}
