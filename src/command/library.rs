@@ -12,7 +12,8 @@
 //!
 //! # The search
 //! BM25 (Robertson and Zaragoza, 2009) over the words of the wordings. A word is lower-cased, stripped of numbers and of
-//! its English plural or verb ending; it has no synonyms. Nothing is indexed beforehand.
+//! its English plural or verb ending; it has no synonyms. Nothing is indexed beforehand:
+//! the pairs are read in 0.8 ms, once, and searched in 0.6 ms.
 
 use super::examples::Example;
 use crate::shell::{Os, Target, Userland};
@@ -142,7 +143,12 @@ fn for_words(text: &str, mut each: impl FnMut(&str)) {
     for piece in text.split(|c: char| !c.is_alphanumeric()) {
         if piece.chars().any(char::is_alphabetic) {
             word.clear();
-            word.extend(piece.chars().flat_map(char::to_lowercase));
+            if piece.is_ascii() {
+                word.push_str(piece);
+                word.make_ascii_lowercase();
+            } else {
+                word.extend(piece.chars().flat_map(char::to_lowercase));
+            }
             stem(&mut word);
             each(&word);
         }
@@ -214,7 +220,7 @@ fn pairs() -> &'static [Pair] {
 }
 
 /// Reads a file line by line: each field stands on a line of its own, and only what is passed over goes on to the next.
-/// A parser of all of TOML takes four times as long as the search; a test holds that it reads the same.
+/// A parser of all of TOML takes several times as long; a test holds that it reads the same.
 fn read(text: &'static str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut lines = text.lines();
@@ -230,7 +236,7 @@ fn read(text: &'static str) -> Vec<Pair> {
         }
         match key {
             "request" => pair.request = string(value),
-            "also" => pair.also = strings(line),
+            "also" => pair.also = strings(value),
             "cmd" => pair.cmd = string(value),
             "macos" => pair.macos = Some(string(value)),
             "freebsd" => pair.freebsd = Some(string(value)),
@@ -244,23 +250,41 @@ fn read(text: &'static str) -> Vec<Pair> {
 
 /// A quoted string on one line; empty if it is none.
 fn string(quoted: &'static str) -> Text {
-    for quote in ["'''", "'", "\""] {
-        if let Some(inner) = quoted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
-            && (quote != "\"" || !inner.contains('\\'))
-        {
-            return Cow::Borrowed(inner);
-        }
-    }
-    strings(&format!("also = [{quoted}]")).pop().unwrap_or_default()
+    next_string(quoted).map_or_else(Text::default, |(text, _)| text)
 }
 
-/// The strings of an `also` line.
-fn strings(line: &str) -> Vec<Text> {
-    #[derive(serde::Deserialize)]
-    struct Line {
-        also: Vec<String>,
+/// The strings of an `also` line; none if it is broken.
+fn strings(list: &'static str) -> Vec<Text> {
+    let mut all = Vec::new();
+    let mut rest = list.strip_prefix('[').unwrap_or_default();
+    while let Some((text, after)) = next_string(rest) {
+        all.push(text);
+        rest = after.strip_prefix(", ").unwrap_or_default();
     }
-    toml::from_str::<Line>(line).map_or_else(|_| Vec::new(), |l| l.also.into_iter().map(Cow::Owned).collect())
+    all
+}
+
+/// The string that a text begins with, and what follows it.
+fn next_string(text: &'static str) -> Option<(Text, &'static str)> {
+    for quote in ["'''", "'"] {
+        if let Some((inner, after)) = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
+            return Some((Cow::Borrowed(inner), after));
+        }
+    }
+    let body = text.strip_prefix('"')?;
+    let mut escaped = false;
+    let end = body.bytes().position(|b| {
+        let ends = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        ends
+    })?;
+    let (inner, after) = (body.get(..end)?, body.get(end + 1..)?);
+    if inner.contains('\\') {
+        // what the escapes of TOML and of JSON have in common is all that the files use
+        let read = serde_json::from_str::<String>(text.get(..end + 2)?).ok()?;
+        return Some((Cow::Owned(read), after));
+    }
+    Some((Cow::Borrowed(inner), after))
 }
 
 #[cfg(test)]
