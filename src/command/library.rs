@@ -6,7 +6,8 @@
 //! Linux; `macos`, `freebsd`, `busybox`, `powershell`, the command there. Where `macos` or `busybox` is not said it is as
 //! `cmd`, where `freebsd` is not said it is as `macos`, and empty means that there is none; where `powershell` is not
 //! said there is none. The rest says how `tests/library.rs` judges the pair in a fixture tree, `tests/library/fixture.sh`:
-//! `risk`, its safety verdict if that is not `safe`; `run = "no: why"`, not executed; `dir`, where below `work` it runs;
+//! `risk`, its safety verdict if that is not `safe`; `run = "no: why"`, not executed; `root`, runs only as root; `dir`, where
+//! below `work`;
 //! `before`, a line run first; `code`, its exit status if not 0; `out`, what it prints; `lines`, the same in any
 //! order; `like`, a regular expression for all of it; `then`, a line of bash that must succeed afterwards.
 //!
