@@ -18,11 +18,11 @@ const AHEAD: usize = 2048;
 pub(super) fn rows(task: &Task) {
     // SAFETY (all): `Kernels::new` has checked that this CPU has the tier's features.
     match task.weight.kind {
-        Kind::Q4_0 => unsafe { by_batch::<Q4_0>(task) },
-        Kind::Q4_1 => unsafe { by_batch::<Q4_1>(task) },
-        Kind::Q5_0 => unsafe { by_batch::<Q5_0>(task) },
-        Kind::Q5_1 => unsafe { by_batch::<Q5_1>(task) },
-        Kind::Q8_0 => unsafe { by_batch::<Q8_0>(task) },
+        Kind::Q4_0 => unsafe { by_small_batch::<Q4_0>(task) },
+        Kind::Q4_1 => unsafe { by_small_batch::<Q4_1>(task) },
+        Kind::Q5_0 => unsafe { by_small_batch::<Q5_0>(task) },
+        Kind::Q5_1 => unsafe { by_small_batch::<Q5_1>(task) },
+        Kind::Q8_0 => unsafe { by_small_batch::<Q8_0>(task) },
         Kind::Q4K => unsafe { by_batch::<Q4K>(task) },
         Kind::Q5K => unsafe { by_batch::<Q5K>(task) },
         Kind::Q6K => unsafe { by_batch::<Q6K>(task) },
@@ -47,6 +47,25 @@ impl Lhs<'_> {
         debug_assert!(at + 32 <= self.q.len());
         // SAFETY: callers ask for whole 32s of the row's blocks.
         unsafe { _mm256_loadu_si256(self.q.as_ptr().add(at).cast()) }
+    }
+
+    /// Scales and sums of the `count` blocks of 32 from `8 g` on, at most eight; zero for missing ones.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn group(&self, g: usize, count: usize) -> (__m256, __m256) {
+        let (mut scales, mut sums) = ([0.0f32; GROUP], [0i16; 2 * GROUP]);
+        let (from, of) = (&self.scale[g * GROUP..][..count], &self.sums[g * 2 * GROUP..][..2 * count]);
+        // SAFETY: eight scales and sixteen sums are one vector each.
+        let (scales, sums) = unsafe {
+            if count == GROUP {
+                (_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_si256(of.as_ptr().cast()))
+            } else {
+                scales[..count].copy_from_slice(from);
+                sums[..2 * count].copy_from_slice(of);
+                (_mm256_loadu_ps(scales.as_ptr()), _mm256_loadu_si256(sums.as_ptr().cast()))
+            }
+        };
+        (scales, _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, _mm256_set1_epi16(1))))
     }
 
     /// The sums of the sixteen 16s of block `b` of 256.
@@ -149,51 +168,149 @@ fn fifth_bits(block: &[u8], at: usize) -> __m256i {
     _mm256_and_si256(_mm256_cmpeq_epi8(bytes, own), _mm256_set1_epi8(0x10))
 }
 
-/// A block of 32 unsigned weights, `weight = d * (q - bias) + m`.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn add32<const M: usize>(q: __m256i, d: f32, bias: f32, m: f32, b: usize, x: &[Lhs; M], sums: &mut [__m256; M]) {
-    for (x, sum) in x.iter().zip(sums) {
-        let dot = _mm256_madd_epi16(_mm256_maddubs_epi16(q, x.load(b * 32)), _mm256_set1_epi16(1));
-        let of = f32::from(x.sums[b * 2] + x.sums[b * 2 + 1]);
-        let scale = x.scale[b];
-        *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(d * scale), *sum);
-        let rest = (m - d * bias) * of * scale;
-        *sum = _mm256_add_ps(*sum, _mm256_zextps128_ps256(_mm_set_ss(rest)));
-    }
+/// Blocks of 32 whose scales are converted together.
+const GROUP: usize = 8;
+
+/// A format with 32 weights in a block: `weight = d * (q - BIAS) + m`, with `q` unsigned; `m` is 0 without
+/// [`Small::MINIMUM`].
+trait Small: Format {
+    const BIAS: f32;
+    const MINIMUM: bool;
+
+    /// The products of a block's weights with 32 activations, in pairs.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    unsafe fn pairs(q: __m256i, x: __m256i) -> __m256i;
+
+    /// The block's weights.
+    ///
+    /// # Safety
+    /// The CPU has AVX2 and `block` is a block.
+    unsafe fn q(block: &[u8]) -> __m256i;
 }
 
-macro_rules! blocks32 {
-    ($($format:ty, $bias:literal, $block:ident => $q:expr, $m:expr;)*) => {$(
-        impl Block for $format {
+macro_rules! small {
+    ($($format:ty, $bias:literal, $minimum:literal, $block:ident => $q:expr;)*) => {$(
+        impl Small for $format {
+            const BIAS: f32 = $bias;
+            const MINIMUM: bool = $minimum;
+
             #[inline]
             #[target_feature(enable = "avx2,fma,f16c")]
-            unsafe fn add<const M: usize>($block: &[u8], b: usize, x: &[Lhs; M], sums: &mut [__m256; M]) {
-                add32($q, f16($block), $bias, $m, b, x, sums);
+            unsafe fn pairs(q: __m256i, x: __m256i) -> __m256i {
+                _mm256_maddubs_epi16(q, x)
+            }
+
+            #[inline]
+            #[target_feature(enable = "avx2,fma,f16c")]
+            unsafe fn q($block: &[u8]) -> __m256i {
+                $q
             }
         }
     )*};
 }
 
-blocks32! {
-    Q4_0, 8.0, block => nibbles(block, 2), 0.0;
-    Q4_1, 0.0, block => nibbles(block, 4), f16(&block[2..]);
-    Q5_0, 16.0, block => _mm256_or_si256(nibbles(block, 6), fifth_bits(block, 2)), 0.0;
-    Q5_1, 0.0, block => _mm256_or_si256(nibbles(block, 8), fifth_bits(block, 4)), f16(&block[2..]);
+small! {
+    Q4_0, 8.0, false, block => nibbles(block, 2);
+    Q4_1, 0.0, true, block => nibbles(block, 4);
+    Q5_0, 16.0, false, block => _mm256_or_si256(nibbles(block, 6), fifth_bits(block, 2));
+    Q5_1, 0.0, true, block => _mm256_or_si256(nibbles(block, 8), fifth_bits(block, 4));
 }
 
-impl Block for Q8_0 {
+impl Small for Q8_0 {
+    const BIAS: f32 = 0.0;
+    const MINIMUM: bool = false;
+
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn add<const M: usize>(block: &[u8], b: usize, x: &[Lhs; M], sums: &mut [__m256; M]) {
-        let q = load(block, 2);
-        let (d, magnitude) = (f16(block), _mm256_abs_epi8(q));
-        for (x, sum) in x.iter().zip(sums) {
-            let pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x.load(b * 32), q));
-            let dot = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(d * x.scale[b]), *sum);
+    unsafe fn pairs(q: __m256i, x: __m256i) -> __m256i {
+        _mm256_maddubs_epi16(_mm256_abs_epi8(q), _mm256_sign_epi8(x, q))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn q(block: &[u8]) -> __m256i {
+        load(block, 2)
+    }
+}
+
+/// The halves at `offset` in up to eight blocks, as numbers; zero for missing blocks.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn halves<F: Format>(blocks: &[u8], offset: usize) -> __m256 {
+    let half = |j: usize| {
+        let at = j * F::BYTES + offset;
+        if at < blocks.len() { i16::from_le_bytes([blocks[at], blocks[at + 1]]) } else { 0 }
+    };
+    _mm256_cvtph_ps(_mm_setr_epi16(half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn by_small_batch<F: Small>(task: &Task) {
+    let mut first = 0;
+    while first < task.m {
+        first += match task.m - first {
+            1 => small::<F, 1>(task, first),
+            2 => small::<F, 2>(task, first),
+            3 => small::<F, 3>(task, first),
+            _ => small::<F, 4>(task, first),
         }
     }
+}
+
+/// Rows of weights against `M` rows of activations: eight blocks' scales at a time, then block by block.
+#[target_feature(enable = "avx2,fma,f16c")]
+fn small<F: Small, const M: usize>(task: &Task, first: usize) -> usize {
+    let k = task.weight.cols;
+    let rounded = task.activations.get(Form::Block32);
+    let x: [Lhs; M] = std::array::from_fn(|i| {
+        let at = (first + i) * k;
+        Lhs {
+            q: &rounded.q[at..][..k],
+            scale: &rounded.scale[at / 32..][..k / 32],
+            sums: &rounded.sums[at / 16..][..k / 16],
+        }
+    });
+    for row in task.rows.clone() {
+        let mut sums = [_mm256_setzero_ps(); M];
+        let mut rest = [_mm256_setzero_ps(); M];
+        for (g, blocks) in task.weight.row(row).chunks(F::BYTES * GROUP).enumerate() {
+            for line in (0..F::BYTES * GROUP).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(blocks.as_ptr().wrapping_add(AHEAD + line).cast());
+            }
+            let count = blocks.len() / F::BYTES;
+            let d = halves::<F>(blocks, 0);
+            let minima = if F::MINIMUM { halves::<F>(blocks, 2) } else { d };
+            let mut factors = [[0.0f32; GROUP]; M];
+            for (i, x) in x.iter().enumerate() {
+                let (scale, of) = x.group(g, count);
+                let factor = _mm256_mul_ps(d, scale);
+                // SAFETY: eight numbers are one vector.
+                unsafe { _mm256_storeu_ps(factors[i].as_mut_ptr(), factor) };
+                if F::MINIMUM {
+                    rest[i] = _mm256_fmadd_ps(_mm256_mul_ps(minima, scale), of, rest[i]);
+                } else if F::BIAS > 0.0 {
+                    rest[i] = _mm256_fnmadd_ps(_mm256_mul_ps(factor, _mm256_set1_ps(F::BIAS)), of, rest[i]);
+                }
+            }
+            for (j, block) in blocks.chunks_exact(F::BYTES).enumerate() {
+                // SAFETY: a whole block, and the features are enabled here.
+                let q = unsafe { F::q(block) };
+                for (i, x) in x.iter().enumerate() {
+                    // SAFETY: the features are enabled here.
+                    let pairs = unsafe { F::pairs(q, x.load((g * GROUP + j) * 32)) };
+                    let dot = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+                    sums[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(factors[i][j]), sums[i]);
+                }
+            }
+        }
+        for i in 0..M {
+            // SAFETY: `row` is one of this task's own.
+            unsafe { task.out.write(first + i, row, total(_mm256_add_ps(sums[i], rest[i]))) }
+        }
+    }
+    M
 }
 
 /// A block of Q4_K or Q5_K: eight groups of 32 with scales and minima.
