@@ -17,7 +17,7 @@ use crate::model::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_fo
 use crate::model::engine::threads::Pool;
 
 /// Rows of activations from which a strip's unpacking pays.
-pub(super) const MIN_BATCH: usize = 40;
+pub(super) const MIN_BATCH: usize = 24;
 
 /// Rows, and pairs or numbers in a row, of a tile.
 const TILE: usize = 16;

@@ -76,6 +76,20 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Fetches `len` bytes of the row sixteen rows after row `r` early: it is what comes after this panel, and in between
+    /// lies enough work for memory to answer. Row by row, between other work: many at once would fill the queues of the
+    /// CPU and hold everything up.
+    #[inline(always)]
+    pub fn fetch_next(self, r: usize, len: usize) {
+        let next = self.start.wrapping_add((ROWS + r) * self.stride);
+        for line in (0..len).step_by(64) {
+            // SAFETY: a hint, for which any address will do.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(line).cast()) };
+        }
+    }
+}
+
 /// A format that can be unpacked into panels. Its integers are made unsigned, and what that takes is undone through the
 /// sums of the activations:
 ///
@@ -109,8 +123,7 @@ impl Default for Copied {
     }
 }
 
-/// Finds chunk number `chunk` of the sixteen rows from `start` on, and fetches the same of the next sixteen rows early: in
-/// between lies enough work for memory to answer. Rows that the weight does not have are zero.
+/// Finds chunk number `chunk` of the sixteen rows from `start` on. Rows that the weight does not have are zero.
 ///
 /// Every row of the result has `count` blocks of `F`, as long as the weight lives and `copied` is not used again.
 #[inline(always)]
@@ -121,14 +134,6 @@ pub(super) fn part<F: Format>(task: &Task, start: usize, chunk: usize, copied: &
     let (at, size, stride) = (first * F::BYTES, count * F::BYTES, blocks * F::BYTES);
     if start + ROWS <= task.weight.rows {
         let bytes = &task.weight.bytes[start * stride..][..ROWS * stride];
-        let mut ahead = bytes.as_ptr().wrapping_add(ROWS * stride + at);
-        for _ in 0..ROWS {
-            for line in (0..size).step_by(64) {
-                // SAFETY: a hint, for which any address will do.
-                unsafe { _mm_prefetch::<_MM_HINT_T1>(ahead.wrapping_add(line).cast()) };
-            }
-            ahead = ahead.wrapping_add(stride);
-        }
         return Part { rows: Source { start: bytes[at..].as_ptr(), stride }, count };
     }
     for (copy, row) in copied.0.chunks_exact_mut(LARGEST).zip(start..task.weight.rows) {

@@ -122,13 +122,21 @@ macro_rules! add_products {
         // What the loop relies on; the compiler sees that it holds for the first, and the second is one comparison.
         assert!($at + $steps <= $weights.q.len() && ($at + $steps) * T <= $x.steps.len());
         let (q, words) = ($weights.q[$at..].as_ptr(), $x.steps[$at * T..].as_ptr());
+        // Few rows have their even and odd steps summed apart: one sum alone would wait for itself at every step.
+        let mut odd = [_mm512_setzero_si512(); T];
         for s in 0..$steps {
             // SAFETY: the steps lie inside, as just seen.
             let q = load(unsafe { &*q.add(s) });
-            for (t, dot) in $dots.iter_mut().enumerate() {
+            let dots = if T <= 4 && s % 2 == 1 { &mut odd } else { &mut $dots };
+            for (t, dot) in dots.iter_mut().enumerate() {
                 // SAFETY: likewise; each step has `T` words.
                 let word = unsafe { *words.add(s * T + t) };
                 *dot = _mm512_dpbusd_epi32(*dot, q, _mm512_set1_epi32(word));
+            }
+        }
+        if T <= 4 {
+            for (dot, odd) in $dots.iter_mut().zip(odd) {
+                *dot = _mm512_add_epi32(*dot, odd);
             }
         }
     };
@@ -192,6 +200,8 @@ fn fours<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32]) {
     let mut halves = [[_mm512_setzero_ps(); T]; 2];
     for (half, sums) in halves.iter_mut().enumerate() {
         for g in half * 4..half * 4 + 4 {
+            // Keeps the loop a loop: unrolled for two rows, it moves loads ahead until most of them are spilled.
+            let g = if T == 2 { std::hint::black_box(g) } else { g };
             let mut dots = [_mm512_setzero_si512(); T];
             add_products!(dots, weights, x, g * 8, 8);
             let scale = load_ps(&weights.scale[g]);

@@ -127,6 +127,7 @@ unsafe fn add_k<F: Format>(rows: Source, q: &[i8], x: &Tile, sum: __m512) -> __m
     };
     let mut dots = [_mm512_setzero_si512(); ROWS];
     for (r, to) in dots.iter_mut().enumerate() {
+        rows.fetch_next(r, F::BYTES);
         // SAFETY: each row has a block, whose last 128 bytes are nibbles.
         let (a, c) = unsafe { (load(rows.at(r, F::BYTES - 128)), load(rows.at(r, F::BYTES - 64))) };
         let mut q = [
@@ -200,6 +201,7 @@ impl Single for Q6K {
         };
         let mut dots = [_mm512_setzero_si512(); ROWS];
         for (r, to) in dots.iter_mut().enumerate() {
+            rows.fetch_next(r, Self::BYTES);
             // SAFETY: each row has a block: 128 bytes of low nibbles, 64 of upper bit pairs, 16 of scales.
             let (low, high, scales) = unsafe {
                 let high = |at| _mm512_broadcast_i64x4(_mm256_loadu_si256(rows.at(r, at).cast()));

@@ -183,6 +183,9 @@ impl Panel for Q4K {
             let bytes = unsafe { words8(rows, 16 + j * 32) };
             // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones.
             for (i, bytes) in bytes.into_iter().enumerate() {
+                if i % 2 == 0 {
+                    rows.fetch_next(j * 4 + i / 2, Self::BYTES);
+                }
                 let (low, high) = nibbles(bytes);
                 store(&mut to.q[j * 16 + i], low);
                 store(&mut to.q[j * 16 + 8 + i], high);
@@ -207,6 +210,9 @@ impl Panel for Q5K {
             // SAFETY: as above.
             let bytes = unsafe { words8(rows, 48 + j * 32) };
             for (i, (bytes, fifth)) in bytes.into_iter().zip(fifths).enumerate() {
+                if i % 2 == 0 {
+                    rows.fetch_next(j * 4 + i / 2, Self::BYTES);
+                }
                 let (low, high) = nibbles(bytes);
                 // Group g has bit g of each byte: the two groups' bits become the lowest ones.
                 let fifth = _mm512_srl_epi16(fifth, _mm_cvtsi32_si128(2 * j as i32));
@@ -241,6 +247,7 @@ impl Panel for Q6K {
             let (a, b, high) =
                 unsafe { (words8(rows, half * 64), words8(rows, half * 64 + 32), words8(rows, 128 + half * 32)) };
             for i in 0..8 {
+                rows.fetch_next(half * 8 + i, Self::BYTES);
                 let (a, b, high) = (a[i], b[i], high[i]);
                 let step = half * 32 + i;
                 store(&mut to.q[step], join(a, _mm512_slli_epi16::<4>(high)));
@@ -302,6 +309,8 @@ macro_rules! blocks32 {
                 let to_blocks = to.q.chunks_exact_mut(8).zip(&mut to.scale).zip(&mut to.shift).take(count);
                 for (b, ((q, scale), shift)) in to_blocks.enumerate() {
                     let $at = b * Self::BYTES;
+                    $rows.fetch_next(2 * b, count * Self::BYTES);
+                    $rows.fetch_next(2 * b + 1, count * Self::BYTES);
                     // SAFETY: by contract each row has this block, and the body reads no further than its end.
                     let block = unsafe { $body };
                     for (to, q) in q.iter_mut().zip(block.q) {
