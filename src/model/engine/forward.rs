@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 const SCORED: usize = 32;
 
 /// Up to so many tokens together are computed to the bit as one by one, in little more than the time of one.
-const BURST: usize = 1;
+const BURST: usize = Kernels::ALIKE;
 
 /// From how many rows on elementwise work is worth sharing among threads.
 const SHARE: usize = 8;

@@ -1,7 +1,7 @@
 use super::super::backend::Backend;
 use super::super::generate::Sequence;
 use super::super::testing::{self, Tiny};
-use super::super::{Engine, Options};
+use super::super::{Device, Engine, Options};
 use super::*;
 use crate::model::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::Arc;
@@ -246,4 +246,53 @@ fn the_caller_can_end_it_in_the_middle_of_a_right_guess() {
         // What was guessed beyond is forgotten: the next call is not affected.
         compare(&plain, &guessing, &request);
     }
+}
+
+#[test]
+fn the_kernels_compute_guesses_as_they_compute_single_tokens() {
+    let file = Tiny::new("qwen2").file();
+    let open = |speculate| {
+        let options = Options { device: Device::Cpu, speculate, ..Options::default() };
+        Engine::open(file.path(), "tiny", &options).unwrap()
+    };
+    let (plain, guessing) = (open(false), open(true));
+    let mut accepted = 0;
+    for text in ["hi", "abc abc abc abc"] {
+        for shape in [Shape::Text { stop: vec![] }, Shape::Lark("start: /(ab|c)+/".into())] {
+            accepted += compare(&plain, &guessing, &ask(text, &shape, 60, Sampling::GREEDY)).1;
+        }
+    }
+    assert!(accepted > 0);
+}
+
+#[test]
+fn the_real_model_writes_the_same_with_and_without_guessing() {
+    if cfg!(debug_assertions) {
+        eprintln!("skipped: the real model runs in release builds only");
+        return;
+    }
+    let Some(path) = testing::real_model() else { return };
+    let open = |speculate| {
+        let options = Options { device: Device::Cpu, speculate, ..Options::default() };
+        Engine::open(&path, "real", &options).unwrap()
+    };
+    let (plain, guessing) = (open(false), open(true));
+    let mut totals = (0, 0);
+    for text in [
+        "rename every .jpeg below photos to .jpg",
+        "copy report.txt to backup/report.txt and report.csv to backup/report.csv",
+        "count the lines of every python file below src, largest first",
+        "print the numbers from 1 to 20, each on a line of its own",
+    ] {
+        let mut prompt = Prompt::system("Answer each request with one bash command.");
+        prompt.push(Role::User, "list the files below src").push(Role::Assistant, "find src -type f");
+        prompt.push(Role::User, "sort names.txt without repeats").push(Role::Assistant, "sort -u names.txt");
+        prompt.push(Role::User, text);
+        let shape = Shape::Lark("start: /[^\\n]+/".into());
+        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 64, cancel: Cancel::new() };
+        let (drafted, accepted) = compare(&plain, &guessing, &request);
+        totals = (totals.0 + drafted, totals.1 + accepted);
+    }
+    println!("{} tokens drafted, {} accepted", totals.0, totals.1);
+    assert!(totals.1 > 0);
 }
