@@ -11,13 +11,16 @@
 //! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`], and with [`runtime::generate`] of the model.
 //! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
 //!   cannot be written.
-//! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from.
+//! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from;
+//!   [`tools`]: the ones that need no set-up.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
 //! - [`assemble`]: layers of context by priority within a budget; [`retrieve`]: which of many tools to show.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored.
+//! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints.
+//!   Files and memory are two things and never share a name.
 
 pub mod action;
 pub mod assemble;
@@ -30,8 +33,11 @@ pub mod reflect;
 pub mod retrieve;
 pub mod runtime;
 pub mod state;
+pub mod store;
 pub mod tool;
+pub mod tools;
 pub mod turn;
+pub mod workspace;
 
 pub use event::{Event, Kind};
 pub use guard::{Guard, Guards, Verdict};

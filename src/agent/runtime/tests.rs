@@ -176,7 +176,7 @@ fn whatever_a_tool_does_each_call_has_one_result_and_the_others_keep_theirs() {
     let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
     let begun = Instant::now();
     let report = report(&bench, turn(8));
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(60), "it waited for the one that hangs");
     assert_eq!((report.status.as_str(), report.response.as_str()), ("completed", "ok"));
     let events = bench.memory.events();
     one_result_each(&events);

@@ -1,0 +1,450 @@
+//! Sessions, runs, events and checkpoints in one SQLite file (WAL): what has been recorded is there after a crash.
+//!
+//! Every event is its own transaction; a killed process loses the one it was writing, if any.
+
+use super::event::{Event, Sink};
+use super::runtime::Checkpoints;
+use super::turn::{Task, Turn};
+use super::{event::Kind, id};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How long a writer waits for another process.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The tables. `user_version` is the number of this layout.
+const LAYOUT: &str = "
+    CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS runs (
+        id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, task TEXT NOT NULL,
+        status TEXT NOT NULL, answer TEXT NOT NULL DEFAULT '', root TEXT NOT NULL, created INTEGER NOT NULL,
+        updated INTEGER NOT NULL, turn TEXT NOT NULL DEFAULT '', owner INTEGER NOT NULL DEFAULT 0);
+    CREATE INDEX IF NOT EXISTS runs_of_session ON runs(session, created);
+    CREATE TABLE IF NOT EXISTS events (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, seq INTEGER NOT NULL, event TEXT NOT NULL,
+        PRIMARY KEY (run, seq)) WITHOUT ROWID;
+    PRAGMA user_version = 1;
+";
+
+/// Why the store has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened or is none of ours.
+    #[error("could not open {path}: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is no such run or session.
+    #[error("there is no {what} `{id}`")]
+    Missing {
+        /// `run` or `session`.
+        what: &'static str,
+        /// The id, or its beginning.
+        id: String,
+    },
+    /// The beginning of an id fits several.
+    #[error("`{id}` fits several: {}", found.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        id: String,
+        /// What it fits.
+        found: Vec<String>,
+    },
+    /// Another process drives that run.
+    #[error("the run `{0}` is being worked on by another process")]
+    Busy(String),
+    /// What was kept cannot be read.
+    #[error("the run `{id}` was kept by another version and cannot be gone on with: {reason}")]
+    Damaged {
+        /// The run.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+    /// SQLite's own word.
+    #[error("the store failed: {0}")]
+    Sql(#[from] rusqlite::Error),
+}
+
+impl StoreError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Missing { .. } => "`caro session list` shows what there is",
+            Self::Ambiguous { .. } => "give more of the id",
+            Self::Busy(_) => "wait for it, or stop that process first",
+            Self::Damaged { .. } => "start the task again; `caro events` still shows what was done",
+            Self::Sql(_) => "check that the disk is not full and the data folder can be written",
+        }
+    }
+}
+
+/// A session as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// Milliseconds since 1970, UTC.
+    pub created: u64,
+    /// The latest change, likewise.
+    pub updated: u64,
+    /// Its runs, oldest first.
+    pub runs: Vec<Run>,
+}
+
+/// A run as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// Its session.
+    pub session: String,
+    /// What was asked for.
+    pub task: String,
+    /// `running`, `stopped`, `completed`, `incomplete`, `failed`.
+    pub status: String,
+    /// What was answered.
+    pub answer: String,
+    /// The working directory.
+    pub root: PathBuf,
+    /// Milliseconds since 1970, UTC.
+    pub created: u64,
+    /// The latest change, likewise.
+    pub updated: u64,
+}
+
+/// The store.
+pub struct Store {
+    connection: Mutex<Connection>,
+}
+
+impl Store {
+    /// The store in a file, made if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be opened or made.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        let open = |reason: String| StoreError::Open { path: file.display().to_string(), reason };
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| open(e.to_string()))?;
+        }
+        let connection = Connection::open(file).map_err(|e| open(e.to_string()))?;
+        // What was asked for and answered is nobody else's business.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
+        }
+        Self::with(connection).map_err(|e| open(e.to_string()))
+    }
+
+    /// A store in memory.
+    ///
+    /// # Errors
+    /// If SQLite cannot.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Ok(Self::with(Connection::open_in_memory()?)?)
+    }
+
+    fn with(connection: Connection) -> rusqlite::Result<Self> {
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // after a crash of this process nothing is lost; after one of the whole machine at most the last moments
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.execute_batch(LAYOUT)?;
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    fn sql(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a run, and its session if it is the first in it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(&self, task: &Task, redacted_text: &str, root: &Path) -> Result<(), StoreError> {
+        let now = now();
+        let mut sql = self.sql();
+        let tx = sql.transaction()?;
+        tx.execute(
+            "INSERT INTO sessions VALUES (?1, ?2, ?2) ON CONFLICT(id) DO UPDATE SET updated = ?2",
+            params![task.session, now],
+        )?;
+        tx.execute(
+            "INSERT INTO runs (id, session, task, status, root, created, updated, owner)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?5, ?6)",
+            params![task.run, task.session, redacted_text, root.display().to_string(), now, std::process::id()],
+        )?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// Says how a run stands.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn set_status(&self, run: &str, status: &str, answer: &str) -> Result<(), StoreError> {
+        self.sql().execute(
+            "UPDATE runs SET status = ?2, answer = ?3, updated = ?4, owner = 0 WHERE id = ?1",
+            params![run, status, answer, now()],
+        )?;
+        Ok(())
+    }
+
+    /// Takes a run over, to go on with it: its turn, and the number of its next event.
+    ///
+    /// # Errors
+    /// If there is none, it is over, or another living process has it.
+    pub fn take_over(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<(Turn, u64), StoreError> {
+        let sql = self.sql();
+        let (text, owner): (String, u32) = sql
+            .query_row("SELECT turn, owner FROM runs WHERE id = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?
+            .ok_or_else(|| StoreError::Missing { what: "run", id: run.into() })?;
+        if owner != 0 && owner != std::process::id() && is_alive(owner) {
+            return Err(StoreError::Busy(run.into()));
+        }
+        let turn: Turn =
+            serde_json::from_str(&text).map_err(|e| StoreError::Damaged { id: run.into(), reason: e.to_string() })?;
+        let query = "SELECT COALESCE(MAX(seq), 0) + 1 AS next FROM events WHERE run = ?1";
+        let next = sql.query_row(query, [run], |row| count(row, "next"))?;
+        sql.execute(
+            "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1",
+            params![run, std::process::id(), now()],
+        )?;
+        Ok((turn, next))
+    }
+
+    /// The one run whose id begins so; the latest for an empty beginning.
+    ///
+    /// # Errors
+    /// If there is none or several.
+    pub fn run(&self, beginning: &str) -> Result<Run, StoreError> {
+        if beginning.is_empty() {
+            let latest = self.runs("SELECT * FROM runs ORDER BY created DESC, rowid DESC LIMIT 1", [])?;
+            return latest.into_iter().next().ok_or(StoreError::Missing { what: "run", id: String::new() });
+        }
+        let found =
+            self.runs("SELECT * FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created LIMIT 6", [beginning])?;
+        one(found, beginning, "run", |r| &r.id)
+    }
+
+    /// The sessions, the latest first, at most `limit`.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let heads: Vec<(String, u64, u64)> = {
+            let sql = self.sql();
+            let mut query = sql.prepare("SELECT id, created, updated FROM sessions ORDER BY updated DESC LIMIT ?1")?;
+            let rows = query.query_map([int(limit as u64)], |row| {
+                Ok((row.get(0)?, count(row, "created")?, count(row, "updated")?))
+            })?;
+            rows.collect::<Result<_, _>>()?
+        };
+        heads
+            .into_iter()
+            .map(|(id, created, updated)| {
+                let runs = self.runs("SELECT * FROM runs WHERE session = ?1 ORDER BY created", [&id])?;
+                Ok(Session { id, created, updated, runs })
+            })
+            .collect()
+    }
+
+    /// The one session whose id begins so; a run's id finds its session too.
+    ///
+    /// # Errors
+    /// If there is none or several.
+    pub fn session(&self, beginning: &str) -> Result<Session, StoreError> {
+        let of_run = if beginning.starts_with("run_") { self.run(beginning).ok().map(|r| r.session) } else { None };
+        let beginning = of_run.as_deref().unwrap_or(beginning);
+        let found = self.sessions(usize::MAX >> 1)?;
+        let found = found.into_iter().filter(|s| s.id.starts_with(beginning)).collect();
+        one(found, beginning, "session", |s| &s.id)
+    }
+
+    /// Deletes a session with its runs and events.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be deleted.
+    pub fn delete_session(&self, id: &str) -> Result<(), StoreError> {
+        match self.sql().execute("DELETE FROM sessions WHERE id = ?1", [id])? {
+            0 => Err(StoreError::Missing { what: "session", id: id.into() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The events of a run after number `after`, in order.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn events(&self, run: &str, after: u64) -> Result<Vec<Event>, StoreError> {
+        let sql = self.sql();
+        let mut query = sql.prepare("SELECT event FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq")?;
+        let rows = query.query_map(params![run, int(after)], |row| row.get::<_, String>(0))?;
+        let mut events = Vec::new();
+        for row in rows {
+            // one of a later version, or a damaged one, hides no other
+            events.extend(serde_json::from_str(&row?).ok());
+        }
+        Ok(events)
+    }
+
+    fn runs<P: rusqlite::Params>(&self, query: &str, params: P) -> Result<Vec<Run>, StoreError> {
+        let sql = self.sql();
+        let mut query = sql.prepare(query)?;
+        let rows = query.query_map(params, |row| {
+            Ok(Run {
+                id: row.get("id")?,
+                session: row.get("session")?,
+                task: row.get("task")?,
+                status: row.get("status")?,
+                answer: row.get("answer")?,
+                root: PathBuf::from(row.get::<_, String>("root")?),
+                created: count(row, "created")?,
+                updated: count(row, "updated")?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// The one of what was found.
+fn one<T>(mut found: Vec<T>, beginning: &str, what: &'static str, id: fn(&T) -> &String) -> Result<T, StoreError> {
+    if let Some(exact) = found.iter().position(|t| id(t) == beginning) {
+        return Ok(found.swap_remove(exact));
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(StoreError::Missing { what, id: beginning.into() }),
+        _ => Err(StoreError::Ambiguous { id: beginning.into(), found: found.iter().map(|t| id(t).clone()).collect() }),
+    }
+}
+
+impl Sink for Store {
+    fn take(&self, event: &Event) {
+        let Ok(text) = serde_json::to_string(event) else { return };
+        // a full disk costs the record, not the run; the checkpoint says so
+        let _ = self.sql().execute(
+            "INSERT INTO events (run, seq, event) VALUES (?1, ?2, ?3)",
+            params![event.trace_id, int(event.sequence_number), text],
+        );
+        if event.event_type == Kind::AgentEnd {
+            let status = event.metadata.get("status").and_then(serde_json::Value::as_str).unwrap_or("failed");
+            let answer = event.output.get("response").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let _ = self.set_status(&event.trace_id, status, answer);
+        }
+    }
+}
+
+impl Checkpoints for Store {
+    fn keep(&self, run: &str, redacted: &str) -> Result<(), String> {
+        let done = self
+            .sql()
+            .execute("UPDATE runs SET turn = ?2, updated = ?3 WHERE id = ?1", params![run, redacted, now()])
+            .map_err(|e| e.to_string())?;
+        if done == 1 { Ok(()) } else { Err(format!("there is no run {run}")) }
+    }
+}
+
+/// Milliseconds since 1970 as SQLite has numbers.
+fn now() -> i64 {
+    int(id::millis(SystemTime::now()))
+}
+
+/// SQLite's integers have a sign.
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// And back; what was never written so is 0.
+fn count(row: &rusqlite::Row<'_>, column: &str) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::{Draft, Emitter, Redactor};
+    use crate::agent::plan::Plan;
+    use std::sync::Arc;
+
+    fn task(run: &str, session: &str) -> Task {
+        Task {
+            run: run.into(),
+            session: session.into(),
+            agent: "agent".into(),
+            text: "count".into(),
+            plan: Plan::heuristic("count"),
+            max_steps: 5,
+            batch: 1,
+            place: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_there_for_the_next_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("data/agent.db");
+        let turn = Turn::new(task("run_a1", "s_1"));
+        {
+            let store = Arc::new(Store::open(&file).unwrap());
+            store.begin(turn.task(), "count", Path::new("/w")).unwrap();
+            let emitter = Emitter::new("run_a1", 1, Redactor::default(), vec![store.clone()]);
+            emitter.emit(Draft::new(Kind::AgentStart));
+            emitter.emit(Draft::new(Kind::UserMessage).input("count"));
+            store.keep("run_a1", &serde_json::to_string(&turn).unwrap()).unwrap();
+        }
+        let store = Store::open(&file).unwrap();
+        assert_eq!(store.events("run_a1", 1).unwrap().len(), 1);
+        let (again, next) = store.take_over("run_a1", |_| false).unwrap();
+        assert_eq!((again, next), (turn, 3));
+        let run = store.run("run_a").unwrap();
+        assert_eq!((run.status.as_str(), run.root.as_path()), ("running", Path::new("/w")));
+        assert_eq!(store.session("run_a1").unwrap().runs, [run]);
+    }
+
+    #[test]
+    fn ids_may_be_short_as_long_as_they_are_clear() {
+        let store = Store::in_memory().unwrap();
+        for run in ["run_a1", "run_a2", "run_b"] {
+            store.begin(&task(run, "s_1"), "x", Path::new("/")).unwrap();
+        }
+        assert_eq!(store.run("run_b").unwrap().id, "run_b");
+        assert!(matches!(store.run("run_a"), Err(StoreError::Ambiguous { found, .. }) if found.len() == 2));
+        assert!(matches!(store.run("x"), Err(StoreError::Missing { .. })));
+        assert_eq!(store.run("").unwrap().id, "run_b");
+        store.delete_session("s_1").unwrap();
+        assert!(matches!(store.run("run_b"), Err(StoreError::Missing { .. })));
+        assert!(store.sessions(9).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_run_that_another_process_drives_is_not_taken_from_it() {
+        let store = Store::in_memory().unwrap();
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/")).unwrap();
+        store.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
+        store.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
+        assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Busy(_))));
+        assert!(store.take_over("run_1", |_| false).is_ok());
+        store.keep("run_1", "{}").unwrap();
+        assert!(matches!(store.take_over("run_1", |_| false), Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        std::fs::write(&file, "this is no database, and long enough to be looked at").unwrap();
+        assert!(matches!(Store::open(&file), Err(StoreError::Open { .. })));
+    }
+}

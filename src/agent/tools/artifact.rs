@@ -1,0 +1,106 @@
+//! Reading what was too long for the prompt.
+
+use super::{number, text};
+use crate::agent::observe::{Artifacts, Raw};
+use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Lines of `tail_artifact` where nobody says.
+const TAIL: usize = 50;
+/// Matches that `search_artifact` shows.
+const MATCHES: usize = 10;
+
+/// Does the work of one of the tools.
+type Work = fn(&dyn Artifacts, &Args) -> Result<String, ToolError>;
+
+struct ArtifactTool {
+    spec: ToolSpec,
+    artifacts: Arc<dyn Artifacts>,
+    work: Work,
+}
+
+/// The four tools.
+pub(super) fn all(artifacts: Arc<dyn Artifacts>) -> Vec<Arc<dyn Tool>> {
+    let id = json!({"type": "string"});
+    let count = json!({"type": "integer", "minimum": 1});
+    let one = |name, description, parameters, required: &[&str], work: Work| {
+        let mut spec = ToolSpec::new(name, description, parameters, required);
+        spec.provider = Provider::Workspace;
+        Arc::new(ArtifactTool { spec, artifacts: artifacts.clone(), work }) as Arc<dyn Tool>
+    };
+    vec![
+        one("read_artifact", "shows a kept result from a line on.", json!({"id": id, "from": count}), &["id"], read),
+        one("tail_artifact", "shows the end of a kept result.", json!({"id": id, "lines": count}), &["id"], tail),
+        one(
+            "search_artifact",
+            "finds text in a kept result.",
+            json!({"id": id, "query": {"type": "string"}}),
+            &["id", "query"],
+            search,
+        ),
+        one("list_artifacts", "lists the kept results.", json!({}), &[], list),
+    ]
+}
+
+fn whole(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
+    let id = text(args, "id");
+    artifacts.get(id).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            let known: Vec<String> = artifacts.list().unwrap_or_default().into_iter().map(|a| a.id).collect();
+            ToolError::Failed(format!("Error: Artifact '{id}' not found. There are: {}", known.join(", ")))
+        }
+        _ => ToolError::Io { what: format!("could not read the artifact {id}"), source: e },
+    })
+}
+
+fn read(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
+    let text = whole(artifacts, args)?;
+    let from = number(args, "from").unwrap_or(1).max(1);
+    Ok(text.lines().skip(from - 1).collect::<Vec<_>>().join("\n"))
+}
+
+fn tail(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
+    let text = whole(artifacts, args)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted = number(args, "lines").unwrap_or(TAIL);
+    Ok(lines[lines.len().saturating_sub(wanted)..].join("\n"))
+}
+
+fn search(artifacts: &dyn Artifacts, args: &Args) -> Result<String, ToolError> {
+    let whole = whole(artifacts, args)?;
+    let query = text(args, "query").to_lowercase();
+    let lines: Vec<&str> = whole.lines().collect();
+    let found: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].to_lowercase().contains(&query)).collect();
+    if found.is_empty() {
+        return Ok(format!("no line has `{query}`"));
+    }
+    let mut shown = vec![format!("{} of {} matches:", found.len().min(MATCHES), found.len())];
+    for &at in found.iter().take(MATCHES) {
+        let around = at.saturating_sub(1)..=(at + 1).min(lines.len() - 1);
+        shown.extend(around.map(|i| format!("{}{} {}", i + 1, if i == at { ':' } else { '-' }, lines[i])));
+    }
+    Ok(shown.join("\n"))
+}
+
+fn list(artifacts: &dyn Artifacts, _: &Args) -> Result<String, ToolError> {
+    let all =
+        artifacts.list().map_err(|source| ToolError::Io { what: "could not list the artifacts".into(), source })?;
+    let lines: Vec<String> =
+        all.iter().map(|a| format!("{}  {} bytes, {} lines, from {}", a.id, a.bytes, a.lines, a.tool)).collect();
+    Ok(if lines.is_empty() { "there are no artifacts".into() } else { lines.join("\n") })
+}
+
+impl Tool for ArtifactTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effects(&self, _: &Args, _: &ToolCx) -> Effects {
+        Effects::default()
+    }
+
+    fn call(&self, args: &Args, _: &ToolCx) -> Result<Raw, ToolError> {
+        (self.work)(&*self.artifacts, args).map(Raw::text)
+    }
+}

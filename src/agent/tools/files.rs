@@ -1,0 +1,110 @@
+//! `write` and `edit`: make and change files of the person's. Whole or not at all.
+
+use super::{io, path, replace_file, shown, text};
+use crate::agent::observe::Raw;
+use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::json;
+
+/// The largest file that is edited, bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// Writes a file.
+pub struct Write(ToolSpec);
+
+impl Default for Write {
+    fn default() -> Self {
+        let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
+        let description = "writes a text file, in the place of an old one if there is one. Give the whole content.";
+        let mut spec = ToolSpec::new("write", description, parameters, &["path", "content"]);
+        spec.example = json!({"path": "notes.txt", "content": "# Notes\n\n- a.txt has 12 lines\n"});
+        (spec.core, spec.parallel) = (true, false);
+        Self(spec)
+    }
+}
+
+impl Tool for Write {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
+        let path = path(args, &cx.root);
+        let reasons = match std::fs::metadata(&path) {
+            Ok(meta) => vec![format!("it replaces {} ({} bytes)", shown(&path, &cx.root), meta.len())],
+            Err(_) => Vec::new(),
+        };
+        Effects { writes: vec![path], reasons, ..Effects::default() }
+    }
+
+    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
+        let path = path(args, &cx.root);
+        let content = text(args, "content");
+        if path.is_dir() {
+            return Err(ToolError::Failed(format!("{} is a folder: name a file", shown(&path, &cx.root))));
+        }
+        // a text file ends in a line end
+        let mut content = content.to_owned();
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push('\n');
+        }
+        replace_file(&path, content.as_bytes()).map_err(|e| io("could not write", &path, &cx.root, e))?;
+        let lines = content.lines().count();
+        Ok(Raw::text(format!("wrote {} ({lines} lines, {} bytes)", shown(&path, &cx.root), content.len())))
+    }
+}
+
+/// Replaces one piece of a file.
+pub struct Edit(ToolSpec);
+
+impl Default for Edit {
+    fn default() -> Self {
+        let text = || json!({"type": "string"});
+        let parameters = json!({"path": text(), "old": text(), "new": text()});
+        let description = "replaces a piece of a file: `old` must stand in it exactly once.";
+        let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
+        spec.example = json!({"path": "notes.txt", "old": "12 lines", "new": "13 lines"});
+        (spec.core, spec.parallel) = (true, false);
+        Self(spec)
+    }
+}
+
+impl Tool for Edit {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
+        Effects { writes: vec![path(args, &cx.root)], ..Effects::default() }
+    }
+
+    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
+        let path = path(args, &cx.root);
+        let name = shown(&path, &cx.root);
+        let failed = |e| io("could not edit", &path, &cx.root, e);
+        let (old, new) = (text(args, "old"), text(args, "new"));
+        if old.is_empty() {
+            return Err(ToolError::Arguments("`old` is empty: give the text to replace".into()));
+        }
+        let size = std::fs::metadata(&path).map_err(failed)?.len();
+        if size > LARGEST {
+            return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to edit here")));
+        }
+        let before = std::fs::read_to_string(&path).map_err(failed)?;
+        match before.matches(old).count() {
+            1 => {}
+            0 => {
+                let first = old.lines().next().unwrap_or_default().trim();
+                let line = before.lines().position(|l| !first.is_empty() && l.contains(first));
+                let near = line.map(|at| format!(" (its first line is in line {})", at + 1)).unwrap_or_default();
+                return Err(ToolError::Failed(format!(
+                    "`old` does not stand in {name} as it is written{near}: read it"
+                )));
+            }
+            n => return Err(ToolError::Failed(format!("`old` stands in {name} {n} times: give more of the text"))),
+        }
+        let after = before.replacen(old, new, 1);
+        replace_file(&path, after.as_bytes()).map_err(failed)?;
+        let line = before[..before.find(old).unwrap_or_default()].lines().count().max(1);
+        Ok(Raw::text(format!("changed {name} at line {line}")))
+    }
+}

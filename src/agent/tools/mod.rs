@@ -1,0 +1,136 @@
+//! The tools that need no set-up. Each is a file; what they share is here. They look into and change the person's files;
+//! what may be done unasked is not decided here but by the guards.
+
+mod artifact;
+mod files;
+mod manual;
+mod read;
+mod shell;
+mod workspace;
+
+pub use files::{Edit, Write};
+pub use manual::{ManualSearch, ManualSource};
+pub use read::{List, Read};
+pub use shell::Shell;
+
+use super::observe::Artifacts;
+use super::tool::{Args, Registry, RegistryError, Tool, ToolError, normal};
+use super::workspace::Workspace;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the built-in tools stand on.
+pub struct Setup {
+    /// The shell that commands run in.
+    pub shell: Shell,
+    /// The agent's own files.
+    pub workspace: Option<Arc<Workspace>>,
+    /// Where long results go.
+    pub artifacts: Option<Arc<dyn Artifacts>>,
+    /// The installed manuals.
+    pub manual: Option<Arc<dyn ManualSource>>,
+}
+
+/// Every built-in tool.
+///
+/// # Errors
+/// Never by themselves; the registry's word, should two of them ever have one name.
+pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
+    let mut registry = Registry::default();
+    let mut all: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(setup.shell),
+        Arc::new(Read::default()),
+        Arc::new(List::default()),
+        Arc::new(Write::default()),
+        Arc::new(Edit::default()),
+    ];
+    if let Some(manual) = setup.manual {
+        all.push(Arc::new(ManualSearch::new(manual)));
+    }
+    if let Some(artifacts) = setup.artifacts {
+        all.extend(artifact::all(artifacts));
+    }
+    if let Some(workspace) = setup.workspace {
+        all.extend(workspace::all(workspace));
+    }
+    for tool in all {
+        registry.add(tool)?;
+    }
+    Ok(registry)
+}
+
+/// A text argument; empty if it is not there (the schema has said whether it may).
+fn text<'a>(args: &'a Args, name: &str) -> &'a str {
+    args.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number argument.
+fn number(args: &Args, name: &str) -> Option<usize> {
+    args.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
+}
+
+/// The path argument, as the system follows it.
+fn path(args: &Args, root: &Path) -> PathBuf {
+    normal(root, text(args, "path"))
+}
+
+/// A path as it is shown: relative to the working directory where it is below it.
+fn shown(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".into(),
+        Ok(rest) => rest.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+/// An error of the file system, with what is there instead.
+fn io(what: &str, path: &Path, root: &Path, source: std::io::Error) -> ToolError {
+    let name = shown(path, root);
+    if source.kind() == std::io::ErrorKind::NotFound
+        && let Some(near) = nearest(path)
+    {
+        return ToolError::Failed(format!("there is no {name}; there is {}", shown(&near, root)));
+    }
+    ToolError::Io { what: format!("{what} {name}"), source }
+}
+
+/// The file of the same folder, or of a folder directly below it, with the most similar name.
+fn nearest(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let folder = path.parent()?;
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(folder).into_iter().flatten().take(500).flatten().map(|e| e.path()).collect()
+    };
+    let here = entries(folder);
+    let below: Vec<PathBuf> = here.iter().filter(|p| p.is_dir()).take(50).flat_map(|p| entries(p)).collect();
+    let of = |p: &PathBuf| p.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let all = || here.iter().chain(&below);
+    let same = all().find(|p| of(p) == name);
+    let stem = name.split('.').next().unwrap_or_default();
+    same.or_else(|| all().find(|p| !stem.is_empty() && of(p).split('.').next() == Some(stem))).cloned()
+}
+
+/// Writes a file whole or not at all: beside it first, then in its place.
+fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    use std::io::Write;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    let mode = std::fs::metadata(path).map(|meta| meta.permissions());
+    #[cfg(unix)]
+    let mode = mode.or_else(|_| {
+        use std::os::unix::fs::PermissionsExt;
+        Ok::<_, std::io::Error>(std::fs::Permissions::from_mode(0o644))
+    });
+    if let Ok(mode) = mode {
+        file.as_file().set_permissions(mode)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

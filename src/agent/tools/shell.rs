@@ -1,0 +1,213 @@
+//! `shell`: a command line, run through `exec`. What it would do is foreseen from its parse tree; one that only reads is
+//! held to that by the sandbox.
+
+use super::text;
+use crate::agent::observe::Raw;
+use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal};
+use crate::exec::{self, Job, Limits, Sandbox, Status};
+use crate::shell::effects::{Kind, Place, place_of};
+use crate::shell::{self, Dialect, Level, Script};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes kept of each stream.
+const OUTPUT: usize = 256 << 10;
+
+/// Programs that only show a file.
+const SHOWERS: &[&str] = &["cat", "head", "tail", "less", "more", "bat", "nl", "tac"];
+
+/// The tool.
+pub struct Shell {
+    spec: ToolSpec,
+    program: PathBuf,
+    dialect: Dialect,
+}
+
+impl Shell {
+    /// A shell by its program.
+    pub fn new(program: PathBuf, dialect: Dialect) -> Self {
+        let description = "runs a shell command in the working folder and shows what it prints. Use it to find, count, \
+                           sort and compare.";
+        let mut spec = ToolSpec::new("shell", description, json!({"command": {"type": "string"}}), &["command"]);
+        spec.example = json!({"command": "wc -l docs/*.txt | sort -n"});
+        spec.core = true;
+        Self { spec, program, dialect }
+    }
+
+    fn job(&self, command: &str, cx: &ToolCx) -> Job {
+        let read_only = shell::is_read_only(&shell::parse(command, self.dialect));
+        let name = self.program.file_stem().map(|s| s.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let before: &[&str] = match name.as_str() {
+            "pwsh" | "powershell" => &["-NoProfile", "-Command"],
+            "cmd" => &["/C"],
+            _ => &["-c"],
+        };
+        let mut job = Job::new(&self.program).args(before.iter().copied()).args([command]);
+        job.cwd = Some(cx.root.clone());
+        job.limits = Limits { wall: cx.timeout, output: OUTPUT };
+        // whoever agreed to a change agreed to it outside of the sandbox
+        job.sandbox = if read_only { Sandbox::ReadOnly } else { Sandbox::None };
+        job
+    }
+}
+
+/// What a command line would do.
+fn foresee(script: &Script, root: &Path) -> Effects {
+    let mut effects = Effects { exec: true, ..Effects::default() };
+    let read_only = shell::is_read_only(script);
+    let moved = script.commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd")));
+    for effect in shell::effects(script) {
+        let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
+        let resolved = path.map(|p| normal(root, &home(p)));
+        match effect.kind {
+            Kind::Read => effects.reads.extend(resolved),
+            Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
+                // a pattern, a folder with all below it, or a path after `cd`: which files, nobody can say here
+                effects.opaque |= effect.recursive || moved || path.is_some_and(|p| p.contains(['*', '?', '[', '$']));
+                effects.writes.extend(resolved);
+            }
+            Kind::Fetch | Kind::Send => effects.net = true,
+            Kind::None => {}
+            Kind::Privilege
+            | Kind::Kill
+            | Kind::System
+            | Kind::Package
+            | Kind::Repository
+            | Kind::Run
+            | Kind::Unknown => {
+                effects.opaque = true;
+            }
+        }
+    }
+    let risk = shell::assess(script);
+    effects.hazard = match risk.level {
+        Level::Danger => Hazard::Danger,
+        _ if !read_only => Hazard::Change,
+        _ => Hazard::None,
+    };
+    effects.opaque |= !read_only && effects.writes.is_empty();
+    effects.reasons = risk.reasons.into_iter().map(|r| r.why).take(4).collect();
+    // one program that prints files as they are reads them as the `read` tool does
+    if let [only] = script.commands.as_slice()
+        && read_only
+        && !moved
+        && (only.name().is_some_and(|n| SHOWERS.contains(&n))
+            || only.name() == Some("sed") && only.args().iter().any(|a| a.text == "-n"))
+    {
+        let options: String = only.args().iter().filter(|a| a.text.starts_with('-')).map(|a| a.text.as_str()).collect();
+        let digits: String = options.chars().filter(char::is_ascii_digit).take(9).collect();
+        let part = |path: &PathBuf| {
+            let path = path.to_string_lossy();
+            if digits.is_empty() { path.into_owned() } else { format!("{path}#{digits}") }
+        };
+        effects.shows = effects.reads.iter().filter(|p| p.is_file()).map(part).collect();
+    }
+    effects
+}
+
+/// `~` is the person's home.
+fn home(path: &str) -> String {
+    match (path.strip_prefix('~'), std::env::home_dir()) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home.display()),
+        _ => path.to_owned(),
+    }
+}
+
+impl Tool for Shell {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
+        foresee(&shell::parse(text(args, "command"), self.dialect), &cx.root)
+    }
+
+    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
+        let command = text(args, "command").trim();
+        if command.is_empty() {
+            return Err(ToolError::Arguments("`command` is empty".into()));
+        }
+        let job = self.job(command, cx);
+        let work = async {
+            let stopped = async {
+                while !cx.cancel.is_cancelled() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            tokio::select! {
+                done = exec::capture(&job) => Some(done),
+                // dropping the job kills all of it
+                () = stopped => None,
+            }
+        };
+        let failed = |e: std::io::Error| ToolError::Failed(format!("no runtime: {e}"));
+        let done = match tokio::runtime::Handle::try_current() {
+            Ok(handle) => handle.block_on(work),
+            Err(_) => {
+                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?.block_on(work)
+            }
+        };
+        let Some(done) = done else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
+        let output = done.map_err(|e| ToolError::Failed(e.to_string()))?;
+        let (stdout, stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let note = match output.status {
+            Status::Exited(0) if stdout.is_empty() && stderr.is_empty() => "(no output)".to_owned(),
+            Status::Exited(0) => String::new(),
+            Status::Exited(code) => format!("(exit code {code})"),
+            Status::Signaled(signal) => format!("(ended by signal {signal})"),
+            Status::TimedOut => return Err(ToolError::TimedOut(cx.timeout.as_secs())),
+            Status::Flooded => "(stopped: it never ceased to write)".to_owned(),
+        };
+        if !matches!(output.status, Status::Exited(0)) && stdout.is_empty() && !stderr.is_empty() {
+            return Err(ToolError::Failed(format!("{stderr}\n{note}")));
+        }
+        let mut all = stdout;
+        for part in [stderr, note] {
+            if !part.is_empty() {
+                if !all.is_empty() && !all.ends_with(b"\n") {
+                    all.push(b'\n');
+                }
+                all.extend_from_slice(part.as_bytes());
+            }
+        }
+        Ok(Raw::bytes(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effects(command: &str, root: &Path) -> Effects {
+        foresee(&shell::parse(command, Dialect::Bash), root)
+    }
+
+    #[test]
+    fn what_a_command_does_is_foreseen() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = &dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("a.log"), "x").unwrap();
+        let file = |name: &str| root.join(name);
+        let cat = effects("cat a.log", root);
+        assert_eq!((cat.shows, cat.hazard), (vec![file("a.log").display().to_string()], Hazard::None));
+        assert_eq!(
+            effects("head -n 5 a.log", root).shows,
+            [format!("{}#", file("a.log").display()).trim_end_matches('#')]
+        );
+        assert_eq!(effects("head -20 a.log", root).shows, [format!("{}#20", file("a.log").display())]);
+        for command in ["grep -c ERROR a.log", "cat a.log | wc -l", "find . -name '*.log' | sort"] {
+            let effects = effects(command, root);
+            assert!(effects.is_read_only() && effects.shows.is_empty(), "{command}: {effects:?}");
+        }
+        let write = effects("grep ERROR a.log > out.txt", root);
+        assert_eq!(write.writes, [file("out.txt")]);
+        assert!(!write.is_read_only() && !write.opaque, "{write:?}");
+        assert!(effects("rm -rf /", root).hazard == Hazard::Danger);
+        for command in ["rm *.log", "python3 x.py", "cd /tmp && touch x", "sed -i s/a/b/ *.txt"] {
+            assert!(effects(command, root).opaque, "{command}: {:?}", effects(command, root));
+        }
+        assert!(effects("curl http://x/y", root).net);
+        assert!(effects("wc -l a.log 2>/dev/null", root).is_read_only());
+    }
+}

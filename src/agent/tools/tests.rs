@@ -1,0 +1,192 @@
+//! The built-in tools on a real folder.
+
+use super::*;
+use crate::agent::observe::{MemoryArtifacts, Mode, Pipeline};
+use crate::agent::tool::{Call, Effects, Outcome, Provider, ToolCx};
+use crate::agent::{event, observe};
+use crate::model::Cancel;
+use crate::shell::Dialect;
+use serde_json::json;
+use std::time::Duration;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    registry: Registry,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("work/logs")).unwrap();
+        let setup = Setup {
+            shell: Shell::new("/bin/sh".into(), Dialect::Sh),
+            workspace: Some(Arc::new(Workspace::open(dir.path().join("ws")))),
+            artifacts: Some(Arc::new(MemoryArtifacts::default())),
+            manual: None,
+        };
+        Self { registry: builtin(setup).unwrap(), dir }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("work").canonicalize().unwrap()
+    }
+
+    fn cx(&self) -> ToolCx {
+        ToolCx { root: self.root(), cancel: Cancel::new(), timeout: Duration::from_secs(5) }
+    }
+
+    fn effects(&self, tool: &str, args: Value) -> Effects {
+        let Value::Object(args) = args else { unreachable!() };
+        self.registry.get(tool).unwrap().effects(&args, &self.cx())
+    }
+
+    /// What the model would be told.
+    fn run(&self, tool: &str, args: Value) -> (Outcome, String) {
+        let Value::Object(mut args) = args else { unreachable!() };
+        let tool = self.registry.get(tool).unwrap().clone();
+        let result = match tool.spec().validate(&mut args) {
+            Ok(()) => tool.call(&args, &self.cx()),
+            Err(why) => Err(ToolError::Arguments(why)),
+        };
+        let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
+        let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
+        let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
+        let ended = observe::Ended { call, provider: Provider::Builtin, result, refused: None, took: Duration::ZERO };
+        let settled = pipeline.settle(vec![ended]).remove(0);
+        (settled.outcome, settled.text)
+    }
+
+    fn done(&self, tool: &str, args: Value) -> String {
+        let (outcome, text) = self.run(tool, args);
+        assert_eq!(outcome, Outcome::Done, "{text}");
+        text
+    }
+
+    fn failed(&self, tool: &str, args: Value) -> String {
+        let (outcome, text) = self.run(tool, args);
+        assert_eq!(outcome, Outcome::Failed, "{text}");
+        text
+    }
+}
+
+#[test]
+fn a_file_is_written_read_edited_and_listed() {
+    let bench = Bench::new();
+    assert_eq!(
+        bench.done("write", json!({"path": "a/b.md", "content": "one\ntwo"})),
+        "wrote a/b.md (2 lines, 8 bytes)"
+    );
+    assert_eq!(bench.done("read", json!({"path": "a/b.md"})), "one\ntwo\n");
+    assert_eq!(bench.done("edit", json!({"path": "a/b.md", "old": "two", "new": "2"})), "changed a/b.md at line 1");
+    assert_eq!(std::fs::read_to_string(bench.root().join("a/b.md")).unwrap(), "one\n2\n");
+    assert!(bench.failed("edit", json!({"path": "a/b.md", "old": "three", "new": "x"})).contains("does not stand"));
+    std::fs::write(bench.root().join("a/twice"), "x x").unwrap();
+    assert!(bench.failed("edit", json!({"path": "a/twice", "old": "x", "new": "y"})).contains("2 times"));
+    assert_eq!(bench.done("list", json!({"path": "a", "sort": "size"})), "b.md  6\ntwice  3\n");
+    assert_eq!(bench.done("list", json!({"path": "."})), "a/\nlogs/\n");
+    assert_eq!(bench.done("list", json!({"path": "logs"})), "(empty folder)");
+}
+
+#[test]
+fn errors_say_what_there_is_instead() {
+    let bench = Bench::new();
+    std::fs::write(bench.root().join("logs/app.log"), "x").unwrap();
+    assert_eq!(bench.failed("read", json!({"path": "app.log"})), "there is no app.log; there is logs/app.log");
+    assert_eq!(bench.failed("read", json!({"path": "app.txt"})), "there is no app.txt; there is logs/app.log");
+    assert!(bench.failed("read", json!({"path": "logs"})).contains("use list"));
+    assert!(bench.failed("list", json!({"path": "logs/app.log"})).contains("use read"));
+    assert!(bench.failed("read", json!({"path": "nothing"})).starts_with("could not read nothing:"));
+    assert!(bench.failed("write", json!({"path": "logs", "content": ""})).contains("is a folder"));
+    assert!(bench.failed("read", json!({})).contains("`path` is required"));
+}
+
+#[test]
+fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
+    let bench = Bench::new();
+    let lines: String = (1..=500).map(|n| format!("line number {n}\n")).collect();
+    std::fs::write(bench.root().join("long.txt"), &lines).unwrap();
+    let first = bench.done("read", json!({"path": "long.txt"}));
+    assert!(first.len() < 2000 && first.starts_with("line number 1\n"), "{first}");
+    let more: usize = first.split("from=").nth(1).unwrap().trim_end_matches(']').parse().unwrap();
+    let second = bench.done("read", json!({"path": "long.txt", "from": more}));
+    assert!(second.starts_with(&format!("line number {more}\n")));
+    assert!(bench.done("read", json!({"path": "long.txt", "from": 499})).ends_with("[lines 499 to 500 of 500]"));
+    assert!(bench.failed("read", json!({"path": "long.txt", "from": 501})).contains("only 500 lines"));
+    std::fs::write(bench.root().join("x.bin"), [0u8, 1, 2]).unwrap();
+    assert_eq!(bench.done("read", json!({"path": "x.bin"})), "x.bin is a binary file of 3 bytes");
+    std::fs::write(bench.root().join("none"), "").unwrap();
+    assert_eq!(bench.done("read", json!({"path": "none"})), "none is empty");
+    assert_eq!(
+        bench.effects("read", json!({"path": "long.txt", "from": 5})).shows,
+        [format!("{}#5", bench.root().join("long.txt").display())]
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
+    let bench = Bench::new();
+    std::fs::write(bench.root().join("logs/a.log"), "ERROR 1\nok\nERROR 2\n").unwrap();
+    assert_eq!(bench.done("shell", json!({"command": "grep -c ERROR logs/*.log"})), "2\n");
+    assert_eq!(bench.done("shell", json!({"command": "grep -c NOTHING logs/a.log"})), "0\n(exit code 1)");
+    assert_eq!(bench.done("shell", json!({"command": "true"})), "(no output)");
+    assert!(bench.failed("shell", json!({"command": "ls nowhere"})).contains("(exit code 2)"));
+    assert!(bench.failed("shell", json!({"command": " "})).contains("empty"));
+    // read-only by its text, but not by its deeds: the sandbox holds it to its text
+    if crate::exec::support().writes {
+        let (_, text) = bench.run("shell", json!({"command": "sort -o logs/b.log logs/a.log; echo $?"}));
+        assert!(bench.effects("shell", json!({"command": "sort logs/a.log"})).is_read_only(), "{text}");
+    }
+    bench.done("shell", json!({"command": "cp logs/a.log copy"}));
+    assert!(bench.root().join("copy").exists());
+    let begun = std::time::Instant::now();
+    let Value::Object(args) = json!({"command": "sleep 30"}) else { unreachable!() };
+    let cx = ToolCx { timeout: Duration::from_millis(200), ..bench.cx() };
+    let error = bench.registry.get("shell").unwrap().call(&args, &cx).unwrap_err();
+    assert!(matches!(error, ToolError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(5), "{error}");
+}
+
+#[test]
+fn artifacts_are_read_searched_and_listed() {
+    let artifacts = Arc::new(MemoryArtifacts::default());
+    let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects: Effects::default() };
+    let lines = (1..=200).map(|n| format!("row {n}")).collect::<Vec<_>>().join("\n");
+    let kept = observe::Offload::store(&*artifacts, &call, &lines, &|t| t.len()).unwrap();
+    let mut bench = Bench::new();
+    bench.registry = Registry::default();
+    for tool in artifact::all(artifacts) {
+        bench.registry.add(tool).unwrap();
+    }
+    let id = kept.id.as_str();
+    assert!(bench.done("read_artifact", json!({"id": id, "from": 199})).ends_with("row 199\nrow 200"));
+    assert_eq!(bench.done("tail_artifact", json!({"id": id, "lines": 2})), "row 199\nrow 200");
+    assert_eq!(bench.done("tail_artifact", json!({"id": id})).lines().count(), 50);
+    let found = bench.done("search_artifact", json!({"id": id, "query": "ROW 15"}));
+    assert!(found.starts_with("10 of 11 matches:\n14- row 14\n15: row 15\n16- row 16\n"), "{found}");
+    assert!(bench.done("list_artifacts", json!({})).starts_with(id));
+    assert!(bench.failed("read_artifact", json!({"id": "x"})).starts_with("Error: Artifact 'x' not found"));
+}
+
+#[test]
+fn the_workspace_is_a_jail() {
+    let bench = Bench::new();
+    bench.done("workspace_write", json!({"path": "notes.md", "content": "a\nb"}));
+    assert!(bench.failed("workspace_write", json!({"path": "notes.md", "content": "x"})).contains("exists"));
+    bench.done("workspace_write", json!({"path": "notes.md", "content": "c", "mode": "append"}));
+    bench.done("workspace_insert", json!({"path": "notes.md", "line": 1, "content": "first"}));
+    bench.done("workspace_replace", json!({"path": "notes.md", "old": "b", "new": "B"}));
+    assert_eq!(bench.done("workspace_view", json!({"path": "files/notes.md"})), "first\na\nB\nc\n");
+    bench.done("workspace_rename", json!({"path": "notes.md", "to": "old.md"}));
+    assert_eq!(bench.done("workspace_view", json!({"path": ""})), "old.md");
+    for outside in ["../x", "%2E%2E/x", "a/../../x"] {
+        assert!(
+            bench.failed("workspace_write", json!({"path": outside, "content": "x"})).contains("outside"),
+            "{outside}"
+        );
+    }
+    let effects = bench.effects("workspace_write", json!({"path": "a", "content": ""}));
+    assert_eq!(effects.writes, [bench.dir.path().join("ws/files/a")]);
+    bench.done("workspace_delete", json!({"path": "old.md"}));
+    bench.done("workspace_clear", json!({}));
+    assert_eq!(bench.done("workspace_view", json!({"path": ""})), "(the workspace is empty)");
+}
