@@ -4,6 +4,7 @@
 // A test that is skipped says why.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod agent;
 mod architecture;
 mod bench;
 mod check;

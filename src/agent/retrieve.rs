@@ -8,6 +8,15 @@ const K1: f64 = 1.5;
 /// How much a long text is held against it.
 const B: f64 = 0.75;
 
+/// Words that say nothing about what a text is about.
+const STOP: &[&str] = &[
+    "and", "are", "for", "from", "how", "into", "its", "of", "the", "them", "then", "this", "that", "to", "what",
+    "with", "in", "is", "it", "on", "or", "by", "an", "at", "be", "me", "my",
+];
+
+/// So many words must be shared: one alone (`write`, `file`) is in every task.
+const SHARED: usize = 2;
+
 /// The words of a text, in lower case; `snake_case` and `camelCase` are split, plurals lose their `s`.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -39,7 +48,7 @@ pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
     let documents: Vec<Vec<String>> = documents.iter().map(|d| words(d)).collect();
     let mut query = words(query);
     // a number in a task says nothing about which tool it takes
-    query.retain(|word| word.chars().count() > 1 && !word.chars().all(char::is_numeric));
+    query.retain(|w| w.chars().count() > 1 && !w.chars().all(char::is_numeric) && !STOP.contains(&w.as_str()));
     query.sort_unstable();
     query.dedup();
     let count = documents.len() as f64;
@@ -68,7 +77,15 @@ pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
 pub fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) = specs.iter().partition(|s| s.core);
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
-    let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(|(score, _)| *score > 0.0).collect();
+    let asked = words(task);
+    let shared = |spec: &ToolSpec| {
+        let mut known = words(&spec.search_text());
+        known.sort_unstable();
+        known.dedup();
+        known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count()
+    };
+    let fits = |(score, spec): &(f64, &ToolSpec)| *score > 0.0 && shared(spec) >= SHARED;
+    let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(fits).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
     core.into_iter().chain(ranked.into_iter().map(|(_, spec)| spec)).take(limit).cloned().collect()
 }

@@ -2,7 +2,7 @@
 
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
-use super::{batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version};
+use super::{agent, batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -56,6 +56,14 @@ pub enum Verb {
     Status(status::Args),
     /// End the resident process
     Stop(stop::Args),
+    /// Work on a task in several steps, with tools
+    Agent(agent::Args),
+    /// Go on with a run that was stopped
+    Resume(agent::resume::Args),
+    /// Show what happened in a run
+    Events(agent::events::Args),
+    /// List, show and remove sessions
+    Session(agent::session::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

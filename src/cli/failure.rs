@@ -15,6 +15,10 @@ pub enum Exit {
     No,
     /// 2: used wrongly, or something inside went wrong.
     Usage,
+    /// 3: an agent went in circles.
+    Stuck,
+    /// 4: a limit ended an agent before it was done.
+    Limit,
     /// The child's own code, with `-x`.
     Child(u8),
     /// 124: the time was up, as `timeout(1)` says it.
@@ -30,6 +34,8 @@ impl Exit {
             Self::Success => 0,
             Self::No => 1,
             Self::Usage => 2,
+            Self::Stuck => 3,
+            Self::Limit => 4,
             Self::Child(code) => code,
             Self::Timeout => 124,
             Self::Interrupted => 130,

@@ -4,12 +4,14 @@
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one.
+//! - [`agent`]: the verbs around a run of several steps.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
 //! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
 //! in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
 
+pub mod agent;
 pub mod args;
 pub mod batch;
 pub mod bench;
@@ -158,6 +160,10 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Model(args)) => model::run(args, cx),
         Some(Verb::Batch(args)) => batch::run(args, cx),
         Some(Verb::Bench(args)) => bench::run(args, cx),
+        Some(Verb::Agent(args)) => agent::run(args, cx),
+        Some(Verb::Resume(args)) => agent::resume::run(args, cx),
+        Some(Verb::Events(args)) => agent::events::run(args, cx),
+        Some(Verb::Session(args)) => agent::session::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),

@@ -2,6 +2,7 @@
 
 use super::{Guard, RunState};
 use crate::agent::action::ActionSet;
+use crate::agent::tool::{Outcome, normal};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -38,11 +39,13 @@ impl GoalGuard {
     /// A guard for a task whose relative paths start at `root`.
     pub fn new(task: &str, root: &Path) -> Self {
         let files = asked_for(task).into_iter().filter(|f| !f.starts_with('~'));
-        Self { files: files.map(|file| super::super::tool::normal(root, &file)).collect() }
+        Self { files: files.map(|file| normal(root, &file)).collect() }
     }
 
     fn missing(&self, state: &RunState) -> bool {
-        self.files.iter().any(|file| !state.modified.contains(&*file.to_string_lossy()))
+        // who was not allowed to write cannot be asked to
+        let denied = state.calls.iter().any(|call| call.outcome == Outcome::Denied);
+        !denied && self.files.iter().any(|file| !state.modified.contains(&*file.to_string_lossy()))
     }
 }
 

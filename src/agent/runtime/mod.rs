@@ -172,6 +172,14 @@ impl Runtime {
         driven
     }
 
+    /// The turn with its context assembled, and what was assembled. Asks no model.
+    pub fn preview(&self, mut turn: Turn) -> (Turn, assemble::Assembly) {
+        let Step::Assemble(query) = turn.next() else { return (turn, assemble::Assembly::default()) };
+        let (assembly, tools) = self.context(&query);
+        turn.assembled(assembly.clone(), tools, Vec::new(), &self.guards);
+        (turn, assembly)
+    }
+
     fn count(&self) -> impl Fn(&str) -> usize + '_ {
         |text| self.model.count(text)
     }
@@ -182,22 +190,29 @@ impl Runtime {
         super::retrieve::choose(task, &specs, self.config.tools)
     }
 
-    fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+    /// Tokens that the layers may have: half of the window is for the run itself.
+    fn budget(&self) -> usize {
+        self.model.limits().context.saturating_sub(self.config.decision_tokens) / 2
+    }
+
+    /// The layers and the tools for a task.
+    fn context(&self, query: &assemble::Query) -> (assemble::Assembly, Vec<ToolSpec>) {
         let tools = self.shown(&query.task);
-        let context = self.model.limits().context;
-        // half of the window is for the run itself
-        let budget = context.saturating_sub(self.config.decision_tokens) / 2;
         let mut providers = self.providers.clone();
         let list = super::action::describe(&tools);
         providers.push(Arc::new(assemble::Fixed { name: "tools", priority: 20, text: format!("Tools:\n{list}") }));
-        let assembly = assemble::assemble(&providers, query, budget, &self.count());
+        (assemble::assemble(&providers, query, self.budget(), &self.count()), tools)
+    }
+
+    fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+        let (assembly, tools) = self.context(query);
         let layers: Vec<_> = assembly
             .layers
             .iter()
             .map(|l| json!({"name": l.name, "priority": l.priority, "tokens": l.tokens, "chars": l.text.chars().count()}))
             .collect();
         self.emitter.emit(Draft::new(Kind::ContextAssembly).metadata(json!({
-            "layers": layers, "tokens": assembly.tokens(), "budget": budget, "dropped": assembly.dropped,
+            "layers": layers, "tokens": assembly.tokens(), "budget": self.budget(), "dropped": assembly.dropped,
             "failed": assembly.failed, "tools": tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>()
         })));
         turn.assembled(assembly, tools, Vec::new(), &self.guards);

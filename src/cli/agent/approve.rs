@@ -1,0 +1,87 @@
+//! Asks before a change: what it would do, why it is asked for, and then the person's word.
+
+use crate::agent::runtime::Approval;
+use crate::agent::tool::Hazard;
+use crate::agent::{Args, Call};
+use crate::cli::interrupt::Phase;
+use crate::cli::request::typed;
+use crate::cli::ui::Role;
+use crate::cli::{Cx, edit};
+use serde_json::Value;
+
+/// Lines of a text to be written that are shown.
+const LINES: usize = 12;
+/// What has to be typed before something dangerous.
+const WORD: &str = "danger";
+
+/// Asks; whatever cannot be understood as yes is no.
+pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
+    present(cx, call, reasons);
+    let danger = call.effects.hazard == Hazard::Danger;
+    let can_edit = editable(call).is_some();
+    let edit_word = if can_edit { "/e(dit)" } else { "" };
+    if danger {
+        cx.ui.ask(&format!("type {} to allow it:", cx.ui.paint_err(Role::Danger, WORD)));
+    } else {
+        cx.ui.ask(&format!("allow it? [y/N/a(lways for `{}` in this run){edit_word}]", call.tool));
+    }
+    let Ok(Some(reply)) = typed(cx) else {
+        cx.ui.tell("");
+        return (Approval::No, None);
+    };
+    match reply.to_lowercase().as_str() {
+        WORD if danger => (Approval::Yes, None),
+        _ if danger => (Approval::No, None),
+        "y" | "yes" => (Approval::Yes, None),
+        "a" | "always" => (Approval::Always, None),
+        "e" | "edit" if can_edit => {
+            let _phase = cx.interrupt().during(Phase::Ends);
+            match edited(call) {
+                // an edited call is judged anew, and asked for again if it has to be
+                Some(args) => (Approval::Yes, Some(args)),
+                None => (Approval::No, None),
+            }
+        }
+        _ => (Approval::No, None),
+    }
+}
+
+fn present(cx: &Cx, call: &Call, reasons: &[String]) {
+    let ui = &cx.ui;
+    let line = |parts: &[(Role, &str)]| {
+        let painted: String = parts.iter().map(|(role, text)| ui.paint_err(*role, text)).collect();
+        ui.tell(&format!("  {painted}"));
+    };
+    for (name, value) in &call.args {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let lines: Vec<&str> = text.lines().collect();
+        match lines.as_slice() {
+            [] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Dim, "(empty)")]),
+            [only] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Command, only)]),
+            many => {
+                line(&[(Role::Accent, &format!("{} {name}:", call.tool))]);
+                many.iter().take(LINES).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
+                if many.len() > LINES {
+                    line(&[(Role::Dim, &format!("  | ... {} more lines", many.len() - LINES))]);
+                }
+            }
+        }
+    }
+    let role = if call.effects.hazard == Hazard::Danger { Role::Danger } else { Role::Caution };
+    reasons.iter().for_each(|reason| line(&[(role, reason)]));
+}
+
+/// The argument that can be edited in one line.
+fn editable(call: &Call) -> Option<&'static str> {
+    let name = if call.tool == "shell" { "command" } else { "path" };
+    call.args.get(name).and_then(Value::as_str).filter(|text| !text.contains('\n')).map(|_| name)
+}
+
+fn edited(call: &Call) -> Option<Args> {
+    let name = editable(call)?;
+    let before = call.args.get(name).and_then(Value::as_str)?;
+    let after = edit::line(before).ok().flatten().filter(|line| !line.trim().is_empty())?;
+    let mut args = call.args.clone();
+    args.insert(name.into(), after.into());
+    Some(args)
+}

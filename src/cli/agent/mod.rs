@@ -1,0 +1,229 @@
+//! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
+//!
+//! - [`wire`]: builds the runtime. [`view`]: shows events. [`approve`]: asks before a change.
+//! - [`resume`], [`events`], [`session`]: what can be done with a run afterwards.
+
+mod approve;
+pub mod events;
+pub mod resume;
+pub mod session;
+mod view;
+mod wire;
+
+use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::plan::{self, Plan};
+use crate::agent::turn::{Report, Task};
+use crate::agent::{Turn, id};
+use crate::command::recipe::MAX_REQUEST;
+use view::Shows;
+use wire::Wired;
+
+/// Work on a task in several steps, with tools
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit codes: 0 answered, 1 cannot be done, 2 usage or internal, 3 went in circles, \
+                        4 a limit ended it, 130 Ctrl-C (`caro resume` goes on).")]
+pub struct Args {
+    /// The task, in plain words
+    #[arg(value_name = "WORDS", required = true)]
+    words: Vec<String>,
+    /// The session it belongs to; a new one if not given
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only show how many steps it may take, and in which parts
+    #[arg(long)]
+    plan_only: bool,
+    /// The most steps, at least 5; by default the plan decides, up to 20
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// The most requests to the model
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    max_requests: u64,
+    /// The most tokens, of prompts and completions
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    max_tokens: u64,
+    /// Only show what the model would be told first
+    #[arg(long)]
+    show_prompt: bool,
+    /// Only show what would be put into the prompt, and why
+    #[arg(long)]
+    explain: bool,
+    /// How it is driven.
+    #[command(flatten)]
+    drive: Drive,
+}
+
+/// How a run is driven; the same for a new one and one that is gone on with.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Drive {
+    /// Print one JSON document instead of the answer
+    #[arg(long, conflicts_with = "events")]
+    json: bool,
+    /// Print every event as a line of JSON, as it happens
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
+    events: Option<String>,
+    /// Do not ask before changes below the working folder and commands that are no danger
+    #[arg(short, long)]
+    yes: bool,
+    /// Leave out a guard: action, loop, goal
+    #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal"])]
+    no_guard: Vec<String>,
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+}
+
+/// The document of `--plan-only --json`.
+#[derive(serde::Serialize)]
+struct PlanOnly<'a> {
+    steps: u32,
+    max_steps: u32,
+    parts: &'a [String],
+}
+
+/// Works on a task.
+///
+/// # Errors
+/// Whatever stands in the way of it. A run that fails is no error: its report says why.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let text = args.words.join(" ").trim().to_owned();
+    if let Some(why) = plan::unclear(&text) {
+        return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
+    }
+    if text.len() > MAX_REQUEST {
+        return Err(Failure::usage(format!("the task has {} bytes, and {MAX_REQUEST} are the most", text.len()))
+            .hint("put the long part into a file, and name the file"));
+    }
+    let plan = Plan::heuristic(&text);
+    let max_steps = max_steps(args.max_steps, &plan, cx);
+    if args.plan_only {
+        return plan_only(&plan, max_steps, args.drive.json, cx);
+    }
+    let root = cx
+        .cwd
+        .clone()
+        .ok_or_else(|| Failure::usage("the working folder no longer exists").hint("change to a folder that does"))?;
+    let root = root.canonicalize().unwrap_or(root);
+    let task = Task {
+        run: id::fresh("run"),
+        session: args.session.clone().unwrap_or_else(|| id::fresh("session")),
+        agent: "agent".into(),
+        text,
+        plan,
+        max_steps,
+        batch: 3,
+        place: format!("Working folder: {}", root.display()),
+    };
+    let limits = wire::Limits { requests: args.max_requests, tokens: args.max_tokens };
+    let wired = Wired::open(cx, &args.drive, &task, &root, limits)?;
+    if args.show_prompt || args.explain {
+        return show(&wired, Turn::new(task), args.explain, cx);
+    }
+    wired.begin(&task)?;
+    drive(&wired, Turn::new(task), 1, &args.drive, cx)
+}
+
+/// The plan's steps unless the person says another number; never under the floor.
+fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
+    let Some(asked) = asked else { return plan.steps.clamp(plan::FLOOR, plan::CAP) };
+    if asked < plan::FLOOR {
+        cx.ui.warn(&format!("{asked} steps are too few to look, act and answer: {} are allowed", plan::FLOOR));
+    }
+    asked.max(plan::FLOOR)
+}
+
+fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
+    if json {
+        cx.ui.document(&PlanOnly { steps: plan.steps, max_steps, parts: &plan.parts })?;
+        return Ok(Exit::Success);
+    }
+    cx.ui.line(&plan.steps.to_string())?;
+    for (i, part) in plan.parts.iter().enumerate() {
+        cx.ui.aside(super::ui::Role::Plain, &format!("{}. {part}", i + 1));
+    }
+    Ok(Exit::Success)
+}
+
+/// Assembles the first prompt and shows it, or how it came about. The model is not asked.
+fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
+    let (turn, assembly) = wired.runtime(1, Vec::new(), None).preview(turn);
+    if explain {
+        for layer in &assembly.layers {
+            let whose = if layer.trusted { "" } else { " (data)" };
+            cx.ui.line(&format!("{:>4}  {}{whose}: {} tokens", layer.priority, layer.name, layer.tokens))?;
+        }
+        for name in &assembly.dropped {
+            cx.ui.line(&format!("      {name}: left out, it did not fit"))?;
+        }
+        for (name, why) in &assembly.failed {
+            cx.ui.line(&format!("      {name}: left out, {why}"))?;
+        }
+        let tools: Vec<&str> = turn.tools().iter().map(|t| t.name.as_str()).collect();
+        cx.ui.line(&format!("tools: {}", tools.join(", ")))?;
+        return Ok(Exit::Success);
+    }
+    for said in &turn.prompt().turns {
+        let role = match said.role {
+            crate::model::Role::System => "system",
+            crate::model::Role::User => "user",
+            crate::model::Role::Assistant => "assistant",
+        };
+        cx.ui.data(&format!("--- {role}\n{}", said.text))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Drives a run and tells how it ended.
+fn drive(wired: &Wired, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
+    let run = turn.task().run.clone();
+    let shows = if drive.events.is_some() {
+        Shows::Jsonl
+    } else if drive.json {
+        Shows::Nothing
+    } else {
+        Shows::Steps
+    };
+    let driven = view::while_shown(cx, shows, |signals| {
+        let runtime = wired.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
+        Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
+    })?;
+    match driven {
+        crate::agent::runtime::Driven::Done(report) => told(&report, drive, cx),
+        crate::agent::runtime::Driven::Stopped(_) => {
+            cx.ui.note(&format!("stopped; `caro resume {run}` goes on"));
+            Err(Failure::silent(Exit::Interrupted))
+        }
+    }
+}
+
+/// Prints the answer, or the report.
+fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
+    let exit = match report.termination_reason.as_str() {
+        "answered" => Exit::Success,
+        "cannot" => Exit::No,
+        "stuck" => Exit::Stuck,
+        "model_error" => Exit::Usage,
+        _ => Exit::Limit,
+    };
+    if drive.json {
+        cx.ui.document(report)?;
+        return Ok(exit);
+    }
+    if drive.events.is_some() {
+        return Ok(exit);
+    }
+    match exit {
+        Exit::Usage => {
+            Err(Failure::internal(&report.response)
+                .hint(format!("`caro events {}` shows what was done", report.run_id)))
+        }
+        Exit::No => {
+            let why = if report.response.is_empty() { "the model gave no reason" } else { &report.response };
+            Err(Failure::no(format!("it cannot be done: {why}"))
+                .hint("say which files or programs to use, or take a larger model (--model)"))
+        }
+        _ => {
+            cx.ui.data(&report.response)?;
+            Ok(exit)
+        }
+    }
+}

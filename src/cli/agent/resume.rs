@@ -1,0 +1,50 @@
+//! `caro resume`: goes on with a run that was stopped, where it stood.
+
+use super::wire::{self, Wired, failure};
+use super::{Drive, drive};
+use crate::cli::{Cx, Exit, Failure, Outcome};
+
+/// Go on with a run that was stopped
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id; the latest if not given
+    #[arg(value_name = "RUN", default_value = "")]
+    run: String,
+    /// How it is driven.
+    #[command(flatten)]
+    drive: Drive,
+}
+
+/// Goes on with a run.
+///
+/// # Errors
+/// If there is none, or another process has it.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let store = wire::store(cx)?;
+    let found = store.run(&args.run).map_err(failure)?;
+    if ["completed", "incomplete", "failed"].contains(&found.status.as_str()) {
+        cx.ui.note(&format!("{} is over; it answered:", found.id));
+        cx.ui.data(&found.answer)?;
+        return Ok(Exit::Success);
+    }
+    if !found.root.is_dir() {
+        return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
+            .hint("begin the task again where it belongs"));
+    }
+    let (turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
+    let wired = Wired::open(cx, &args.drive, turn.task(), &found.root, wire::Limits::default())?;
+    drive(&wired, turn, next, &args.drive, cx)
+}
+
+/// True if a process of that number runs.
+#[cfg(unix)]
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
+/// A process that crashed cannot be told from one that works: the person who resumes knows.
+#[cfg(not(unix))]
+fn is_alive(_: u32) -> bool {
+    false
+}

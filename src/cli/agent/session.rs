@@ -1,0 +1,85 @@
+//! `caro session`: what was asked and answered before.
+
+use super::wire::{failure, store};
+use crate::agent::id;
+use crate::cli::ui::Role;
+use crate::cli::{Cx, Exit, Outcome};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// List, show and remove sessions
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List sessions, the latest first
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// The most sessions
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show the runs of a session
+    Show {
+        /// The session or one of its runs, or the beginning of its id
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a session with its runs, events and files
+    Rm {
+        /// The session, or the beginning of its id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// Lists, shows or removes.
+///
+/// # Errors
+/// If there is no such session.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let store = store(cx)?;
+    match &args.what {
+        What::List { json, limit } => {
+            let sessions = store.sessions(*limit).map_err(failure)?;
+            if *json {
+                cx.ui.document(&sessions)?;
+                return Ok(Exit::Success);
+            }
+            for session in &sessions {
+                let time = id::stamp(UNIX_EPOCH + Duration::from_millis(session.updated));
+                let task: String = session.runs.last().map_or(String::new(), |r| r.task.chars().take(70).collect());
+                let count = session.runs.len();
+                let head = cx.ui.paint(Role::Accent, &session.id);
+                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &task)))?;
+            }
+        }
+        What::Show { id, json } => {
+            let session = store.session(id).map_err(failure)?;
+            if *json {
+                cx.ui.document(&session)?;
+                return Ok(Exit::Success);
+            }
+            for run in &session.runs {
+                let head = cx.ui.paint(Role::Accent, &run.id);
+                cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Dim, &run.status)))?;
+                cx.ui.data(&format!("> {}\n{}\n", run.task, run.answer))?;
+            }
+        }
+        What::Rm { id } => {
+            let session = store.session(id).map_err(failure)?;
+            store.delete_session(&session.id).map_err(failure)?;
+            super::wire::forget_files(cx, &session.id);
+            cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
+        }
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,194 @@
+//! Shows a run while it is driven: plan, thoughts, calls, results and time, one after the other and never twice. Events
+//! and questions come through one channel to one thread, so that nothing is printed into a question.
+
+use super::approve;
+use crate::agent::action;
+use crate::agent::event::{Event, Kind, Sink};
+use crate::agent::runtime::{Approval, Approver};
+use crate::agent::{Args, Call};
+use crate::cli::Cx;
+use crate::cli::ui::Role;
+use serde_json::Value;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Lines of a result that are shown.
+const LINES: usize = 4;
+/// Characters of a line that are shown.
+const WIDTH: usize = 110;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// Nothing but questions.
+    Nothing,
+    /// Every step, on stderr.
+    Steps,
+    /// Every event as JSON, on stdout.
+    Jsonl,
+}
+
+/// What comes through the channel.
+enum Signal {
+    Event(Box<Event>),
+    Ask { call: Box<Call>, reasons: Vec<String>, reply: Sender<(Approval, Option<Args>)> },
+    End,
+}
+
+/// The runtime's end of the channel.
+pub struct Signals(Arc<Channel>);
+
+struct Channel(Mutex<Sender<Signal>>);
+
+impl Channel {
+    fn send(&self, signal: Signal) {
+        // whoever showed it is gone: the run goes on unseen
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(signal);
+    }
+}
+
+impl Signals {
+    /// Where events go.
+    pub fn sink(&self) -> Arc<dyn Sink> {
+        self.0.clone()
+    }
+
+    /// Who is asked, if anybody can be.
+    pub fn approver(&self, can_ask: bool) -> Option<Arc<dyn Approver>> {
+        can_ask.then(|| self.0.clone() as Arc<dyn Approver>)
+    }
+}
+
+impl Sink for Channel {
+    fn take(&self, event: &Event) {
+        self.send(Signal::Event(Box::new(event.clone())));
+    }
+}
+
+impl Approver for Channel {
+    fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
+        let (reply, answer) = mpsc::channel();
+        self.send(Signal::Ask { call: Box::new(call.clone()), reasons: reasons.to_vec(), reply });
+        answer.recv().unwrap_or((Approval::No, None))
+    }
+}
+
+/// Does the work while a thread shows what it sends.
+pub fn while_shown<T: Send>(cx: &Cx, shows: Shows, work: impl FnOnce(Signals) -> T + Send) -> T {
+    let (send, receive) = mpsc::channel();
+    let channel = Arc::new(Channel(Mutex::new(send)));
+    // from here on Ctrl-C stops the run and not the process
+    cx.interrupt();
+    std::thread::scope(|scope| {
+        scope.spawn(move || show(cx, shows, &receive));
+        let done = work(Signals(channel.clone()));
+        channel.send(Signal::End);
+        done
+    })
+}
+
+fn show(cx: &Cx, shows: Shows, signals: &Receiver<Signal>) {
+    let mut status = None;
+    for signal in signals {
+        match signal {
+            Signal::End => break,
+            Signal::Ask { call, reasons, reply } => {
+                drop(status.take());
+                let _ = reply.send(approve::ask(cx, &call, &reasons));
+            }
+            Signal::Event(event) => match shows {
+                Shows::Nothing => {}
+                Shows::Jsonl => {
+                    // a reader that went away does not stop the run
+                    let _ = cx.ui.json(&event);
+                }
+                Shows::Steps => {
+                    match event.event_type {
+                        Kind::ModelCall => status = Some(cx.ui.status("thinking")),
+                        Kind::ToolCall => {}
+                        _ => drop(status.take()),
+                    }
+                    step(cx, &event);
+                }
+            },
+        }
+    }
+}
+
+/// Shows one event, if it is worth a person's while.
+fn step(cx: &Cx, event: &Event) {
+    let ui = &cx.ui;
+    let meta = |name: &str| event.metadata.get(name).cloned().unwrap_or_default();
+    match event.event_type {
+        Kind::PlanningStep => {
+            let parts = meta("parts");
+            let parts: Vec<&str> = parts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if parts.len() > 1 {
+                ui.aside(Role::Dim, "plan");
+                for (i, part) in parts.iter().enumerate() {
+                    ui.aside(Role::Dim, &format!("  {}. {part}", i + 1));
+                }
+            }
+        }
+        Kind::ModelResponse => {
+            let text = event.output.as_str().unwrap_or_default();
+            let time = event.duration_ms.unwrap_or_default() / 1e3;
+            if let Ok(decision) = action::read(text) {
+                ui.aside_parts(&[(Role::Plain, &decision.thought), (Role::Dim, &format!("  {time:.1} s"))]);
+            }
+        }
+        Kind::ToolCall => {
+            let tool = event.input.get("tool").and_then(Value::as_str).unwrap_or_default();
+            let args = event.input.get("args").and_then(Value::as_object).cloned().unwrap_or_default();
+            let call = Call { id: String::new(), tool: tool.into(), args, effects: Default::default() };
+            let line = short(&call.summary());
+            ui.aside_parts(&[(Role::Accent, &format!("  {tool} ")), (Role::Command, &line)]);
+        }
+        Kind::ToolResult | Kind::ToolError => {
+            let text = event.output.as_str().unwrap_or_default();
+            let bad = event.event_type == Kind::ToolError;
+            let role = if bad { Role::Caution } else { Role::Dim };
+            let shown = if bad { 1 } else { LINES };
+            let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+            for line in lines.iter().take(shown) {
+                ui.aside(role, &format!("    {}", short(line)));
+            }
+            let more = lines.len().saturating_sub(shown);
+            let time = event.duration_ms.unwrap_or_default() / 1e3;
+            if more > 0 || time >= 1.0 {
+                let more = if more > 0 { format!("{more} more lines  ") } else { String::new() };
+                ui.aside(Role::Dim, &format!("    {more}{time:.1} s"));
+            }
+        }
+        Kind::ContextCompression => {
+            let (before, after) = (meta("before"), meta("after"));
+            ui.aside(Role::Dim, &format!("(shortened what was said before: {before} to {after} tokens)"));
+        }
+        Kind::LoopDetected => ui.aside(Role::Caution, "it goes in circles, and has to answer now"),
+        Kind::ResourceGuardHalt | Kind::RuntimeError | Kind::ModelError => {
+            ui.aside(Role::Caution, event.error.as_deref().unwrap_or("something went wrong"));
+        }
+        Kind::AgentEnd => {
+            let number = |name: &str| {
+                event.output.pointer(&format!("/metric/{name}")).and_then(Value::as_u64).unwrap_or_default()
+            };
+            let steps = event.output.get("steps").and_then(Value::as_u64).unwrap_or_default();
+            let time = event.duration_ms.unwrap_or_default() / 1e3;
+            if steps > 0 {
+                let (total, kept) = (number("total_tokens"), number("cached_tokens"));
+                let plural = if steps == 1 { "" } else { "s" };
+                ui.aside(Role::Dim, &format!("{steps} step{plural}, {time:.1} s, {total} tokens ({kept} kept)"));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The beginning of a line.
+fn short(line: &str) -> String {
+    let mut start: String = line.chars().take(WIDTH).collect();
+    if start.len() < line.len() {
+        start.push('…');
+    }
+    start
+}
