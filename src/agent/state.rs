@@ -53,6 +53,12 @@ pub struct RunState {
     pub tokens: u64,
     /// Set once the run goes in circles, with the reason: from then on it may only answer.
     pub stuck: Option<String>,
+    /// Calls that only looked, and succeeded.
+    pub looks: u64,
+    /// Steps in which something succeeded.
+    pub successes: u64,
+    /// Numbers and file names that tools have shown.
+    pub facts: BTreeSet<String>,
     /// Kinds of calls the person has allowed for the rest of the run.
     pub always: BTreeSet<String>,
 }
@@ -60,6 +66,9 @@ pub struct RunState {
 impl RunState {
     /// How many calls are remembered.
     pub const REMEMBERED: usize = 50;
+
+    /// How many facts are remembered.
+    const FACTS: usize = 2000;
 
     /// The version of a file: another one after any change to it.
     pub fn version(&self, path: &str) -> u64 {
@@ -76,6 +85,8 @@ impl RunState {
         let Settled { call, outcome, hash, .. } = settled;
         if *outcome == Outcome::Done {
             self.read(&call.effects);
+            self.looks += u64::from(call.effects.is_read_only());
+            self.learn(&settled.text);
         }
         // a writer that failed or ran out of time may have written all the same
         if matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::TimedOut | Outcome::Cancelled) {
@@ -87,6 +98,12 @@ impl RunState {
         if self.calls.len() > Self::REMEMBERED {
             self.calls.remove(0);
         }
+    }
+
+    /// Takes note of what a text shows.
+    pub fn learn(&mut self, text: &str) {
+        let room = Self::FACTS.saturating_sub(self.facts.len());
+        self.facts.extend(facts(text).take(room));
     }
 
     fn read(&mut self, effects: &Effects) {
@@ -120,6 +137,7 @@ impl RunState {
         let failed = batch.iter().any(|s| s.outcome.is_error());
         if done {
             self.errors_in_a_row = 0;
+            self.successes += 1;
         } else if failed {
             self.errors_in_a_row += 1;
         }
@@ -138,6 +156,22 @@ pub struct Stats {
     pub visited_files: usize,
     /// Files that were changed.
     pub modified_files: usize,
+}
+
+/// What a text says that can be true or false: numbers of two digits and more, and names with an extension, without their
+/// folder.
+pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
+    let split = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    text.split(split).filter_map(|word| {
+        let word = word.trim_matches(['.', '-', '_']);
+        let number = word.len() >= 2 && word.bytes().all(|b| b.is_ascii_digit());
+        let named = word.rsplit_once('.').is_some_and(|(stem, extension)| {
+            stem.chars().any(char::is_alphabetic)
+                && (1..=5).contains(&extension.len())
+                && extension.chars().all(|c| c.is_ascii_alphanumeric())
+        });
+        (number || named).then(|| word.to_lowercase())
+    })
 }
 
 /// The file that a shown text is of: `PATH#101` is a part of `PATH`.
@@ -188,6 +222,12 @@ mod tests {
         state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Failed));
         assert!(!state.is_redundant_read("/a"), "nobody knows what it did");
         assert_eq!(state.stats(), Stats { visited_files: 1, modified_files: 2 });
+    }
+
+    #[test]
+    fn numbers_and_names_are_facts() {
+        let found: Vec<String> = facts("- `logs/Web.log`: 17 errors (v1.2), 5 warnings. See a-b_c.txt.").collect();
+        assert_eq!(found, ["web.log", "17", "v1.2", "a-b_c.txt"]);
     }
 
     #[test]

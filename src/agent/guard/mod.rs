@@ -6,12 +6,14 @@
 
 mod budget;
 mod goal;
+mod ground;
 mod policy;
 mod repeat;
 mod reread;
 
 pub use budget::{Budget, Halt};
 pub use goal::GoalGuard;
+pub use ground::GroundGuard;
 pub use policy::{Policy, Rights, kind_of, refused};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;

@@ -23,7 +23,7 @@ struct ArtifactTool {
 /// The four tools.
 pub(super) fn all(artifacts: Arc<dyn Artifacts>) -> Vec<Arc<dyn Tool>> {
     let id = json!({"type": "string"});
-    let count = json!({"type": "integer", "minimum": 1});
+    let count = super::line_number();
     let one = |name, description, parameters, required: &[&str], work: Work| {
         let mut spec = ToolSpec::new(name, description, parameters, required);
         spec.provider = Provider::Workspace;

@@ -60,6 +60,11 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     Ok(registry)
 }
 
+/// The schema of a line's number. Bounded: a small model that begins to write zeros does not stop by itself.
+fn line_number() -> Value {
+    serde_json::json!({"type": "integer", "minimum": 1, "maximum": 999_999})
+}
+
 /// A text argument; empty if it is not there (the schema has said whether it may).
 fn text<'a>(args: &'a Args, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()

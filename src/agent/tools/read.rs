@@ -20,7 +20,7 @@ pub struct Read(ToolSpec);
 
 impl Default for Read {
     fn default() -> Self {
-        let parameters = json!({"path": {"type": "string"}, "from": {"type": "integer", "minimum": 1}});
+        let parameters = json!({"path": {"type": "string"}, "from": super::line_number()});
         let description = "shows the text of a file, from a line on if it is long.";
         let mut spec = ToolSpec::new("read", description, parameters, &["path"]);
         spec.example = json!({"path": "docs/intro.txt"});

@@ -27,10 +27,10 @@ pub struct Shell {
 impl Shell {
     /// A shell by its program.
     pub fn new(program: PathBuf, dialect: Dialect) -> Self {
-        let description = "runs a shell command in the working folder and shows what it prints. Use it to find, count, \
-                           sort and compare.";
+        let description = "runs a shell command in the working folder and shows what it prints: find looks into all \
+                           folders below, grep -c WORD FILES counts the lines of each file that have the word.";
         let mut spec = ToolSpec::new("shell", description, json!({"command": {"type": "string"}}), &["command"]);
-        spec.example = json!({"command": "wc -l docs/*.txt | sort -n"});
+        spec.example = json!({"command": "find . -type f -name '*.py' -printf '%s %p\n' | sort -nr | head -n 5"});
         spec.core = true;
         Self { spec, program, dialect }
     }

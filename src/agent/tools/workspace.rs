@@ -55,7 +55,7 @@ pub(super) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
         one(
             "workspace_insert",
             "inserts lines into a note of the workspace, before a line.",
-            json!({"path": string(), "line": {"type": "integer", "minimum": 1}, "content": string()}),
+            json!({"path": string(), "line": super::line_number(), "content": string()}),
             &["path", "line", "content"],
             true,
             |w, a| w.insert(text(a, "path"), number(a, "line").unwrap_or(1), text(a, "content")),

@@ -57,18 +57,16 @@ impl Turn {
         } else if actions.tools.is_empty() {
             text.push_str(" This is the last step: answer now with what you know.");
         } else {
-            if !actions.answer {
-                text.push_str(" The file that the task asks for is not written yet.");
-            }
             let missing: Vec<&str> =
                 self.tools.iter().map(|t| t.name.as_str()).filter(|t| !actions.tools.iter().any(|a| a == t)).collect();
             if !missing.is_empty() {
                 text.push_str(&format!(" Not available now: {}.", missing.join(", ")));
             }
-            text.push_str(if actions.answer {
-                " If every part is done, answer; else do the next part."
-            } else {
-                " Do the next part."
+            let done = usize::try_from(self.state.successes).unwrap_or(usize::MAX);
+            text.push_str(&match (self.task.plan.parts.get(done), actions.answer) {
+                (Some(part), _) if self.task.plan.parts.len() > 1 => format!(" Now: {part}."),
+                (_, true) => " If every part is done, answer; else do what is left.".to_owned(),
+                (_, false) => " The file that the task asks for is not written yet: write it now.".to_owned(),
             });
         }
         text

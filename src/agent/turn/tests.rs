@@ -71,7 +71,7 @@ fn a_run_from_its_beginning_to_its_report() {
     assert!(prompt.turns[1].text.starts_with("<memory>\nthe memory\n</memory>\n\nFolder: /w\n\nTask: count"));
     say(&mut turn, READ);
     act(&mut turn, Outcome::Done, "ERROR 1\nERROR 2\nERROR 3");
-    assert!(last_user(&turn).ends_with("Step 2 of 6. If every part is done, answer; else do the next part."));
+    assert!(last_user(&turn).ends_with("Step 2 of 6. If every part is done, answer; else do what is left."));
     say(&mut turn, ANSWER);
     let report = done(&mut turn);
     assert_eq!((report.response.as_str(), report.status.as_str(), report.steps), ("There are 3.", "completed", 2));

@@ -41,6 +41,9 @@ pub struct Args {
     /// The most tokens, of prompts and completions
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     max_tokens: u64,
+    /// The most calls in one step: a small model calls for what it has not seen yet if it may call for more than one
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=5))]
+    batch: u8,
     /// Only show what the model would be told first
     #[arg(long)]
     show_prompt: bool,
@@ -64,8 +67,8 @@ pub struct Drive {
     /// Do not ask before changes below the working folder and commands that are no danger
     #[arg(short, long)]
     yes: bool,
-    /// Leave out a guard: action, loop, goal
-    #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal"])]
+    /// Leave out a guard: action, loop, goal, ground
+    #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
     no_guard: Vec<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
@@ -110,7 +113,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         text,
         plan,
         max_steps,
-        batch: 3,
+        batch: usize::from(args.batch),
         place: format!("Working folder: {}", root.display()),
     };
     let limits = wire::Limits { requests: args.max_requests, tokens: args.max_tokens };

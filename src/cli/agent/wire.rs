@@ -3,7 +3,9 @@
 use super::Drive;
 use crate::agent::assemble::{ContextProvider, Fixed, Provided, ProviderError, Query};
 use crate::agent::event::{Emitter, Redactor, Sink};
-use crate::agent::guard::{ActionGuard, Budget, GoalGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights};
+use crate::agent::guard::{
+    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
+};
 use crate::agent::observe::Artifacts;
 use crate::agent::runtime::{Approver, Config, Nobody};
 use crate::agent::store::{Store, StoreError};
@@ -107,6 +109,7 @@ impl Wired {
             Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
             Arc::new(Budget { requests: limits.requests, tokens: limits.tokens, ..Budget::default() }),
             Arc::new(GoalGuard::new(&task.text, root)),
+            Arc::new(GroundGuard::new(&task.text, &task.plan)),
             Arc::new(Policy {
                 root: root.to_owned(),
                 own: own.into_iter().collect(),

@@ -1,0 +1,132 @@
+//! A report says what was seen. A small model likes to write down numbers and files that no tool has shown it.
+
+use super::{Finding, Guard, GuardError, Verdict};
+use crate::agent::action::ActionSet;
+use crate::agent::plan::Plan;
+use crate::agent::state::{RunState, facts};
+use crate::agent::tool::Call;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Files that hold a report and not a program or a configuration.
+const REPORTS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
+
+/// `ground`: for a task whose first parts look at something and whose later part writes it down. Before as many looks as
+/// there are parts to look at, nothing can be written; and a report may not have numbers and file names that nobody has
+/// shown.
+#[derive(Debug)]
+pub struct GroundGuard {
+    looks: u64,
+    known: BTreeSet<String>,
+}
+
+impl GroundGuard {
+    /// A guard for a task and its plan.
+    pub fn new(task: &str, plan: &Plan) -> Self {
+        let writes = |part: &String| {
+            let first = part.split_whitespace().next().unwrap_or_default().to_lowercase();
+            ["write", "save", "put", "store", "create", "make", "record", "append", "edit", "fix", "replace", "update"]
+                .contains(&first.as_str())
+        };
+        let looks = plan.parts.iter().position(writes).unwrap_or(0) as u64;
+        Self { looks, known: facts(task).collect() }
+    }
+
+    /// Facts of a text that nobody has shown.
+    fn invented(&self, text: &str, state: &RunState) -> Vec<String> {
+        let unknown = |fact: &String| !self.known.contains(fact) && !state.facts.contains(fact);
+        let mut found: Vec<String> = facts(text).filter(unknown).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+impl Guard for GroundGuard {
+    fn name(&self) -> &'static str {
+        "ground"
+    }
+
+    fn admit(&self, set: &mut ActionSet, state: &RunState) {
+        let others = set.tools.iter().any(|tool| !writes(tool));
+        if state.looks < self.looks && others {
+            set.tools.retain(|tool| !writes(tool));
+        }
+    }
+
+    fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
+        if self.looks == 0 || !writes(&call.tool) {
+            return Ok(Verdict::Allow);
+        }
+        let text = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let extension = Path::new(text("path")).extension().map(|e| e.to_string_lossy().to_lowercase());
+        if !extension.is_some_and(|e| REPORTS.contains(&e.as_str())) {
+            return Ok(Verdict::Allow);
+        }
+        let mut invented = self.invented(text("content"), state);
+        invented.extend(self.invented(text("new"), state));
+        let own = facts(text("path")).collect::<BTreeSet<_>>();
+        invented.retain(|fact| !own.contains(fact));
+        if invented.is_empty() {
+            return Ok(Verdict::Allow);
+        }
+        invented.truncate(5);
+        Ok(Verdict::Deny(Finding {
+            id: "not-seen".into(),
+            text: format!(
+                "Not written: no tool has shown you {}. Find out with a tool first, then write exactly what it showed.",
+                invented.join(", ")
+            ),
+        }))
+    }
+}
+
+/// True for the tools that write files.
+fn writes(tool: &str) -> bool {
+    matches!(tool, "write" | "edit") || tool.starts_with("workspace_") && tool != "workspace_view"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::tool::{Args, Effects};
+    use serde_json::json;
+
+    const TASK: &str = "find the two largest logs, show how many errors each has, and write a summary to report.md";
+
+    fn check(state: &RunState, content: &str) -> Option<String> {
+        let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
+        let args: Args = serde_json::from_value(json!({"path": "report.md", "content": content})).unwrap();
+        let call = Call { id: "s1c1".into(), tool: "write".into(), args, effects: Effects::default() };
+        match guard.check(&call, state).unwrap() {
+            Verdict::Deny(finding) => Some(finding.text),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_report_has_nothing_that_was_not_shown() {
+        let mut state = RunState::default();
+        state.learn("logs/web.log:17\nlogs/worker.log:5\n");
+        assert_eq!(check(&state, "# Report\n\n- web.log: 17 errors\n- logs/worker.log: 5 errors\n"), None);
+        let told = check(&state, "web.log 12345, error.log 17").unwrap();
+        assert!(told.contains("12345, error.log") && !told.contains("web.log"), "{told}");
+    }
+
+    #[test]
+    fn one_looks_before_one_writes() {
+        let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
+        let all = ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, batch: 1 };
+        let admitted = |looks| {
+            let mut set = all.clone();
+            guard.admit(&mut set, &RunState { looks, ..RunState::default() });
+            set.tools.len()
+        };
+        assert_eq!([admitted(0), admitted(1), admitted(2)], [1, 1, 2]);
+        let task = "create a file hello.txt with the word hi";
+        let free = GroundGuard::new(task, &Plan::heuristic(task));
+        let mut set = all.clone();
+        free.admit(&mut set, &RunState::default());
+        assert_eq!(set, all);
+    }
+}
