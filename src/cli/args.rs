@@ -2,7 +2,9 @@
 
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
-use super::{agent, batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version};
+use super::{
+    agent, batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version,
+};
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
