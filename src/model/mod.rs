@@ -250,16 +250,25 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// As [`Model::generate`].
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
-        let mut completions = Vec::with_capacity(count);
-        for i in 0..count as u64 {
-            if request.cancel.is_cancelled() {
-                break;
-            }
-            let sampling = Sampling { seed: request.sampling.seed.wrapping_add(i), ..request.sampling };
-            completions.push(self.generate(&Request { sampling, ..request.clone() }, &mut |_| Flow::Continue)?);
-        }
-        Ok(completions)
+        sample_one_by_one(self, request, count)
     }
+}
+
+/// [`Model::sample`] without any batching.
+fn sample_one_by_one<M: Model + ?Sized>(
+    model: &M,
+    request: &Request,
+    count: usize,
+) -> Result<Vec<Completion>, ModelError> {
+    let mut completions = Vec::with_capacity(count);
+    for i in 0..count as u64 {
+        if request.cancel.is_cancelled() {
+            break;
+        }
+        let sampling = Sampling { seed: request.sampling.seed.wrapping_add(i), ..request.sampling };
+        completions.push(model.generate(&Request { sampling, ..request.clone() }, &mut |_| Flow::Continue)?);
+    }
+    Ok(completions)
 }
 
 /// Why a model gave no completion.

@@ -2,7 +2,7 @@
 //! values are read once, a block at a time, and no matrix of scores is ever whole.
 
 use super::kernels::Kernels;
-use super::kv::Kv;
+use super::kv::{Kv, Lane};
 use super::parallel::for_pieces;
 use super::product::multiply_add;
 use super::simd::{self, View};
@@ -55,6 +55,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// True if no position needs padding in the layout, as [`attend_lanes`] wants it.
+    pub fn fits_one_task(&self) -> bool {
+        self.step() == self.count
+    }
+
     /// Positions of a task.
     fn step(&self) -> usize {
         (ROWS / self.group).clamp(1, self.count)
@@ -85,7 +90,7 @@ pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: 
         for_pieces(pool, &mut out[..shape.kv_heads * width], shape.head_dim, |head, out, _| {
             let queries = &queries[head * shape.head_dim..][..shape.head_dim];
             let one = Shape { group: 1, ..shape };
-            run(kv, layer, head / shape.group, shape.start, one, queries, out);
+            run(kv, layer, head / shape.group, shape.start, one, Lane::ONLY, queries, out);
         });
         return;
     }
@@ -95,12 +100,43 @@ pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: 
         let (kv_head, first) = (task / tasks, task % tasks * step);
         let count = step.min(shape.count - first);
         let queries = &queries[shape.at(kv_head, first)..][..count * width];
-        run(kv, layer, kv_head, shape.start + first, shape, queries, &mut out[..count * width]);
+        run(kv, layer, kv_head, shape.start + first, shape, Lane::ONLY, queries, &mut out[..count * width]);
     });
 }
 
-/// One task: `queries` are rows of `shape.group` a position, the first at position `start`.
-fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, queries: &[f32], out: &mut [f32]) {
+/// The same for one position each of several continuations: query `i` stands at `places[i]`'s position in its lane, with
+/// the layout of `shape`, whose positions fit one task ([`Shape::fits_one_task`]).
+pub(super) fn attend_lanes(
+    pool: &Pool,
+    kv: &Kv,
+    layer: usize,
+    shape: Shape,
+    places: &[(Lane, usize)],
+    queries: &[f32],
+    out: &mut [f32],
+) {
+    let width = shape.group * shape.head_dim;
+    let one = Shape { count: 1, ..shape };
+    for_pieces(pool, &mut out[..shape.len()], width, |task, out, _| {
+        let (kv_head, i) = (task / places.len(), task % places.len());
+        let (lane, position) = places[i];
+        let queries = &queries[shape.at(kv_head, i)..][..width];
+        run(kv, layer, kv_head, position, one, lane, queries, out);
+    });
+}
+
+/// One task: `queries` are rows of `shape.group` a position, the first at position `start` of `lane`.
+#[allow(clippy::too_many_arguments)] // a task's whole description, named at both call sites
+fn run(
+    kv: &Kv,
+    layer: usize,
+    kv_head: usize,
+    start: usize,
+    shape: Shape,
+    lane: Lane,
+    queries: &[f32],
+    out: &mut [f32],
+) {
     SCRATCH.with_borrow_mut(|scratch| {
         let dim = shape.head_dim;
         let rows = queries.len() / dim;
@@ -111,9 +147,12 @@ fn run(kv: &Kv, layer: usize, kv_head: usize, start: usize, shape: Shape, querie
         scratch.state.resize(rows, (f32::NEG_INFINITY, 0.0));
         out.fill(0.0);
         let end = start + rows.div_ceil(shape.group);
-        for block in (0..end).step_by(BLOCK) {
-            let keys = block..(block + BLOCK).min(end);
+        let mut next = 0;
+        while next < end {
+            let block = next;
+            let keys = lane.rows(block, (block + BLOCK).min(end));
             let count = keys.len();
+            next += count;
             let wide = &mut scratch.wide[..count * dim];
             simd::widen(kv.keys(layer, kv_head, keys.clone()), wide);
             score(queries, wide, &mut scratch.turned, &mut scratch.scores, shape, rows);

@@ -3,6 +3,17 @@
 use crate::model::{Cancel, ModelError};
 use std::io::{self, ErrorKind, Read, Write};
 
+/// A token of one of several continuations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaneToken {
+    /// Which continuation, from 0.
+    pub lane: usize,
+    /// The token's place in it, from 0.
+    pub step: usize,
+    /// The token.
+    pub id: u32,
+}
+
 /// A model's forward pass with the state of one sequence.
 pub(super) trait Backend: Send {
     /// The most positions it holds.
@@ -82,6 +93,21 @@ pub(super) trait Backend: Send {
     /// The logits after the token `index` of the last [`Self::feed_burst`].
     fn logits_at(&mut self, _index: usize) -> &[f32] {
         self.logits()
+    }
+
+    /// The most continuations that [`Self::feed_lanes`] takes together; 0 where it takes none.
+    fn lanes(&self) -> usize {
+        0
+    }
+
+    /// Appends one token each to several continuations of what is held, which itself does not change, and keeps the logits
+    /// after each of them for [`Self::logits_at`]. A continuation has room for `room` tokens, and gets them in order.
+    /// What they computed is gone with the next call of anything else that feeds. False if cancelled.
+    ///
+    /// # Errors
+    /// [`ModelError::TooLong`] where the context has no room for that; [`ModelError::Engine`] if computing fails.
+    fn feed_lanes(&mut self, _tokens: &[LaneToken], _room: usize, _cancel: &Cancel) -> Result<bool, ModelError> {
+        Err(ModelError::Engine("this backend computes one continuation at a time".into()))
     }
 
     /// What computes, for people.

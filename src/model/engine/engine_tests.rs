@@ -348,3 +348,52 @@ fn the_real_model_says_what_it_is_asked() {
     let json: serde_json::Value = serde_json::from_str(&completion.text).unwrap();
     assert_eq!(json["cmd"], "pwd");
 }
+
+#[test]
+fn completions_sampled_together_are_those_sampled_one_by_one() {
+    let line = Shape::Lark(r#"start: "ls" (" -" /[a-z]/){2,6} "\n""#.into());
+    for architecture in ["qwen2", "llama", "qwen3"] {
+        let engine = engine(&Tiny::new(architecture)).unwrap();
+        for (shape, count) in [(free(), 5), (line.clone(), 3), (free(), 1), (free(), 8)] {
+            let mut request = request("list all the files here", shape);
+            request.sampling = Sampling { temperature: 0.9, top_p: 0.95, seed: 40 };
+            let together = engine.sample(&request, count).unwrap();
+            let alone = crate::model::sample_one_by_one(&engine, &request, count).unwrap();
+            assert_eq!(together.len(), count);
+            for (a, b) in together.iter().zip(&alone) {
+                assert_eq!((&a.text, a.finish), (&b.text, b.finish), "{architecture}, {count} lanes");
+                assert_eq!(a.usage.completion_tokens, a.tokens.len());
+                for (x, y) in a.tokens.iter().zip(&b.tokens) {
+                    assert_eq!(x.bytes, y.bytes);
+                    assert!((x.logprob.unwrap_or(0.0) - y.logprob.unwrap_or(0.0)).abs() < 1e-3, "{x:?} {y:?}");
+                }
+            }
+            let texts: std::collections::BTreeSet<&str> = together.iter().map(|c| c.text.as_str()).collect();
+            assert!(count == 1 || texts.len() > 1, "each lane has a seed of its own");
+        }
+    }
+}
+
+#[test]
+fn sampling_changes_nothing_for_the_next_request() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let before = run(&engine, &request("hi", free())).text;
+    let sampled = Request { sampling: Sampling { temperature: 1.0, top_p: 1.0, seed: 1 }, ..request("hi", free()) };
+    engine.sample(&sampled, 4).unwrap();
+    assert_eq!(run(&engine, &request("hi", free())).text, before);
+}
+
+#[test]
+fn more_lanes_than_there_is_room_for_are_sampled_one_by_one() {
+    let engine = engine(&Tiny::new("qwen2")).unwrap();
+    let mut wide = request("hi", free());
+    wide.sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 1 };
+    wide.max_tokens = 200;
+    for (count, max_tokens) in [(8, 200), (12, 4), (0, 4)] {
+        let request = Request { max_tokens, ..wide.clone() };
+        assert_eq!(engine.sample(&request, count).unwrap().len(), count);
+    }
+    wide.cancel.cancel();
+    let cancelled = engine.sample(&Request { max_tokens: 4, ..wide }, 3).unwrap();
+    assert!(cancelled.iter().all(|c| c.finish == Finish::Cancelled && c.tokens.is_empty()));
+}

@@ -1,11 +1,11 @@
 //! The forward pass of dense decoder models on the CPU: tokens in, logits out, keys and values kept.
 
 use super::attention::{self, Shape};
-use super::backend::Backend;
+use super::backend::{Backend, LaneToken};
 use super::config::{Architecture, Config};
 use super::gguf::Gguf;
 use super::kernels::{Kernels, Weight};
-use super::kv::Kv;
+use super::kv::{Kv, Lane};
 use super::parallel::for_pieces;
 use super::simd;
 use super::threads::Pool;
@@ -21,6 +21,9 @@ const SCORED: usize = 32;
 
 /// Up to so many tokens together are computed to the bit as one by one, in little more than the time of one.
 const BURST: usize = Kernels::ALIKE;
+
+/// The most continuations computed together.
+const LANES: usize = 8;
 
 /// From how many rows on elementwise work is worth sharing among threads.
 const SHARE: usize = 8;
@@ -152,6 +155,10 @@ impl Forward {
         if tokens.len() > limit - self.kv.len() {
             return Err(ModelError::TooLong { tokens: self.kv.len() + tokens.len(), limit });
         }
+        self.known(tokens)
+    }
+
+    fn known(&self, tokens: &[u32]) -> Result<(), ModelError> {
         match tokens.iter().find(|&&token| token as usize >= self.config.vocab) {
             Some(token) => Err(ModelError::Engine(format!("token {token} is not in the model's vocabulary"))),
             None => Ok(()),
@@ -164,7 +171,8 @@ impl Forward {
         let m = tokens.len();
         let start = self.kv.len();
         s.fit(config, m);
-        angles(&config.rope.frequencies, start, m, &mut s.cos, &mut s.sin);
+        let places: Vec<(Lane, usize)> = (start..start + m).map(|position| (Lane::ONLY, position)).collect();
+        angles(&config.rope.frequencies, &places, &mut s.cos, &mut s.sin);
         for (row, &token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
             self.embedding.embed_row(token as usize, row);
         }
@@ -175,7 +183,7 @@ impl Forward {
             }
             project(config, layer, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
-            store(config, layer, index, &mut self.kv, s, start, m);
+            store(config, layer, index, &mut self.kv, s, &places);
             if index == last && want == Want::Nothing {
                 break;
             }
@@ -192,6 +200,40 @@ impl Forward {
             Want::Last => m - 1,
             Want::All => 0,
         };
+        self.score(skip, m);
+        true
+    }
+
+    /// Takes one token each of several continuations through all layers. False if cancelled on the way.
+    fn pass_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> bool {
+        let (config, s) = (&self.config, &mut self.scratch);
+        let (m, base) = (tokens.len(), self.kv.len());
+        s.fit(config, m);
+        let places: Vec<(Lane, usize)> =
+            tokens.iter().map(|token| (Lane::new(base, token.lane, room), base + token.step)).collect();
+        angles(&config.rope.frequencies, &places, &mut s.cos, &mut s.sin);
+        for (row, token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
+            self.embedding.embed_row(token.id as usize, row);
+        }
+        let shape = shape(config, base, m);
+        for (index, layer) in self.layers.iter().enumerate() {
+            if cancel.is_cancelled() {
+                return false;
+            }
+            project(config, layer, &mut self.kernels, s, m);
+            let pool = self.kernels.pool().clone();
+            store(config, layer, index, &mut self.kv, s, &places);
+            group(config, layer, &pool, s, 0, m);
+            attention::attend_lanes(&pool, &self.kv, index, shape, &places, &s.grouped, &mut s.attended);
+            finish(config, layer, &mut self.kernels, s, shape, 0, m);
+        }
+        self.score(0, m);
+        true
+    }
+
+    /// The logits after positions `skip..m` of what went through the layers last.
+    fn score(&mut self, skip: usize, m: usize) {
+        let (config, s) = (&self.config, &mut self.scratch);
         let width = config.width;
         let rows = m - skip;
         norm_rows(
@@ -203,7 +245,6 @@ impl Forward {
         );
         s.logits.resize(rows * config.vocab, 0.0);
         self.kernels.matmul(&[&self.head], &s.normed[..rows * width], rows, &mut [&mut s.logits]);
-        true
     }
 }
 
@@ -280,6 +321,25 @@ impl Backend for Forward {
         &self.scratch.logits[index * self.config.vocab..][..self.config.vocab]
     }
 
+    fn lanes(&self) -> usize {
+        (1..=LANES).rev().find(|&count| shape(&self.config, 0, count).fits_one_task()).unwrap_or(0)
+    }
+
+    fn feed_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> Result<bool, ModelError> {
+        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+        let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
+        let limit = self.kv.capacity();
+        if rows > limit - self.kv.len() {
+            return Err(ModelError::TooLong { tokens: self.kv.len() + rows, limit });
+        }
+        let ordered = tokens.len() <= self.lanes() && tokens.iter().all(|token| token.step < room);
+        if !ordered {
+            return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
+        }
+        self.known(&ids)?;
+        Ok(ids.is_empty() || self.pass_lanes(tokens, room, cancel))
+    }
+
     fn describe(&self) -> String {
         format!("cpu, {} kernels, {} threads", self.kernels.tier(), self.kernels.pool().threads())
     }
@@ -313,12 +373,12 @@ fn shape(config: &Config, start: usize, count: usize) -> Shape {
     Shape { count, start, kv_heads: config.kv_heads, group: config.group(), head_dim: config.head_dim }
 }
 
-/// Cosines and sines of all angles at positions `start..start + m`.
-fn angles(frequencies: &[f32], start: usize, m: usize, cos: &mut [f32], sin: &mut [f32]) {
+/// Cosines and sines of all angles at these positions.
+fn angles(frequencies: &[f32], places: &[(Lane, usize)], cos: &mut [f32], sin: &mut [f32]) {
     let pairs = frequencies.len();
-    for i in 0..m {
+    for (i, (_, position)) in places.iter().enumerate() {
         for (j, frequency) in frequencies.iter().enumerate() {
-            let (s, c) = ((start + i) as f32 * frequency).sin_cos();
+            let (s, c) = (*position as f32 * frequency).sin_cos();
             (cos[i * pairs + j], sin[i * pairs + j]) = (c, s);
         }
     }
@@ -374,15 +434,15 @@ fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], s
 }
 
 /// Dresses keys and values and puts them into the cache.
-fn store(config: &Config, layer: &Layer, index: usize, kv: &mut Kv, s: &mut Scratch, start: usize, m: usize) {
+fn store(config: &Config, layer: &Layer, index: usize, kv: &mut Kv, s: &mut Scratch, places: &[(Lane, usize)]) {
     let width = config.kv_heads * config.head_dim;
     let pairs = config.rope.frequencies.len();
-    for i in 0..m {
+    for (i, (lane, position)) in places.iter().enumerate() {
         let (key, value) = (&mut s.keys[i * width..][..width], &mut s.values[i * width..][..width]);
         let (cos, sin) = (&s.cos[i * pairs..][..pairs], &s.sin[i * pairs..][..pairs]);
         dress(config, &layer.key, key, cos, sin, true);
         dress(config, &layer.value, value, cos, sin, false);
-        kv.write(index, start + i, key, value);
+        kv.write(index, lane.row(*position), key, value);
     }
 }
 

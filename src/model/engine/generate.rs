@@ -1,6 +1,6 @@
 //! The generation loop: prompt in, tokens chosen one by one under the shape, completion out.
 
-use super::backend::Backend;
+use super::backend::{Backend, LaneToken};
 use super::emit::Emitter;
 use super::grammar::{Grammar, Guide};
 use super::prefix::Store;
@@ -78,7 +78,7 @@ impl Sequence {
 
     /// Keeps, or restores, what it can of the prompt's state, but leaves at least one token to compute; returns how many
     /// that are.
-    fn reuse(&mut self, prompt: &Encoded) -> usize {
+    pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
         let Encoded { ids, stable } = prompt;
         let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
         if *stable == 0 || !self.backend.is_resumable() {
@@ -94,6 +94,26 @@ impl Sequence {
             self.anchor = stable.len();
         }
         self.anchor
+    }
+
+    /// The most continuations computed together; see [`Backend::lanes`].
+    pub(super) fn lanes(&self) -> usize {
+        self.backend.lanes()
+    }
+
+    /// Computes one token each of several continuations of what is held; see [`Backend::feed_lanes`].
+    pub(super) fn feed_lanes(
+        &mut self,
+        tokens: &[LaneToken],
+        room: usize,
+        request: &Request,
+    ) -> Result<bool, ModelError> {
+        self.backend.feed_lanes(tokens, room, &request.cancel)
+    }
+
+    /// The logits after the `row`th token of the last [`Self::feed_lanes`].
+    pub(super) fn logits_of_lane(&mut self, row: usize) -> &[f32] {
+        self.backend.logits_at(row)
     }
 
     /// Forgets what comes after the first `len` tokens, and more where the forward pass cannot stop there; returns what is
@@ -112,7 +132,7 @@ impl Sequence {
     }
 
     /// Computes what `reuse` has left of the prompt; false if cancelled.
-    fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
+    pub(super) fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
         let Encoded { ids, stable } = prompt;
         if self.held.is_empty() && *stable > 0 && self.backend.is_resumable() {
             if !self.feed(&ids[..*stable], request)? {
@@ -144,7 +164,7 @@ impl Sequence {
     }
 
     /// The logits after the last certain token.
-    fn logits(&mut self) -> &[f32] {
+    pub(super) fn logits(&mut self) -> &[f32] {
         self.backend.logits_at(self.certain - 1 - self.burst)
     }
 
@@ -227,22 +247,7 @@ fn complete(
     if len >= limit {
         return Err(ModelError::TooLong { tokens: len, limit });
     }
-    let no_stops = Vec::new();
-    let (shaped, stops) = match &request.shape {
-        Shape::Text { stop } => (false, stop),
-        _ => (true, &no_stops),
-    };
-    let mut run = Run {
-        language,
-        request,
-        on,
-        emitter: Emitter::new(stops),
-        sampler: Sampler::new(request.sampling),
-        guide: None,
-        tokens: Vec::new(),
-        room: request.max_tokens.min(limit - len),
-        pending: Vec::new(),
-    };
+    let mut run = Run::new(language, request, on, request.max_tokens.min(limit - len));
     let cached = sequence.reuse(&prompt);
     let usage = Usage { prompt_tokens: len, cached_tokens: cached, ..Usage::default() };
     let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
@@ -250,7 +255,7 @@ fn complete(
     if ended.is_none() && !sequence.complete(&prompt, request)? {
         ended = Some(Finish::Cancelled);
     }
-    if shaped && ended.is_none() {
+    if run.is_shaped() && ended.is_none() {
         ended = run.start_shape()?;
         if ended.is_none() && !run.pending.is_empty() && !sequence.feed(&run.pending, request)? {
             ended = Some(Finish::Cancelled);
@@ -264,18 +269,11 @@ fn complete(
         }
         ended = run.step(sequence)?;
     };
-    let completion_tokens = run.tokens.len();
-    let Run { mut emitter, tokens, on, .. } = run;
-    let rest = emitter.finish();
-    if !rest.is_empty() {
-        on(rest);
-    }
-    let usage = Usage { completion_tokens, prefill, decode: decoding.elapsed(), ..usage };
-    Ok(Completion { text: emitter.into_text(), tokens, finish, usage })
+    Ok(run.finish(finish, Usage { prefill, decode: decoding.elapsed(), ..usage }))
 }
 
 /// A completion under way.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     language: &'a Language<'a>,
     request: &'a Request,
     on: &'a mut dyn FnMut(&str) -> Flow,
@@ -286,12 +284,51 @@ struct Run<'a> {
     /// How many tokens may still come.
     room: usize,
     /// Tokens that are not computed yet.
-    pending: Vec<u32>,
+    pub(super) pending: Vec<u32>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// One that has nothing yet, and room for so many tokens.
+    pub(super) fn new(
+        language: &'a Language<'a>,
+        request: &'a Request,
+        on: &'a mut dyn FnMut(&str) -> Flow,
+        room: usize,
+    ) -> Self {
+        let stops = match &request.shape {
+            Shape::Text { stop } => &stop[..],
+            _ => &[],
+        };
+        Self {
+            language,
+            request,
+            on,
+            emitter: Emitter::new(stops),
+            sampler: Sampler::new(request.sampling),
+            guide: None,
+            tokens: Vec::new(),
+            room,
+            pending: Vec::new(),
+        }
+    }
+
+    fn is_shaped(&self) -> bool {
+        !matches!(self.request.shape, Shape::Text { .. })
+    }
+
+    /// The completion.
+    pub(super) fn finish(self, finish: Finish, usage: Usage) -> Completion {
+        let completion_tokens = self.tokens.len();
+        let Self { mut emitter, tokens, on, .. } = self;
+        let rest = emitter.finish();
+        if !rest.is_empty() {
+            on(rest);
+        }
+        Completion { text: emitter.into_text(), tokens, finish, usage: Usage { completion_tokens, ..usage } }
+    }
+
     /// Sets up the guide and takes what it forces first.
-    fn start_shape(&mut self) -> Result<Option<Finish>, ModelError> {
+    pub(super) fn start_shape(&mut self) -> Result<Option<Finish>, ModelError> {
         self.guide = self.language.grammar.guide(&self.request.shape)?;
         self.take_forced()
     }
@@ -301,18 +338,7 @@ impl Run<'_> {
         if self.request.cancel.is_cancelled() {
             return Ok(Some(Finish::Cancelled));
         }
-        let (id, token) = self.choose(sequence.logits())?;
-        if self.language.ends.contains(&id) {
-            return Ok(Some(Finish::Stop));
-        }
-        self.pending.clear();
-        if let Some(guide) = &mut self.guide {
-            guide.accept(id)?;
-        }
-        if let Some(finish) = self.take(id, token)? {
-            return Ok(Some(finish));
-        }
-        if let Some(finish) = self.take_forced()? {
+        if let Some(finish) = self.decide(sequence.logits())? {
             return Ok(Some(finish));
         }
         // The last token that there is room for need not be computed.
@@ -320,6 +346,22 @@ impl Run<'_> {
             return Ok(Some(Finish::Cancelled));
         }
         Ok(None)
+    }
+
+    /// Chooses the next token out of these logits, and takes what the grammar forces behind it: they are pending then.
+    pub(super) fn decide(&mut self, logits: &[f32]) -> Result<Option<Finish>, ModelError> {
+        let (id, token) = self.choose(logits)?;
+        if self.language.ends.contains(&id) {
+            return Ok(Some(Finish::Stop));
+        }
+        self.pending.clear();
+        if let Some(guide) = &mut self.guide {
+            guide.accept(id)?;
+        }
+        match self.take(id, token)? {
+            None => self.take_forced(),
+            finish => Ok(finish),
+        }
     }
 
     /// Takes the tokens that the grammar forces.

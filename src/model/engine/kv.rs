@@ -5,6 +5,37 @@ use super::simd;
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 
+/// Where the positions of one continuation stand. Several continuations of one beginning share its rows, and each has a
+/// run of rows of its own behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lane {
+    /// Positions below this stand at the row of their number.
+    shared: usize,
+    /// The row of position `shared`, from which the others follow.
+    own: usize,
+}
+
+impl Lane {
+    /// The only continuation: every position stands at the row of its number.
+    pub const ONLY: Self = Self { shared: 0, own: 0 };
+
+    /// Number `index` of several continuations of `shared` positions, each with `room` positions of its own.
+    pub fn new(shared: usize, index: usize, room: usize) -> Self {
+        Self { shared, own: shared + index * room }
+    }
+
+    /// The row of a position.
+    pub fn row(&self, position: usize) -> usize {
+        if position < self.shared { position } else { self.own + (position - self.shared) }
+    }
+
+    /// The rows of positions from `from` on, in one piece: up to `to` or to where the shared ones end.
+    pub fn rows(&self, from: usize, to: usize) -> Range<usize> {
+        let to = if from < self.shared { to.min(self.shared) } else { to };
+        self.row(from)..self.row(from) + (to - from)
+    }
+}
+
 /// Keys and values of all layers. Memory is reserved for the whole context and touched as positions come.
 ///
 /// A layer's head owns a run of rows, one a position, so that attention streams. Rows beyond [`Kv::len`] are garbage: going
@@ -159,6 +190,16 @@ mod tests {
         assert_eq!((keys[0], keys[16]), (1000.0 + 150.0 + 16.0, 1000.0 + 200.0 + 16.0));
         simd::widen(kv.values(1, 1, 3..5), &mut keys);
         assert_eq!(keys[0], -1166.0);
+    }
+
+    #[test]
+    fn lanes_share_a_beginning_and_nothing_else() {
+        assert_eq!((Lane::ONLY.row(7), Lane::ONLY.rows(3, 9)), (7, 3..9));
+        let (first, second) = (Lane::new(10, 0, 4), Lane::new(10, 1, 4));
+        for lane in [first, second] {
+            assert_eq!((lane.rows(0, 8), lane.rows(8, 12)), (0..8, 8..10), "a piece ends where the own rows begin");
+        }
+        assert_eq!((first.rows(10, 14), second.rows(10, 14), second.row(13)), (10..14, 14..18, 17));
     }
 
     #[test]

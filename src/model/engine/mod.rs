@@ -7,7 +7,7 @@
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
-//! - `grammar`, `sample`, `emit`, `generate`: tokens to text, one by one; `speculate` guesses at them;
+//! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
 //! - `prefix`: the state of prompts' stable beginnings on disk.
 //!
 //! Nothing here knows where a model file comes from.
@@ -27,6 +27,7 @@ pub(crate) mod gguf_writer;
 mod grammar;
 pub mod kernels;
 mod kv;
+mod lanes;
 mod load;
 mod parallel;
 mod prefix;
@@ -229,6 +230,16 @@ impl Engine {
         &self.tokenizer
     }
 
+    fn language(&self) -> Language<'_> {
+        Language {
+            tokenizer: &self.tokenizer,
+            template: &self.template,
+            ends: &self.ends,
+            grammar: &self.grammar,
+            phrases: &self.phrases,
+        }
+    }
+
     /// The sequence; after a call that panicked, an empty one.
     fn sequence(&self) -> MutexGuard<'_, Sequence> {
         self.sequence.lock().unwrap_or_else(|poisoned| {
@@ -254,16 +265,16 @@ impl Model for Engine {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        let language = Language {
-            tokenizer: &self.tokenizer,
-            template: &self.template,
-            ends: &self.ends,
-            grammar: &self.grammar,
-            phrases: &self.phrases,
-        };
-        let mut completion = generate::generate(&mut self.sequence(), &language, request, on)?;
+        let mut completion = generate::generate(&mut self.sequence(), &self.language(), request, on)?;
         completion.usage.load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         Ok(completion)
+    }
+
+    fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
+        if let Some(completions) = lanes::sample(&mut self.sequence(), &self.language(), request, count)? {
+            return Ok(completions);
+        }
+        crate::model::sample_one_by_one(self, request, count)
     }
 }
 
