@@ -13,7 +13,7 @@ use super::prompt;
 use super::reply::{self, Reply};
 use crate::model::{Completion, Finish, Prompt};
 use crate::shell::safety::{Level, Risk};
-use crate::shell::{Finding, Severity};
+use crate::shell::{Dialect, Finding, Severity, Target};
 
 /// The most mechanical fixes tried on one request; each costs well under a millisecond.
 const MENDS: u32 = 6;
@@ -23,6 +23,10 @@ pub const SURE: f64 = 0.8;
 /// Below this confidence other commands are sampled. On executed tasks of which a third failed, nine of ten answers above
 /// it were right, and one of three below (`benches/records/2026-11-21-accuracy.md`).
 pub const DOUBT: f64 = 0.6;
+
+/// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
+/// They would help the first answer too, but cost a quarter of a second there, and most first answers need no help.
+const NEAREST: usize = 3;
 
 /// A command with what is known about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,8 +121,9 @@ pub struct Turn {
     sampled: bool,
     /// False for a model that tells no probabilities: of its confidence nothing is known.
     measured: bool,
-    /// The prompt of the first iteration.
-    opening: Prompt,
+    /// What it is written for.
+    target: Target,
+    dialect: Dialect,
     /// Iterations that have begun. Mechanical fixes, however many, are the second one until the model is asked again.
     pub iterations: u32,
     /// How often the model was asked.
@@ -137,13 +142,13 @@ pub struct Turn {
 impl Turn {
     /// A request before anything was done about it.
     pub fn new(ask: &Ask) -> Self {
-        let opening = prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot);
         Self {
             candidates: ask.candidates,
             sampled: false,
             measured: false,
-            prompt: opening.clone(),
-            opening,
+            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot),
+            target: ask.target,
+            dialect: ask.dialect,
             request: ask.request.clone(),
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
@@ -245,7 +250,8 @@ impl Turn {
                     && self.refine != Refine::Never =>
             {
                 self.sampled = true;
-                Step::Sample { best: best.clone(), prompt: self.opening.clone(), count: self.candidates - 1 }
+                let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST);
+                Step::Sample { best: best.clone(), prompt, count: self.candidates - 1 }
             }
             _ => self.done(otherwise),
         }

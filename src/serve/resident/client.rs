@@ -97,8 +97,8 @@ impl Model for Client {
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
         // What the caller has been given already.
         let mut said = String::new();
-        let done = self.relay(|link| link.generate(request, on, &mut said));
-        if let Some(completion) = done {
+        let done = self.relay(|link| link.work(Work::of(request), request, on, &mut said));
+        if let Some(completion) = done.and_then(|mut completions| completions.pop()) {
             return Ok(completion);
         }
         if request.cancel.is_cancelled() {
@@ -117,6 +117,21 @@ impl Model for Client {
             }
         })
     }
+
+    fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
+        let work = Work::sampled(request, count);
+        let done = self.relay(|link| link.work(work, request, &mut silently, &mut String::new()));
+        match done {
+            Some(completions) => Ok(completions),
+            None if request.cancel.is_cancelled() => Ok(Vec::new()),
+            None => self.local()?.sample(request, count),
+        }
+    }
+}
+
+/// Tells nothing on the way.
+fn silently(_: &str) -> Flow {
+    Flow::Continue
 }
 
 impl std::fmt::Debug for Client {
@@ -158,14 +173,15 @@ impl Link {
         }
     }
 
-    /// The whole of a generation. `said` is what `on` was given.
-    fn generate(
+    /// The whole of a generation: one completion, or those sampled together. `said` is what `on` was given.
+    fn work(
         &mut self,
+        work: Work,
         request: &Request,
         on: &mut dyn FnMut(&str) -> Flow,
         said: &mut String,
-    ) -> Result<Completion, Failed> {
-        let call = Call::Generate(Box::new(Work::of(request)));
+    ) -> Result<Vec<Completion>, Failed> {
+        let call = Call::Generate(Box::new(work));
         if serde_json::to_vec(&call).map_or(usize::MAX, |frame| frame.len()) > MOST_CALL {
             return Err(failed("takes no request of that length"));
         }
@@ -191,8 +207,9 @@ impl Link {
                 }
                 // What came between our word and its end was not wanted any more.
                 Some(Reply::Text(_)) => {}
-                Some(Reply::Done(completion)) if enough => return Ok(cut(*completion, said)),
-                Some(Reply::Done(completion)) => return Ok(*completion),
+                Some(Reply::Done(completion)) if enough => return Ok(vec![cut(*completion, said)]),
+                Some(Reply::Done(completion)) => return Ok(vec![*completion]),
+                Some(Reply::Sampled(completions)) => return Ok(completions),
                 Some(Reply::Failed(_)) => return Err(failed("could not do it")),
                 Some(_) => return Err(STRANGE),
             }
@@ -204,7 +221,7 @@ impl Link {
                 if enough {
                     // The reader has what it wanted, and the next call is made here.
                     self.channel.close();
-                    return Ok(cancelled(said.clone()));
+                    return Ok(vec![cancelled(said.clone())]);
                 }
                 return Err(failed("did not stop"));
             }

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
@@ -78,6 +78,8 @@ pub(super) enum Reply {
     Text(String),
     /// The whole completion.
     Done(Box<Completion>),
+    /// All completions of [`Work::sampled`].
+    Sampled(Vec<Completion>),
     /// It cannot be done here.
     Failed(String),
     /// About the resident.
@@ -95,6 +97,8 @@ pub(super) struct Work {
     max_tokens: usize,
     /// Milliseconds until nobody wants the answer any more.
     left_ms: Option<u64>,
+    /// How many completions are wanted together; one, with its text as it comes, if `None`.
+    samples: Option<usize>,
 }
 
 impl Work {
@@ -106,7 +110,18 @@ impl Work {
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            samples: None,
         }
+    }
+
+    /// The same for several completions together.
+    pub fn sampled(request: &Request, count: usize) -> Self {
+        Self { samples: Some(count), ..Self::of(request) }
+    }
+
+    /// How many completions are wanted together.
+    pub fn samples(&self) -> Option<usize> {
+        self.samples
     }
 
     /// The request, with a switch of its own.

@@ -11,6 +11,8 @@ use std::time::Duration;
 /// A request of a client.
 pub(super) struct Job {
     pub request: Request,
+    /// How many completions together; one as it comes if `None`.
+    pub samples: Option<usize>,
     /// Set when it is begun.
     pub begun: Arc<AtomicBool>,
     pub news: Sender<News>,
@@ -22,6 +24,8 @@ pub(super) enum News {
     Text(String),
     /// The whole.
     Done(Box<Completion>),
+    /// Several together.
+    Sampled(Vec<Completion>),
     /// It went wrong.
     Failed(String),
     /// From the other end of the socket.
@@ -54,18 +58,22 @@ impl Loaded {
 
 /// Does the jobs; `done` is called after each.
 pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, done: impl Fn(bool)) {
-    for Job { request, begun, news } in jobs {
+    for Job { request, samples, begun, news } in jobs {
         begun.store(true, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(count) = samples {
+                return model.sample(&request, count).map(News::Sampled);
+            }
             // A conversation that is over wants no more text.
-            model.generate(&request, &mut |text| match news.send(News::Text(text.into())) {
+            let completion = model.generate(&request, &mut |text| match news.send(News::Text(text.into())) {
                 Ok(()) => Flow::Continue,
                 Err(_) => Flow::Stop,
-            })
+            })?;
+            Ok(News::Done(Box::new(completion)))
         }));
         let answered = matches!(result, Ok(Ok(_)));
         let _ = news.send(match result {
-            Ok(Ok(completion)) => News::Done(Box::new(completion)),
+            Ok(Ok(done)) => done,
             Ok(Err(error)) => News::Failed(error.to_string()),
             Err(_) => News::Failed("it broke off".into()),
         });
