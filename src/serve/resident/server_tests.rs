@@ -150,6 +150,21 @@ fn a_conversation_of_many_questions() {
 }
 
 #[test]
+fn several_completions_come_together() {
+    let server = Server::start(Duration::from_secs(60));
+    let mut client = server.client();
+    let mut prompt = Prompt::default();
+    prompt.push(Role::User, "list");
+    let shape = Shape::Text { stop: vec![] };
+    let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 64, cancel: Cancel::new() };
+    client.send(&Call::Generate(Box::new(Work::sampled(&request, 3)))).unwrap();
+    let (text, last, _) = all(&mut client);
+    let Reply::Sampled(completions) = last else { panic!("{last:?}") };
+    let texts: Vec<&str> = completions.iter().map(|c| c.text.as_str()).collect();
+    assert_eq!((text.as_str(), texts), ("", vec!["ls"; 3]), "nothing on the way, all at the end");
+}
+
+#[test]
 fn first_come_first_served_and_who_waits_is_told() {
     let server = Server::start(Duration::from_secs(60));
     let mut clients: Vec<Channel> = (0..3).map(|_| server.client()).collect();
