@@ -7,6 +7,7 @@
 mod agent;
 mod architecture;
 mod bench;
+mod candidates;
 mod check;
 mod checks;
 mod cli;

@@ -10,6 +10,9 @@ use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Request, Sampling, Shape};
 use std::time::Instant;
 
+/// Tokens that a sampled command may have beyond twice the first one's.
+const SPARE: usize = 16;
+
 /// The most mechanical fixes of one sampled command.
 const MENDS: usize = 3;
 
@@ -24,8 +27,10 @@ impl Run<'_> {
     ) -> Result<(Draft, String), CommandError> {
         let since = Instant::now();
         let doubt = best.confidence;
+        // who writes much more than twice the first answer has lost the thread, and everybody waits for it
+        let most = (2 * self.recipe.model.count(&best.cmd) + SPARE).min(MAX_TOKENS);
         let mut candidates = vec![Candidate { draft: best, votes: 1, trial: None }];
-        for cmd in self.others(prompt, count).await? {
+        for cmd in self.others(prompt, count, most).await? {
             let draft = self.inspect(cmd, doubt).await;
             let draft = self.mended(draft).await;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
@@ -34,6 +39,11 @@ impl Run<'_> {
             }
         }
         self.candidates = candidates.iter().map(|c| c.votes).sum();
+        if self.candidates == 1 {
+            // nobody else came in time: nothing has been learnt
+            self.timing.choice = ms(since.elapsed());
+            return Ok((candidates.swap_remove(0).draft, String::new()));
+        }
         // where all are one command there is nothing to choose, and nothing to rehearse
         if candidates.len() > 1 && self.ask.rehearse {
             self.rehearse(&mut candidates).await;
@@ -56,14 +66,14 @@ impl Run<'_> {
         Ok((Draft { confidence: super::confidence::agreed(doubt, choice.share), ..chosen.draft }, why))
     }
 
-    /// Sampled commands, in the order in which they were written; as many as the time allows.
-    async fn others(&mut self, prompt: Prompt, count: u32) -> Result<Vec<String>, CommandError> {
+    /// Sampled commands of at most `max_tokens`, in the order in which they were written; as many as the time allows.
+    async fn others(&mut self, prompt: Prompt, count: u32, max_tokens: usize) -> Result<Vec<String>, CommandError> {
         let (temperature, top_p) = VARIED;
         let request = Request {
             prompt,
             shape: Shape::Lark(reply::GRAMMAR.into()),
             sampling: Sampling { temperature, top_p, seed: 1 },
-            max_tokens: MAX_TOKENS,
+            max_tokens,
             cancel: self.cancel.with_deadline(self.started + BUDGET.min(self.ask.timeout)),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;

@@ -244,8 +244,8 @@ pub trait Model: Send + Sync {
     /// See [`ModelError`]. A pulled [`Cancel`] is no error: it ends with [`Finish::Cancelled`].
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
 
-    /// Continues the prompt `count` times, each with the next seed; fewer where it is cancelled on the way. What an
-    /// engine can compute together it does.
+    /// Continues the prompt `count` times, each with the next seed; fewer where it is cancelled on the way, or where asking
+    /// again is not for free. What an engine can compute together it does.
     ///
     /// # Errors
     /// As [`Model::generate`].

@@ -205,6 +205,11 @@ impl Model for Remote {
             }
         }
     }
+
+    /// None: a server is asked once for an answer, since each call may cost time and money.
+    fn sample(&self, _: &Request, _: usize) -> Result<Vec<Completion>, ModelError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A completion on its way.

@@ -1,0 +1,79 @@
+//! A doubtful answer is held against others, end to end on a scripted model: what most of them do in a rehearsal wins.
+
+use crate::machine::{Machine, have};
+use serde_json::{Value, json};
+
+/// A first answer that fails, and four others of which three print the same in different words.
+const REPLIES: [&str; 5] =
+    ["cat a.text | wc -l", "wc -l < a.txt", "cat a.txt | wc -l", "head -n 1 a.txt", "sed -n '$=' a.txt"];
+
+fn answer(logprob: f64, flags: &[&str]) -> (Machine, Value) {
+    let machine = Machine::new();
+    machine.write("work/a.txt", "x\ny\nz\n");
+    let rules = json!([{ "replies": REPLIES, "logprob": logprob }]);
+    let ran = machine.ask(rules, &[&["--json", "--shell", "bash", "how many lines has it"], flags].concat());
+    let document = ran.json();
+    (machine, document)
+}
+
+fn can_rehearse() -> bool {
+    let support = caro::exec::support();
+    let can = have("bash") && support.writes && support.network;
+    if !can {
+        println!("skipped: nothing can be rehearsed here");
+    }
+    can
+}
+
+#[test]
+fn what_most_candidates_do_wins_over_a_doubtful_first_answer() {
+    if !can_rehearse() {
+        return;
+    }
+    let (machine, document) = answer(-1.0, &[]);
+    assert_eq!(document["cmd"], "wc -l < a.txt", "{document:#}");
+    assert_eq!(document["candidates"], 5, "{document:#}");
+    assert!(document["changes"].as_str().unwrap().contains("was `cat a.text | wc -l`"), "{document:#}");
+    assert!(document["timing"]["choice"].as_f64().unwrap() > 0.0);
+    let left: Vec<_> = std::fs::read_dir(machine.path("work")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.txt"], "a rehearsal leaves nothing");
+}
+
+#[test]
+fn a_sure_answer_is_not_held_against_others() {
+    let (_, document) = answer(-0.01, &[]);
+    assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[0]), &json!(1)), "{document:#}");
+}
+
+#[test]
+fn each_part_can_be_switched_off() {
+    for flags in [&["--candidates", "1"][..], &["--refine", "never"]] {
+        let (_, document) = answer(-1.0, flags);
+        assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[0]), &json!(1)), "{flags:?}");
+    }
+    // without a rehearsal only words can agree, and no two of these do
+    let (_, document) = answer(-1.0, &["--rehearse", "off"]);
+    assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[0]), &json!(5)), "{document:#}");
+}
+
+#[test]
+fn what_writes_is_rehearsed_and_nothing_is_written() {
+    let machine = Machine::new();
+    if !machine.run(&["check", "--rehearse", "touch new"]).out.contains("would create new") {
+        println!("skipped: what writes cannot be rehearsed here");
+        return;
+    }
+    machine.write("work/a.txt", "one\n");
+    let replies = [
+        "sed -i s/one/two/ b.txt",
+        "sed -i s/one/two/ a.txt",
+        "sed -i 's/one/two/' a.txt",
+        "sed -i s/o/t/ a.txt",
+        "true",
+    ];
+    let ran = machine
+        .ask(json!([{ "replies": replies, "logprob": -1.0 }]), &["--json", "--shell", "bash", "put two for one"]);
+    let text = std::fs::read_to_string(machine.path("work/a.txt")).unwrap();
+    assert_eq!(text, "one\n", "{ran:#?}");
+    assert_eq!(ran.json()["cmd"], replies[1], "{ran:#?}");
+}
