@@ -46,6 +46,17 @@ fn a_sure_answer_is_not_held_against_others() {
 }
 
 #[test]
+fn a_doubtful_answer_is_withdrawn_where_the_samples_refuse() {
+    let no = "# not a shell task";
+    for (replies, refused) in [(["curl x", no, "ls", no, "ls"], true), (["curl x", no, "ls", "ls", "ls"], false)] {
+        let machine = Machine::new();
+        let ran = machine.ask(json!([{ "replies": replies, "logprob": -1.0 }]), &["--json", "how far is the moon"]);
+        assert_eq!(ran.json()["refusal"].is_string(), refused, "{ran:#?}");
+        assert_eq!(ran.code, Some(i32::from(refused)));
+    }
+}
+
+#[test]
 fn each_part_can_be_switched_off() {
     for flags in [&["--candidates", "1"][..], &["--refine", "never"]] {
         let (_, document) = answer(-1.0, flags);

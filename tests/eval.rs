@@ -121,7 +121,9 @@ fn wrong_answers_fail_each_for_its_reason() {
     assert_eq!(verdict_of("remove", "remove", "true"), "wrong-files");
     assert_eq!(verdict_of("then", "pack", "tar cf new.tar run.sh"), "wrong-output");
     assert_eq!(verdict_of("expected", "greeting", "echo hello"), "wrong-files");
-    assert_eq!(verdict_of("list", "list all", "no-such-program-at-all"), "not-found");
+    assert_eq!(verdict_of("list", "list all", "csvsort notes.csv"), "not-found");
+    // what nobody knows is taken for words
+    assert_eq!(verdict_of("list", "list all", "no-such-program-at-all"), "no-command");
     assert_eq!(verdict_of("list", "list all", "kill -9 $$"), "killed");
 }
 

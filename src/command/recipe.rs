@@ -108,10 +108,10 @@ impl Run<'_> {
                     self.trace_draft(turn.iterations, &draft, trace);
                     turn.inspected(draft, self.has_time())
                 }
-                Step::Sample { best, prompt, count } => {
-                    let (draft, why) = self.choose(best, prompt, count, &mut *trace).await?;
-                    turn.chosen(draft, &why)
-                }
+                Step::Sample { best, prompt, count } => match self.choose(best, prompt, count, &mut *trace).await? {
+                    Some((draft, why)) => turn.chosen(draft, &why),
+                    None => turn.refused(),
+                },
                 Step::Done(outcome) => break outcome,
             }
         };

@@ -17,20 +17,29 @@ const SPARE: usize = 16;
 const MENDS: usize = 3;
 
 impl Run<'_> {
-    /// Holds `best` against `count` sampled commands; the one that stays, and why.
+    /// Holds `best` against `count` sampled commands; the one that stays, and why. `None` if the model mostly says that this
+    /// is no task for a shell.
     pub(super) async fn choose(
         &mut self,
         best: Draft,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
-    ) -> Result<(Draft, String), CommandError> {
+    ) -> Result<Option<(Draft, String)>, CommandError> {
         let since = Instant::now();
         let doubt = best.confidence;
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
         let most = (2 * self.recipe.model.count(&best.cmd) + SPARE).min(MAX_TOKENS);
         let mut candidates = vec![Candidate { draft: best, votes: 1, trial: None }];
-        for cmd in self.others(prompt, count, most).await? {
+        let replies = self.others(prompt, count, most).await?;
+        let refusals = replies.iter().filter(|reply| **reply == Reply::Refused).count();
+        if refusals * 2 >= count as usize {
+            trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
+            self.timing.choice = ms(since.elapsed());
+            return Ok(None);
+        }
+        for reply in replies {
+            let Reply::Command(cmd) = reply else { continue };
             let draft = self.inspect(cmd, doubt).await;
             let draft = self.mended(draft).await;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
@@ -42,7 +51,7 @@ impl Run<'_> {
         if self.candidates == 1 {
             // nobody else came in time: nothing has been learnt
             self.timing.choice = ms(since.elapsed());
-            return Ok((candidates.swap_remove(0).draft, String::new()));
+            return Ok(Some((candidates.swap_remove(0).draft, String::new())));
         }
         // where all are one command there is nothing to choose, and nothing to rehearse
         if candidates.len() > 1 && self.ask.rehearse {
@@ -63,11 +72,12 @@ impl Run<'_> {
         let chosen = candidates.swap_remove(choice.index);
         let why = format!("{:.0} % of {} candidates do what this one does", choice.share * 100.0, self.candidates);
         self.timing.choice = ms(since.elapsed());
-        Ok((Draft { confidence: super::confidence::agreed(doubt, choice.share), ..chosen.draft }, why))
+        let confidence = super::confidence::agreed(doubt, choice.share);
+        Ok(Some((Draft { confidence, ..chosen.draft }, why)))
     }
 
-    /// Sampled commands of at most `max_tokens`, in the order in which they were written; as many as the time allows.
-    async fn others(&mut self, prompt: Prompt, count: u32, max_tokens: usize) -> Result<Vec<String>, CommandError> {
+    /// Sampled replies of at most `max_tokens`, in the order in which they were written; as many as the time allows.
+    async fn others(&mut self, prompt: Prompt, count: u32, max_tokens: usize) -> Result<Vec<Reply>, CommandError> {
         let (temperature, top_p) = VARIED;
         let request = Request {
             prompt,
@@ -83,12 +93,7 @@ impl Run<'_> {
             self.timing.tokens += completion.usage.completion_tokens;
         }
         let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
-        Ok(whole
-            .filter_map(|c| match reply::read(&c.text) {
-                Reply::Command(cmd) => Some(cmd),
-                Reply::Refused | Reply::Nothing => None,
-            })
-            .collect())
+        Ok(whole.map(|c| reply::read(&c.text)).collect())
     }
 
     /// The command with its known faults mended.

@@ -238,6 +238,12 @@ impl Turn {
         self.done(Outcome::Nothing)
     }
 
+    /// Others were sampled, and most of them refuse.
+    pub fn refused(&mut self) -> Step {
+        self.best = None;
+        self.done(Outcome::Refused)
+    }
+
     /// Ends, unless the command is doubtful and there is time to look at others.
     fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
         let doubtful = |d: &&Draft| d.confidence < DOUBT && !is_broken(d);
