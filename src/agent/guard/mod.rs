@@ -14,7 +14,7 @@ mod reread;
 pub use budget::{Budget, Halt};
 pub use goal::GoalGuard;
 pub use ground::GroundGuard;
-pub use policy::{Policy, Rights, kind_of, refused};
+pub use policy::{Policy, Rights, is_secret, kind_of, refused};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;
 

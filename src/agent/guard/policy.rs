@@ -47,7 +47,7 @@ const SECRETS: &[&str] = &[
 ];
 
 /// True if the path, by its name, holds keys or passwords.
-fn is_secret(path: &Path) -> bool {
+pub fn is_secret(path: &Path) -> bool {
     path.components().any(|part| {
         let part = part.as_os_str().to_string_lossy();
         SECRETS.contains(&&*part) || part == ".env" || part.starts_with(".env.") || part.ends_with(".pem")

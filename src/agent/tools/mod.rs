@@ -5,12 +5,14 @@ mod artifact;
 mod files;
 mod manual;
 mod read;
+mod search;
 mod shell;
 mod workspace;
 
 pub use files::{Edit, Write};
 pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
+pub use search::Search;
 pub use shell::Shell;
 
 use super::observe::Artifacts;
@@ -44,6 +46,7 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
         Arc::new(List::default()),
         Arc::new(Write::default()),
         Arc::new(Edit::default()),
+        Arc::new(Search::default()),
     ];
     if let Some(manual) = setup.manual {
         all.push(Arc::new(ManualSearch::new(manual)));

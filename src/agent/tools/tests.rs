@@ -42,10 +42,14 @@ impl Bench {
 
     /// What the model would be told.
     fn run(&self, tool: &str, args: Value) -> (Outcome, String) {
+        self.run_with(tool, args, &self.cx())
+    }
+
+    fn run_with(&self, tool: &str, args: Value, cx: &ToolCx) -> (Outcome, String) {
         let Value::Object(mut args) = args else { unreachable!() };
         let tool = self.registry.get(tool).unwrap().clone();
         let result = match tool.spec().validate(&mut args) {
-            Ok(()) => tool.call(&args, &self.cx()),
+            Ok(()) => tool.call(&args, cx),
             Err(why) => Err(ToolError::Arguments(why)),
         };
         let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
@@ -120,6 +124,63 @@ fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
         bench.effects("read", json!({"path": "long.txt", "from": 5})).shows,
         [format!("{}#5", bench.root().join("long.txt").display())]
     );
+}
+
+#[test]
+fn lines_are_found_where_git_would_look() {
+    let bench = Bench::new();
+    let write = |name: &str, text: &[u8]| {
+        let file = bench.root().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    write("src/a.rs", b"fn one() {}\nfn two() {}\n");
+    write("src/b.txt", b"one more\nERROR here\n");
+    write(".gitignore", b"target/\n*.tmp\n");
+    write("target/a.rs", b"fn one() {}\n");
+    write("x.tmp", b"fn one() {}\n");
+    write(".hidden/a.rs", b"fn one() {}\n");
+    write("bin", b"fn one\0() {}\n");
+    write("keys/id_rsa", b"fn one() {}\n");
+    assert_eq!(
+        bench.done("search", json!({"pattern": "fn one"})),
+        "src/a.rs:1: fn one() {}\n[1 line in 1 file]",
+        "ignored, hidden, binary and secret files are left out"
+    );
+    assert_eq!(
+        bench.done("search", json!({"pattern": r"\bone\b", "path": "src"})),
+        "src/a.rs:1: fn one() {}\nsrc/b.txt:1: one more\n[2 lines in 2 files]"
+    );
+    assert!(bench.done("search", json!({"pattern": "error"})).starts_with("src/b.txt:2: ERROR here"));
+    assert!(bench.done("search", json!({"pattern": "Error"})).starts_with("no line of the 3 files matches Error"));
+    let only = bench.done("search", json!({"pattern": "one", "glob": "*.txt"}));
+    assert_eq!(only, "src/b.txt:1: one more\n[1 line in 1 file]");
+    let ignored = bench.done("search", json!({"pattern": "one", "glob": "*.tmp"}));
+    assert!(ignored.starts_with("no line of the 0 files of that name"), "a glob does not bring back: {ignored}");
+    // what is named outright is looked into; that it holds keys is the policy's to ask about
+    assert!(bench.done("search", json!({"pattern": "one", "path": "keys/id_rsa"})).starts_with("keys/id_rsa:1:"));
+    assert_eq!(bench.effects("search", json!({"pattern": "x", "path": "src"})).reads, [bench.root().join("src")]);
+    assert!(bench.effects("search", json!({"pattern": "x"})).is_read_only());
+}
+
+#[test]
+fn a_search_is_bounded_and_says_what_is_wrong() {
+    let bench = Bench::new();
+    for n in 0..9 {
+        let text: String = (0..500).map(|i| format!("match {i} {}\n", "x".repeat(n * 90))).collect();
+        std::fs::write(bench.root().join(format!("f{n}.txt")), text).unwrap();
+    }
+    let text = bench.done("search", json!({"pattern": "match"}));
+    assert!(text.starts_with("f0.txt:1: match 0") && text.ends_with("[4500 lines in 9 files, 100 shown]"), "{text}");
+    let wrong = bench.failed("search", json!({"pattern": "a(b"}));
+    assert!(wrong.contains("no regular expression: unclosed group") && wrong.contains("write \\ before"), "{wrong}");
+    assert!(bench.failed("search", json!({"pattern": ""})).contains("is empty"));
+    assert!(bench.failed("search", json!({"pattern": "x", "glob": "a[b"})).contains("no file pattern"));
+    assert!(bench.failed("search", json!({"pattern": "x", "path": "nowhere"})).contains("could not search nowhere"));
+    let over = ToolCx { cancel: Cancel::new(), ..bench.cx() };
+    over.cancel.cancel();
+    let (_, text) = bench.run_with("search", json!({"pattern": "match"}), &over);
+    assert!(text.contains("[not everything was searched"), "{text}");
 }
 
 #[cfg(unix)]
