@@ -113,6 +113,8 @@ pub struct Kernels {
 #[derive(Debug, Default)]
 struct Scratch {
     #[cfg(target_arch = "x86_64")]
+    narrow: avx2::Scratch,
+    #[cfg(target_arch = "x86_64")]
     panels: avx512::Scratch,
     #[cfg(target_arch = "x86_64")]
     tiles: amx::Scratch,
@@ -206,7 +208,7 @@ impl Kernels {
             match self.tier {
                 Tier::Portable => portable::rows(&task),
                 #[cfg(target_arch = "x86_64")]
-                Tier::Avx2 => avx2::rows(&task),
+                Tier::Avx2 => avx2::rows(&task, &mut scratch.narrow),
                 #[cfg(target_arch = "x86_64")]
                 Tier::Avx512 | Tier::Amx => avx512::rows(&task, &mut scratch.panels),
             }

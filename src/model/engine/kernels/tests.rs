@@ -150,6 +150,53 @@ proptest! {
     }
 }
 
+/// Makes every integer of these blocks as large as it gets, and every unit 1.
+fn fill_with_the_largest(kind: Kind, bytes: &mut [u8]) {
+    if kind.block_len() == 1 {
+        return;
+    }
+    bytes.fill(0xFF);
+    for block in bytes.chunks_exact_mut(kind.block_bytes()) {
+        let one = half::f16::ONE.to_le_bytes();
+        match kind {
+            Kind::Q6K => (block[208..210].copy_from_slice(&one), block[192..208].fill(0x7F)).0,
+            _ => block[..2].copy_from_slice(&one),
+        }
+        if matches!(kind, Kind::Q4_1 | Kind::Q5_1 | Kind::Q4K | Kind::Q5K) {
+            block[2..4].copy_from_slice(&one);
+        }
+    }
+}
+
+/// What sums of many products must hold: in 16 bits, where a kernel adds there, and in 32.
+#[test]
+fn the_largest_numbers_do_not_overflow_in_long_batches() {
+    let (n, k, m) = (19, 512, 13);
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.block_len() > 1) {
+        for (fill, sign) in [(0xFF, 1.0), (0xFF, -1.0), (0x80, 1.0)] {
+            let mut bytes = vec![0; kind.row_bytes(k) * n];
+            fill_with_the_largest(kind, &mut bytes);
+            if kind == Kind::Q8_0 {
+                // Its integers are signed: -1, or -128.
+                bytes.chunks_exact_mut(kind.block_bytes()).for_each(|block| block[2..].fill(fill));
+            }
+            let weight = Weight::new(kind, n, k, Bytes::from(bytes)).unwrap();
+            let run = |tier| {
+                let mut out = vec![f32::NAN; m * n];
+                let x = vec![sign; m * k];
+                Kernels::new(Arc::new(Pool::new(1)), tier).matmul(&[&weight], &x, m, &mut [&mut out]);
+                out
+            };
+            let expected = run(Tier::Portable);
+            for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
+                for (a, b) in run(tier).iter().zip(&expected) {
+                    assert!((a - b).abs() <= b.abs() * 1e-4, "{tier} {kind}: {a} is not {b}");
+                }
+            }
+        }
+    }
+}
+
 /// The largest batch that multiplies its rows one by one, whatever the tier: see [`Kernels::ALIKE`].
 #[test]
 fn a_row_of_a_short_batch_is_what_it_is_alone() {
@@ -163,20 +210,7 @@ fn a_row_of_a_short_batch_is_what_it_is_alone() {
             let mut x = input(Kernels::ALIKE, k, &mut random);
             // One row as large as integers get: all sums must be exact there too.
             let mut bytes = weight.bytes.to_vec();
-            let row = kind.row_bytes(k);
-            if kind.block_len() > 1 {
-                bytes[..row].fill(0xFF);
-                for block in bytes[..row].chunks_exact_mut(kind.block_bytes()) {
-                    let one = half::f16::ONE.to_le_bytes();
-                    match kind {
-                        Kind::Q6K => (block[208..210].copy_from_slice(&one), block[192..208].fill(0x7F)).0,
-                        _ => block[..2].copy_from_slice(&one),
-                    }
-                    if matches!(kind, Kind::Q4_1 | Kind::Q5_1 | Kind::Q4K | Kind::Q5K) {
-                        block[2..4].copy_from_slice(&one);
-                    }
-                }
-            }
+            fill_with_the_largest(kind, &mut bytes[..kind.row_bytes(k)]);
             weight.bytes = Bytes::from(bytes);
             x[k..2 * k].fill(1.0);
             for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {

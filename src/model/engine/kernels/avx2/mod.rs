@@ -1,23 +1,34 @@
-//! AVX2: each block is unpacked in registers once, as unsigned bytes, and multiplied with up to four rows of activations.
+//! AVX2. Short batches, here: each block is unpacked in registers once, as unsigned bytes, and multiplied with up to four
+//! rows of activations. Longer ones are [`tiles`]'s.
 //!
 //! `vpmaddubsw` multiplies unsigned weights with signed activations and adds pairs in 16 bits, which cannot saturate for
 //! weights up to 63 (63 * 127 * 2 < 2^15); `vpmaddwd` multiplies those by the scale of their group and adds pairs again.
 //! Weights of 8 bits go as magnitudes, with their sign moved to the activations (128 * 127 * 2 < 2^15).
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
+mod tiles;
+mod unpack;
+
 use std::arch::x86_64::*;
 
 use super::activation::{Form, Rounded};
 use super::{Task, portable};
-use crate::model::engine::quant::{Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, f16, k_scales};
+use crate::model::engine::quant::{
+    Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, f16, k_scales, with_format,
+};
+
+pub(super) use tiles::Scratch;
 
 /// Bytes ahead of the current block that are fetched early. The hardware's own prefetch ends at each 4 KiB page.
 const AHEAD: usize = 2048;
 
 /// Computes one task.
-pub(super) fn rows(task: &Task) {
+pub(super) fn rows(task: &Task, scratch: &mut Scratch) {
     // SAFETY (all): `Kernels::new` has checked that this CPU has the tier's features.
     match task.weight.kind {
+        kind if task.m >= tiles::MIN_BATCH => {
+            with_format!(kind, F => unsafe { tiles::rows::<F>(task, scratch) }, portable::rows(task));
+        }
         Kind::Q4_0 => unsafe { by_small_batch::<Q4_0>(task) },
         Kind::Q4_1 => unsafe { by_small_batch::<Q4_1>(task) },
         Kind::Q5_0 => unsafe { by_small_batch::<Q5_0>(task) },
