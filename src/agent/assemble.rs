@@ -4,6 +4,7 @@
 //! numbers win: persona 0, active skill 10, tools 20, knowledge and memory 40. A layer that does not fit is left out
 //! whole, and a smaller one after it may still fit. A provider that fails is left out too, and the run goes on.
 
+use super::event::Draft;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -62,6 +63,11 @@ pub trait ContextProvider: Send + Sync {
     /// # Errors
     /// Costs the layer, not the run.
     fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError>;
+
+    /// What the event log is to have of the last call, if it is worth an event.
+    fn record(&self) -> Option<Draft> {
+        None
+    }
 }
 
 /// What a provider says.

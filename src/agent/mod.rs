@@ -18,6 +18,7 @@
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
 //! - [`assemble`]: layers of context by priority within a budget; [`retrieve`]: which of many tools to show.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
+//! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored.
 //! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints.
 //!   Files and memory are two things and never share a name.
@@ -27,6 +28,8 @@ pub mod assemble;
 pub mod event;
 pub mod guard;
 pub mod id;
+pub mod librarian;
+pub mod memory;
 pub mod observe;
 pub mod plan;
 pub mod reflect;

@@ -3,7 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, batch, bench, check, completions, config, context, eval, explain, manual, model, status, stop, version,
+    agent, batch, bench, check, completions, config, context, eval, explain, knowledge, manual, memory, model, status,
+    stop, version,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -66,6 +67,10 @@ pub enum Verb {
     Events(agent::events::Args),
     /// List, show and remove sessions
     Session(agent::session::Args),
+    /// Read in and search documents of your own
+    Knowledge(knowledge::Args),
+    /// Keep, find and forget notes
+    Memory(memory::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell
@@ -204,7 +209,7 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
             continue;
         }
         if let Some(verb) = command.find_subcommand(&word) {
-            if takes_no_words(verb) && argv[i + 1..].iter().any(|w| !w.to_string_lossy().starts_with('-')) {
+            if begins_request(verb, &argv[i + 1..]) {
                 return request_of(argv, i, takes_value);
             }
             argv[1..=i].rotate_right(1);
@@ -216,9 +221,15 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
     argv
 }
 
-/// True for a verb that is the whole of what it says: with more words it is the beginning of a request.
-fn takes_no_words(verb: &clap::Command) -> bool {
-    ["status", "stop"].contains(&verb.get_name())
+/// True if a verb with what follows it is the beginning of a request: one that is the whole of what it says followed by
+/// more words (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
+fn begins_request(verb: &clap::Command, rest: &[OsString]) -> bool {
+    let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-'));
+    match verb.get_name() {
+        "status" | "stop" => words.next().is_some(),
+        "memory" | "knowledge" => words.next().is_some_and(|word| verb.find_subcommand(word.as_ref()).is_none()),
+        _ => false,
+    }
 }
 
 /// The line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
@@ -297,6 +308,13 @@ mod tests {
         assert_eq!(cli.request.words, ["status", "of", "nginx"]);
         assert_eq!((cli.common.quiet, cli.request.answer.timeout.as_deref()), (true, Some("3")));
         assert!(cli.request.answer.json);
+    }
+
+    #[test]
+    fn memory_begins_a_request_unless_its_own_verb_follows() {
+        assert_eq!(words(&["memory", "usage", "of", "firefox"]), ["memory", "usage", "of", "firefox"]);
+        assert!(matches!(parsed(&["memory", "list"]).verb, Some(Verb::Memory(_))));
+        assert!(matches!(parsed(&["knowledge", "add", "docs"]).verb, Some(Verb::Knowledge(_))));
     }
 
     #[test]

@@ -28,7 +28,9 @@ pub mod execute;
 pub mod explain;
 pub mod failure;
 pub mod interrupt;
+pub mod knowledge;
 pub mod manual;
+pub mod memory;
 pub mod model;
 pub mod present;
 pub mod rehearsal;
@@ -164,6 +166,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Resume(args)) => agent::resume::run(args, cx),
         Some(Verb::Events(args)) => agent::events::run(args, cx),
         Some(Verb::Session(args)) => agent::session::run(args, cx),
+        Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
+        Some(Verb::Memory(args)) => memory::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),

@@ -270,11 +270,19 @@ impl Ui {
 
     /// A bar for bytes on stderr, with rate and time left; hidden where nobody sees it.
     pub fn bar(&self, what: String, total: u64) -> ProgressBar {
+        self.progress(what, total, "{msg} {wide_bar:.cyan} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+    }
+
+    /// A bar for things that are counted; hidden where nobody sees it.
+    pub fn counter(&self, what: String, total: u64) -> ProgressBar {
+        self.progress(what, total, "{msg} {wide_bar:.cyan} {pos}/{len} {eta}")
+    }
+
+    fn progress(&self, what: String, total: u64, template: &str) -> ProgressBar {
         if !self.moving {
             return ProgressBar::hidden();
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        let template = "{msg} {wide_bar:.cyan} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

@@ -2,12 +2,14 @@
 //!
 //! - [`catalog`] and [`fetch`]: which model files exist and how their bytes come to this machine.
 //! - [`engine`]: local inference. The only place that names candle.
+//! - [`embed`]: texts as vectors.
 //! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
 
 pub mod catalog;
 mod conform;
+pub mod embed;
 pub mod engine;
 pub mod fetch;
 pub mod remote;

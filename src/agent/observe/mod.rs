@@ -15,7 +15,7 @@ mod text;
 pub use artifact::{Artifact, Artifacts, MemoryArtifacts, Offload, is_long};
 pub use guardrail::{Evidence, Mode, Screening, screen};
 pub use raw::Raw;
-pub use text::{compress, escape, head_tail};
+pub use text::{compress, escape, head_tail, normalise};
 
 use super::tool::{Call, Outcome, Provider, Settled, ToolError};
 use super::{event, id};

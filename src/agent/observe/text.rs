@@ -2,7 +2,7 @@
 
 /// Takes out what no prompt should have: escape sequences of terminals, other control characters, marks that reorder or
 /// hide text. Line ends become `\n`; a line that was overwritten (`\r`) keeps its last state.
-pub(super) fn normalise(text: &str) -> String {
+pub fn normalise(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -66,6 +66,15 @@ impl Checkpoints for Forgetful {
     }
 }
 
+/// Keeps what is worth knowing beyond the run.
+pub trait Notes: Send + Sync {
+    /// Takes a note of a run that has ended; returns its id, or nothing where there is nothing to note.
+    ///
+    /// # Errors
+    /// In words, if it cannot be kept; an event says so.
+    fn take(&self, turn: &Turn, reflection: &super::reflect::Reflection) -> Result<Option<String>, String>;
+}
+
 /// How a run is driven.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -104,6 +113,8 @@ pub struct Runtime {
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// Where the run is kept.
     pub checkpoints: Arc<dyn Checkpoints>,
+    /// Who takes notes, if anybody.
+    pub notes: Option<Arc<dyn Notes>>,
     /// What is recorded.
     pub emitter: Arc<Emitter>,
     /// What stops the run.
@@ -206,6 +217,9 @@ impl Runtime {
 
     fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
         let (assembly, tools) = self.context(query);
+        for record in self.providers.iter().filter_map(|provider| provider.record()) {
+            self.emitter.emit(record);
+        }
         let layers: Vec<_> = assembly
             .layers
             .iter()
@@ -296,6 +310,13 @@ impl Runtime {
         };
         let reflection = reflect(&turn.task().text, &response, &end, turn.state());
         self.emitter.emit(Draft::new(Kind::Reflection).metadata(json!(reflection)));
+        match self.notes.as_ref().map_or(Ok(None), |notes| notes.take(turn, &reflection)) {
+            Ok(None) => {}
+            Ok(Some(note)) => self.emitter.emit(Draft::new(Kind::MemoryWrite).metadata(json!({"note": note}))),
+            Err(why) => {
+                self.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("no note could be kept: {why}")));
+            }
+        }
         self.emitter.emit(
             Draft::new(Kind::FinalAnswer)
                 .by(Actor::Model)

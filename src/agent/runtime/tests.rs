@@ -101,6 +101,7 @@ fn bench(replies: &[&str]) -> Bench {
         providers: vec![Arc::new(Fixed { name: "persona", priority: 0, text: "You act.".into() })],
         approver: Arc::new(Nobody),
         artifacts: Some(Arc::new(MemoryArtifacts::default())),
+        notes: None,
         checkpoints: Arc::new(Forgetful),
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![memory.clone()])),
         cancel: Cancel::new(),

@@ -3,6 +3,7 @@
 
 mod artifact;
 mod files;
+mod knowledge;
 mod manual;
 mod read;
 mod search;
@@ -10,6 +11,7 @@ mod shell;
 mod workspace;
 
 pub use files::{Edit, Write};
+pub use knowledge::KnowledgeSearch;
 pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
 pub use search::Search;
@@ -32,6 +34,8 @@ pub struct Setup {
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
+    /// The person's own documents.
+    pub knowledge: Option<Arc<super::librarian::Librarian>>,
 }
 
 /// Every built-in tool.
@@ -50,6 +54,9 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     ];
     if let Some(manual) = setup.manual {
         all.push(Arc::new(ManualSearch::new(manual)));
+    }
+    if let Some(knowledge) = setup.knowledge {
+        all.push(Arc::new(KnowledgeSearch::new(knowledge)));
     }
     if let Some(artifacts) = setup.artifacts {
         all.extend(artifact::all(artifacts));

@@ -23,6 +23,7 @@ impl Bench {
             workspace: Some(Arc::new(Workspace::open(dir.path().join("ws")))),
             artifacts: Some(Arc::new(MemoryArtifacts::default())),
             manual: None,
+            knowledge: None,
         };
         Self { registry: builtin(setup).unwrap(), dir }
     }

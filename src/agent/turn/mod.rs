@@ -397,6 +397,15 @@ impl Turn {
         self.end.as_ref().map(|(end, response)| (end, response.as_str()))
     }
 
+    /// Every call so far in a line, the oldest first.
+    pub fn briefs(&self) -> Vec<&str> {
+        let of = |entry: &'_ Entry| match entry {
+            Entry::Observation { brief, .. } => Some(brief),
+            Entry::Decision { .. } => None,
+        };
+        self.entries.iter().filter_map(of).flatten().map(String::as_str).collect()
+    }
+
     /// Has a tool that the prompt does not list, but a result names, admitted from now on.
     pub fn reveal(&mut self, specs: Vec<ToolSpec>) {
         for spec in specs {

@@ -18,13 +18,18 @@ pub fn fence(name: &str, text: &str) -> String {
     format!("<{name}>\n{}\n</{name}>", text.replace(&close, &close.replace('<', "&lt;")))
 }
 
+/// The fence of a layer of data: its name, where that says what it is.
+fn tag(layer: &str) -> &str {
+    if layer == "memory" { "recalled_memories" } else { layer }
+}
+
 impl Turn {
     /// The conversation so far.
     pub fn prompt(&self) -> Prompt {
         let trusted: Vec<&str> = self.layers.iter().filter(|l| l.trusted).map(|l| l.text.as_str()).collect();
         let mut prompt = Prompt::system(trusted.join("\n\n"));
-        let mut opening: Vec<String> =
-            self.layers.iter().filter(|l| !l.trusted).map(|l| fence(&l.name, &l.text)).collect();
+        let data = self.layers.iter().filter(|l| !l.trusted);
+        let mut opening: Vec<String> = data.map(|l| fence(tag(&l.name), &l.text)).collect();
         opening.push(self.task.place.clone());
         opening.push(format!("Task: {}", self.task.text));
         opening.push(self.task.plan.checklist());

@@ -11,6 +11,7 @@ mod view;
 mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan};
 use crate::agent::turn::{Report, Task};
 use crate::agent::{Turn, id};
@@ -70,6 +71,12 @@ pub struct Drive {
     /// Leave out a guard: action, loop, goal, ground
     #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
     no_guard: Vec<String>,
+    /// Do not look into what `caro knowledge` has read in
+    #[arg(long)]
+    no_rag: bool,
+    /// Neither recall notes nor take any
+    #[arg(long)]
+    no_memory: bool,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
@@ -148,8 +155,13 @@ fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
 
 /// Assembles the first prompt and shows it, or how it came about. The model is not asked.
 fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
+    let asks = needs_knowledge(&turn.task().text);
     let (turn, assembly) = wired.runtime(1, Vec::new(), None).preview(turn);
     if explain {
+        cx.ui.line(&match asks {
+            Some(word) => format!("knowledge: yes ({word})"),
+            None => "knowledge: no".into(),
+        })?;
         for layer in &assembly.layers {
             let whose = if layer.trusted { "" } else { " (data)" };
             cx.ui.line(&format!("{:>4}  {}{whose}: {} tokens", layer.priority, layer.name, layer.tokens))?;

@@ -6,14 +6,16 @@ use crate::agent::event::{Emitter, Redactor, Sink};
 use crate::agent::guard::{
     ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
 };
+use crate::agent::librarian::{Knowledge, Librarian};
+use crate::agent::memory::{Memory, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
-use crate::agent::runtime::{Approver, Config, Nobody};
+use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
 use crate::agent::workspace::Workspace;
 use crate::agent::{Registry, Runtime};
-use crate::cli::{Cx, Failure, env, wire};
+use crate::cli::{Cx, Failure, env, knowledge, memory, wire};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
 use crate::model::{Cancel, Model};
@@ -47,6 +49,8 @@ pub struct Wired {
     guards: Guards,
     store: Arc<Store>,
     artifacts: Option<Arc<dyn Artifacts>>,
+    librarian: Option<Arc<Librarian>>,
+    memory: Option<Arc<Memory>>,
     root: PathBuf,
     run: String,
     redactor: Redactor,
@@ -99,7 +103,11 @@ impl Wired {
             .manual
             .clone()
             .map(|manual| Arc::new(Manuals { manual, context: recipe.context.clone() }) as Arc<dyn ManualSource>);
-        let setup = Setup { shell: Shell::new(program, dialect), workspace, artifacts: artifacts.clone(), manual };
+        // neither is opened before it is asked for
+        let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
+        let memory = memory::memory(cx).filter(|_| !drive.no_memory).map(Arc::new);
+        let shell = Shell::new(program, dialect);
+        let setup = Setup { shell, workspace, artifacts: artifacts.clone(), manual, knowledge: librarian.clone() };
         let registry = tools::builtin(setup).map_err(|e| {
             let hint = e.hint();
             Failure::internal(e).hint(hint)
@@ -123,6 +131,8 @@ impl Wired {
             guards: Guards::new(guards, &drive.no_guard),
             store,
             artifacts,
+            librarian,
+            memory,
             root: root.to_owned(),
             run: task.run.clone(),
             redactor: Redactor::with_secrets(secrets),
@@ -143,14 +153,25 @@ impl Wired {
     pub fn runtime(&self, first: u64, sinks: Vec<Arc<dyn Sink>>, approver: Option<Arc<dyn Approver>>) -> Runtime {
         let mut all: Vec<Arc<dyn Sink>> = vec![self.store.clone()];
         all.extend(sinks);
+        let mut providers: Vec<Arc<dyn ContextProvider>> = vec![
+            Arc::new(Fixed { name: "persona", priority: 0, text: PERSONA.into() }),
+            Arc::new(Folder(self.root.clone())),
+        ];
+        if let Some(librarian) = &self.librarian {
+            providers.push(Arc::new(Knowledge::new(librarian.clone())));
+        }
+        if let Some(memory) = &self.memory {
+            providers.push(Arc::new(Recall::new(memory.clone())));
+        }
+        let taker = |memory: &Arc<Memory>| {
+            Arc::new(NoteTaker { memory: memory.clone(), redactor: self.redactor.clone() }) as Arc<dyn Notes>
+        };
         Runtime {
             model: self.model.clone(),
             registry: self.registry.clone(),
             guards: self.guards.clone(),
-            providers: vec![
-                Arc::new(Fixed { name: "persona", priority: 0, text: PERSONA.into() }),
-                Arc::new(Folder(self.root.clone())),
-            ],
+            providers,
+            notes: self.memory.as_ref().map(taker),
             approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
             artifacts: self.artifacts.clone(),
             checkpoints: self.store.clone(),

@@ -8,7 +8,8 @@
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
 //! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
-//! - `prefix`: the state of prompts' stable beginnings on disk.
+//! - `prefix`: the state of prompts' stable beginnings on disk;
+//! - `embed`: sentences as vectors, by candle's encoder.
 //!
 //! Nothing here knows where a model file comes from.
 
@@ -18,6 +19,7 @@ mod bench;
 pub mod bytes;
 mod candle;
 mod config;
+mod embed;
 mod emit;
 mod forward;
 mod generate;
@@ -43,6 +45,7 @@ pub mod threads;
 mod tokenizer;
 
 pub use bench::{Report, bench};
+pub use embed::SentenceEncoder;
 pub use kernels::Tier;
 
 use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};

@@ -1,0 +1,199 @@
+//! One SQLite file (WAL), opened to write or only to read; what documents and notes have in common.
+
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a writer waits for another process.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Why a library has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The file cannot be opened or is none of ours.
+    #[error("could not open {path}: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A later version of this program made it.
+    #[error("{0} was made by a newer version of caro")]
+    Newer(String),
+    /// Nothing was ever put into it.
+    #[error("{0}")]
+    Empty(&'static str),
+    /// What was to be read is not there, or may not be.
+    #[error("{path}: {reason}")]
+    Input {
+        /// The file or folder.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is nothing of that name.
+    #[error("there is no note `{0}`")]
+    Missing(String),
+    /// The beginning of an id fits several.
+    #[error("`{id}` fits several: {}", found.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        id: String,
+        /// What it fits.
+        found: Vec<String>,
+    },
+    /// Another process is writing, and did not stop.
+    #[error("another process is writing to the library")]
+    Busy,
+    /// It was stopped.
+    #[error("stopped; what was finished until then is kept")]
+    Cancelled,
+    /// SQLite's own word.
+    #[error("the library failed: {0}")]
+    Sql(rusqlite::Error),
+}
+
+impl LibraryError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Newer(_) => "use that version, or move the file away and ingest again",
+            Self::Empty(_) => {
+                "`caro knowledge ingest DIR` reads a folder in; `caro memory remember \"...\"` keeps a note"
+            }
+            Self::Input { .. } => "give a folder or file that exists and that you can read",
+            Self::Missing(_) => "`caro memory list` shows what there is",
+            Self::Ambiguous { .. } => "give more of the id",
+            Self::Busy => "wait for the other `caro knowledge ingest` to end",
+            Self::Cancelled => "run it again: it goes on where it stopped",
+            Self::Sql(_) => "check that the disk is not full and the data folder can be written",
+        }
+    }
+}
+
+impl From<rusqlite::Error> for LibraryError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Sql(error),
+        }
+    }
+}
+
+/// A layout: what makes the tables of an empty file, and its number.
+pub struct Layout<'a> {
+    /// The statements.
+    pub tables: &'a str,
+    /// `user_version` of a file that has them.
+    pub version: i64,
+}
+
+/// Opens a file to write, and makes it if there is none.
+///
+/// # Errors
+/// If it cannot be opened or made, or is none of ours.
+pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryError> {
+    let open = |reason: String| LibraryError::Open { path: file.display().to_string(), reason };
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(|e| open(e.to_string()))?;
+    }
+    let sql = Connection::open(file).map_err(|e| open(e.to_string()))?;
+    // Others' documents and one's own notes are nobody else's business.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
+    }
+    let prepare = || {
+        sql.busy_timeout(BUSY)?;
+        sql.pragma_update(None, "journal_mode", "WAL")?;
+        sql.pragma_update(None, "synchronous", "NORMAL")?;
+        sql.pragma_update(None, "foreign_keys", true)?;
+        let version = version(&sql)?;
+        if version == 0 {
+            sql.execute_batch(&format!("BEGIN; {} PRAGMA user_version = {}; COMMIT;", layout.tables, layout.version))?;
+        }
+        Ok(version)
+    };
+    let found: i64 = prepare().map_err(|e: rusqlite::Error| match LibraryError::from(e) {
+        LibraryError::Sql(e) => open(e.to_string()),
+        other => other,
+    })?;
+    check(file, found, layout)?;
+    Ok(sql)
+}
+
+/// Opens a file to read only; another process may be writing to it meanwhile. Nothing if there is none.
+///
+/// # Errors
+/// If it cannot be opened or is none of ours.
+pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, LibraryError> {
+    let open = |e: rusqlite::Error| LibraryError::Open { path: file.display().to_string(), reason: e.to_string() };
+    match file.try_exists() {
+        Ok(false) => return Ok(None),
+        Err(e) => return Err(LibraryError::Open { path: file.display().to_string(), reason: e.to_string() }),
+        Ok(true) => {}
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let sql = Connection::open_with_flags(file, flags).map_err(open)?;
+    sql.busy_timeout(BUSY).map_err(open)?;
+    // the file is read through the page cache itself, not copied page by page
+    sql.pragma_update(None, "mmap_size", 1_i64 << 28).map_err(open)?;
+    let found = version(&sql).map_err(open)?;
+    if found == 0 {
+        // its maker has not come to the tables yet
+        return Ok(None);
+    }
+    check(file, found, layout)?;
+    Ok(Some(sql))
+}
+
+fn version(sql: &Connection) -> rusqlite::Result<i64> {
+    sql.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn check(file: &Path, found: i64, layout: &Layout<'_>) -> Result<(), LibraryError> {
+    if found > layout.version {
+        return Err(LibraryError::Newer(file.display().to_string()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout<'_> = Layout { tables: "CREATE TABLE t (x);", version: 3 };
+
+    #[test]
+    fn a_reader_needs_no_writer_and_finds_nothing_where_nothing_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("data/x.db");
+        assert!(read(&file, &LAYOUT).unwrap().is_none());
+        assert!(!file.exists());
+        let writer = write(&file, &LAYOUT).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (1);").unwrap();
+        let reader = read(&file, &LAYOUT).unwrap().unwrap();
+        let count = || reader.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0)).unwrap();
+        assert_eq!(count(), 0, "a reader does not wait for an open transaction");
+        writer.execute_batch("COMMIT").unwrap();
+        assert_eq!(count(), 1);
+        assert!(reader.execute("INSERT INTO t VALUES (2)", []).is_err());
+    }
+
+    #[test]
+    fn what_is_none_of_ours_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        std::fs::write(&file, "this is no database, and long enough to be looked at".repeat(30)).unwrap();
+        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Open { .. })));
+        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Open { .. })));
+        let file = dir.path().join("y.db");
+        drop(write(&file, &Layout { tables: "", version: 4 }).unwrap());
+        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Newer(_))));
+        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Newer(_))));
+        assert!(matches!(read(dir.path(), &LAYOUT), Err(LibraryError::Open { .. })));
+    }
+}

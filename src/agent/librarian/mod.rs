@@ -1,0 +1,175 @@
+//! The librarian: the person's own documents, cut into passages, kept in one SQLite file and searched by words and by
+//! meaning. Works without an embedder too, by words alone.
+//!
+//! ```text
+//! walk -> read -> (unchanged? by SHA-256) -> chunk -> embed, 50 at a time -> store, whole documents in one transaction
+//! question -> words + vector -> two rankings -> fused -> (no word in common? widen) -> passages with their source
+//! ```
+//!
+//! - [`walk`]: which files are documents. [`chunk`]: passages. `ingest`: what is new, changed or gone.
+//! - [`index`], [`words`], [`question`]: the search itself, which notes ([`crate::agent::memory`]) use too; [`file`]: opening it.
+//! - `query`: questions and answers. [`needs`]: whether a task asks one. `provider`: the layer of a prompt.
+//!
+//! Prints nothing; asks no language model. Nothing is opened before it is asked for.
+
+pub mod chunk;
+pub mod file;
+pub mod index;
+mod ingest;
+pub mod needs;
+mod provider;
+mod query;
+pub mod question;
+pub mod walk;
+pub mod words;
+
+pub use file::LibraryError;
+pub use ingest::{Ingested, Options, Progress, Skipped};
+pub use needs::needs_knowledge;
+pub use provider::Knowledge;
+pub use query::{Answer, Hit, Times};
+
+use crate::model::embed::Embedder;
+use file::Layout;
+use index::Index;
+use rusqlite::{Connection, params};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const INDEX: Index = Index("chunks");
+
+/// Documents and their passages. A document's number never comes back, and with it its passages go.
+const TABLES: &str = "
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, kind TEXT NOT NULL,
+        bytes INTEGER NOT NULL, indexed INTEGER NOT NULL);
+    CREATE TABLE chunks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+        first INTEGER NOT NULL, last INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL);
+    CREATE INDEX chunks_of_document ON chunks(document);
+";
+
+/// The layout of the file.
+fn tables() -> String {
+    format!("{TABLES}{}", INDEX.layout())
+}
+
+const VERSION: i64 = 1;
+
+/// The library in a file.
+#[derive(Clone)]
+pub struct Librarian {
+    file: PathBuf,
+    embedder: Option<Arc<dyn Embedder>>,
+}
+
+/// What there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Documents.
+    pub documents: usize,
+    /// Their passages.
+    pub chunks: usize,
+    /// Passages that can be found by meaning.
+    pub vectors: usize,
+    /// Bytes of the documents.
+    pub bytes: u64,
+    /// Documents by kind: `markdown`, `code`, `text`.
+    pub kinds: std::collections::BTreeMap<String, usize>,
+    /// Whose vectors they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedder: Option<String>,
+    /// Bytes of the library itself.
+    pub file_bytes: u64,
+}
+
+impl Librarian {
+    /// The library of `file`, which need not exist. Without an embedder it searches by words alone.
+    pub fn new(file: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self { file, embedder }
+    }
+
+    /// True if something was ever ingested. Looks at the name only.
+    pub fn exists(&self) -> bool {
+        self.file.exists()
+    }
+
+    /// What there is.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn stats(&self) -> Result<Stats, LibraryError> {
+        let Some(sql) = self.reader()? else { return Ok(Stats::default()) };
+        let mut stats = Stats { embedder: INDEX.embedder(&sql)?, ..Stats::default() };
+        let mut kinds = sql.prepare("SELECT kind, count(*), sum(bytes) FROM documents GROUP BY kind")?;
+        let mut rows = kinds.query([])?;
+        while let Some(row) = rows.next()? {
+            let count: usize = row.get(1)?;
+            stats.documents += count;
+            stats.bytes += row.get::<_, u64>(2)?;
+            stats.kinds.insert(row.get(0)?, count);
+        }
+        (stats.chunks, stats.vectors) = INDEX.count(&sql)?;
+        stats.file_bytes = std::fs::metadata(&self.file).map_or(0, |meta| meta.len());
+        Ok(stats)
+    }
+
+    /// Removes every document at or below `path`; tells how many.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn remove(&self, path: &Path) -> Result<usize, LibraryError> {
+        if !self.exists() {
+            return Ok(0);
+        }
+        let mut sql = self.writer()?;
+        let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let gone: Vec<i64> =
+            manifest(&tx)?.into_iter().filter(|d| Path::new(&d.path).starts_with(path)).map(|d| d.id).collect();
+        for id in &gone {
+            forget(&tx, *id)?;
+        }
+        tx.commit()?;
+        Ok(gone.len())
+    }
+
+    fn writer(&self) -> Result<Connection, LibraryError> {
+        file::write(&self.file, &Layout { tables: &tables(), version: VERSION })
+    }
+
+    fn reader(&self) -> Result<Option<Connection>, LibraryError> {
+        file::read(&self.file, &Layout { tables: "", version: VERSION })
+    }
+}
+
+/// A document as the manifest has it.
+struct Known {
+    id: i64,
+    path: String,
+    hash: String,
+    kind: String,
+}
+
+/// Every document.
+fn manifest(sql: &Connection) -> rusqlite::Result<Vec<Known>> {
+    let mut all = sql.prepare("SELECT id, path, hash, kind FROM documents")?;
+    let rows = all
+        .query_map([], |row| Ok(Known { id: row.get(0)?, path: row.get(1)?, hash: row.get(2)?, kind: row.get(3)? }))?;
+    rows.collect()
+}
+
+/// Removes a document with its passages.
+fn forget(sql: &Connection, document: i64) -> rusqlite::Result<()> {
+    let mut of = sql.prepare_cached("SELECT id FROM chunks WHERE document = ?1")?;
+    let chunks: Vec<i64> = of.query_map([document], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for chunk in chunks {
+        INDEX.remove(sql, chunk)?;
+    }
+    sql.prepare_cached("DELETE FROM chunks WHERE document = ?1")?.execute(params![document])?;
+    sql.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute(params![document])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

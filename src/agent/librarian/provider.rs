@@ -1,0 +1,81 @@
+//! What the library knows about a task, as a layer of its prompt.
+
+use super::{Hit, Librarian, needs_knowledge};
+use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::agent::event::{Draft, Kind};
+use crate::agent::observe;
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The most passages.
+const LIMIT: usize = 3;
+/// What fits less well is left out, see [`Hit::score`].
+const THRESHOLD: f64 = 0.5;
+/// Characters a token has at least, on average: what the layer takes of the budget is estimated with it.
+const CHARS_A_TOKEN: usize = 3;
+
+/// The layer `knowledge`. The library is not even opened for a task that does not ask for it.
+pub struct Knowledge {
+    librarian: Arc<Librarian>,
+    /// What the event log is to have of the last search.
+    record: Mutex<Option<Draft>>,
+}
+
+impl Knowledge {
+    /// Looks into this library.
+    pub fn new(librarian: Arc<Librarian>) -> Self {
+        Self { librarian, record: Mutex::default() }
+    }
+}
+
+impl ContextProvider for Knowledge {
+    fn name(&self) -> &'static str {
+        "knowledge"
+    }
+
+    fn priority(&self) -> u16 {
+        40
+    }
+
+    fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError> {
+        if needs_knowledge(&query.task).is_none() || !self.librarian.exists() {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let answer = self.librarian.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
+        let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= THRESHOLD).collect();
+        // documents are others' words: what is addressed to the model does not reach it
+        let (near, kept): (Vec<Hit>, Vec<Hit>) = near.into_iter().partition(|hit| !observe::screen(&hit.text).blocks());
+        let scores: Vec<f64> = near.iter().map(|hit| hit.score).collect();
+        let sources: Vec<String> = near.iter().map(source).collect();
+        let record = Draft::new(Kind::KnowledgeRetrieved).took(begun.elapsed()).metadata(json!({
+            "hits": near.len(), "scores": scores, "ms": begun.elapsed().as_micros() as f64 / 1e3,
+            "sources": sources, "withheld": kept.len(), "by_meaning": answer.by_meaning
+        }));
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+        if near.is_empty() {
+            return Ok(None);
+        }
+        // half of the budget at most: the task's own layers come first
+        let each = budget / 2 * CHARS_A_TOKEN / near.len();
+        Ok(Some(Provided { text: text(&near, each), trusted: false }))
+    }
+
+    fn record(&self) -> Option<Draft> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+fn source(hit: &Hit) -> String {
+    format!("{}:{}-{}", hit.path, hit.first, hit.last)
+}
+
+fn text(hits: &[Hit], each: usize) -> String {
+    let mut text = String::from("## Relevant Knowledge");
+    for (i, hit) in hits.iter().enumerate() {
+        let body = observe::compress(&observe::normalise(&hit.text), each);
+        text.push_str(&format!("\n\n### Source {}: {}\n{body}", i + 1, source(hit)));
+    }
+    text
+}

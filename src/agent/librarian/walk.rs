@@ -1,0 +1,202 @@
+//! Which files of a folder are documents, and their text.
+//!
+//! What the project's own ignore files leave out is left out, and so are hidden files, folders that tools fill, and files
+//! that nobody wrote for reading. Links are not followed.
+
+use super::file::LibraryError;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a document: what is larger is data or a log.
+pub const MAX_BYTES: u64 = 4 << 20;
+
+/// Folders that tools fill.
+const SKIPPED_FOLDERS: &[&str] = &[
+    ".git",
+    ".hg",
+    ".svn",
+    ".venv",
+    "__pycache__",
+    "bower_components",
+    "build",
+    "dist",
+    "node_modules",
+    "out",
+    "site-packages",
+    "target",
+    "venv",
+];
+
+/// Endings of files that no person reads: generated, packed, or pictures in letters.
+const SKIPPED_ENDINGS: &[&str] = &[".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".svg"];
+
+/// A line of a text that a person wrote has rarely more bytes than this on average.
+const LONG_LINES: usize = 2000;
+
+/// What a walk has found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Files to be read, sorted.
+    pub files: BTreeSet<PathBuf>,
+    /// Folders and files that could not be looked into, with the reason.
+    pub errors: Vec<(PathBuf, String)>,
+}
+
+/// Finds the files below `root`, or `root` itself.
+///
+/// # Errors
+/// If there is no `root`, or it cannot be read.
+pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
+    let input = |reason: String| LibraryError::Input { path: root.display().to_string(), reason };
+    let meta = std::fs::metadata(root).map_err(|e| input(e.to_string()))?;
+    if meta.is_dir() {
+        std::fs::read_dir(root).map_err(|e| input(e.to_string()))?;
+    }
+    let mut walk = ignore::WalkBuilder::new(root);
+    walk.require_git(false).filter_entry(|entry| {
+        let name = entry.file_name().to_string_lossy();
+        let folder = entry.file_type().is_some_and(|t| t.is_dir());
+        entry.depth() == 0 || !(folder && SKIPPED_FOLDERS.contains(&&*name))
+    });
+    for entry in walk.build() {
+        match entry {
+            Ok(entry) => {
+                let regular = entry.file_type().is_some_and(|t| t.is_file());
+                let name = entry.file_name().to_string_lossy();
+                if regular && (entry.depth() == 0 || !SKIPPED_ENDINGS.iter().any(|end| name.ends_with(end))) {
+                    found.files.insert(entry.into_path());
+                }
+            }
+            Err(error) => {
+                let path = path_of(&error).unwrap_or(root).to_owned();
+                found.errors.push((path, error.to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
+}
+
+/// What came of reading a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Document {
+    /// Its text; what was not UTF-8 in it is marked.
+    Text(String),
+    /// It is none, with the reason.
+    Skipped(&'static str),
+}
+
+/// Reads a file as a document.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(path: &Path) -> std::io::Result<Document> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Ok(Document::Skipped("no regular file"));
+    }
+    if meta.len() > MAX_BYTES {
+        return Ok(Document::Skipped("larger than 4 MiB"));
+    }
+    let mut bytes = Vec::new();
+    // it may grow while it is read
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Ok(Document::Skipped("larger than 4 MiB"));
+    }
+    if bytes.contains(&0) {
+        return Ok(Document::Skipped("binary"));
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let marks = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+            // Latin-1 has some; what is no text at all has little else
+            if marks > text.chars().count() / 10 {
+                return Ok(Document::Skipped("neither UTF-8 nor near it"));
+            }
+            text
+        }
+    };
+    if text.len() > LONG_LINES && text.len() / (text.lines().count().max(1)) > LONG_LINES {
+        return Ok(Document::Skipped("its lines are too long for a text"));
+    }
+    Ok(Document::Text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_person_reads_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for folder in ["docs", "node_modules/x", "target", ".git", "src/build", ".hidden"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in [
+            "README.md",
+            "docs/a.txt",
+            "docs/secret.txt",
+            "node_modules/x/i.md",
+            "target/t.md",
+            ".git/c.md",
+            "src/build/b.md",
+            ".hidden/h.md",
+            "Cargo.lock",
+            "app.min.js",
+            "src/main.rs",
+        ] {
+            std::fs::write(root.join(file), "x").unwrap();
+        }
+        std::fs::write(root.join(".gitignore"), "secret.txt\n").unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("..", root.join("docs/loop")).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", root.join("docs/zero.md")).unwrap();
+        }
+        let mut found = Found::default();
+        find(root, &mut found).unwrap();
+        let names: Vec<String> =
+            found.files.iter().map(|f| f.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/")).collect();
+        assert_eq!(names, ["README.md", "docs/a.txt", "src/main.rs"]);
+        assert!(found.errors.is_empty());
+        // named itself, a file is taken whatever its name
+        let mut found = Found::default();
+        find(&root.join("Cargo.lock"), &mut found).unwrap();
+        find(&root.join("target"), &mut found).unwrap();
+        assert_eq!(found.files.len(), 2);
+        assert!(find(&root.join("nowhere"), &mut found).is_err());
+    }
+
+    #[test]
+    fn what_is_no_text_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |content: &[u8]| {
+            let file = dir.path().join("f");
+            std::fs::write(&file, content).unwrap();
+            super::read(&file).unwrap()
+        };
+        assert_eq!(read(b"plain"), Document::Text("plain".into()));
+        assert_eq!(read(b"caf\xe9 au lait"), Document::Text("caf\u{fffd} au lait".into()));
+        assert_eq!(read(b"\x7fELF\0\0"), Document::Skipped("binary"));
+        assert_eq!(read(&[0xff, 0xfe, 0x81, 0x90, 0xaa]), Document::Skipped("neither UTF-8 nor near it"));
+        assert_eq!(read(&[b'x'; 5000]), Document::Skipped("its lines are too long for a text"));
+        let huge = dir.path().join("huge");
+        File::create(&huge).unwrap().set_len(200 << 20).unwrap();
+        assert_eq!(super::read(&huge).unwrap(), Document::Skipped("larger than 4 MiB"));
+        assert!(super::read(&dir.path().join("nothing")).is_err());
+    }
+}

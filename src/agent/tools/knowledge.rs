@@ -1,0 +1,55 @@
+//! `knowledge_search`: what the person's own documents say.
+
+use super::text;
+use crate::agent::librarian::{Librarian, LibraryError};
+use crate::agent::observe::{Raw, compress};
+use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Passages a call shows.
+const LIMIT: usize = 4;
+/// Characters of a passage that are shown.
+const SHOWN: usize = 450;
+
+/// The tool. The library is opened by the first call.
+pub struct KnowledgeSearch {
+    spec: ToolSpec,
+    librarian: Arc<Librarian>,
+}
+
+impl KnowledgeSearch {
+    /// Searches in this library.
+    pub fn new(librarian: Arc<Librarian>) -> Self {
+        let description = "searches the user's own documents: notes, guides, documentation, how things are done here.";
+        let mut spec = ToolSpec::new("knowledge_search", description, json!({"query": {"type": "string"}}), &["query"]);
+        spec.example = json!({"query": "how to restart the build server"});
+        Self { spec, librarian }
+    }
+}
+
+impl Tool for KnowledgeSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effects(&self, _: &Args, _: &ToolCx) -> Effects {
+        Effects::default()
+    }
+
+    fn call(&self, args: &Args, _: &ToolCx) -> Result<Raw, ToolError> {
+        let query = text(args, "query");
+        let answer = match self.librarian.query(query, LIMIT) {
+            Ok(answer) => answer,
+            Err(LibraryError::Empty(why)) => return Ok(Raw::text(why)),
+            Err(error) => return Err(ToolError::Failed(error.to_string())),
+        };
+        if answer.hits.is_empty() {
+            return Ok(Raw::text(format!("nothing about `{query}` in the user's documents")));
+        }
+        let hit = |hit: &crate::agent::librarian::Hit| {
+            format!("{}:{}-{}\n{}", hit.path, hit.first, hit.last, compress(&hit.text, SHOWN))
+        };
+        Ok(Raw::text(answer.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n")))
+    }
+}

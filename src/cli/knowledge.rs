@@ -1,0 +1,261 @@
+//! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
+
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome, download};
+use crate::agent::librarian::chunk::Kind;
+use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
+use crate::agent::tool::normal;
+use crate::model::embed::{EMBEDDING_MODEL, Embedder};
+use crate::model::engine::SentenceEncoder;
+use crate::model::fetch::{self, Size};
+use indicatif::ProgressBar;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Lines of a passage that are shown.
+const LINES: usize = 8;
+
+/// Where nobody sees a bar, a line now and then says how far it is.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Read in and search documents of your own
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Read in what is new or has changed in folders or files, and forget what is gone from there
+    #[command(visible_alias = "add")]
+    Ingest {
+        /// Folders and files
+        #[arg(value_name = "DIR", required = true)]
+        paths: Vec<PathBuf>,
+        /// Forget everything that was read in before, once the new is there
+        #[arg(long)]
+        clean: bool,
+        /// How documents are cut into passages
+        #[arg(long, value_name = "HOW", default_value = "auto", value_parser = ["auto", "markdown", "code", "text"])]
+        chunking: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the passages that fit a question best
+    Query {
+        /// The question, in plain words
+        #[arg(value_name = "WORDS", required = true)]
+        words: Vec<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// The most passages
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+        limit: u16,
+    },
+    /// Show what has been read in
+    Stats {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget the documents at or below these paths; the files stay
+    Rm {
+        /// Folders and files
+        #[arg(value_name = "PATH", required_unless_present = "all")]
+        paths: Vec<PathBuf>,
+        /// Forget everything
+        #[arg(long, conflicts_with = "paths")]
+        all: bool,
+    },
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// See [`LibraryError`].
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let librarian = librarian(cx).ok_or_else(no_home)?;
+    match &args.what {
+        What::Ingest { paths, clean, chunking, json } => {
+            let roots = paths.iter().map(|p| existing(p)).collect::<Result<Vec<_>, _>>()?;
+            let kind = Kind::ALL.iter().find(|(name, _)| name == chunking).map(|(_, kind)| *kind);
+            ingest(&librarian, &roots, Options { clean: *clean, kind }, *json, cx)
+        }
+        What::Query { words, json, limit } => query(&librarian, &words.join(" "), usize::from(*limit), *json, cx),
+        What::Stats { json } => stats(&librarian, *json, cx),
+        What::Rm { paths, all } => {
+            let roots = if *all { vec![PathBuf::from("/")] } else { paths.iter().map(|p| place(p, cx)).collect() };
+            let mut gone = 0;
+            for root in &roots {
+                gone += librarian.remove(root)?;
+            }
+            cx.ui.note(&format!("forgot {}", plural(gone, "document")));
+            Ok(if gone > 0 || *all { Exit::Success } else { Exit::No })
+        }
+    }
+}
+
+/// The library of this person; nothing where there is no place for it. Opens nothing.
+pub fn librarian(cx: &Cx) -> Option<Librarian> {
+    let data = cx.dirs.data.as_ref()?;
+    Some(Librarian::new(data.join("knowledge.db"), embedder(cx)))
+}
+
+/// What makes vectors, if its model is on this machine. Loads nothing.
+pub fn embedder(cx: &Cx) -> Option<Arc<dyn Embedder>> {
+    let settings = download::settings(cx).ok()?;
+    let card = fetch::find(EMBEDDING_MODEL, &settings).ok()??;
+    let folder = fetch::locate(&card, &settings)?;
+    Some(Arc::new(SentenceEncoder::new(&folder, &card.id)))
+}
+
+/// The failure of a person without a home.
+pub fn no_home() -> Failure {
+    Failure::usage("this user has no home folder to keep it in").hint("set HOME to a folder that can be written")
+}
+
+impl From<LibraryError> for Failure {
+    fn from(error: LibraryError) -> Self {
+        let hint = error.hint();
+        match error {
+            LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
+            LibraryError::Empty(_) | LibraryError::Missing(_) => Self::no(error).hint(hint),
+            LibraryError::Input { .. } | LibraryError::Ambiguous { .. } | LibraryError::Busy => {
+                Self::usage(error).hint(hint)
+            }
+            LibraryError::Open { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
+                Self::internal(error).hint(hint)
+            }
+        }
+    }
+}
+
+fn existing(path: &Path) -> Result<PathBuf, LibraryError> {
+    path.canonicalize().map_err(|e| LibraryError::Input { path: path.display().to_string(), reason: e.to_string() })
+}
+
+/// A path that need not exist any more, as it was when it was read in.
+fn place(path: &Path, cx: &Cx) -> PathBuf {
+    match path.canonicalize() {
+        Ok(path) => path,
+        Err(_) => normal(cx.cwd.as_deref().unwrap_or(Path::new("/")), &path.to_string_lossy()),
+    }
+}
+
+fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool, cx: &Cx) -> Outcome {
+    if embedder(cx).is_none() {
+        cx.ui.note(&format!(
+            "searching by words alone; for search by meaning too: caro model pull {EMBEDDING_MODEL}, then this again"
+        ));
+    }
+    let cancel = cx.interrupt().cancel().clone();
+    let (mut bar, mut total, mut told) = (ProgressBar::hidden(), 0, Instant::now());
+    let mut on = |progress: Progress| match progress {
+        Progress::Found(files) => {
+            total = files;
+            bar = cx.ui.counter("reading".into(), files as u64);
+        }
+        Progress::At { files, chunks } => {
+            bar.set_position(files as u64);
+            bar.set_message(format!("reading ({chunks} passages)"));
+            if bar.is_hidden() && told.elapsed() > PATIENCE {
+                cx.ui.note(&format!("read {files} of {total} files, {chunks} passages"));
+                told = Instant::now();
+            }
+        }
+    };
+    let done = librarian.ingest(roots, options, &cancel, &mut on);
+    cx.ui.settle();
+    let done = done?;
+    if json {
+        cx.ui.document(&done)?;
+    } else {
+        tell(&done, cx)?;
+    }
+    Ok(if done.errors > 0 { Exit::No } else { Exit::Success })
+}
+
+fn tell(done: &Ingested, cx: &Cx) -> std::io::Result<()> {
+    let mut parts =
+        vec![format!("read {} ({})", plural(done.files_processed, "file"), plural(done.chunks_indexed, "passage"))];
+    let counts = [
+        (done.updated, "updated"),
+        (done.removed, "removed"),
+        (done.unchanged, "unchanged"),
+        (done.skipped, "no documents"),
+        (done.errors, "not readable"),
+        (done.vectors_added, "older passages now found by meaning"),
+    ];
+    parts.extend(counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    cx.ui.line(&parts.join(", "))?;
+    for skipped in &done.passed_over {
+        cx.ui.aside(Role::Dim, &format!("left out {}: {}", skipped.path, skipped.reason));
+    }
+    let more = done.skipped.saturating_sub(done.passed_over.len());
+    if more > 0 {
+        cx.ui.aside(Role::Dim, &format!("and {more} more"));
+    }
+    for failed in &done.failed {
+        cx.ui.warn(&format!("{}: {}", failed.path, failed.reason));
+    }
+    if let Some(why) = &done.without_vectors {
+        cx.ui.warn(&format!("without vectors, so found by their words alone: {why}"));
+    }
+    Ok(())
+}
+
+fn query(librarian: &Librarian, question: &str, limit: usize, json: bool, cx: &Cx) -> Outcome {
+    let answer = librarian.query(question, limit)?;
+    if let Some(why) = &answer.without_vectors {
+        cx.ui.warn(&format!("searched by words alone: {why}"));
+    }
+    if json {
+        cx.ui.document(&serde_json::json!({"query": question, "answer": answer}))?;
+    } else {
+        show(&answer, cx)?;
+    }
+    Ok(if answer.hits.is_empty() { Exit::No } else { Exit::Success })
+}
+
+fn show(answer: &Answer, cx: &Cx) -> std::io::Result<()> {
+    for hit in &answer.hits {
+        let place = cx.ui.paint(Role::Accent, &format!("{}:{}-{}", hit.path, hit.first, hit.last));
+        let about = cx.ui.paint(Role::Dim, &format!("{:.2}  {}", hit.score, hit.title));
+        cx.ui.line(&format!("{place}  {}", about.trim_end()))?;
+        let lines: Vec<&str> = hit.text.lines().filter(|l| !l.trim().is_empty()).collect();
+        for line in lines.iter().take(LINES) {
+            cx.ui.line(&format!("    {}", cx.ui.paint(Role::Plain, line)))?;
+        }
+        if lines.len() > LINES {
+            cx.ui.line(&cx.ui.paint(Role::Dim, &format!("    ... {} more lines", lines.len() - LINES)))?;
+        }
+    }
+    if answer.hits.is_empty() {
+        cx.ui.note("nothing fits");
+    }
+    Ok(())
+}
+
+fn stats(librarian: &Librarian, json: bool, cx: &Cx) -> Outcome {
+    let stats = librarian.stats()?;
+    if json {
+        cx.ui.document(&stats)?;
+        return Ok(Exit::Success);
+    }
+    let kinds: Vec<String> = stats.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
+    cx.ui.line(&format!("{} ({}){kinds}", plural(stats.documents, "document"), Size(stats.bytes)))?;
+    let by = stats.embedder.as_ref().map_or(String::new(), |id| format!(" ({id})"));
+    cx.ui.line(&format!("{}, {} of them found by meaning too{by}", plural(stats.chunks, "passage"), stats.vectors))?;
+    cx.ui.line(&format!("{} on disk", Size(stats.file_bytes)))?;
+    Ok(Exit::Success)
+}
+
+/// `1 file`, `2 files`.
+pub fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

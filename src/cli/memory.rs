@@ -1,0 +1,138 @@
+//! `caro memory`: notes that outlive a run. The agent is reminded of those that fit its task.
+
+use super::knowledge::{embedder, no_home};
+use super::ui::Role;
+use super::{Cx, Exit, Outcome};
+use crate::agent::id;
+use crate::agent::memory::{Category, Draft, Memory, Note};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Keep, find and forget notes
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Keep a note
+    Remember {
+        /// What to remember, in plain words
+        #[arg(value_name = "WORDS", required = true)]
+        words: Vec<String>,
+        /// Its title; its first words if not given
+        #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+        title: String,
+        /// What kind of thing it tells
+        #[arg(long, value_name = "KIND", default_value = "insight",
+              value_parser = ["insight", "hindsight", "bug_fix", "architecture", "snippet"])]
+        category: String,
+        /// A word to find it by; may be given several times
+        #[arg(long = "tag", value_name = "WORD")]
+        tags: Vec<String>,
+        /// A file it is about; may be given several times
+        #[arg(long = "file", value_name = "PATH")]
+        files: Vec<String>,
+    },
+    /// Show the notes that fit best
+    Query {
+        /// What they are to be about
+        #[arg(value_name = "WORDS", required = true)]
+        words: Vec<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// The most notes
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+        limit: u16,
+    },
+    /// Forget a note
+    Forget {
+        /// Its id, or the beginning of it
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// List notes, the latest first
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        /// The most notes
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// See [`LibraryError`](crate::agent::librarian::LibraryError).
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let memory = memory(cx).ok_or_else(no_home)?;
+    match &args.what {
+        What::Remember { words, title, category, tags, files } => {
+            let category =
+                Category::ALL.iter().find(|(name, _)| name == category).map_or_else(Default::default, |c| c.1);
+            let note = memory.remember(Draft {
+                title: title.clone(),
+                category,
+                content: words.join(" "),
+                tags: tags.clone(),
+                related_files: files.clone(),
+                run: String::new(),
+            })?;
+            cx.ui.data(&note.id)?;
+        }
+        What::Query { words, json, limit } => {
+            let found = memory.query(&words.join(" "), usize::from(*limit))?;
+            if *json {
+                cx.ui.document(&found)?;
+            } else {
+                for recalled in &found {
+                    show(&recalled.note, &format!("{:.2}", recalled.score), cx)?;
+                }
+            }
+            if found.is_empty() {
+                cx.ui.note("nothing fits");
+                return Ok(Exit::No);
+            }
+        }
+        What::Forget { id } => {
+            let note = memory.forget(id)?;
+            cx.ui.note(&format!("forgot {}: {}", note.id, note.draft.title));
+        }
+        What::List { json, limit } => {
+            let notes = memory.list(*limit)?;
+            if *json {
+                cx.ui.document(&notes)?;
+                return Ok(Exit::Success);
+            }
+            for note in &notes {
+                show(note, &id::stamp(UNIX_EPOCH + Duration::from_millis(note.updated)), cx)?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The notes of this person; nothing where there is no place for them. Opens nothing.
+pub fn memory(cx: &Cx) -> Option<Memory> {
+    let data = cx.dirs.data.as_ref()?;
+    Some(Memory::new(data.join("memory.db"), embedder(cx)))
+}
+
+fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {
+    let draft = &note.draft;
+    let head = cx.ui.paint(Role::Accent, &note.id);
+    let rest = [beside, draft.category.name(), &draft.tags.join(" ")].join("  ");
+    cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Dim, rest.trim_end())))?;
+    // a title that was made of the content says nothing twice
+    if !draft.content.starts_with(&draft.title) {
+        cx.ui.line(&format!("    {}", cx.ui.paint(Role::Command, &draft.title)))?;
+    }
+    for line in draft.content.lines() {
+        cx.ui.line(&format!("    {}", cx.ui.paint(Role::Plain, line)))?;
+    }
+    Ok(())
+}
