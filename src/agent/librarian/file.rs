@@ -1,6 +1,6 @@
 //! One SQLite file (WAL), opened to write or only to read; what documents and notes have in common.
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Row, RowIndex};
 use std::path::Path;
 use std::time::Duration;
 
@@ -148,6 +148,19 @@ pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, Libr
     }
     check(file, found, layout)?;
     Ok(Some(sql))
+}
+
+/// A count as SQLite has numbers: with a sign.
+pub fn int(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+/// And back; what was never written so is 0.
+///
+/// # Errors
+/// If the column is no number.
+pub fn count<T: TryFrom<i64> + Default>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
+    Ok(T::try_from(row.get::<_, i64>(column)?).unwrap_or_default())
 }
 
 fn version(sql: &Connection) -> rusqlite::Result<i64> {

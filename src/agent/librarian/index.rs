@@ -5,6 +5,7 @@
 //! Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods"
 //! (2009), whose constant [`K`] is.
 
+use super::file;
 use super::words::Terms;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -114,7 +115,8 @@ impl Index {
 
     /// How many passages there are, and how many of them have a vector.
     pub fn count(self, sql: &Connection) -> rusqlite::Result<(usize, usize)> {
-        let count = |table: &str| sql.query_row(&format!("SELECT count(*) FROM {}_{table}", self.0), [], |r| r.get(0));
+        let count =
+            |table: &str| sql.query_row(&format!("SELECT count(*) FROM {}_{table}", self.0), [], |r| file::count(r, 0));
         Ok((count("words_docsize")?, count("vectors")?))
     }
 
@@ -177,7 +179,7 @@ impl Index {
     }
 
     /// For each of these passages, which part of the terms it holds, 0 to 1: rare terms weigh more, by the same measure
-    /// as in BM25.
+    /// as in BM25. A term that no passage holds weighs as much as the others on average.
     pub fn coverage(self, sql: &Connection, terms: &Terms, ids: &[i64]) -> rusqlite::Result<Vec<f64>> {
         let name = self.0;
         let total = self.count(sql)?.0 as f64;
@@ -186,18 +188,26 @@ impl Index {
         let mut holds =
             sql.prepare_cached(&format!("SELECT 1 FROM {name}_words WHERE {name}_words MATCH ?1 AND rowid = ?2"))?;
         let mut covered = vec![0.0; ids.len()];
-        let mut all = 0.0;
+        let (mut all, mut known, mut unknown) = (0.0, 0.0, 0.0);
         for term in terms.each() {
             let holders: f64 = how_many.query_row([&term], |row| row.get(0))?;
+            if holders == 0.0 {
+                unknown += 1.0;
+                continue;
+            }
+            known += 1.0;
             let weight = ((total - holders + 0.5).max(0.0) / (holders + 0.5) + 1.0).ln();
             all += weight;
             for (sum, id) in covered.iter_mut().zip(ids) {
-                if holders > 0.0 && holds.exists(params![term, id])? {
+                if holds.exists(params![term, id])? {
                     *sum += weight;
                 }
             }
         }
-        covered.iter_mut().for_each(|sum| *sum = if all > 0.0 { *sum / all } else { 0.0 });
+        if known > 0.0 {
+            all += unknown * all / known;
+            covered.iter_mut().for_each(|sum| *sum /= all);
+        }
         Ok(covered)
     }
 }
@@ -285,7 +295,7 @@ mod tests {
         let sql = open(&[
             ("", "the printer is out of paper", Some(vec![1.0, 0.0])),
             ("", "deploying to production", Some(vec![0.0, 1.0])),
-            ("", "deploy the printer driver", Some(vec![0.6, 0.8])),
+            ("", "deploy, deploy the printer driver", Some(vec![0.6, 0.8])),
         ]);
         let terms = Terms::of("deploy");
         assert_eq!(ids(&INDEX.search(&sql, &terms, None, 9).unwrap()).len(), 2, "the stem is what counts");
@@ -301,7 +311,9 @@ mod tests {
         let sql = open(&[("", "red apple", None), ("", "red pear", None), ("", "red plum pie", None)]);
         let covered = INDEX.coverage(&sql, &Terms::of("red plum"), &[1, 3]).unwrap();
         assert!(covered[1] > 0.999 && covered[0] < 0.3, "{covered:?}");
-        assert_eq!(INDEX.coverage(&sql, &Terms::of("the"), &[1]).unwrap().len(), 1);
+        let half = INDEX.coverage(&sql, &Terms::of("plum giraffe"), &[3]).unwrap();
+        assert!((half[0] - 0.5).abs() < 1e-9, "{half:?}");
+        assert_eq!(INDEX.coverage(&sql, &Terms::of("giraffe"), &[1]).unwrap(), [0.0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! of a document or the new one, and the next run goes on with the others.
 
 use super::chunk::{self, Kind};
-use super::file::LibraryError;
+use super::file::{LibraryError, int};
 use super::index::Passage;
 use super::walk::{self, Document, Found};
 use super::{INDEX, Known, Librarian, forget, manifest};
@@ -279,13 +279,13 @@ impl Work<'_> {
         let now = id::millis(SystemTime::now());
         self.sql
             .prepare_cached("INSERT INTO documents (path, hash, kind, bytes, indexed) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![path, hash, kind.name(), text.len(), now])?;
+            .execute(params![path, hash, kind.name(), int(text.len()), int(now)])?;
         let number = self.sql.last_insert_rowid();
         for chunk in chunks {
             let body = text[chunk.range.clone()].trim_end().trim_start_matches(['\n', '\r']);
             self.sql
                 .prepare_cached("INSERT INTO chunks (document, first, last, title, text) VALUES (?1, ?2, ?3, ?4, ?5)")?
-                .execute(params![number, chunk.first, chunk.last, chunk.title, body])?;
+                .execute(params![number, int(chunk.first), int(chunk.last), chunk.title, body])?;
             let id = self.sql.last_insert_rowid();
             let title = format!("{} {}", file_words(path), chunk.title);
             let vector = vectors.next().map(Vec::as_slice);
@@ -337,7 +337,7 @@ impl Work<'_> {
                      JOIN documents ON documents.id = chunks.document
                      WHERE chunks.id NOT IN (SELECT id FROM chunks_vectors) ORDER BY chunks.id LIMIT ?1",
                 )?;
-                let rows = find.query_map([BATCH], |row| {
+                let rows = find.query_map([int(BATCH)], |row| {
                     let (path, title, text): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
                     Ok((row.get(0)?, meaning(&path, &title, &text)))
                 })?;

@@ -105,9 +105,9 @@ impl Librarian {
         let mut kinds = sql.prepare("SELECT kind, count(*), sum(bytes) FROM documents GROUP BY kind")?;
         let mut rows = kinds.query([])?;
         while let Some(row) = rows.next()? {
-            let count: usize = row.get(1)?;
+            let count: usize = file::count(row, 1)?;
             stats.documents += count;
-            stats.bytes += row.get::<_, u64>(2)?;
+            stats.bytes += file::count::<u64>(row, 2)?;
             stats.kinds.insert(row.get(0)?, count);
         }
         (stats.chunks, stats.vectors) = INDEX.count(&sql)?;

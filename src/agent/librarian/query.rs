@@ -1,6 +1,6 @@
 //! Questions to the library.
 
-use super::file::LibraryError;
+use super::file::{self, LibraryError};
 use super::index::Match;
 use super::question::{Found, Question, nothing_shared};
 use super::{INDEX, Librarian};
@@ -84,8 +84,8 @@ impl Librarian {
             read.query_row([found.at.id], |row| {
                 Ok(Hit {
                     path: row.get(0)?,
-                    first: row.get(1)?,
-                    last: row.get(2)?,
+                    first: file::count(row, 1)?,
+                    last: file::count(row, 2)?,
                     title: row.get(3)?,
                     text: row.get(4)?,
                     score: found.score(),
@@ -130,7 +130,7 @@ fn scanned(sql: &Connection, question: &Question) -> Result<Vec<Found>, LibraryE
     let near = question.vector.as_ref().map_or(Ok(Vec::new()), |vector| INDEX.nearest(sql, vector, SCANNED))?;
     let cosines: BTreeMap<i64, f32> = near.into_iter().collect();
     let mut read = sql.prepare("SELECT id, text FROM chunks LIMIT ?1")?;
-    let mut rows = read.query([SCANNED])?;
+    let mut rows = read.query([file::int(SCANNED)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let text = row.get_ref(1)?.as_str().unwrap_or_default().to_lowercase();

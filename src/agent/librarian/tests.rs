@@ -122,7 +122,7 @@ fn what_cannot_be_read_costs_nothing_else() {
     let done = place.ingest();
     assert_eq!((done.files_processed, done.skipped, done.errors), (2, 3, 0), "{done:?}");
     let reasons: Vec<&str> = done.passed_over.iter().map(|s| s.reason.as_str()).collect();
-    assert_eq!(reasons, ["larger than 4 MiB", "neither UTF-8 nor near it", "binary"]);
+    assert_eq!(reasons, ["larger than 4 MiB", "neither UTF-8 nor Latin-1", "binary"]);
     assert_eq!(place.finds("crème"), ["latin.txt"]);
     let nowhere = place.docs().join("nowhere");
     let error = place.librarian.ingest(&[nowhere], Options::default(), &Cancel::new(), &mut |_| {}).unwrap_err();
@@ -160,7 +160,8 @@ fn documents_below_other_roots_stay() {
     place.ingest();
     std::fs::remove_file(place.docs().join("onetwo/b.txt")).unwrap();
     let one = place.docs().join("one");
-    let done = place.librarian.ingest(&[one.clone()], Options::default(), &Cancel::new(), &mut |_| {}).unwrap();
+    let done =
+        place.librarian.ingest(std::slice::from_ref(&one), Options::default(), &Cancel::new(), &mut |_| {}).unwrap();
     assert_eq!(done.removed, 0, "`onetwo` is not below `one`");
     assert_eq!(place.librarian.remove(&one).unwrap(), 1);
     assert_eq!(place.librarian.stats().unwrap().documents, 1);

@@ -89,7 +89,7 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 /// What came of reading a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Document {
-    /// Its text; what was not UTF-8 in it is marked.
+    /// Its text, as UTF-8.
     Text(String),
     /// It is none, with the reason.
     Skipped(&'static str),
@@ -119,20 +119,40 @@ pub fn read(path: &Path) -> std::io::Result<Document> {
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => {
-            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let marks = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
-            // Latin-1 has some; what is no text at all has little else
-            if marks > text.chars().count() / 10 {
-                return Ok(Document::Skipped("neither UTF-8 nor near it"));
-            }
-            text
-        }
+        Err(error) => match legacy(error.as_bytes()) {
+            Some(text) => text,
+            None => return Ok(Document::Skipped("neither UTF-8 nor Latin-1")),
+        },
     };
     if text.len() > LONG_LINES && text.len() / (text.lines().count().max(1)) > LONG_LINES {
         return Ok(Document::Skipped("its lines are too long for a text"));
     }
     Ok(Document::Text(text))
+}
+
+/// Text that is not UTF-8: UTF-8 with damaged places, which are marked, or Latin-1 as Windows has it (code page 1252).
+/// Nothing if so many of its bytes are no ASCII that it is neither.
+fn legacy(bytes: &[u8]) -> Option<String> {
+    let lossy = String::from_utf8_lossy(bytes);
+    let damaged = lossy.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+    let sound = lossy.chars().filter(|c| !c.is_ascii() && *c != char::REPLACEMENT_CHARACTER).count();
+    if damaged < sound {
+        return Some(lossy.into_owned());
+    }
+    let beyond = bytes.iter().filter(|b| !b.is_ascii()).count();
+    (beyond <= bytes.len() / 4).then(|| bytes.iter().map(|b| windows_1252(*b)).collect())
+}
+
+/// Source: the WHATWG encoding standard's index windows-1252; the bytes it leaves out are controls.
+fn windows_1252(byte: u8) -> char {
+    const HIGH: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
+        '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+    ];
+    match byte {
+        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
+        other => char::from(other),
+    }
 }
 
 #[cfg(test)]
@@ -190,9 +210,13 @@ mod tests {
             super::read(&file).unwrap()
         };
         assert_eq!(read(b"plain"), Document::Text("plain".into()));
-        assert_eq!(read(b"caf\xe9 au lait"), Document::Text("caf\u{fffd} au lait".into()));
+        assert_eq!(read(b"caf\xe9 au lait \x93x\x94"), Document::Text("café au lait “x”".into()));
+        assert_eq!(
+            read("naïve café \u{1f600}".as_bytes().split_last().unwrap().1),
+            Document::Text("naïve café \u{fffd}".into())
+        );
         assert_eq!(read(b"\x7fELF\0\0"), Document::Skipped("binary"));
-        assert_eq!(read(&[0xff, 0xfe, 0x81, 0x90, 0xaa]), Document::Skipped("neither UTF-8 nor near it"));
+        assert_eq!(read(&[0xff, 0xfe, 0x81, 0x90, 0xaa]), Document::Skipped("neither UTF-8 nor Latin-1"));
         assert_eq!(read(&[b'x'; 5000]), Document::Skipped("its lines are too long for a text"));
         let huge = dir.path().join("huge");
         File::create(&huge).unwrap().set_len(200 << 20).unwrap();

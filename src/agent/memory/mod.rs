@@ -148,7 +148,7 @@ impl Memory {
         let now = id::millis(SystemTime::now());
         let known = notes(&sql, "WHERE title = ?1 AND content = ?2", params![draft.title, draft.content])?;
         if let Some((number, mut note)) = known.into_iter().next() {
-            sql.execute("UPDATE notes SET updated = ?2 WHERE number = ?1", params![number, now])?;
+            sql.execute("UPDATE notes SET updated = ?2 WHERE number = ?1", params![number, file::int(now)])?;
             note.updated = now;
             return Ok(note);
         }
@@ -171,8 +171,8 @@ impl Memory {
                 draft.tags.join("\n"),
                 draft.related_files.join("\n"),
                 draft.run,
-                created,
-                updated
+                file::int(*created),
+                file::int(*updated)
             ],
         )?;
         let title = format!("{} {}", draft.title, draft.tags.join(" "));
@@ -248,7 +248,7 @@ impl Memory {
         if self.embedder.is_none() {
             return Ok(());
         }
-        let bare = notes(sql, "WHERE number NOT IN (SELECT id FROM notes_vectors) LIMIT ?1", [CATCH_UP])?;
+        let bare = notes(sql, "WHERE number NOT IN (SELECT id FROM notes_vectors) LIMIT ?1", [file::int(CATCH_UP)])?;
         let Some(vectors) = self.vectors(&bare.iter().map(|(_, note)| note).collect::<Vec<_>>()) else { return Ok(()) };
         let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         for ((number, _), vector) in bare.iter().zip(vectors) {
@@ -311,7 +311,12 @@ fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusqlite
         };
         Ok((
             row.get("number")?,
-            Note { id: row.get("id")?, draft, created: row.get("created")?, updated: row.get("updated")? },
+            Note {
+                id: row.get("id")?,
+                draft,
+                created: file::count(row, "created")?,
+                updated: file::count(row, "updated")?,
+            },
         ))
     })?;
     rows.collect()

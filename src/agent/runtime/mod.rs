@@ -312,7 +312,9 @@ impl Runtime {
         self.emitter.emit(Draft::new(Kind::Reflection).metadata(json!(reflection)));
         match self.notes.as_ref().map_or(Ok(None), |notes| notes.take(turn, &reflection)) {
             Ok(None) => {}
-            Ok(Some(note)) => self.emitter.emit(Draft::new(Kind::MemoryWrite).metadata(json!({"note": note}))),
+            Ok(Some(note)) => {
+                self.emitter.emit(Draft::new(Kind::MemoryWrite).metadata(json!({"note": note})));
+            }
             Err(why) => {
                 self.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("no note could be kept: {why}")));
             }

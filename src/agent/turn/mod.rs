@@ -399,11 +399,13 @@ impl Turn {
 
     /// Every call so far in a line, the oldest first.
     pub fn briefs(&self) -> Vec<&str> {
-        let of = |entry: &'_ Entry| match entry {
-            Entry::Observation { brief, .. } => Some(brief),
-            Entry::Decision { .. } => None,
-        };
-        self.entries.iter().filter_map(of).flatten().map(String::as_str).collect()
+        let mut briefs = Vec::new();
+        for entry in &self.entries {
+            if let Entry::Observation { brief, .. } = entry {
+                briefs.extend(brief.iter().map(String::as_str));
+            }
+        }
+        briefs
     }
 
     /// Has a tool that the prompt does not list, but a result names, admitted from now on.
