@@ -24,6 +24,7 @@ mod http_server;
 mod library;
 mod machine;
 mod manual;
+mod mcp;
 #[cfg(unix)]
 mod pty;
 mod readme;

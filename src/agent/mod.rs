@@ -29,6 +29,7 @@ pub mod event;
 pub mod guard;
 pub mod id;
 pub mod librarian;
+pub mod mcp;
 pub mod memory;
 pub mod observe;
 pub mod plan;

@@ -3,8 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, batch, bench, check, completions, config, context, eval, explain, knowledge, manual, memory, model, status,
-    stop, version,
+    agent, batch, bench, check, completions, config, context, eval, explain, knowledge, manual, mcp, memory, model,
+    status, stop, tools, version,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -71,6 +71,10 @@ pub enum Verb {
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
     Memory(memory::Args),
+    /// Show and check the MCP servers whose tools agents use
+    Mcp(mcp::Args),
+    /// List and search the tools that agents have
+    Tools(tools::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Print a completion script for a shell

@@ -4,7 +4,7 @@
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one.
-//! - [`agent`]: the verbs around a run of several steps.
+//! - [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
@@ -30,9 +30,11 @@ pub mod failure;
 pub mod interrupt;
 pub mod knowledge;
 pub mod manual;
+pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod present;
+pub mod project;
 pub mod rehearsal;
 pub mod request;
 pub mod resident;
@@ -40,6 +42,7 @@ pub mod settings;
 pub mod spinner;
 pub mod status;
 pub mod stop;
+pub mod tools;
 pub mod ui;
 pub mod version;
 pub mod wire;
@@ -168,6 +171,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Session(args)) => agent::session::run(args, cx),
         Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
         Some(Verb::Memory(args)) => memory::run(args, cx),
+        Some(Verb::Mcp(args)) => mcp::run(args, cx),
+        Some(Verb::Tools(args)) => tools::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),

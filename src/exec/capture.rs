@@ -153,7 +153,7 @@ fn drain<R: AsyncRead + Unpin>(
 }
 
 /// Where the job runs: where it says, else in its own empty directory, else where nothing can be broken.
-fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
+pub(super) fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
     match (&job.cwd, scratch) {
         (Some(cwd), _) => cwd.clone(),
         (None, Some(scratch)) => scratch.to_path_buf(),
@@ -162,7 +162,7 @@ fn working_directory(job: &Job, scratch: Option<&Path>) -> PathBuf {
 }
 
 /// Translates the system's word.
-fn status_of(status: ExitStatus) -> Status {
+pub(super) fn status_of(status: ExitStatus) -> Status {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Status::Signaled(signal);

@@ -3,6 +3,7 @@
 //!
 //! - [`capture`]: a child whose output is wanted, not its terminal.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
+//! - [`piped`]: a child that we talk with as long as both live.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
 //! - `detach`: a child that goes on when we end.
 //! - `environment`: what variables a captured child sees.
@@ -16,6 +17,7 @@ mod detach;
 mod environment;
 mod fence;
 mod foreground;
+mod piped;
 pub mod rehearse;
 
 pub use capture::{capture, capture_blocking};
@@ -23,6 +25,7 @@ pub use capture::{capture, capture_blocking};
 pub use detach::detach;
 pub use fence::{Support, support};
 pub use foreground::foreground;
+pub use piped::{Piped, Process, piped};
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ pub mod events;
 pub mod resume;
 pub mod session;
 mod view;
-mod wire;
+pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::librarian::needs_knowledge;
@@ -77,6 +77,9 @@ pub struct Drive {
     /// Neither recall notes nor take any
     #[arg(long)]
     no_memory: bool,
+    /// Start no MCP servers
+    #[arg(long)]
+    no_mcp: bool,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,

@@ -17,9 +17,9 @@ mod windows;
 #[cfg(target_os = "linux")]
 pub(super) use seccomp::view_filter;
 #[cfg(unix)]
-pub(super) use unix::Fence;
+pub(super) use unix::{Fence, Group};
 #[cfg(windows)]
-pub(super) use windows::Fence;
+pub(super) use windows::{Fence, Group};
 
 use serde::Serialize;
 

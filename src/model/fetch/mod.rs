@@ -16,7 +16,7 @@ mod hub;
 mod lock;
 mod manage;
 mod mirror;
-pub(in crate::model) mod net;
+pub(crate) mod net;
 mod partial;
 mod progress;
 mod record;

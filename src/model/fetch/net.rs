@@ -1,4 +1,4 @@
-//! HTTP for the two places that may open sockets, with the two things `ureq` alone does not do: a blocked call can be
+//! HTTP for the places that may open sockets, with the two things `ureq` alone does not do: a blocked call can be
 //! interrupted at once, and a network that swallows packets is noticed within seconds.
 
 use crate::model::Cancel;
@@ -13,7 +13,7 @@ use ureq::{ReadWrite, Request, TlsConnector};
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::model) struct Patience {
+pub(crate) struct Patience {
     /// For the name to resolve, and then for a connection.
     pub connect: Duration,
     /// For the next byte.
@@ -22,7 +22,7 @@ pub(in crate::model) struct Patience {
 
 /// A client whose calls end when `cancel` is pulled. It follows no redirect.
 #[derive(Debug)]
-pub(in crate::model) struct Client {
+pub(crate) struct Client {
     plain: ureq::Agent,
     tls: ureq::Agent,
     over: Arc<AtomicBool>,
@@ -30,7 +30,7 @@ pub(in crate::model) struct Client {
 
 impl Client {
     /// A client for one exchange or a few. `authorities` adds certificate authorities (PEM) to the built-in ones.
-    pub(in crate::model) fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> Self {
+    pub(crate) fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> Self {
         let sockets = Sockets::default();
         let over = Arc::new(AtomicBool::new(false));
         let agent = |tls: Option<Arc<ClientConfig>>| {
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// A request to an `http://` or `https://` address.
-    pub(in crate::model) fn request(&self, method: &str, url: &str) -> Request {
+    pub(crate) fn request(&self, method: &str, url: &str) -> Request {
         match url.strip_prefix("http://") {
             // `ureq` shows us the socket of a TLS connection only. So a plain one passes for TLS, through a door that
             // leaves it as it is; the port has to be written out then.
@@ -152,7 +152,7 @@ impl Sockets {
 }
 
 /// What went wrong on the way, in words for people.
-pub(in crate::model) fn reason(error: &ureq::Transport) -> String {
+pub(crate) fn reason(error: &ureq::Transport) -> String {
     use std::error::Error;
     let mut text = error.message().map_or_else(|| error.kind().to_string(), str::to_string);
     let mut cause = error.source();
@@ -167,7 +167,7 @@ pub(in crate::model) fn reason(error: &ureq::Transport) -> String {
 }
 
 /// True if a read ended because nothing came in time.
-pub(in crate::model) fn is_silence(error: &io::Error) -> bool {
+pub(crate) fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 

@@ -1,0 +1,125 @@
+//! A child that we talk with as long as both live: its three streams are ours, and it does not outlive us.
+
+use super::fence::{Fence, Group};
+use super::{ExecError, Job, Status, capture, environment};
+use std::process::Stdio;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// A running child with its streams.
+pub struct Piped {
+    /// What it reads.
+    pub stdin: ChildStdin,
+    /// What it says.
+    pub stdout: ChildStdout,
+    /// What it complains about. Has to be read, or the child stops once the pipe is full.
+    pub stderr: ChildStderr,
+    /// The child itself.
+    pub process: Process,
+}
+
+/// A running child. Dropping it kills it with all of its process group.
+pub struct Process {
+    child: Child,
+    group: Option<Group>,
+}
+
+impl Process {
+    /// How it ended, once it has. What it left running is killed then.
+    pub fn ended(&mut self) -> Option<Status> {
+        let status = self.child.try_wait().ok().flatten()?;
+        if let Some(group) = self.group.take() {
+            // at once: nobody can have been given the group's number in the meantime
+            group.kill();
+            group.disarm();
+        }
+        Some(capture::status_of(status))
+    }
+}
+
+/// Starts a program with the scrubbed environment and the job's own variables, in a process group of its own. The job's
+/// input and limits do not count here: whoever talks with it sets the limits.
+///
+/// Needs a Tokio runtime with IO enabled, which must live as long as the streams.
+///
+/// # Errors
+/// If the program cannot be started.
+pub fn piped(job: &Job) -> Result<Piped, ExecError> {
+    let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
+    let fence = Fence::prepare(job, None);
+    let (program, args) = fence.command_line(job);
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .envs(environment::scrubbed(None))
+        .envs(fence.variables())
+        .envs(job.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(capture::working_directory(job, None))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    fence.arm(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    let group = Some(fence.group(child.id()));
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let process = Process { child, group };
+    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+        return Err(failed(std::io::Error::other("it has no pipes")));
+    };
+    Ok(Piped { stdin, stdout, stderr, process })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    fn sh(script: &str) -> Job {
+        let mut job = Job::new("/bin/sh").args(["-c", script]).env("MINE", "yes");
+        job.sandbox = crate::exec::Sandbox::None;
+        job
+    }
+
+    #[tokio::test]
+    async fn it_is_talked_with_and_knows_only_its_own_variables() {
+        let mut one = piped(&sh("while read line; do echo \"$line $MINE ${CARO_RESIDENT:-none}\"; done")).unwrap();
+        let mut lines = BufReader::new(one.stdout).lines();
+        for word in ["a", "b"] {
+            one.stdin.write_all(format!("{word}\n").as_bytes()).await.unwrap();
+            assert_eq!(lines.next_line().await.unwrap().unwrap(), format!("{word} yes none"));
+        }
+        assert_eq!(one.process.ended(), None);
+        drop(one.stdin);
+        assert_eq!(lines.next_line().await.unwrap(), None);
+        let begun = Instant::now();
+        let status = loop {
+            match one.process.ended() {
+                None if begun.elapsed() < Duration::from_secs(5) => tokio::time::sleep(Duration::from_millis(5)).await,
+                other => break other,
+            }
+        };
+        assert_eq!(status, Some(Status::Exited(0)));
+    }
+
+    #[tokio::test]
+    async fn its_whole_group_ends_with_it() {
+        let one = piped(&sh("sleep 600 & echo $!; wait")).unwrap();
+        let mut lines = BufReader::new(one.stdout).lines();
+        let grandchild: i32 = lines.next_line().await.unwrap().unwrap().parse().unwrap();
+        let grandchild = rustix::process::Pid::from_raw(grandchild).unwrap();
+        assert!(rustix::process::test_kill_process(grandchild).is_ok());
+        drop(one.process);
+        let begun = Instant::now();
+        let gone = |pid: rustix::process::Pid| {
+            // a zombie that init has not collected yet is dead enough
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+            rustix::process::test_kill_process(pid).is_err() || stat.contains(") Z ")
+        };
+        while !gone(grandchild) {
+            assert!(begun.elapsed() < Duration::from_secs(5), "the grandchild lives on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Servers of tools: our own fake one with every fault we can think of, real ones from the Python index, and an address.
+
+mod http;
+mod real;
+
+use crate::machine::{Machine, Ran, have};
+use caro::agent::mcp::{Config, Hub, Origin, Place, Reach};
+use caro::agent::tool::{Hazard, Provider, ToolCx, ToolError};
+use caro::agent::{Args, Tool};
+use caro::model::Cancel;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The fake server's program.
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/server.py")
+}
+
+/// True if the fake server can run; says so if not.
+fn python() -> bool {
+    let there = have("python3");
+    if !there {
+        println!("skipped: there is no python3 on {}", crate::machine::PATH);
+    }
+    there
+}
+
+fn fake(name: &str, env: &[(&str, &str)]) -> Config {
+    Config {
+        name: name.into(),
+        reach: Reach::Stdio {
+            command: "python3".into(),
+            args: vec![script().display().to_string()],
+            env: env.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
+            cwd: None,
+        },
+        timeout: Duration::from_secs(10),
+        disabled: false,
+        approved: ["echo", "read", "grow", "extra"].map(String::from).to_vec(),
+        origin: Origin::User,
+    }
+}
+
+/// A hub of these servers, in a folder of its own.
+struct Bench {
+    dir: tempfile::TempDir,
+    hub: Hub,
+}
+
+impl Bench {
+    fn new(configs: Vec<Config>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { root: dir.path().into(), search: Some(crate::machine::PATH.into()), authorities: None };
+        let hub = Hub::open(configs, &place, Duration::from_secs(30), &Cancel::new()).unwrap();
+        Self { dir, hub }
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.hub.tools(&|name| name == "taken")
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.tools().iter().map(|t| t.spec().name.clone()).collect()
+    }
+
+    fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        self.tools().into_iter().find(|t| t.spec().name == name).unwrap_or_else(|| panic!("{name}: {:?}", self.names()))
+    }
+
+    /// What a call comes to; the text itself only `observe` may see.
+    fn call(&self, name: &str, args: Value) -> Result<String, ToolError> {
+        self.call_within(name, args, Duration::from_secs(10))
+    }
+
+    fn call_within(&self, name: &str, args: Value, timeout: Duration) -> Result<String, ToolError> {
+        let Value::Object(args) = args else { unreachable!() };
+        let cancel = Cancel::new().with_deadline(Instant::now() + timeout);
+        let cx = ToolCx { root: self.dir.path().into(), cancel, timeout };
+        self.tool(name).call(&args, &cx).map(|raw| format!("{raw:?}"))
+    }
+}
+
+#[test]
+fn tools_join_with_their_names_schemas_and_effects() {
+    if !python() {
+        return;
+    }
+    let mut second = fake("two words", &[]);
+    second.approved = Vec::new();
+    let bench = Bench::new(vec![fake("one", &[]), second]);
+    assert_eq!(bench.hub.warnings().len(), 2, "{:?}", bench.hub.warnings());
+    assert!(bench.hub.warnings()[0].contains("the tool `odd` of `one` is left out: its argument `a b`"));
+    // both have every tool: each is told apart by its server
+    let names = bench.names();
+    assert!(names.contains(&"one.echo".into()) && names.contains(&"two_words.echo".into()), "{names:?}");
+    assert_eq!(names.len(), 26);
+    let echo = bench.tool("one.echo");
+    assert_eq!(echo.spec().provider, Provider::Mcp("one".into()));
+    assert_eq!(echo.spec().parameters["required"], json!(["text"]));
+    assert!(bench.tool("one.lure").spec().description.contains("withheld"));
+    let cx = ToolCx { root: "/".into(), cancel: Cancel::new(), timeout: Duration::from_secs(1) };
+    assert!(echo.effects(&Args::new(), &cx).is_read_only() && echo.spec().parallel);
+    // the same tool of a server that the person has not allowed
+    let other = bench.tool("two_words.echo").effects(&Args::new(), &cx);
+    assert!(other.opaque && other.hazard == Hazard::Change && !other.reasons.is_empty());
+    assert_eq!(bench.call("one.echo", json!({"text": "hello"})).unwrap(), "Raw(5 bytes)");
+    let alone = Bench::new(vec![fake("one", &[])]);
+    assert!(alone.names().contains(&"echo".into()) && alone.names().contains(&"read".into()));
+    let taken = alone.hub.tools(&|name| name == "read");
+    assert!(taken.iter().any(|t| t.spec().name == "one.read"), "a name that is taken is not taken away");
+}
+
+#[test]
+fn whatever_a_server_does_the_call_comes_back() {
+    if !python() {
+        return;
+    }
+    let server = || Bench::new(vec![fake("s", &[("SECRET", "shown")])]);
+    let failed = |result: Result<String, ToolError>| match result {
+        Err(ToolError::Failed(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let bench = server();
+    assert_eq!(failed(bench.call("fail", json!({}))), "no such row");
+    assert!(failed(bench.call("nonsense", json!({}))).contains("something else"));
+    assert_eq!(bench.call("big", json!({})).unwrap(), "Raw(1000000 bytes)");
+    // the server sees what its entry gives it, and nothing of ours
+    assert_eq!(bench.call("variable", json!({"name": "SECRET"})).unwrap(), "Raw(5 bytes)");
+    for ours in ["CARGO_MANIFEST_DIR", "CARGO_BIN_EXE_caro", "LD_LIBRARY_PATH"] {
+        assert_eq!(bench.call("variable", json!({ "name": ours })).unwrap(), "Raw(9 bytes)", "{ours} is passed on");
+    }
+    let begun = Instant::now();
+    let hung = bench.call_within("hang", json!({}), Duration::from_millis(300));
+    assert!(matches!(hung, Err(ToolError::TimedOut(_))) && begun.elapsed() < Duration::from_secs(5), "{hung:?}");
+    drop(bench);
+    assert!(begun.elapsed() < Duration::from_secs(8), "a hanging server holds nobody up: {:?}", begun.elapsed());
+
+    let bench = server();
+    let died = failed(bench.call("die", json!({})));
+    assert!(died.contains("with exit code 3; it says: out of coffee"), "{died}");
+    let again = failed(bench.call("echo", json!({"text": "x"})));
+    assert!(again.contains("has ended"), "{again}");
+    assert!(bench.hub.warnings().iter().any(|w| w.contains("out of coffee")), "{:?}", bench.hub.warnings());
+
+    let bench = server();
+    let begun = Instant::now();
+    let flooded = failed(bench.call_within("flood", json!({}), Duration::from_secs(30)));
+    assert!(flooded.contains("never ceased to write"), "{flooded} after {:?}", begun.elapsed());
+}
+
+#[test]
+fn one_that_does_not_start_costs_no_other() {
+    if !python() {
+        return;
+    }
+    let mut hangs = fake("hangs", &[("FAULT", "hang")]);
+    hangs.timeout = Duration::from_millis(500);
+    let mut garbage = fake("garbage", &[("FAULT", "garbage")]);
+    garbage.timeout = Duration::from_millis(500);
+    let mut missing = fake("missing", &[]);
+    missing.reach = Reach::Stdio { command: "no-such-server".into(), args: vec![], env: vec![], cwd: None };
+    let mut off = fake("off", &[]);
+    off.disabled = true;
+    let bench = Bench::new(vec![fake("dies", &[("FAULT", "die")]), hangs, garbage, missing, off, fake("good", &[])]);
+    assert_eq!(bench.call("echo", json!({"text": "x"})).unwrap(), "Raw(1 bytes)");
+    let standing = bench.hub.standing();
+    let error = |name: &str| standing.iter().find(|s| s.name == name).unwrap().error.as_ref().unwrap().to_string();
+    assert_eq!(standing.len(), 5, "what is disabled is not started");
+    assert!(error("dies").contains("it says: cannot find my database"), "{}", error("dies"));
+    assert!(error("hangs").contains("did not answer within"), "{}", error("hangs"));
+    assert!(error("garbage").contains("did not answer within"), "{}", error("garbage"));
+    assert!(error("missing").contains("there is no program `no-such-server`"), "{}", error("missing"));
+}
+
+#[test]
+fn tools_that_come_later_are_found() {
+    if !python() {
+        return;
+    }
+    let bench = Bench::new(vec![fake("s", &[])]);
+    assert!(!bench.names().contains(&"extra".into()));
+    bench.call("grow", json!({})).unwrap();
+    let begun = Instant::now();
+    while !bench.names().contains(&"extra".into()) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", bench.names());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(bench.call("extra", json!({})).unwrap(), "Raw(14 bytes)");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_server_outlives_the_hub() {
+    if !python() {
+        return;
+    }
+    let bench = Bench::new(vec![fake("s", &[("MARK", "caro-test-outlives")])]);
+    let alive = || {
+        let marked = |entry: std::fs::DirEntry| {
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            environ.windows(18).any(|w| w == b"caro-test-outlives")
+        };
+        std::fs::read_dir("/proc").map_or(0, |all| all.flatten().filter_map(|e| marked(e).then_some(())).count())
+    };
+    assert_eq!(alive(), 1);
+    drop(bench);
+    assert_eq!(alive(), 0);
+}
+
+// --- the program
+
+/// A machine whose `mcp.json` names the fake server.
+fn machine(extra: Value) -> Machine {
+    let machine = Machine::new();
+    let mut entry = json!({"command": "python3", "args": [script()], "autoApprove": ["echo"]});
+    if let (Value::Object(entry), Value::Object(extra)) = (&mut entry, extra) {
+        entry.extend(extra);
+    }
+    machine.write("mcp.json", json!({"mcpServers": {"fake": entry}}).to_string());
+    machine
+}
+
+fn step(tool: &str, args: &str) -> String {
+    format!("Thought: x\nAction: {tool} {args}")
+}
+
+/// Runs an agent whose steps are these.
+fn agent(machine: &Machine, steps: &[String], args: &[&str]) -> Ran {
+    let mut rules: Vec<Value> = steps
+        .iter()
+        .enumerate()
+        .map(|(i, reply)| match i {
+            0 => json!({ "reply": reply }),
+            _ => json!({"match": format!("\nStep {} of ", i + 1), "reply": reply}),
+        })
+        .collect();
+    rules.rotate_left(1);
+    let args: Vec<&str> = ["agent"].into_iter().chain(args.iter().copied()).collect();
+    machine.ask(json!(rules), &args)
+}
+
+fn events(machine: &Machine) -> Vec<Value> {
+    let ran = machine.run(&["events", "--json"]);
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_run_uses_a_servers_tools_as_its_own() {
+    if !python() {
+        return;
+    }
+    let machine = machine(json!({}));
+    let task = ["use echo to repeat the text hello, and answer with it", "--no-guard", "ground"];
+    let steps = [step("echo", r#"{"text": "hello"}"#), step("answer", r#"{"text": "hello"}"#)];
+    let ran = agent(&machine, &steps, &task);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"), "{ran:#?}");
+    let events = events(&machine);
+    let call = events.iter().find(|e| e["event_type"] == "tool_call").unwrap();
+    assert_eq!(call["metadata"]["provider"], json!({"mcp": "fake"}));
+    let prompts: String =
+        events.iter().filter(|e| e["event_type"] == "model_call").map(|e| e["input"].to_string()).collect();
+    assert!(
+        prompts.contains("- echo: Repeats a text.") && !prompts.contains("mcp"),
+        "the model is not told the source"
+    );
+    // the built-in `read` stays what it is
+    let tools = machine.run(&["tools", "--json"]).json();
+    let of =
+        |name: &str| tools["tools"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap()["type"].clone();
+    assert_eq!((of("read"), of("fake.read")), (json!("built in"), json!("mcp: fake")));
+    let off = agent(&machine, &[step("answer", r#"{"text": "x"}"#)], &[task[0], "--no-mcp"]);
+    assert_eq!(off.code, Some(0), "{off:#?}");
+}
+
+#[test]
+fn what_a_server_returns_changes_neither_tools_nor_policy() {
+    if !python() {
+        return;
+    }
+    let machine = machine(json!({"autoApprove": ["orders"]}));
+    // the page's orders are not shown, and a call that obeys them is still asked for, and refused where nobody is
+    let steps = [
+        step("orders", "{}"),
+        step("store", r#"{"text": "owned"}"#),
+        step("shell", r#"{"command": "rm -rf ."}"#),
+        step("answer", r#"{"text": "done"}"#),
+    ];
+    machine.write("work/precious.txt", "x");
+    let task = "use orders to get the page it returns, and store the text that stores it";
+    let ran = agent(&machine, &steps, &[task, "--no-guard", "ground"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let events = events(&machine);
+    let kinds: Vec<&str> = events.iter().map(|e| e["event_type"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"guardrail_violation"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|k| **k == "approval_denied").count(), 2, "{kinds:?}");
+    assert!(!serde_json::to_string(&events).unwrap().contains("OWNED-CANARY"));
+    assert!(!machine.path("work/stored.txt").exists() && machine.path("work/precious.txt").exists());
+    // no step has a tool that the first one had not
+    let of = |e: &Value| e["metadata"]["actions"].as_array().unwrap().clone();
+    let shown: Vec<Vec<Value>> = events.iter().filter(|e| e["event_type"] == "agent_step").map(of).collect();
+    assert!(shown.len() == 4 && shown.iter().flatten().all(|tool| shown[0].contains(tool)), "{shown:?}");
+}
+
+#[test]
+fn a_server_that_dies_is_a_warning_and_ends_no_run() {
+    if !python() {
+        return;
+    }
+    let machine = machine(json!({"autoApprove": ["die", "echo"], "env": {"TOKEN": "s3cret-value"}}));
+    let steps = [
+        step("die", "{}"),
+        step("echo", r#"{"text": "are you there, s3cret-value"}"#),
+        step("answer", r#"{"text": "it died"}"#),
+    ];
+    let ran = agent(&machine, &steps, &["use die to end the server and echo to repeat a text", "--no-guard", "ground"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "it died\n"), "{ran:#?}");
+    let told = serde_json::to_string(&events(&machine)).unwrap();
+    assert!(told.contains("out of coffee") && !told.contains("s3cret-value"), "secrets of an entry are not recorded");
+    // and one that does not even start
+    machine.write("mcp.json", json!({"mcpServers": {"gone": {"command": "no-such-server"}}}).to_string());
+    let ran = agent(&machine, &[step("answer", r#"{"text": "alone"}"#)], &["say that you are alone here"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.err.contains("the MCP server `gone` could not be started"), "{ran:#?}");
+}
+
+#[test]
+fn servers_are_listed_and_checked() {
+    let machine = Machine::new();
+    let none = machine.run(&["mcp", "list"]);
+    assert!(none.code == Some(0) && none.err.contains("no servers; they are named in"), "{none:#?}");
+    machine.write("mcp.json", "{");
+    let broken = machine.run(&["mcp", "list"]);
+    assert!(broken.err.contains("is no list of MCP servers") && broken.err.contains("mcpServers"), "{broken:#?}");
+    let nobody = machine.run(&["mcp", "check", "nobody"]);
+    assert!(nobody.code == Some(2) && nobody.err.contains("there is no MCP server `nobody`"), "{nobody:#?}");
+    if !python() {
+        return;
+    }
+    let fake = json!({"command": "python3", "args": [script()], "env": {"KEY": "s3cret-value"}});
+    machine.write("mcp.json", json!({"mcpServers": {"fake": fake, "bad": {"command": "no-such-server"}}}).to_string());
+    let list = machine.run(&["mcp", "list"]);
+    assert!(list.out.contains("fake  user  KEY=... python3") && !list.out.contains("s3cret"), "{list:#?}");
+    let check = machine.run(&["mcp", "check"]);
+    assert_eq!(check.code, Some(1), "{check:#?}");
+    assert!(
+        check.out.contains("fake  14 tools") && check.out.contains("there is no program `no-such-server`"),
+        "{check:#?}"
+    );
+    let check = machine.run(&["mcp", "check", "fake", "--json"]);
+    assert_eq!(check.code, Some(0), "{check:#?}");
+    assert_eq!((&check.json()[0]["title"], &check.json()[0]["left_out"][0]["name"]), (&json!("fake 1"), &json!("odd")));
+    let found = machine.run(&["tools", "search", "repeat a text", "--json"]).json();
+    assert_eq!(found["tools"][0]["name"], "echo", "{found:#?}");
+}
+
+#[test]
+fn a_projects_servers_wait_for_the_persons_word() {
+    if !python() {
+        return;
+    }
+    let machine = Machine::new();
+    let entry = |text: &str| json!({"mcpServers": {"theirs": {"command": "python3", "args": [script(), text], "autoApprove": ["store"]}}});
+    machine.write("work/.mcp.json", entry("").to_string());
+    let tools = |machine: &Machine| machine.run(&["tools", "--json"]);
+    let before = tools(&machine);
+    assert!(!before.out.contains("theirs") && before.err.contains("caro mcp trust"), "{before:#?}");
+    machine.run(&["mcp", "check", "theirs"]).fails(1, &["have not agreed"]);
+    let asked = machine.run(&["mcp", "trust"]);
+    assert!(asked.code == Some(1) && asked.err.contains("nobody to ask"), "{asked:#?}");
+    let agreed = machine.run(&["mcp", "trust", "--yes"]);
+    assert!(agreed.code == Some(0) && agreed.err.contains("theirs  python3"), "{agreed:#?}");
+    assert!(tools(&machine).out.contains("mcp: theirs"));
+    // its own word that a tool may run unasked does not count
+    let list = machine.run(&["mcp", "list", "--json"]).json();
+    assert_eq!((&list[0]["from"], &list[0]["auto_approve"]), (&json!("project"), &json!([])));
+    // another text is another question
+    machine.write("work/.mcp.json", entry("changed").to_string());
+    assert!(!tools(&machine).out.contains("theirs"));
+    machine.run(&["mcp", "trust", "--yes"]);
+    assert!(tools(&machine).out.contains("theirs"));
+    machine.run(&["mcp", "trust", "--revoke"]);
+    assert!(!tools(&machine).out.contains("theirs"));
+}

@@ -1,0 +1,115 @@
+//! Servers that others wrote, from the Python index: one over standard streams, and one of the protocol's own library at an
+//! address. Installed once into the build folder; skipped, with the reason, where they cannot be.
+
+use super::Bench;
+use crate::machine::Machine;
+use caro::agent::mcp::{Config, Origin, Reach};
+use serde_json::json;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// What is installed: names and versions, so that a later one cannot turn this red.
+const PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp==2.3.0"];
+
+/// The folder that they are installed in.
+fn installed() -> Option<PathBuf> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mcp-servers");
+        if !folder.join("mcp_server_time").is_dir() {
+            let mut pip = Command::new("python3");
+            // the same python that runs it
+            pip.env("PATH", crate::machine::PATH);
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--only-binary=:all:",
+                "--target",
+            ]);
+            let out = pip.arg(&folder).args(PACKAGES).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+            if !out.status.success() {
+                let said = String::from_utf8_lossy(&out.stderr);
+                return Err(said.lines().last().unwrap_or("no word from pip").to_owned());
+            }
+        }
+        Ok(folder)
+    });
+    if let Err(why) = folder {
+        println!("skipped: {} cannot be installed: {why}", PACKAGES.join(" "));
+    }
+    folder.as_ref().ok().cloned()
+}
+
+#[test]
+fn a_real_server_tells_the_time_to_a_run() {
+    let Some(packages) = installed() else { return };
+    let machine = Machine::new();
+    let entry = json!({
+        "command": "python3", "args": ["-m", "mcp_server_time", "--local-timezone", "Europe/Berlin"],
+        "env": {"PYTHONPATH": packages}, "autoApprove": ["convert_time", "get_current_time"]
+    });
+    machine.write("mcp.json", json!({"mcpServers": {"time": entry}}).to_string());
+    let check = machine.run(&["mcp", "check"]);
+    assert!(check.code == Some(0) && check.out.contains("\n  convert_time\n"), "{check:#?}");
+    let call = r#"{"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Kolkata"}"#;
+    let replies = json!([
+        {"match": "\nStep 2 of ", "reply": "Thought: told\nAction: answer {\"text\": \"done\"}"},
+        {"reply": format!("Thought: ask\nAction: convert_time {call}")}
+    ]);
+    let task = "convert the time 12:00 from the timezone Europe/Berlin to the timezone Asia/Kolkata";
+    // whether it says that its tools only read is the package's business: where it does not, its calls are asked for
+    let ran = machine.ask(replies, &["agent", task, "--yes", "--no-guard", "ground", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let told = machine.run(&["events", "--json"]).out;
+    assert!(told.contains("Asia/Kolkata") && (told.contains("15:30") || told.contains("16:30")), "{told}");
+}
+
+/// A server of the protocol's own library, killed at the end.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_real_server_is_called_at_its_address() {
+    let Some(packages) = installed() else { return };
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let program = format!(
+        "from mcp.server.mcpserver import MCPServer\n\
+         server = MCPServer('sums')\n\
+         @server.tool()\n\
+         def add(a: int, b: int) -> str:\n    'Adds two numbers.'\n    return f'the sum is {{a + b}}'\n\
+         server.run(transport='streamable-http', host='127.0.0.1', port={port})\n"
+    );
+    let mut python = Command::new("python3");
+    python.args(["-c", &program]).env("PATH", crate::machine::PATH).env("PYTHONPATH", &packages).stdin(Stdio::null());
+    let mut served = Served(python.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let begun = Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(served.0.try_wait().unwrap().is_none(), "the library's server does not run");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the library's server does not listen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let bench = Bench::new(vec![Config {
+        name: "sums".into(),
+        reach: Reach::Http { url: format!("http://127.0.0.1:{port}/mcp"), headers: Vec::new() },
+        timeout: Duration::from_secs(20),
+        disabled: false,
+        approved: Vec::new(),
+        origin: Origin::User,
+    }]);
+    assert!(bench.hub.warnings().is_empty(), "{:?}", bench.hub.warnings());
+    assert_eq!(bench.tool("add").spec().parameters["properties"]["a"]["type"], "integer");
+    assert_eq!(bench.call("add", json!({"a": 20, "b": 22})).unwrap(), format!("Raw({} bytes)", "the sum is 42".len()));
+    assert!(bench.call("add", json!({"a": "x"})).is_err());
+}
