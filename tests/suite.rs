@@ -21,10 +21,12 @@ mod fetch;
 #[cfg(unix)]
 mod host;
 mod http_server;
+mod knowledge;
 mod library;
 mod machine;
 mod manual;
 mod mcp;
+mod memory;
 #[cfg(unix)]
 mod pty;
 mod readme;

@@ -1,7 +1,8 @@
 //! What several test files share: running a shell line, finding the real model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What a shell line left.
@@ -53,4 +54,25 @@ pub fn model_or_skip(verb: &str) -> Option<Command> {
     assert!(std::env::var_os("CARO_REQUIRE_MODEL").is_none(), "{}", String::from_utf8_lossy(&path.stderr));
     println!("skipped: the default model is not on this machine (`caro model pull` fetches it)");
     None
+}
+
+/// The folder of the embedding model on this machine; `None`, with a printed reason, where there is none. With
+/// `CARO_REQUIRE_MODEL=1` it is fetched (91 MB, once): nothing else fetches it.
+pub fn embedding_model_or_skip() -> Option<PathBuf> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let caro = |verb: &str| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", verb, "all-minilm-l6-v2"]).output().unwrap();
+        let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
+        output.status.success().then_some(folder).ok_or(String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let find = || match caro("path") {
+        Ok(folder) => Some(folder),
+        Err(_) if std::env::var_os("CARO_REQUIRE_MODEL").is_some() => Some(caro("pull").unwrap()),
+        Err(_) => {
+            println!("skipped: the embedding model is not here (`caro model pull all-minilm-l6-v2` fetches it)");
+            None
+        }
+    };
+    FOLDER.get_or_init(find).clone()
 }

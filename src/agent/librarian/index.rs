@@ -113,11 +113,20 @@ impl Index {
         ))
     }
 
-    /// How many passages there are, and how many of them have a vector.
-    pub fn count(self, sql: &Connection) -> rusqlite::Result<(usize, usize)> {
-        let count =
-            |table: &str| sql.query_row(&format!("SELECT count(*) FROM {}_{table}", self.0), [], |r| file::count(r, 0));
-        Ok((count("words_docsize")?, count("vectors")?))
+    /// How many passages there are.
+    pub fn passages(self, sql: &Connection) -> rusqlite::Result<usize> {
+        sql.query_row(&format!("SELECT count(*) FROM {}_words_docsize", self.0), [], |row| file::count(row, 0))
+    }
+
+    /// How many of them have a vector.
+    pub fn vectors(self, sql: &Connection) -> rusqlite::Result<usize> {
+        sql.query_row(&format!("SELECT count(*) FROM {}_vectors", self.0), [], |row| file::count(row, 0))
+    }
+
+    /// True if any has a vector of this embedder.
+    pub fn knows(self, sql: &Connection, embedder: &str) -> rusqlite::Result<bool> {
+        Ok(self.embedder(sql)?.as_deref() == Some(embedder)
+            && sql.prepare(&format!("SELECT 1 FROM {}_vectors", self.0))?.exists([])?)
     }
 
     /// Passages that hold any of the terms, the best first.
@@ -182,7 +191,7 @@ impl Index {
     /// as in BM25. A term that no passage holds weighs as much as the others on average.
     pub fn coverage(self, sql: &Connection, terms: &Terms, ids: &[i64]) -> rusqlite::Result<Vec<f64>> {
         let name = self.0;
-        let total = self.count(sql)?.0 as f64;
+        let total = self.passages(sql)? as f64;
         let mut how_many =
             sql.prepare_cached(&format!("SELECT count(*) FROM {name}_words WHERE {name}_words MATCH ?1"))?;
         let mut holds =
@@ -286,6 +295,10 @@ mod tests {
         sql
     }
 
+    fn count(sql: &Connection) -> (usize, usize) {
+        (INDEX.passages(sql).unwrap(), INDEX.vectors(sql).unwrap())
+    }
+
     fn ids(matches: &[Match]) -> Vec<i64> {
         matches.iter().map(|m| m.id).collect()
     }
@@ -321,16 +334,18 @@ mod tests {
         let sql = open(&[("a", "apple", Some(vec![1.0])), ("b", "apple", Some(vec![1.0]))]);
         INDEX.remove(&sql, 1).unwrap();
         assert_eq!(ids(&INDEX.search(&sql, &Terms::of("apple"), Some(&[1.0]), 9).unwrap()), [2]);
-        assert_eq!(INDEX.count(&sql).unwrap(), (1, 1));
+        assert_eq!(count(&sql), (1, 1));
         INDEX.use_embedder(&sql, "one").unwrap();
-        assert_eq!(INDEX.count(&sql).unwrap(), (1, 0), "nobody knew whose they were");
+        assert_eq!(count(&sql), (1, 0), "nobody knew whose they were");
+        assert!(!INDEX.knows(&sql, "one").unwrap());
         INDEX.put_vector(&sql, 2, &[1.0]).unwrap();
+        assert!(INDEX.knows(&sql, "one").unwrap() && !INDEX.knows(&sql, "two").unwrap());
         INDEX.use_embedder(&sql, "one").unwrap();
-        assert_eq!(INDEX.count(&sql).unwrap(), (1, 1));
+        assert_eq!(count(&sql), (1, 1));
         INDEX.use_embedder(&sql, "two").unwrap();
-        assert_eq!((INDEX.count(&sql).unwrap(), INDEX.embedder(&sql).unwrap().as_deref()), ((1, 0), Some("two")));
+        assert_eq!((count(&sql), INDEX.embedder(&sql).unwrap().as_deref()), ((1, 0), Some("two")));
         INDEX.clear(&sql).unwrap();
-        assert_eq!(INDEX.count(&sql).unwrap(), (0, 0));
+        assert_eq!(count(&sql), (0, 0));
     }
 
     #[test]

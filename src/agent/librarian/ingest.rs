@@ -329,23 +329,23 @@ impl Work<'_> {
 
     /// Gives vectors to passages that were stored without one.
     fn fill(&mut self) -> Result<(), LibraryError> {
+        let mut last = 0;
         while self.embedder.is_some() {
             self.check()?;
             let bare: Vec<(i64, String)> = {
                 let mut find = self.sql.prepare_cached(
                     "SELECT chunks.id, documents.path, chunks.title, chunks.text FROM chunks
                      JOIN documents ON documents.id = chunks.document
-                     WHERE chunks.id NOT IN (SELECT id FROM chunks_vectors) ORDER BY chunks.id LIMIT ?1",
+                     WHERE chunks.id > ?1 AND chunks.id NOT IN (SELECT id FROM chunks_vectors) ORDER BY chunks.id LIMIT ?2",
                 )?;
-                let rows = find.query_map([int(BATCH)], |row| {
+                let rows = find.query_map([last, int(BATCH)], |row| {
                     let (path, title, text): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
                     Ok((row.get(0)?, meaning(&path, &title, &text)))
                 })?;
                 rows.collect::<Result<_, _>>()?
             };
-            if bare.is_empty() {
-                break;
-            }
+            let Some((highest, _)) = bare.last() else { break };
+            last = *highest;
             let vectors = self.embed(&bare.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>());
             self.done.vectors_added += vectors.len();
             self.transaction(|work| {

@@ -110,7 +110,7 @@ impl Librarian {
             stats.bytes += file::count::<u64>(row, 2)?;
             stats.kinds.insert(row.get(0)?, count);
         }
-        (stats.chunks, stats.vectors) = INDEX.count(&sql)?;
+        (stats.chunks, stats.vectors) = (INDEX.passages(&sql)?, INDEX.vectors(&sql)?);
         stats.file_bytes = std::fs::metadata(&self.file).map_or(0, |meta| meta.len());
         Ok(stats)
     }

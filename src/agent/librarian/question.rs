@@ -46,7 +46,7 @@ impl Question {
     pub fn of(text: &str, index: Index, sql: &Connection, embedder: Option<&dyn Embedder>) -> rusqlite::Result<Self> {
         let mut question = Self { terms: Terms::of(text), ..Self::default() };
         let Some(embedder) = embedder else { return Ok(question) };
-        if index.embedder(sql)?.as_deref() != Some(embedder.id()) || index.count(sql)?.1 == 0 {
+        if !index.knows(sql, embedder.id())? {
             return Ok(question);
         }
         let begun = Instant::now();

@@ -72,7 +72,7 @@ fn notes_kept_without_an_embedder_get_their_vectors_later() {
     assert!(memory.query("cat", 5).unwrap()[0].score >= 0.99);
     memory.remember(said("dogs bark")).unwrap();
     let sql = memory.reader().unwrap().unwrap();
-    assert_eq!(INDEX.count(&sql).unwrap(), (2, 2));
+    assert_eq!((INDEX.passages(&sql).unwrap(), INDEX.vectors(&sql).unwrap()), (2, 2));
 }
 
 fn recalled(memory: Memory, task: &str, budget: usize) -> Option<String> {

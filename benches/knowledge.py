@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""How fast `caro knowledge` is: reading in and asking about 10 000 passages, by words and by meaning.
+
+    benches/knowledge.py [--caro target/release/caro] [--chunks 10000] [--questions 40] [--record FILE]
+
+The documents are made up here (seeded): markdown whose sections are as long as passages may be. The library is a new one
+in a temporary folder; the embedding model is the one of this machine (`caro model pull all-minilm-l6-v2`). Each question
+is asked by a process of its own, so that nothing is warm but the page cache; what loading the model took stands apart.
+"""
+import argparse, json, os, random, resource, statistics, subprocess, sys, tempfile, time
+from datetime import date
+
+SYLLABLES = [a + b for a in "b d f g k l m n p r s t v z".split() for b in "a e i o u".split()]
+
+
+def words(rng, count):
+    """A vocabulary with the frequencies of a language: the n-th word is n times rarer than the first."""
+    vocabulary = ["".join(rng.choice(SYLLABLES) for _ in range(rng.randint(1, 4))) for _ in range(8000)]
+    common = "the server file of and to in is for with on that log disk user network error time path config".split()
+    vocabulary = common + vocabulary
+    return vocabulary, [1 / (n + 1) for n in range(len(vocabulary))]
+
+
+def corpus(folder, chunks, rng):
+    """`chunks` sections of about 1000 bytes, fifty a file."""
+    vocabulary, weights = words(rng, chunks)
+    for number in range((chunks + 49) // 50):
+        parts = []
+        for section in range(min(50, chunks - 50 * number)):
+            text = " ".join(rng.choices(vocabulary, weights, k=170))[:1000]
+            lines = "\n".join(text[i : i + 90] for i in range(0, len(text), 90))
+            parts.append(f"## Section {number} {section} {rng.choice(vocabulary)}\n\n{lines}\n")
+        with open(os.path.join(folder, f"part{number:04}.md"), "w") as file:
+            file.write("\n".join(parts))
+    return vocabulary
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--caro", default="target/release/caro")
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--record")
+    args = parser.parse_args()
+    caro = os.path.abspath(args.caro)
+    model = subprocess.run([caro, "model", "path", "all-minilm-l6-v2"], capture_output=True, text=True).stdout.strip()
+    rng = random.Random(7)
+    with tempfile.TemporaryDirectory() as home:
+        docs = os.path.join(home, "docs")
+        os.mkdir(docs)
+        vocabulary = corpus(docs, args.chunks, rng)
+        plain = {**os.environ, "HOME": home, "XDG_DATA_HOME": home + "/data", "CARO_CACHE_DIR": home + "/cache"}
+        models = {**plain, "CARO_MODELS_DIR": os.path.dirname(model)} if model else plain
+
+        def run(env, *words):
+            began = time.monotonic()
+            done = subprocess.run([caro, "-q", "knowledge", *words, "--json"], env=env, capture_output=True, text=True)
+            if done.returncode not in (0, 1) or not done.stdout:
+                sys.exit(done.stderr)
+            return json.loads(done.stdout), time.monotonic() - began
+
+        report = {"date": str(date.today()), "machine": machine(), "caro": version(caro)}
+        read, seconds = run(plain, "ingest", docs)
+        report["ingest_words"] = {"files": read["files_processed"], "chunks": read["chunks_indexed"], "seconds": round(seconds, 2)}
+        report["again_words"] = {"seconds": round(run(plain, "ingest", docs)[1], 2)}
+        if model:
+            vectors, seconds = run(models, "ingest", docs)
+            report["vectors"] = {"added": vectors["vectors_added"], "seconds": round(seconds, 1),
+                                 "a_second": round(vectors["vectors_added"] / seconds, 1)}
+        report["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+        report["library_mb"] = run(models, "stats")[0]["file_bytes"] // (1 << 20)
+        questions = ["how is the " + " ".join(rng.choices(vocabulary[:400], k=rng.randint(2, 5))) + " done" for _ in range(args.questions)]
+        report["query_ms"] = {}
+        for name, env in [("words", plain), ("words and meaning", models)][: 2 if model else 1]:
+            asked = [run(env, "query", question) for question in questions]
+            times = [{**a["answer"]["ms"], "process": 1000 * wall} for a, wall in asked]
+            for time_ in times:
+                time_["answer"] = time_["embed"] + time_["search"]
+            report["query_ms"][name] = {
+                part: {"p50": round(statistics.median(t[part] for t in times), 1),
+                       "p95": round(sorted(t[part] for t in times)[int(0.95 * len(times))], 1)}
+                for part in ("load", "embed", "search", "answer", "process")
+            }
+    text = json.dumps(report, indent=2)
+    print(text)
+    if args.record:
+        with open(args.record, "w") as file:
+            file.write(text + "\n")
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        name = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return f"{os.cpu_count()} cores, {name}"
+
+
+def version(caro):
+    return subprocess.run([caro, "--version"], capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+//! `caro knowledge` end to end: by words on a machine without a model, by meaning with the real one; what of it reaches the
+//! agent, and what does not.
+
+use crate::machine::{Machine, Ran};
+use crate::support::embedding_model_or_skip;
+use caro::model::embed::Embedder;
+use caro::model::engine::SentenceEncoder;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Three documents about a place that no model knows.
+fn documents(machine: &Machine) {
+    std::fs::create_dir_all(machine.path("work/docs/ops")).unwrap();
+    machine.write(
+        "work/docs/ops/deploy.md",
+        "# Operations\n\n## Rebooting the compile farm\n\nLog in to gopher and run `farmctl cycle`.\n\n\
+         ## Backups\n\nSnapshots of every database are stored on the host badger at night.\n",
+    );
+    machine.write("work/docs/cake.txt", "Flour, sugar and eggs make a cake. Bake it for an hour.\n");
+    machine.write("work/docs/tool.py", "import os\n\n\ndef parseInvoice(path):\n    return os.stat(path)\n");
+    machine.write("work/docs/picture.png", b"\x89PNG\0\0");
+}
+
+fn ingest(machine: &Machine) -> Value {
+    let ran = machine.run(&["knowledge", "ingest", "docs", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    ran.json()
+}
+
+fn hits(ran: &Ran) -> Vec<String> {
+    let document = ran.json();
+    let hits = document["answer"]["hits"].as_array().unwrap().clone();
+    hits.iter()
+        .map(|h| Path::new(h["path"].as_str().unwrap()).file_name().unwrap().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn documents_are_read_in_searched_and_forgotten_without_any_model() {
+    let machine = Machine::new();
+    documents(&machine);
+    machine.run(&["knowledge", "query", "backups"]).fails(1, &["nothing has been ingested", "caro knowledge ingest"]);
+    machine.run(&["knowledge", "ingest", "nowhere"]).fails(2, &["nowhere"]);
+
+    let ran = machine.run(&["knowledge", "ingest", "docs"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "read 3 files (4 passages), 1 no documents\n"), "{ran:#?}");
+    assert_eq!(ran.err.matches("caro model pull all-minilm-l6-v2").count(), 1, "{ran:#?}");
+    assert!(ran.err.contains("picture.png: binary"), "{ran:#?}");
+    let again = ingest(&machine);
+    for zero in ["files_processed", "chunks_indexed", "errors", "updated", "removed"] {
+        assert_eq!(again[zero], 0, "{again}");
+    }
+
+    let ran = machine.run(&["knowledge", "query", "where are the backups of databases?", "--json", "--limit", "1"]);
+    let hit = &ran.json()["answer"]["hits"][0];
+    assert_eq!((&hit["title"], &hit["first"]), (&json!("Operations > Backups"), &json!(7)), "{ran:#?}");
+    assert!(hit["text"].as_str().unwrap().contains("badger") && hit["score"].as_f64().unwrap() > 0.5);
+    assert_eq!(hits(&machine.run(&["knowledge", "query", "invoice", "--json"])), ["tool.py"], "a part of a name");
+    let shown = machine.run(&["knowledge", "query", "backups"]);
+    assert!(shown.out.contains("deploy.md:7-9") && shown.out.contains("badger"), "{shown:#?}");
+    let nothing = machine.run(&["knowledge", "query", "giraffe"]);
+    assert_eq!((nothing.code, nothing.out.as_str()), (Some(1), ""), "{nothing:#?}");
+
+    let stats = machine.run(&["knowledge", "stats", "--json"]).json();
+    assert_eq!((&stats["documents"], &stats["chunks"], &stats["vectors"]), (&json!(3), &json!(4), &json!(0)));
+    assert_eq!(stats["kinds"], json!({"code": 1, "markdown": 1, "text": 1}));
+    assert_eq!(machine.run(&["knowledge", "rm", "docs/ops"]).code, Some(0));
+    assert!(hits(&machine.run(&["knowledge", "query", "backups", "--json"])).is_empty());
+    assert_eq!(machine.run(&["knowledge", "rm", "docs/ops"]).code, Some(1), "there is nothing left of it");
+    // the other name of the verb, and a file by itself
+    let added = machine.run(&["knowledge", "add", "docs/ops/deploy.md"]);
+    assert!(added.out.starts_with("read 1 file (2 passages)"), "{added:#?}");
+    let clean = machine.run(&["knowledge", "ingest", "docs/cake.txt", "--clean", "--json"]).json();
+    assert_eq!(clean["files_processed"], 1);
+    assert_eq!(machine.run(&["knowledge", "stats", "--json"]).json()["documents"], 1);
+}
+
+/// Killed again and again, and in the end everything is there once.
+#[cfg(unix)]
+#[test]
+fn a_killed_ingest_is_gone_on_with() {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("work/docs")).unwrap();
+    for i in 0..1500 {
+        machine.write(format!("work/docs/{i:04}.md"), format!("# Note {i}\n\nThe number is {i}.\n"));
+    }
+    let mut before = 0;
+    for patience in [60, 90, 120] {
+        let mut child = machine.caro(&["-q", "knowledge", "ingest", "docs"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(patience));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let stats = machine.run(&["knowledge", "stats", "--json"]).json();
+        let documents = stats["documents"].as_u64().unwrap();
+        assert!(documents >= before && stats["chunks"] == stats["documents"], "{stats} after {before}");
+        before = documents;
+    }
+    assert_eq!(ingest(&machine)["files_processed"], 1500 - before);
+    assert_eq!(hits(&machine.run(&["knowledge", "query", "note 1234", "--json", "--limit", "1"])), ["1234.md"]);
+}
+
+fn answer(text: &str) -> Value {
+    json!([{ "reply": format!("Thought: done\nAction: answer {{\"text\": \"{text}\"}}") }])
+}
+
+#[test]
+fn the_agent_is_told_what_is_near_as_data_and_says_so_in_its_events() {
+    let machine = Machine::new();
+    documents(&machine);
+    ingest(&machine);
+    let task = "how to reboot the compile farm";
+    let ran = machine.ask(answer("x"), &["agent", task, "--show-prompt"]);
+    let (system, user) = ran.out.split_once("--- user\n").unwrap();
+    assert!(!system.contains("farmctl"), "others' words are no instructions: {system}");
+    assert!(user.contains("<knowledge>\n## Relevant Knowledge\n\n### Source 1: "), "{user}");
+    assert!(user.contains("deploy.md:3-5\n") && user.contains("farmctl cycle") && !user.contains("sugar"), "{user}");
+    let explained = machine.ask(answer("x"), &["agent", task, "--explain"]);
+    assert!(explained.out.contains("knowledge: yes (how to)"), "{explained:#?}");
+    assert!(explained.out.contains("  40  knowledge (data): "), "{explained:#?}");
+
+    let events = machine.ask(answer("x"), &["agent", task, "--events", "jsonl"]).out;
+    let events: Vec<Value> = events.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let of = |kind: &str| events.iter().find(|e| e["event_type"] == kind).map(|e| &e["metadata"]);
+    let retrieved = of("knowledge_retrieved").unwrap();
+    assert_eq!((&retrieved["hits"], retrieved["scores"].as_array().unwrap().len()), (&json!(1), 1));
+    assert!(retrieved["ms"].as_f64().unwrap() < 500.0);
+    let layers = of("context_assembly").unwrap()["layers"].as_array().unwrap();
+    assert!(layers.iter().any(|l| l["name"] == "knowledge" && l["priority"] == 40), "{layers:?}");
+
+    let other = machine.ask(answer("x"), &["agent", "list the largest files here", "--explain"]);
+    assert!(other.out.contains("knowledge: no") && !other.out.contains("knowledge (data)"), "{other:#?}");
+}
+
+#[test]
+fn without_retrieval_the_library_is_not_even_opened() {
+    let machine = Machine::new();
+    documents(&machine);
+    ingest(&machine);
+    // a library that fails whoever opens it
+    let data = machine.path("home/.local/share/caro");
+    std::fs::write(data.join("knowledge.db"), "no library".repeat(999)).unwrap();
+    for rest in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(data.join(format!("knowledge.db{rest}")));
+    }
+    let explain = |more: &[&str]| {
+        let args = [&["agent", "how to reboot the compile farm", "--explain"], more].concat();
+        machine.ask(answer("x"), &args).out
+    };
+    assert!(explain(&[]).contains("knowledge: left out, could not open"), "{}", explain(&[]));
+    assert!(!explain(&["--no-rag"]).contains("left out"));
+    let search = json!([
+        {"match": "\nStep 2 of ", "reply": "Thought: so\nAction: answer {\"text\": \"fine\"}"},
+        {"reply": "Thought: look\nAction: knowledge_search {\"query\": \"farm\"}"}
+    ]);
+    let task = "search my documents and notes for the farm";
+    let ran = machine.ask(search.clone(), &["agent", task, "--no-rag", "--json"]);
+    assert!(ran.err.contains("knowledge_search") || ran.code != Some(0), "the tool is not there: {ran:#?}");
+    // a library that is whole is searched by the tool
+    std::fs::remove_file(data.join("knowledge.db")).unwrap();
+    ingest(&machine);
+    let ran = machine.ask(search, &["agent", task, "--json"]);
+    assert_eq!(ran.json()["response"], "fine", "{ran:#?}");
+    let events = machine.run(&["events", "", "--json"]).out;
+    assert!(events.contains("farmctl cycle"), "{events}");
+}
+
+/// Components 0 to 7 of vectors that a forward pass of our own in numpy gave (f32; BERT with mean pooling, written from
+/// the paper), on the files whose sums the catalog has.
+const REFERENCE: [(&str, [f32; 8]); 4] = [
+    (
+        "How do I restart the build server?",
+        [0.05347, -0.02923, -0.01436, -0.01658, 0.01255, 0.00223, -0.06584, -0.05715],
+    ),
+    ("Flour, sugar and eggs make a cake.", [-0.00788, 0.02641, -0.0038, 0.05659, -0.04063, 0.06062, 0.0599, -0.04436]),
+    ("Größe 日本語 emoji 😀", [-0.02259, 0.03197, 0.10234, -0.05376, -0.0368, 0.00572, 0.16879, 0.00816]),
+    ("", [-0.11884, 0.0483, -0.00255, -0.01101, 0.05195, 0.01029, 0.11543, 0.0007]),
+];
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+#[test]
+fn the_real_embedder_gives_the_reference_vectors_alone_and_in_a_batch() {
+    let Some(folder) = embedding_model_or_skip() else { return };
+    let encoder = SentenceEncoder::new(&folder, "all-minilm-l6-v2");
+    let long = "word ".repeat(400);
+    let texts: Vec<&str> = REFERENCE.iter().map(|(text, _)| *text).chain([long.as_str()]).collect();
+    let together = encoder.embed(&texts).unwrap();
+    for (i, (text, wanted)) in REFERENCE.iter().enumerate() {
+        let alone = encoder.embed(&[text]).unwrap().remove(0);
+        for vector in [&alone, &together[i]] {
+            assert_eq!(vector.len(), 384);
+            assert!((dot(vector, vector) - 1.0).abs() < 1e-5);
+            let off = vector.iter().zip(wanted).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+            assert!(off < 2e-4, "{text:?} is {off} off: {:?}", &vector[..8]);
+        }
+    }
+    // of a long text the first 256 tokens count, and where it ends does not matter
+    let longer = encoder.embed(&["word ".repeat(90_000).as_str()]).unwrap().remove(0);
+    assert!(dot(&together[4], &longer) > 0.9999 && (together[4][0] + 0.00812).abs() < 2e-4);
+    assert!(encoder.embed(&[]).unwrap().is_empty());
+}
+
+#[test]
+fn what_means_the_same_is_near() {
+    let Some(folder) = embedding_model_or_skip() else { return };
+    let encoder = SentenceEncoder::new(&folder, "all-minilm-l6-v2");
+    // each with something that says it otherwise, and something that shares a word and means another thing
+    for (text, near, far) in [
+        ("rebooting the compile farm", "how to restart our build servers", "the farm compiles its harvest figures"),
+        ("delete old log files", "remove logs from last month", "log in to the old system"),
+        ("the disk is full", "no space left on the device", "the glass is full of water"),
+        ("list open network ports", "which sockets is this machine listening on", "the harbour is open all year"),
+    ] {
+        let vectors = encoder.embed(&[text, near, far]).unwrap();
+        let (near, far) = (dot(&vectors[0], &vectors[1]), dot(&vectors[0], &vectors[2]));
+        assert!(near > far + 0.1, "{text}: {near} against {far}");
+    }
+}
+
+#[test]
+fn a_question_without_a_word_in_common_finds_its_answer_by_meaning() {
+    let Some(folder) = embedding_model_or_skip() else { return };
+    let machine = Machine::new();
+    documents(&machine);
+    let caro =
+        |args: &[&str]| Ran::of(machine.caro(args).env("CARO_MODELS_DIR", folder.parent().unwrap()).output().unwrap());
+    let by_words = ingest(&machine);
+    assert_eq!(by_words["chunks_indexed"], 4);
+    // what was read in before the model was there gets its vectors now
+    let ran = caro(&["knowledge", "ingest", "docs", "--json"]);
+    assert_eq!((&ran.json()["files_processed"], &ran.json()["vectors_added"]), (&json!(0), &json!(4)), "{ran:#?}");
+    assert!(!ran.err.contains("model pull"), "{ran:#?}");
+    let question = ["knowledge", "query", "how can I restart our build servers?", "--json", "--limit", "1"];
+    let ran = caro(&question);
+    let document = ran.json();
+    assert_eq!(hits(&ran), ["deploy.md"]);
+    assert_eq!(document["answer"]["hits"][0]["title"], "Operations > Rebooting the compile farm");
+    assert_eq!(document["answer"]["by_meaning"], true);
+    for part in ["load", "embed", "search"] {
+        assert!(document["answer"]["ms"][part].is_number(), "{document}");
+    }
+}

@@ -1,0 +1,119 @@
+//! `caro memory`, and what a run leaves for the next one.
+
+use crate::machine::{Machine, Ran};
+use serde_json::{Value, json};
+
+#[test]
+fn notes_are_kept_found_and_forgotten() {
+    let machine = Machine::new();
+    assert_eq!(machine.run(&["memory", "list"]).out, "");
+    let kept = machine.run(&["memory", "remember", "the staging host is", "gopher", "--tag", "hosts"]);
+    let id = kept.out.trim().to_owned();
+    assert!(kept.code == Some(0) && id.starts_with("note_"), "{kept:#?}");
+    machine.run(&["memory", "remember", "cake needs sugar", "--title", "Cake", "--category", "snippet"]);
+    let found = machine.run(&["memory", "query", "which host is staging", "--json"]).json();
+    assert_eq!((&found[0]["id"], &found[0]["content"]), (&json!(id), &json!("the staging host is gopher")));
+    let list = machine.run(&["memory", "list", "--json"]).json();
+    assert_eq!((&list[0]["category"], &list[0]["title"]), (&json!("snippet"), &json!("Cake")));
+    let shown = machine.run(&["memory", "list"]);
+    assert!(shown.out.contains("hosts") && shown.out.contains("    Cake\n    cake needs sugar"), "{shown:#?}");
+    machine.run(&["memory", "remember", " "]).fails(1, &["nothing to remember"]);
+    machine.run(&["memory", "forget", "note_"]).fails(2, &["fits several"]);
+    assert_eq!(machine.run(&["memory", "forget", &id]).code, Some(0));
+    machine.run(&["memory", "forget", &id]).fails(1, &["there is no note"]);
+    assert_eq!(machine.run(&["memory", "query", "staging"]).code, Some(1));
+}
+
+fn call(step: usize, reply: &str) -> Value {
+    match step {
+        1 => json!({ "reply": reply }),
+        _ => json!({ "match": format!("\nStep {step} of "), "reply": reply }),
+    }
+}
+
+/// A run with these replies, the first step's rule last.
+fn agent(machine: &Machine, replies: &[&str], args: &[&str]) -> Ran {
+    let mut rules: Vec<Value> = replies.iter().enumerate().map(|(i, reply)| call(i + 1, reply)).collect();
+    rules.rotate_left(1);
+    machine.ask(json!(rules), &[&["agent"], args].concat())
+}
+
+const LOOK: &str = "Thought: look\nAction: shell {\"command\": \"wc -l logs/app.log\"}";
+const COUNT: &str = "Thought: count\nAction: shell {\"command\": \"grep -c ERROR logs/app.log\"}";
+const MISS: &str = "Thought: read\nAction: read {\"path\": \"logs/none.log\"}";
+const DONE: &str = "Thought: done\nAction: answer {\"text\": \"2 errors in 3 lines\"}";
+
+fn logs() -> Machine {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("work/logs")).unwrap();
+    machine.write("work/logs/app.log", "ERROR one\nfine\nERROR two\n");
+    machine
+}
+
+fn notes(machine: &Machine) -> Vec<Value> {
+    machine.run(&["memory", "list", "--json"]).json().as_array().unwrap().clone()
+}
+
+#[test]
+fn a_run_of_several_steps_leaves_a_note_that_the_next_one_is_shown() {
+    let machine = logs();
+    let task = "count the errors and lines of logs/app.log";
+    let ran = agent(&machine, &[LOOK, COUNT, DONE], &[task, "--events", "jsonl"]);
+    assert!(ran.out.contains("\"memory_write\""), "{ran:#?}");
+    let notes = notes(&machine);
+    assert_eq!((notes.len(), &notes[0]["title"], &notes[0]["category"]), (1, &json!(task), &json!("insight")));
+    let content = notes[0]["content"].as_str().unwrap();
+    assert!(
+        content.contains("- shell grep -c ERROR logs/app.log -> 2") && content.ends_with("Result: 2 errors in 3 lines"),
+        "{content}"
+    );
+    assert!(notes[0]["run"].as_str().unwrap().starts_with("run_"));
+
+    let similar = "count errors of logs/web.log";
+    let prompt = agent(&machine, &[DONE], &[similar, "--show-prompt"]).out;
+    let (system, user) = prompt.split_once("--- user\n").unwrap();
+    assert!(user.contains("<recalled_memories>\n- ") && user.contains("grep -c ERROR"), "{user}");
+    assert!(!system.contains("grep -c ERROR"));
+    let explained = agent(&machine, &[DONE], &[similar, "--explain"]).out;
+    assert!(explained.contains("  40  memory (data): "), "{explained}");
+    let events = agent(&machine, &[DONE], &[similar, "--events", "jsonl"]).out;
+    assert!(events.contains("\"memory_read\""), "{events}");
+    let without = agent(&machine, &[DONE], &[similar, "--show-prompt", "--no-memory"]).out;
+    assert!(!without.contains("recalled_memories"), "{without}");
+    let other = agent(&machine, &[DONE], &["bake bread", "--show-prompt"]).out;
+    assert!(!other.contains("recalled_memories"), "{other}");
+}
+
+#[test]
+fn only_what_was_learnt_is_noted() {
+    let task = "count the errors of logs/app.log";
+    for (replies, kept) in [
+        (&[COUNT, DONE][..], None),
+        (&[MISS, COUNT, DONE], Some("hindsight")),
+        (&[LOOK, COUNT, "Thought: no\nAction: cannot {\"reason\": \"no idea\"}"], None),
+        (&[DONE], None),
+    ] {
+        let machine = logs();
+        let ran = agent(&machine, replies, &[task]);
+        let kinds: Vec<String> = notes(&machine).iter().map(|n| n["category"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(kinds, kept.into_iter().collect::<Vec<_>>(), "{replies:?}: {ran:#?}");
+    }
+    let machine = logs();
+    agent(&machine, &[LOOK, COUNT, DONE], &[task, "--no-memory"]);
+    assert!(notes(&machine).is_empty());
+}
+
+#[test]
+fn a_secret_does_not_get_into_a_note() {
+    let machine = logs();
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let task = format!("count the errors of logs/app.log with token={token}");
+    agent(&machine, &[LOOK, COUNT, DONE], &[&task]);
+    let kept = notes(&machine)[0].to_string();
+    assert!(kept.contains("[redacted]") && !kept.contains(token), "{kept}");
+    let files = std::fs::read_dir(machine.path("home/.local/share/caro")).unwrap();
+    for file in files.flatten().filter(|f| f.path().is_file()) {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(token.len()).any(|w| w == token.as_bytes()), "{:?}", file.path());
+    }
+}
