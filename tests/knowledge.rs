@@ -113,7 +113,7 @@ fn the_agent_is_told_what_is_near_as_data_and_says_so_in_its_events() {
     let (system, user) = ran.out.split_once("--- user\n").unwrap();
     assert!(!system.contains("farmctl"), "others' words are no instructions: {system}");
     assert!(user.contains("<knowledge>\n## Relevant Knowledge\n\n### Source 1: "), "{user}");
-    assert!(user.contains("deploy.md:3-5\n") && user.contains("farmctl cycle") && !user.contains("sugar"), "{user}");
+    assert!(user.contains("deploy.md:1-5\n") && user.contains("farmctl cycle") && !user.contains("sugar"), "{user}");
     let explained = machine.ask(answer("x"), &["agent", task, "--explain"]);
     assert!(explained.out.contains("knowledge: yes (how to)"), "{explained:#?}");
     assert!(explained.out.contains("  40  knowledge (data): "), "{explained:#?}");
@@ -211,7 +211,7 @@ fn what_means_the_same_is_near() {
         ("rebooting the compile farm", "how to restart our build servers", "the farm compiles its harvest figures"),
         ("delete old log files", "remove logs from last month", "log in to the old system"),
         ("the disk is full", "no space left on the device", "the glass is full of water"),
-        ("list open network ports", "which sockets is this machine listening on", "the harbour is open all year"),
+        ("compress a folder", "make an archive of this directory", "press the folder into the shelf"),
     ] {
         let vectors = encoder.embed(&[text, near, far]).unwrap();
         let (near, far) = (dot(&vectors[0], &vectors[1]), dot(&vectors[0], &vectors[2]));

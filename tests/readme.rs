@@ -23,7 +23,9 @@ fn the_table_of_settings_is_the_programs_own() {
 #[test]
 fn every_verb_and_flag_named_exists() {
     let machine = Machine::new();
-    let help = machine.run(&["--help"]).out + &machine.run(&["agent", "--help"]).out;
+    let help = machine.run(&["--help"]).out
+        + &machine.run(&["agent", "--help"]).out
+        + &machine.run(&["knowledge", "ingest", "--help"]).out;
     let named = |mark: &str| -> Vec<String> {
         README
             .match_indices(mark)
