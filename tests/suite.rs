@@ -41,4 +41,5 @@ mod resident;
 mod rules;
 mod safety;
 mod shell;
+mod skills;
 mod support;

@@ -25,6 +25,7 @@
 
 pub mod action;
 pub mod assemble;
+pub mod chat;
 pub mod event;
 pub mod guard;
 pub mod id;
@@ -36,6 +37,7 @@ pub mod plan;
 pub mod reflect;
 pub mod retrieve;
 pub mod runtime;
+pub mod skill;
 pub mod state;
 pub mod store;
 pub mod tool;

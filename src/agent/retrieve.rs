@@ -43,12 +43,17 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// True for a word that says something about what a text is about.
+pub fn tells(word: &str) -> bool {
+    word.chars().count() > 1 && !word.chars().all(char::is_numeric) && !STOP.contains(&word)
+}
+
 /// Scores every document for the query; a document without any of its words scores 0.
 pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
     let documents: Vec<Vec<String>> = documents.iter().map(|d| words(d)).collect();
     let mut query = words(query);
     // a number in a task says nothing about which tool it takes
-    query.retain(|w| w.chars().count() > 1 && !w.chars().all(char::is_numeric) && !STOP.contains(&w.as_str()));
+    query.retain(|w| tells(w));
     query.sort_unstable();
     query.dedup();
     let count = documents.len() as f64;

@@ -4,7 +4,7 @@ use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
     agent, batch, bench, check, completions, config, context, eval, explain, knowledge, manual, mcp, memory, model,
-    status, stop, tools, version,
+    skills, status, stop, tools, version,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -71,6 +71,8 @@ pub enum Verb {
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
     Memory(memory::Args),
+    /// List, search, check and make skills
+    Skills(skills::Args),
     /// Show and check the MCP servers whose tools agents use
     Mcp(mcp::Args),
     /// List and search the tools that agents have

@@ -39,6 +39,7 @@ pub mod rehearsal;
 pub mod request;
 pub mod resident;
 pub mod settings;
+pub mod skills;
 pub mod spinner;
 pub mod status;
 pub mod stop;
@@ -171,6 +172,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Session(args)) => agent::session::run(args, cx),
         Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
         Some(Verb::Memory(args)) => memory::run(args, cx),
+        Some(Verb::Skills(args)) => skills::run(args, cx),
         Some(Verb::Mcp(args)) => mcp::run(args, cx),
         Some(Verb::Tools(args)) => tools::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),

@@ -88,12 +88,14 @@ pub struct Config {
     pub parallel: usize,
     /// The person's working directory.
     pub root: PathBuf,
+    /// Names of the skills whose text is in the prompt, for the report.
+    pub skills: Vec<String>,
 }
 
 impl Config {
     /// The defaults, for work in `root`.
     pub fn new(root: PathBuf) -> Self {
-        Self { guardrail: Mode::Full, decision_tokens: 700, tools: 6, parallel: 4, root }
+        Self { guardrail: Mode::Full, decision_tokens: 700, tools: 6, parallel: 4, root, skills: Vec::new() }
     }
 }
 
@@ -229,7 +231,7 @@ impl Runtime {
             "layers": layers, "tokens": assembly.tokens(), "budget": self.budget(), "dropped": assembly.dropped,
             "failed": assembly.failed, "tools": tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>()
         })));
-        turn.assembled(assembly, tools, Vec::new(), &self.guards);
+        turn.assembled(assembly, tools, self.config.skills.clone(), &self.guards);
     }
 
     /// Has the prompt fit, then asks the model.

@@ -80,6 +80,12 @@ pub struct Drive {
     /// Start no MCP servers
     #[arg(long)]
     no_mcp: bool,
+    /// Go about it as this skill says (`caro skills list`); may be given several times
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
+    /// Who the model is to be: architect, developer, researcher, or words of your own
+    #[arg(long, value_name = "WHO")]
+    role: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
@@ -165,6 +171,9 @@ fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
             Some(word) => format!("knowledge: yes ({word})"),
             None => "knowledge: no".into(),
         })?;
+        let skills: Vec<String> =
+            wired.skills().all().map(|(skill, why)| format!("{} ({why})", skill.front.name)).collect();
+        cx.ui.line(&format!("skills: {}", if skills.is_empty() { "none".to_owned() } else { skills.join(", ") }))?;
         for layer in &assembly.layers {
             let whose = if layer.trusted { "" } else { " (data)" };
             cx.ui.line(&format!("{:>4}  {}{whose}: {} tokens", layer.priority, layer.name, layer.tokens))?;

@@ -11,12 +11,13 @@ use crate::agent::mcp::Hub;
 use crate::agent::memory::{Memory, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes};
+use crate::agent::skill::{self, Chosen};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
 use crate::agent::workspace::Workspace;
 use crate::agent::{Registry, Runtime};
-use crate::cli::{Cx, Failure, env, knowledge, mcp, memory, wire};
+use crate::cli::{Cx, Failure, env, knowledge, mcp, memory, skills, wire};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
 use crate::model::{Cancel, Model};
@@ -51,6 +52,8 @@ pub struct Wired {
     /// The tools of this program; those of servers and skills come on top for each run.
     registry: Registry,
     hub: Option<Hub>,
+    skills: Chosen,
+    role: Option<String>,
     guards: Guards,
     store: Arc<Store>,
     artifacts: Option<Arc<dyn Artifacts>>,
@@ -117,6 +120,7 @@ impl Wired {
         let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
         let memory = memory::memory(cx).filter(|_| !drive.no_memory).map(Arc::new);
         let registry = builtin(&recipe.context, recipe.manual.clone(), workspace, librarian.clone())?;
+        let skills = skills::choose(&task.text, &drive.skill, root, cx)?;
         let guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
             Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
@@ -135,6 +139,8 @@ impl Wired {
             model: recipe.model,
             registry,
             hub,
+            skills,
+            role: drive.role.clone(),
             guards: Guards::new(guards, &drive.no_guard),
             store,
             artifacts,
@@ -145,6 +151,11 @@ impl Wired {
             redactor: Redactor::with_secrets(secrets),
             cancel: cx.interrupt().cancel().clone(),
         })
+    }
+
+    /// The skills of the run, and why.
+    pub fn skills(&self) -> &Chosen {
+        &self.skills
     }
 
     /// Writes the run down, so that it can be gone on with from here.
@@ -164,6 +175,10 @@ impl Wired {
             Arc::new(Fixed { name: "persona", priority: 0, text: PERSONA.into() }),
             Arc::new(Folder(self.root.clone())),
         ];
+        if let Some(role) = &self.role {
+            providers.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
+        }
+        providers.extend(skill::layer::layers(&self.skills));
         if let Some(librarian) = &self.librarian {
             providers.push(Arc::new(Knowledge::new(librarian.clone())));
         }
@@ -174,9 +189,13 @@ impl Wired {
             Arc::new(NoteTaker { memory: memory.clone(), redactor: self.redactor.clone() }) as Arc<dyn Notes>
         };
         let mut registry = self.registry.clone();
-        let more = add_tools(&mut registry, self.hub.as_ref());
+        let more = add_tools(&mut registry, self.hub.as_ref()).min(MORE_TOOLS);
+        let of_skills = skill::tools::tools(&self.skills, &skills::which());
+        // tools of skills are there for every step: they take no other's place
+        let more = more + of_skills.into_iter().filter(|tool| registry.add(tool.clone()).is_ok()).count();
         let config = Config::new(self.root.clone());
-        let config = Config { tools: config.tools + more.min(MORE_TOOLS), ..config };
+        let names = self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect();
+        let config = Config { tools: config.tools + more, skills: names, ..config };
         Runtime {
             model: self.model.clone(),
             registry,

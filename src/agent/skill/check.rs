@@ -1,0 +1,75 @@
+//! What the author of a skill should mend: everything that keeps it from being used, and what is probably not meant.
+
+use super::tools::{interpreters, scripts};
+use super::{FILE, Index, Origin, Place, Skill, front, read, render};
+use std::path::Path;
+
+/// Characters of a text above which it fills too much of a small model's prompt.
+const LONG: usize = 12_000;
+/// Fields that have a meaning here or in the common format.
+const KNOWN: [&str; 8] =
+    ["name", "description", "version", "license", "compatibility", "metadata", "allowed-tools", "required_refs"];
+
+/// One thing to mend.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// True if the skill cannot be used because of it.
+    pub fatal: bool,
+    /// What it is.
+    pub text: String,
+}
+
+/// Looks at the skill in a folder.
+pub fn check(folder: &Path) -> Vec<Finding> {
+    let fatal = |text: String| Finding { fatal: true, text };
+    let note = |text: String| Finding { fatal: false, text };
+    let file = folder.join(FILE);
+    let text = match read(&file) {
+        Ok(text) => text,
+        Err(error) => return vec![fatal(error.to_string())],
+    };
+    let place = Place { folder: folder.parent().unwrap_or(folder).to_owned(), origin: Origin::User };
+    let skill = match Index::open(None).skill(folder, &place) {
+        Ok(skill) => skill,
+        Err(error) => return vec![fatal(error.to_string())],
+    };
+    let mut findings = Vec::new();
+    match render::render(&skill) {
+        Err(error) => findings.push(fatal(format!("{error}: {}", error.hint()))),
+        Ok(rendered) => {
+            for name in &rendered.missing_refs {
+                findings.push(note(format!("`required_refs` names {name}, which is not in the skill's folder")));
+            }
+            let length = rendered.text.chars().count();
+            if length > LONG {
+                findings
+                    .push(note(format!("its text has {length} characters: a small model's prompt holds few of them")));
+            }
+            let project = Skill { origin: Origin::Project, ..skill.clone() };
+            if render::render(&project).is_err() {
+                findings.push(note(
+                    "it reads like text that overrides instructions: in a project it is kept from the model".into(),
+                ));
+            }
+        }
+    }
+    if front::split(&text).is_ok_and(|(_, body)| body.trim().is_empty()) {
+        findings.push(note("it has no text under its head".into()));
+    }
+    for field in skill.front.all.keys() {
+        if ["require_refs", "requireRefs", "requiredRefs"].contains(&field.as_str()) {
+            findings.push(note(format!("`{field}` is not read: it is called `required_refs`")));
+        } else if !KNOWN.contains(&field.as_str()) {
+            findings.push(note(format!("`{field}` means nothing here; fields of your own belong under `metadata`")));
+        }
+    }
+    for script in scripts(&skill) {
+        let extension = Path::new(&script).extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if interpreters(&extension).is_empty() {
+            findings.push(note(format!(
+                "scripts/{script} cannot be run: its extension is none of .py .sh .js .ts .rb .pl"
+            )));
+        }
+    }
+    findings
+}

@@ -1,0 +1,122 @@
+//! What is known of skills without reading them again: their heads, and the vectors of their descriptions, by file, size and
+//! time of change. One JSON file in the cache folder; without one everything is read anew.
+
+use super::{FILE, Front, Origin, Place, Skill, SkillError, front, read};
+use crate::agent::id;
+use crate::model::embed::Embedder;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Entries that are kept; beyond that everything is read anew.
+const MOST: usize = 2000;
+
+/// The index.
+#[derive(Debug, Default)]
+pub struct Index {
+    file: Option<PathBuf>,
+    known: Known,
+    changed: bool,
+    /// Files that had to be read.
+    pub read: usize,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Known {
+    #[serde(default)]
+    heads: BTreeMap<String, Entry>,
+    /// By the embedder's id and the SHA-256 of the text.
+    #[serde(default)]
+    vectors: BTreeMap<String, Vec<f32>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry {
+    size: u64,
+    changed: u64,
+    front: Front,
+}
+
+impl Index {
+    /// The index in a file, which need not exist. One that cannot be read is empty.
+    pub fn open(file: Option<PathBuf>) -> Self {
+        let bytes = file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let mut known: Known = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        if known.heads.len() > MOST || known.vectors.len() > MOST {
+            known = Known::default();
+        }
+        Self { file, known, changed: false, read: 0 }
+    }
+
+    /// The skill in a folder.
+    pub(super) fn skill(&mut self, folder: &Path, place: &Place) -> Result<Skill, SkillError> {
+        let file = folder.join(FILE);
+        let path = file.display().to_string();
+        let wrong = |reason: String| SkillError::Front { path: path.clone(), reason };
+        let failed = |e: std::io::Error| SkillError::Read { path: path.clone(), reason: e.to_string() };
+        let real = folder.canonicalize().map_err(failed)?;
+        // a link in a project may lead anywhere; one in the person's own folder is theirs
+        if place.origin == Origin::Project && !place.folder.canonicalize().is_ok_and(|top| real.starts_with(top)) {
+            return Err(wrong("its folder is a link that leads out of the project's skills".into()));
+        }
+        if !file.canonicalize().is_ok_and(|f| f.starts_with(&real)) {
+            return Err(wrong("it is a link that leads out of its folder".into()));
+        }
+        let meta = std::fs::metadata(&file).map_err(failed)?;
+        let (size, changed) = (meta.len(), meta.modified().map_or(0, nanos));
+        let known = self.known.heads.get(&path).filter(|e| (e.size, e.changed) == (size, changed));
+        let front = match known {
+            Some(entry) => entry.front.clone(),
+            None => {
+                self.read += 1;
+                let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+                let front = front::parse(&read(&file)?, &name).map_err(wrong)?;
+                self.known.heads.insert(path, Entry { size, changed, front: front.clone() });
+                self.changed = true;
+                front
+            }
+        };
+        Ok(Skill { front, folder: real, origin: place.origin })
+    }
+
+    /// How near each text is to the question in meaning, 0 to 1; `None` where vectors are not to be had.
+    pub fn nearness(&mut self, question: &str, texts: &[String], embedder: &dyn Embedder) -> Option<Vec<f64>> {
+        let key = |text: &str| format!("{}:{}", embedder.id(), id::hash(text));
+        let missing: Vec<&str> =
+            texts.iter().map(String::as_str).filter(|t| !self.known.vectors.contains_key(&key(t))).collect();
+        if !missing.is_empty() {
+            let vectors = embedder.embed(&missing).ok()?;
+            self.known.vectors.extend(missing.iter().map(|t| key(t)).zip(vectors));
+            self.changed = true;
+        }
+        let asked = embedder.embed(&[question]).ok()?.pop()?;
+        let near = |text: &String| {
+            let vector = self.known.vectors.get(&key(text))?;
+            (vector.len() == asked.len())
+                .then(|| vector.iter().zip(&asked).map(|(a, b)| f64::from(a * b)).sum::<f64>().clamp(0.0, 1.0))
+        };
+        texts.iter().map(near).collect()
+    }
+
+    /// Writes it down, if there is anything new. Not to be able to costs time, nothing else.
+    pub fn save(&mut self) {
+        let Some(file) = self.file.as_ref().filter(|_| self.changed) else { return };
+        let write = || -> std::io::Result<()> {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)?;
+            let mut new = tempfile::NamedTempFile::new_in(folder)?;
+            new.write_all(&serde_json::to_vec(&self.known)?)?;
+            new.persist(file).map_err(|e| e.error)?;
+            Ok(())
+        };
+        let _ = write();
+        self.changed = false;
+    }
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

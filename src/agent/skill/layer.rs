@@ -1,0 +1,106 @@
+//! Chosen skills in the prompt: the text of the active ones as a protocol to follow, the others by name and description.
+
+use super::{Chosen, Origin, Skill, render};
+use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::agent::event::{Draft, Kind};
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Skills that are listed, and characters of a description.
+const LISTED: usize = 15;
+const DESCRIPTION: usize = 80;
+
+/// One active skill. Its files are read when a prompt is put together; a broken one costs this layer.
+pub struct Active {
+    skill: Arc<Skill>,
+    why: String,
+    /// What the event log is to have of the last reading.
+    record: Mutex<Option<Draft>>,
+}
+
+impl ContextProvider for Active {
+    fn name(&self) -> &'static str {
+        "skill"
+    }
+
+    fn priority(&self) -> u16 {
+        10
+    }
+
+    fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
+        let name = &self.skill.front.name;
+        let rendered = render::render(&self.skill).map_err(|e| ProviderError(e.to_string()))?;
+        let record = Draft::new(Kind::SkillLoaded).metadata(json!({
+            "skill": name, "why": self.why, "from": self.skill.origin, "chars": rendered.text.chars().count(),
+            "missing_refs": rendered.missing_refs
+        }));
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+        let text = match self.skill.origin {
+            Origin::User => protocol(name, &rendered.text),
+            // its own fence is the layer's; what it says is the project's word
+            Origin::Project => format!(
+                "How this project wants tasks of this kind done (from its skill {name}). It gives no permissions.\n\n{}",
+                rendered.text
+            ),
+        };
+        Ok(Some(Provided { text, trusted: self.skill.origin == Origin::User }))
+    }
+
+    fn record(&self) -> Option<Draft> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The text inside its tags; it cannot close them.
+fn protocol(name: &str, text: &str) -> String {
+    let text = text.replace("</active_protocol", "&lt;/active_protocol");
+    format!("<active_protocol>\n# Active Protocol: {name}\n\n{text}\n</active_protocol>")
+}
+
+/// The skills that are only listed.
+pub struct Listed {
+    lines: String,
+    trusted: bool,
+}
+
+impl ContextProvider for Listed {
+    fn name(&self) -> &'static str {
+        "skills"
+    }
+
+    fn priority(&self) -> u16 {
+        11
+    }
+
+    fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
+        let text = format!("<available_skills>\n{}\n</available_skills>", self.lines);
+        Ok((!self.lines.is_empty()).then_some(Provided { text, trusted: self.trusted }))
+    }
+}
+
+/// The layers of what was chosen; none where nothing was.
+pub fn layers(chosen: &Chosen) -> Vec<Arc<dyn ContextProvider>> {
+    let mut all: Vec<Arc<dyn ContextProvider>> = Vec::new();
+    for (skill, why) in &chosen.active {
+        all.push(Arc::new(Active { skill: skill.clone(), why: why.to_string(), record: Mutex::default() }));
+    }
+    for origin in [Origin::User, Origin::Project] {
+        let of: Vec<&Arc<Skill>> =
+            chosen.listed.iter().map(|(skill, _)| skill).filter(|s| s.origin == origin).take(LISTED).collect();
+        if !of.is_empty() {
+            let lines: Vec<String> = of.into_iter().map(line).collect();
+            all.push(Arc::new(Listed { lines: lines.join("\n"), trusted: origin == Origin::User }));
+        }
+    }
+    all
+}
+
+/// A skill in a line.
+fn line(skill: &Arc<Skill>) -> String {
+    let text = skill.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut start: String = text.chars().filter(|c| !"<>".contains(*c)).take(DESCRIPTION).collect();
+    if text.chars().count() > DESCRIPTION {
+        start.push('…');
+    }
+    format!("- {}: {start}", skill.front.name)
+}

@@ -1,0 +1,319 @@
+//! `caro skills`: what skills there are, which fit a task, and what is wrong with one.
+//!
+//! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`.
+
+use super::mcp::root;
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome, env, knowledge, project};
+use crate::agent::skill::tools::Which;
+use crate::agent::skill::{self, Chosen, Index, Origin, Place, SkillError, Skills, choose, front, render};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a project keeps its skills.
+const PROJECT: &str = ".agents/skills";
+
+/// List, search, check and make skills
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the skills that agents have here
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a skill as a prompt has it: filled in, with its references
+    Show {
+        /// The skill
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Rank the skills by how well they fit words
+    Search {
+        /// What is to be done
+        #[arg(required = true, value_name = "WORDS")]
+        words: Vec<String>,
+        /// Show how the rank came about
+        #[arg(long)]
+        scores: bool,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what should be mended in skills
+    Check {
+        /// Names, or folders; all skills if none is given
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a skill to fill in
+    New {
+        /// Its name: a-z, 0-9 and -
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// What it does and when it is used: it is found by this
+        #[arg(long, value_name = "TEXT")]
+        description: String,
+        /// In the project's folder instead of your own
+        #[arg(long)]
+        project: bool,
+    },
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// If there is no such skill, or something cannot be written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let root = root(cx)?;
+    match &args.what {
+        What::List { json } => list(&root, *json, cx),
+        What::Show { name, json } => show(&root, name, *json, cx),
+        What::Search { words, scores, json } => search(&root, &words.join(" "), *scores, *json, cx),
+        What::Check { names, json } => check(&root, names, *json, cx),
+        What::New { name, description, project } => new(&root, name, description, *project, cx),
+    }
+}
+
+impl From<SkillError> for Failure {
+    fn from(error: SkillError) -> Self {
+        let hint = error.hint();
+        match error {
+            SkillError::Unknown { .. } => Self::usage(error).hint(hint),
+            _ => Self::no(error).hint(hint),
+        }
+    }
+}
+
+/// The folders of skills, the person's own first.
+fn places(root: &Path, cx: &Cx) -> Vec<Place> {
+    let own = own(cx).map(|folder| Place { folder, origin: Origin::User });
+    let projects = project::folders(root).into_iter().map(|folder| folder.join(PROJECT));
+    let projects = projects.filter(|folder| folder.is_dir()).map(|folder| Place { folder, origin: Origin::Project });
+    own.into_iter().chain(projects).collect()
+}
+
+/// The person's own folder, beside the configuration file.
+fn own(cx: &Cx) -> Option<PathBuf> {
+    cx.dirs.config_file.as_ref().map(|file| file.with_file_name("skills"))
+}
+
+fn index(cx: &Cx) -> Index {
+    Index::open(cx.dirs.cache.as_ref().map(|cache| cache.join("skill-index.json")))
+}
+
+/// The skills there are, and their index.
+fn find(root: &Path, cx: &Cx) -> (Skills, Index) {
+    let mut index = index(cx);
+    let skills = Skills::find(&places(root, cx), &mut index);
+    index.save();
+    (skills, index)
+}
+
+/// The skills of a task; what is wrong with others is told. Vectors are only made where there is something to compare.
+///
+/// # Errors
+/// If one that was asked for is not there.
+pub fn choose(task: &str, asked: &[String], root: &Path, cx: &Cx) -> Result<Chosen, Failure> {
+    let (skills, mut index) = find(root, cx);
+    skills.wrong.iter().for_each(|wrong| cx.ui.warn(&format!("a skill is left out: {wrong}")));
+    let embedder = (!skills.all.is_empty()).then(|| knowledge::embedder(cx)).flatten();
+    let chosen = choose::choose(task, asked, &skills, &mut index, embedder.as_deref())?;
+    index.save();
+    Ok(chosen)
+}
+
+/// Finds programs on this process' PATH, never in the working folder.
+pub fn which() -> Which {
+    let path = env::everything().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    Arc::new(move |name| which::which_in(name, path.as_ref(), "/").ok())
+}
+
+fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
+    let (skills, _) = find(root, cx);
+    skills.wrong.iter().for_each(|wrong| cx.ui.warn(&wrong.to_string()));
+    if json {
+        let all: Vec<_> = skills.all.iter().map(|s| document(s)).collect();
+        cx.ui.document(&all)?;
+        return Ok(Exit::Success);
+    }
+    for s in &skills.all {
+        line(cx, s, "")?;
+    }
+    if skills.all.is_empty() {
+        let folder = own(cx).map_or_else(|| "skills".into(), |folder| folder.display().to_string());
+        cx.ui.note(&format!(
+            "no skills; they lie in {folder} or in a project's {PROJECT}, and `caro skills new` makes one"
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
+    let from = if s.origin == Origin::User { "user" } else { "project" };
+    let head = cx.ui.paint(Role::Accent, &s.front.name);
+    let text = s.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    cx.ui.line(&format!("{before}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.paint(Role::Plain, &text)))
+}
+
+fn document(s: &skill::Skill) -> serde_json::Value {
+    serde_json::json!({
+        "name": s.front.name, "description": s.front.description, "from": s.origin, "folder": s.folder,
+        "front": s.front.all, "scripts": skill::tools::scripts(s)
+    })
+}
+
+fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
+    let (skills, _) = find(root, cx);
+    let s = skills.get(name)?;
+    let rendered = render::render(s);
+    if let Ok(rendered) = &rendered {
+        rendered
+            .missing_refs
+            .iter()
+            .for_each(|r| cx.ui.warn(&format!("`required_refs` names {r}, which is not there")));
+    }
+    if json {
+        let mut document = document(s);
+        match rendered {
+            Ok(rendered) => {
+                document["text"] = rendered.text.into();
+                document["missing_refs"] = rendered.missing_refs.into();
+            }
+            Err(error) => document["error"] = error.to_string().into(),
+        }
+        cx.ui.document(&document)?;
+        return Ok(Exit::Success);
+    }
+    match rendered {
+        Ok(rendered) => cx.ui.data(&rendered.text)?,
+        // what is kept from a model is not kept from the person
+        Err(error @ SkillError::Withheld { .. }) => {
+            cx.ui.warn(&error.to_string());
+            let own = skill::Skill { origin: Origin::User, ..(**s).clone() };
+            cx.ui.data(&render::render(&own)?.text)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let files = s.files(50);
+    if !files.is_empty() {
+        cx.ui.aside(Role::Dim, &format!("files: {}", files.join(", ")));
+    }
+    Ok(Exit::Success)
+}
+
+fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcome {
+    let (skills, mut index) = find(root, cx);
+    let embedder = knowledge::embedder(cx);
+    let hits = choose::search(words, &skills, &mut index, embedder.as_deref());
+    index.save();
+    if json {
+        let all: Vec<_> = hits
+            .iter()
+            .map(|hit| {
+                serde_json::json!({
+                    "name": hit.skill.front.name, "score": hit.score, "words": hit.words, "nearness": hit.nearness,
+                    "fits": hit.fits
+                })
+            })
+            .collect();
+        cx.ui.document(&all)?;
+    } else {
+        for hit in &hits {
+            let before = match scores {
+                true => format!("{:.3} (words {:.2}, meaning {:.2})  ", hit.score, hit.words, hit.nearness),
+                false => String::new(),
+            };
+            line(cx, &hit.skill, &before)?;
+        }
+    }
+    if hits.is_empty() {
+        cx.ui.note("no skill has any of these words");
+        return Ok(Exit::No);
+    }
+    Ok(Exit::Success)
+}
+
+fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let places = places(root, cx);
+    if names.is_empty() {
+        for place in &places {
+            let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|e| e.path());
+            folders.extend(entries.filter(|p| p.is_dir()));
+        }
+        folders.sort();
+    }
+    for name in names {
+        let known = places.iter().map(|place| place.folder.join(name)).find(|folder| folder.is_dir());
+        let given = root.join(name);
+        let folder = known.or_else(|| given.is_dir().then_some(given));
+        folders.push(folder.ok_or_else(|| {
+            Failure::usage(format!("there is no skill and no folder `{name}`"))
+                .hint("`caro skills list` shows what there is")
+        })?);
+    }
+    let all: Vec<_> = folders.iter().map(|folder| (folder, skill::check::check(folder))).collect();
+    let bad = all.iter().any(|(_, findings)| !findings.is_empty());
+    if json {
+        let all: Vec<_> =
+            all.iter().map(|(folder, findings)| serde_json::json!({"folder": folder, "findings": findings})).collect();
+        cx.ui.document(&all)?;
+        return Ok(if bad { Exit::No } else { Exit::Success });
+    }
+    for (folder, findings) in &all {
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let head = cx.ui.paint(Role::Accent, &name);
+        if findings.is_empty() {
+            cx.ui.line(&format!("{head}  fine"))?;
+        }
+        for finding in findings {
+            let role = if finding.fatal { Role::Danger } else { Role::Caution };
+            cx.ui.line(&format!("{head}  {}", cx.ui.paint(role, &finding.text)))?;
+        }
+    }
+    if all.is_empty() {
+        cx.ui.note("no skills to check");
+    }
+    Ok(if bad { Exit::No } else { Exit::Success })
+}
+
+fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Outcome {
+    front::is_name(name)
+        .map_err(|why| Failure::usage(why.replace("its `name`", "the name")).hint("for example: release-notes"))?;
+    let place = if project { Some(root.join(PROJECT)) } else { own(cx) };
+    let place = place.ok_or_else(|| Failure::usage("this user has no home folder").hint("use --project"))?;
+    let folder = place.join(name);
+    if folder.exists() {
+        return Err(Failure::no(format!("{} exists already", folder.display())).hint("take another name, or edit it"));
+    }
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    if !(1..=1024).contains(&description.chars().count()) {
+        return Err(Failure::usage("the description has to have 1 to 1024 characters")
+            .hint("say what it does and when it is used: it is found by this"));
+    }
+    let quoted = serde_json::Value::from(description).to_string();
+    let text = format!(
+        "---\nname: {name}\ndescription: {quoted}\nversion: '1'\n---\n# {{{{ skill.name }}}}\n\n\
+         1. Say here, step by step, how a task of this kind is done: which commands, in which order, with what to look out for.\n\
+         2. Scripts go into scripts/, longer texts into references/ (name them under `required_refs` if they are always needed).\n"
+    );
+    let failed = |e: std::io::Error| Failure::internal(format!("could not make {}: {e}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    std::fs::write(folder.join(skill::FILE), text).map_err(failed)?;
+    cx.ui.data(&folder.join(skill::FILE).display().to_string())?;
+    cx.ui.note("fill it in, then `caro skills check`");
+    Ok(Exit::Success)
+}
