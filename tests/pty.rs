@@ -256,3 +256,51 @@ fn one_of_several_can_be_picked() {
     assert_eq!(terminal.ends(), 0);
     assert!(terminal.text().ends_with("second"), "{}", terminal.text());
 }
+
+#[test]
+fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
+    let machine = Machine::new();
+    let answer = |text: &str| format!("Thought: x\nAction: answer {{\"text\": \"{text}\"}}");
+    let write = "Thought: x\nAction: write {\"path\": \"a.txt\", \"content\": \"x\"}";
+    let rules = json!([
+        {"match": "Task: slow", "reply": answer(&"word ".repeat(200)), "delay_ms": 100},
+        {"match": "\nStep 2 of ", "reply": answer("not written")},
+        {"match": "Task: write", "reply": write},
+        {"reply": answer("hello back")}
+    ]);
+    let mut terminal = Terminal::start(&machine, rules, &["chat", "--session", "talk"]);
+    terminal.shows("session talk");
+    terminal.shows("you> ");
+    terminal.types("hello there\r");
+    terminal.shows("hello back");
+    terminal.types("slow please\r");
+    terminal.shows("thinking");
+    terminal.types("\x03");
+    terminal.shows("stopped");
+    // at a question too
+    terminal.types("write it down\r");
+    terminal.shows("allow it?");
+    terminal.types("\x03");
+    let start = Instant::now();
+    while terminal.text().matches("stopped").count() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!machine.path("work/a.txt").exists());
+    // at the prompt it leaves nothing behind, and the arrow brings back what was typed first of all
+    terminal.types("half a line\x03");
+    terminal.types("\x1b[A\x1b[A\x1b[A\r");
+    let start = Instant::now();
+    while terminal.text().matches("hello back").count() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    terminal.types("\x04");
+    assert_eq!(terminal.ends(), 0);
+    let history = std::fs::read_to_string(machine.path("home/.local/state/caro/chat-history")).unwrap();
+    assert_eq!(history, "hello there\nslow please\nwrite it down\nhello there\n");
+    let mut again = Terminal::start(&machine, json!([{"reply": answer("yes")}]), &["chat", "--session", "talk"]);
+    again.shows("2 exchanges remembered");
+    again.types("/exit\r");
+    assert_eq!(again.ends(), 0);
+}

@@ -8,6 +8,7 @@ mod agent;
 mod architecture;
 mod bench;
 mod candidates;
+mod chat;
 mod check;
 mod checks;
 mod cli;

@@ -3,8 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, batch, bench, check, completions, config, context, eval, explain, knowledge, manual, mcp, memory, model,
-    skills, status, stop, tools, version,
+    agent, batch, bench, chat, check, completions, config, context, eval, explain, knowledge, manual, mcp, memory,
+    model, skills, status, stop, tools, version,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -61,6 +61,8 @@ pub enum Verb {
     Stop(stop::Args),
     /// Work on a task in several steps, with tools
     Agent(agent::Args),
+    /// Talk, with tools and a memory of the session
+    Chat(chat::Args),
     /// Go on with a run that was stopped
     Resume(agent::resume::Args),
     /// Show what happened in a run

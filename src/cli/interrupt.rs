@@ -2,8 +2,8 @@
 
 use super::Exit;
 use crate::model::Cancel;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a Ctrl-C means right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub enum Phase {
 pub struct Interrupt {
     phase: Arc<AtomicU8>,
     cancel: Cancel,
+    /// What Ctrl-C pulls now: the first one, or that of the turn of a conversation.
+    current: Arc<Mutex<Cancel>>,
+    turns: AtomicBool,
 }
 
 impl Interrupt {
@@ -29,7 +32,8 @@ impl Interrupt {
     /// listen, Ctrl-C ends the process as it always does.
     pub fn listen(clear: impl Fn() + Send + 'static) -> Self {
         let (phase, cancel) = (Arc::new(AtomicU8::new(Phase::Cancels as u8)), Cancel::new());
-        let listener = Self { phase: phase.clone(), cancel: cancel.clone() };
+        let current = Arc::new(Mutex::new(cancel.clone()));
+        let listener = Self { phase: phase.clone(), cancel, current: current.clone(), turns: AtomicBool::new(false) };
         let (ready, listening) = std::sync::mpsc::channel();
         let started = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
@@ -42,6 +46,7 @@ impl Interrupt {
                         continue;
                     }
                     clear();
+                    let cancel = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if phase == Phase::Ends as u8 || cancel.is_cancelled() {
                         std::process::exit(Exit::Interrupted.code().into());
                     }
@@ -59,6 +64,25 @@ impl Interrupt {
     /// What Ctrl-C pulls.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// A new switch for Ctrl-C to pull, in the place of the one before: one for each turn of a conversation. Who asks the
+    /// person something in such a turn has Ctrl-C end the turn and not the process.
+    pub fn fresh(&self) -> Cancel {
+        let cancel = Cancel::new();
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        self.turns.store(true, Ordering::Relaxed);
+        cancel
+    }
+
+    /// True in a conversation, see [`Interrupt::fresh`].
+    pub fn has_turns(&self) -> bool {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Pulls what Ctrl-C would pull.
+    pub fn pull(&self) {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
     /// Says what Ctrl-C means until the guard is dropped.

@@ -15,6 +15,7 @@ pub mod agent;
 pub mod args;
 pub mod batch;
 pub mod bench;
+pub mod chat;
 pub mod check;
 pub mod completions;
 pub mod config;
@@ -167,6 +168,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Batch(args)) => batch::run(args, cx),
         Some(Verb::Bench(args)) => bench::run(args, cx),
         Some(Verb::Agent(args)) => agent::run(args, cx),
+        Some(Verb::Chat(args)) => chat::run(args, cx),
         Some(Verb::Resume(args)) => agent::resume::run(args, cx),
         Some(Verb::Events(args)) => agent::events::run(args, cx),
         Some(Verb::Session(args)) => agent::session::run(args, cx),

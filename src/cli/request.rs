@@ -3,7 +3,7 @@
 use super::args::{AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, execute, present};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
 use crate::command::recipe::MAX_REQUEST;
 use crate::command::{Answer, Ask, CommandError};
 use crate::host::ExecutionContext;
@@ -174,6 +174,13 @@ pub fn milliseconds(time: Duration) -> f64 {
 /// # Errors
 /// If stdin cannot be read.
 pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
+    if cx.interrupt().has_turns() && cx.ui.can_ask() {
+        let reply = edit::reply()?;
+        if reply.is_none() {
+            cx.interrupt().pull();
+        }
+        return Ok(reply);
+    }
     let _phase = cx.interrupt().during(Phase::Ends);
     let mut line = String::new();
     let n = std::io::stdin().read_line(&mut line).map_err(|e| Failure::no(format!("no answer: {e}")))?;

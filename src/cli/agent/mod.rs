@@ -7,7 +7,7 @@ mod approve;
 pub mod events;
 pub mod resume;
 pub mod session;
-mod view;
+pub mod view;
 pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
@@ -91,6 +91,17 @@ pub struct Drive {
     model: Option<String>,
 }
 
+impl Drive {
+    /// What is shown of a run while it is driven.
+    pub fn shows(&self) -> Shows {
+        match (&self.events, self.json) {
+            (Some(_), _) => Shows::Jsonl,
+            (None, true) => Shows::Nothing,
+            (None, false) => Shows::Steps,
+        }
+    }
+}
+
 /// The document of `--plan-only --json`.
 #[derive(serde::Serialize)]
 struct PlanOnly<'a> {
@@ -133,7 +144,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         place: format!("Working folder: {}", root.display()),
     };
     let limits = wire::Limits { requests: args.max_requests, tokens: args.max_tokens };
-    let wired = Wired::open(cx, &args.drive, &task, &root, limits)?;
+    let mut wired = Wired::open(cx, &args.drive, &task.session, &root, limits)?;
+    wired.take_up(&task, cx.interrupt().cancel().clone(), Vec::new(), cx)?;
     if args.show_prompt || args.explain {
         return show(&wired, Turn::new(task), args.explain, cx);
     }
@@ -202,14 +214,7 @@ fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
 /// Drives a run and tells how it ended.
 fn drive(wired: &Wired, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
     let run = turn.task().run.clone();
-    let shows = if drive.events.is_some() {
-        Shows::Jsonl
-    } else if drive.json {
-        Shows::Nothing
-    } else {
-        Shows::Steps
-    };
-    let driven = view::while_shown(cx, shows, |signals| {
+    let driven = view::while_shown(cx, drive.shows(), |signals| {
         let runtime = wired.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })?;

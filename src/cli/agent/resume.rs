@@ -32,7 +32,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             .hint("begin the task again where it belongs"));
     }
     let (turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
-    let wired = Wired::open(cx, &args.drive, turn.task(), &found.root, wire::Limits::default())?;
+    let mut wired = Wired::open(cx, &args.drive, &turn.task().session, &found.root, wire::Limits::default())?;
+    wired.take_up(turn.task(), cx.interrupt().cancel().clone(), Vec::new(), cx)?;
     drive(&wired, turn, next, &args.drive, cx)
 }
 

@@ -1,0 +1,190 @@
+//! `caro chat`: a conversation. Each turn is a run of the agent's own loop, told what was said before in its session.
+//!
+//! On a terminal a line editor reads, with a history; from a pipe each line is a turn. Ctrl-C stops the turn, not the
+//! conversation.
+
+use super::agent::Drive;
+use super::agent::view::{self, Shows};
+use super::agent::wire::{Limits, Wired};
+use super::edit::{Lines, Typed};
+use super::mcp::root;
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::chat::Exchange;
+use crate::agent::plan::{self, Plan};
+use crate::agent::runtime::Driven;
+use crate::agent::store::Run;
+use crate::agent::turn::{Report, Task};
+use crate::agent::{Turn, id};
+use crate::command::recipe::MAX_REQUEST;
+use std::path::Path;
+
+/// What a line that is no message may be.
+const HELP: &str = "/tools   the tools of the next message
+/clear   forget this conversation
+/exit    leave (Ctrl-D too)
+Ctrl-C stops an answer. Whatever else is typed is a message.";
+
+/// Talk, with tools and a memory of the session
+#[derive(Debug, clap::Args)]
+#[command(after_help = "From a pipe each line is a message, and each answer ends with a line end.")]
+pub struct Args {
+    /// The session to go on with, or to begin; a new one if not given
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// The most steps of one answer, at least 5; by default the message decides, up to 20
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// How it is driven.
+    #[command(flatten)]
+    drive: Drive,
+}
+
+/// Talks until the person leaves.
+///
+/// # Errors
+/// Whatever stands in the way of it; an answer that fails is told, and the conversation goes on.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let root = root(cx)?;
+    let root = root.canonicalize().unwrap_or(root);
+    let session = args.session.clone().unwrap_or_else(|| id::fresh("session"));
+    if session.trim().is_empty() || session.len() > 200 {
+        return Err(Failure::usage("a session's name has 1 to 200 characters").hint("for example: --session work"));
+    }
+    let mut talk = Talk {
+        args,
+        cx,
+        root: &root,
+        wired: Wired::open(cx, &args.drive, &session, &root, Limits::default())?,
+        session,
+    };
+    let mut lines = Lines::open(cx.ui.can_ask(), cx.dirs.state.as_ref().map(|state| state.join("chat-history")))?;
+    if lines.is_terminal() {
+        let known = talk.wired.exchanges(&talk.session)?.len();
+        let before = if known > 0 { format!(", {known} exchanges remembered") } else { String::new() };
+        cx.ui.note(&format!("session {}{before}; /help shows what can be typed", talk.session));
+    }
+    let mut last = Exit::Success;
+    loop {
+        let line = match lines.next("you> ")? {
+            Typed::Line(line) => line,
+            // Ctrl-C at an empty prompt is a slip more often than a wish to leave
+            Typed::Interrupted => continue,
+            Typed::End => return Ok(last),
+        };
+        match line.trim() {
+            "" => {}
+            "/exit" | "/quit" => return Ok(Exit::Success),
+            "/help" => cx.ui.data(HELP)?,
+            "/clear" => talk.clear()?,
+            "/tools" => talk.tools()?,
+            word if word.starts_with('/') && !word.contains(char::is_whitespace) && !word[1..].contains('/') => {
+                cx.ui.warn(&format!("there is no {word}; /help shows what there is"));
+            }
+            message => match talk.say(message) {
+                Ok(exit) => last = exit,
+                // a reader that went away ends it; whatever else fails is this message's
+                Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
+                Err(failure) => {
+                    cx.ui.failure(&failure);
+                    last = failure.exit;
+                }
+            },
+        }
+    }
+}
+
+/// A conversation.
+struct Talk<'a> {
+    args: &'a Args,
+    cx: &'a Cx,
+    root: &'a Path,
+    wired: Wired,
+    session: String,
+}
+
+impl Talk<'_> {
+    fn task(&self, message: &str) -> Task {
+        let plan = Plan::heuristic(message);
+        let steps = self.args.max_steps.unwrap_or(plan.steps).clamp(plan::FLOOR, plan::CAP);
+        Task {
+            run: id::fresh("run"),
+            session: self.session.clone(),
+            agent: "chat".into(),
+            text: message.to_owned(),
+            plan,
+            max_steps: steps,
+            batch: 1,
+            place: format!("Working folder: {}", self.root.display()),
+        }
+    }
+
+    /// One message and its answer.
+    fn say(&mut self, message: &str) -> Outcome {
+        if message.len() > MAX_REQUEST {
+            return Err(Failure::usage(format!(
+                "the message has {} bytes, and {MAX_REQUEST} are the most",
+                message.len()
+            ))
+            .hint("put the long part into a file, and name the file"));
+        }
+        let task = self.task(message);
+        let exchanges = self.wired.exchanges(&self.session)?;
+        // from here on Ctrl-C is this turn's
+        let cancel = self.cx.interrupt().fresh();
+        self.wired.take_up(&task, cancel, exchanges, self.cx)?;
+        self.wired.begin(&task)?;
+        let drive = &self.args.drive;
+        let shows = drive.shows();
+        let driven = view::while_shown(self.cx, shows, |signals| {
+            let runtime = self.wired.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
+            Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(Turn::new(task))))
+        })?;
+        match driven {
+            Driven::Stopped(_) => {
+                self.cx.ui.note("stopped");
+                Ok(Exit::Interrupted)
+            }
+            Driven::Done(report) => self.told(&report, shows),
+        }
+    }
+
+    fn told(&self, report: &Report, shows: Shows) -> Outcome {
+        match shows {
+            Shows::Nothing => self.cx.ui.json(report)?,
+            Shows::Jsonl => {}
+            Shows::Steps if report.termination_reason == "model_error" => {
+                return Err(Failure::internal(&report.response)
+                    .hint(format!("`caro events {}` shows what was done", report.run_id)));
+            }
+            Shows::Steps => {
+                let nothing = report.response.trim().is_empty();
+                self.cx.ui.data(if nothing { "(no answer)" } else { &report.response })?;
+            }
+        }
+        Ok(Exit::Success)
+    }
+
+    fn clear(&mut self) -> Result<(), Failure> {
+        let count = self.wired.exchanges(&self.session)?.len();
+        self.wired.forget(&self.session)?;
+        self.cx.ui.note(&format!("forgotten: {count} exchanges"));
+        Ok(())
+    }
+
+    fn tools(&self) -> Result<(), Failure> {
+        for spec in self.wired.registry().specs() {
+            let head = self.cx.ui.paint(Role::Accent, &spec.name);
+            self.cx.ui.line(&format!("{head}  {}", self.cx.ui.paint(Role::Plain, &spec.description)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The exchanges of a session's runs that were answered.
+pub fn answered(runs: &[Run]) -> Vec<Exchange> {
+    runs.iter()
+        .filter(|run| ["completed", "incomplete"].contains(&run.status.as_str()) && !run.answer.trim().is_empty())
+        .map(|run| Exchange { asked: run.task.clone(), answered: run.answer.clone() })
+        .collect()
+}
