@@ -45,8 +45,8 @@ fn a_turn_may_use_tools_as_an_agent_does() {
     machine.write("work/a.txt", "one\ntwo\n");
     let rules = json!([
         {"match": "\nStep 2 of ", "reply": answer("a.txt has 2 lines")},
-        {"match": "lines", "reply": "Thought: count\nAction: shell {\"command\": \"wc -l a.txt\"}"},
-        {"match": "delete", "reply": "Thought: obey\nAction: shell {\"command\": \"rm a.txt\"}"},
+        {"match": "Task: how many", "reply": "Thought: count\nAction: shell {\"command\": \"wc -l a.txt\"}"},
+        {"match": "Task: delete", "reply": "Thought: obey\nAction: shell {\"command\": \"rm a.txt\"}"},
     ]);
     let ran = chat(&machine, rules, &["--session", "s"], "how many lines has a.txt?\ndelete a.txt\n");
     assert_eq!(ran.code, Some(0), "{ran:#?}");

@@ -64,6 +64,20 @@ impl Terminal {
         }
     }
 
+    /// Waits for words to be on the screen so many times.
+    #[track_caller]
+    fn shows_times(&self, words: &str, times: usize) {
+        let start = Instant::now();
+        while self.text().matches(words).count() < times {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{words:?} is not there {times} times:\n{}",
+                self.text()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
@@ -270,7 +284,7 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     ]);
     let mut terminal = Terminal::start(&machine, rules, &["chat", "--session", "talk"]);
     terminal.shows("session talk");
-    terminal.shows("you> ");
+    terminal.shows("you>");
     terminal.types("hello there\r");
     terminal.shows("hello back");
     terminal.types("slow please\r");
@@ -280,21 +294,17 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     // at a question too
     terminal.types("write it down\r");
     terminal.shows("allow it?");
+    terminal.shows_times(">", 4);
     terminal.types("\x03");
-    let start = Instant::now();
-    while terminal.text().matches("stopped").count() < 2 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{}", terminal.text());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    terminal.shows_times("stopped", 2);
     assert!(!machine.path("work/a.txt").exists());
     // at the prompt it leaves nothing behind, and the arrow brings back what was typed first of all
+    terminal.shows_times("you>", 4);
     terminal.types("half a line\x03");
+    terminal.shows_times("you>", 5);
     terminal.types("\x1b[A\x1b[A\x1b[A\r");
-    let start = Instant::now();
-    while terminal.text().matches("hello back").count() < 2 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{}", terminal.text());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    terminal.shows_times("hello back", 2);
+    terminal.shows_times("you>", 6);
     terminal.types("\x04");
     assert_eq!(terminal.ends(), 0);
     let history = std::fs::read_to_string(machine.path("home/.local/state/caro/chat-history")).unwrap();

@@ -137,7 +137,7 @@ fn piped() -> Result<Typed, Failure> {
 /// # Errors
 /// If the terminal cannot be used.
 pub fn reply() -> Result<Option<String>, Failure> {
-    match editor()?.readline("") {
+    match editor()?.readline("> ") {
         Ok(line) => Ok(Some(line.trim().to_owned())),
         Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
         Err(e) => Err(failure(e)),

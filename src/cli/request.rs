@@ -175,6 +175,8 @@ pub fn milliseconds(time: Duration) -> f64 {
 /// If stdin cannot be read.
 pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
     if cx.interrupt().has_turns() && cx.ui.can_ask() {
+        // the editor takes the whole line: the question stays above it
+        cx.ui.tell("");
         let reply = edit::reply()?;
         if reply.is_none() {
             cx.interrupt().pull();
