@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What the model writes in a step.
-fn step(thought: &str, calls: &[(&str, Value)]) -> String {
+pub fn step(thought: &str, calls: &[(&str, Value)]) -> String {
     let mut text = format!("Thought: {thought}");
     for (tool, args) in calls {
         text.push_str(&format!("\nAction: {tool} {}", spaced(args)));
@@ -29,12 +29,12 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-fn answer(text: &str) -> String {
+pub fn answer(text: &str) -> String {
     step("done", &[("answer", json!({ "text": text }))])
 }
 
 /// Rules that answer by the number of the step, so that a resumed run goes on the same.
-fn by_step(replies: &[String]) -> Value {
+pub fn by_step(replies: &[String]) -> Value {
     let rule = |(i, reply): (usize, &String)| match i {
         0 => json!({ "reply": reply, "delay_ms": 3 }),
         _ => json!({ "match": format!("\nStep {} of ", i + 1), "reply": reply, "delay_ms": 3 }),
@@ -52,13 +52,13 @@ fn agent(machine: &Machine, replies: &[String], args: &[&str]) -> Ran {
     machine.ask(by_step(replies), &args)
 }
 
-fn events(machine: &Machine, run: &str) -> Vec<Value> {
+pub fn events(machine: &Machine, run: &str) -> Vec<Value> {
     let ran = machine.run(&["events", run, "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn kinds(events: &[Value]) -> Vec<&str> {
+pub fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|e| e["event_type"].as_str().unwrap()).collect()
 }
 

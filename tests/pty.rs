@@ -13,7 +13,7 @@ const ROWS: u16 = 24;
 const COLS: u16 = 100;
 
 /// The binary on a terminal.
-struct Terminal {
+pub struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     reader: Option<JoinHandle<()>>,
     keys: Box<dyn Write + Send>,
@@ -22,7 +22,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(machine: &Machine, rules: Value, args: &[&str]) -> Self {
+    pub fn start(machine: &Machine, rules: Value, args: &[&str]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows: ROWS, cols: COLS, ..PtySize::default() }).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_caro"));
         command.args(args);
@@ -46,17 +46,17 @@ impl Terminal {
         Self { parser, reader: Some(reader), keys: pty.master.take_writer().unwrap(), child, _master: pty.master }
     }
 
-    fn screen(&self) -> vt100::Screen {
+    pub fn screen(&self) -> vt100::Screen {
         self.parser.lock().unwrap().screen().clone()
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.screen().contents()
     }
 
     /// Waits for words on the screen.
     #[track_caller]
-    fn shows(&self, words: &str) {
+    pub fn shows(&self, words: &str) {
         let start = Instant::now();
         while !self.text().contains(words) {
             assert!(start.elapsed() < Duration::from_secs(20), "no {words:?} on the screen:\n{}", self.text());
@@ -78,14 +78,14 @@ impl Terminal {
         }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// Waits for the end, and for the last of the output.
     #[track_caller]
-    fn ends(&mut self) -> u32 {
+    pub fn ends(&mut self) -> u32 {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -5,6 +5,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+#[cfg(unix)]
+mod agent_pty;
+#[cfg(unix)]
+mod agent_real;
 mod architecture;
 mod bench;
 mod candidates;

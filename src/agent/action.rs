@@ -27,12 +27,15 @@ pub struct ActionSet {
     pub answer: bool,
     /// The most calls in one step.
     pub batch: usize,
+    /// The only file that a tool with a `path` may be called for, if there is but one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 impl ActionSet {
     /// Only the end is left.
     pub fn last() -> Self {
-        Self { tools: Vec::new(), answer: true, batch: 1 }
+        Self { tools: Vec::new(), answer: true, batch: 1, path: None }
     }
 
     /// Takes out whatever is not in `outer`.
@@ -40,6 +43,9 @@ impl ActionSet {
         self.tools.retain(|tool| outer.tools.contains(tool));
         self.answer &= outer.answer;
         self.batch = self.batch.min(outer.batch);
+        if outer.path.is_some() {
+            self.path.clone_from(&outer.path);
+        }
     }
 
     /// The names of all actions, the ends included.
@@ -57,7 +63,11 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
     let quoted = |name: &str| Value::from(format!("{name} ")).to_string();
     for (i, spec) in set.tools.iter().filter_map(|t| specs.iter().find(|s| s.name == *t)).enumerate() {
         calls.push(format!("{} args_{i}", quoted(&spec.name)));
-        rules.push_str(&format!("args_{i}: %json {}\n", compact(spec.parameters.clone())));
+        let mut parameters = spec.parameters.clone();
+        if let (Some(path), Some(schema)) = (&set.path, parameters.pointer_mut("/properties/path")) {
+            *schema = json!({ "type": "string", "enum": [path] });
+        }
+        rules.push_str(&format!("args_{i}: %json {}\n", compact(parameters)));
     }
     let mut ends = vec![format!("{} cannot", quoted("cannot"))];
     rules.push_str(&format!("cannot: %json {}\n", text("reason")));
@@ -219,7 +229,7 @@ mod tests {
     }
 
     fn set(tools: &[&str], answer: bool, batch: usize) -> ActionSet {
-        ActionSet { tools: tools.iter().map(|t| t.to_string()).collect(), answer, batch }
+        ActionSet { tools: tools.iter().map(|t| t.to_string()).collect(), answer, batch, path: None }
     }
 
     /// True if a model held to the grammar can write this.

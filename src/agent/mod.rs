@@ -9,6 +9,7 @@
 //! - [`turn`]: the loop as a pure, serialisable state machine. No clock, no file, no model: what it needs it is given,
 //!   what it wants it returns as a [`turn::Step`]. Stored at every step, it is how a run is resumed.
 //! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`], and with [`runtime::generate`] of the model.
+//! - [`advise`]: a checked command for a part of the plan, from whoever knows commands.
 //! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
 //!   cannot be written.
 //! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from;
@@ -24,6 +25,7 @@
 //!   Files and memory are two things and never share a name.
 
 pub mod action;
+pub mod advise;
 pub mod assemble;
 pub mod chat;
 pub mod event;

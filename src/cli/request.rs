@@ -5,7 +5,7 @@ use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
 use crate::command::recipe::MAX_REQUEST;
-use crate::command::{Answer, Ask, CommandError};
+use crate::command::{Answer, Ask, Before, CommandError};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Target};
@@ -136,7 +136,28 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
         few_shot: usize::from(args.few_shot),
         candidates: settings.candidates,
         rehearse: settings.rehearse,
+        before: Before::default(),
         cancel: cancel.clone(),
+    }
+}
+
+/// The form of requests that are parts of a larger task: their words and what was said before come later. Nobody waits
+/// at a prompt for them, so a slow machine has its time.
+pub fn part(place: &Place, settings: &Settings) -> Ask {
+    Ask {
+        request: String::new(),
+        cwd: place.cwd.clone(),
+        target: place.target,
+        dialect: place.dialect,
+        refine: settings.refine,
+        max_iterations: settings.max_iterations,
+        timeout: settings.timeout,
+        alternatives: 1,
+        few_shot: 0,
+        candidates: settings.candidates,
+        rehearse: settings.rehearse,
+        before: Before::default(),
+        cancel: Cancel::new(),
     }
 }
 

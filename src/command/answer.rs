@@ -45,8 +45,30 @@ pub struct Ask {
     pub candidates: u32,
     /// May commands be rehearsed to choose among them?
     pub rehearse: bool,
+    /// What was said before the request, where it is a part of something larger.
+    pub before: Before,
     /// Ends it early.
     pub cancel: Cancel,
+}
+
+/// What the model is told before a request that stands in a row of them. Data, never instructions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Before {
+    /// What is known about the place, a fact an entry.
+    pub place: Vec<String>,
+    /// The requests before this one, oldest first.
+    pub said: Vec<Said>,
+}
+
+/// One request that was answered before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Said {
+    /// The request.
+    pub request: String,
+    /// Its command.
+    pub command: String,
+    /// What came of it, in words: `It printed:` and the output.
+    pub outcome: String,
 }
 
 /// Milliseconds spent, by stage.

@@ -5,11 +5,13 @@
 //!
 //! - [`answer`]: the public documents, question and answer.
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
+//! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]).
 //! - [`prompt`], [`examples`], [`library`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by what they do in a rehearsal.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
+mod adviser;
 pub mod answer;
 pub mod checks;
 mod choose;
@@ -26,5 +28,6 @@ mod sample;
 mod trial;
 pub mod turn;
 
-pub use answer::{Answer, Ask, CommandError, Refine, Timing, Trace};
+pub use adviser::CommandAdviser;
+pub use answer::{Answer, Ask, Before, CommandError, Refine, Said, Timing, Trace};
 pub use recipe::Recipe;

@@ -4,6 +4,7 @@
 //! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
 //! they are left out (`benches/records/` has the measurements).
 
+use super::answer::Before;
 use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
@@ -12,8 +13,9 @@ use crate::shell::{Dialect, Finding, Os, Target, Userland};
 const MOST_FINDINGS: usize = 3;
 
 /// The first iteration's prompt. `few_shot` pairs of the example library, those nearest to the request, stand between the
-/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part.
-pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: usize) -> Prompt {
+/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part. What
+/// was said `before` stands right before the request.
+pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: usize, before: &Before) -> Prompt {
     let mut prompt = Prompt::system(persona(target, dialect));
     for example in examples::for_target(target) {
         prompt.push(Role::User, &example.request);
@@ -27,8 +29,20 @@ pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: usize) -
         prompt.push(Role::User, &example.request);
         prompt.push(Role::Assistant, &example.command);
     }
-    prompt.push(Role::User, request);
+    let mut opening = before.place.join("\n");
+    for said in &before.said {
+        prompt.push(Role::User, after(&opening, &said.request));
+        prompt.push(Role::Assistant, &said.command);
+        opening.clone_from(&said.outcome);
+    }
+    prompt.push(Role::User, after(&opening, request));
     prompt
+}
+
+/// A request behind what is told before it.
+fn after(opening: &str, request: &str) -> String {
+    let opening = opening.trim();
+    if opening.is_empty() { request.to_owned() } else { format!("{opening}\n\n{request}") }
 }
 
 /// The next iteration's prompt: it continues the one before (whose state is kept) with the command it gave, what the
@@ -106,14 +120,15 @@ pub fn render(prompt: &Prompt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Said;
     use crate::shell::Severity;
 
     const LINUX: Target = Target { os: Os::Linux, userland: Userland::Gnu };
 
     #[test]
     fn the_request_comes_last_and_all_before_it_is_stable() {
-        let a = first("list files", LINUX, Dialect::Bash, 0);
-        let b = first("show processes", LINUX, Dialect::Bash, 0);
+        let a = first("list files", LINUX, Dialect::Bash, 0, &Before::default());
+        let b = first("show processes", LINUX, Dialect::Bash, 0, &Before::default());
         assert_eq!(a.stable_turns + 1, a.turns.len());
         assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
         assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
@@ -121,8 +136,8 @@ mod tests {
 
     #[test]
     fn retrieved_examples_follow_the_stable_part_the_nearest_last() {
-        let plain = first("size of a.bin in bytes", LINUX, Dialect::Bash, 0);
-        let more = first("size of a.bin in bytes", LINUX, Dialect::Bash, 2);
+        let plain = first("size of a.bin in bytes", LINUX, Dialect::Bash, 0, &Before::default());
+        let more = first("size of a.bin in bytes", LINUX, Dialect::Bash, 2, &Before::default());
         assert_eq!(more.stable_turns, plain.stable_turns);
         assert_eq!(more.turns[..more.stable_turns], plain.turns[..plain.stable_turns]);
         assert_eq!(more.turns.len(), plain.turns.len() + 4);
@@ -132,8 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_before_is_a_conversation() {
+        let said =
+            Said { request: "find logs".into(), command: "ls *.log".into(), outcome: "It printed:\na.log".into() };
+        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said] };
+        let plain = first("count its lines", LINUX, Dialect::Bash, 0, &Before::default());
+        let told = first("count its lines", LINUX, Dialect::Bash, 0, &before);
+        assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);
+        let texts: Vec<&str> = told.turns[told.stable_turns..].iter().map(|t| t.text.as_str()).collect();
+        assert_eq!(texts, ["Files here: a.log\n\nfind logs", "ls *.log", "It printed:\na.log\n\ncount its lines"]);
+    }
+
+    #[test]
     fn the_second_prompt_continues_the_first() {
-        let a = first("list files", LINUX, Dialect::Bash, 0);
+        let a = first("list files", LINUX, Dialect::Bash, 0, &Before::default());
         let finding = Finding {
             id: "unknown-flag".into(),
             severity: Severity::Error,

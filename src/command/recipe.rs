@@ -29,6 +29,7 @@ const MANUAL_WAIT: Duration = Duration::from_millis(600);
 pub(super) const VARIED: (f32, f32) = (0.8, 0.95);
 
 /// The recipe with all it stands on: one loaded model, one machine, one help cache.
+#[derive(Clone)]
 pub struct Recipe {
     /// The model.
     pub model: Arc<dyn Model>,
@@ -202,7 +203,8 @@ impl Run<'_> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<String> = Vec::new();
         let (temperature, top_p) = VARIED;
-        let prompt = prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot);
+        let prompt =
+            prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot, &self.ask.before);
         for seed in 0..4 * wanted as u64 {
             if others.len() >= wanted || self.cancel.is_cancelled() {
                 break;

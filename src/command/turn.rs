@@ -7,7 +7,7 @@
 //!                                 -> still unsure? Sample others, the most agreed on stays                       -> Done
 //! ```
 
-use super::answer::{Ask, Refine};
+use super::answer::{Ask, Before, Refine};
 use super::checks::{prose, syntax, weight};
 use super::prompt;
 use super::reply::{self, Reply};
@@ -114,6 +114,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
     request: String,
+    before: Before,
     refine: Refine,
     max_iterations: u32,
     /// How many commands to choose from where the model is unsure.
@@ -146,10 +147,11 @@ impl Turn {
             candidates: ask.candidates,
             sampled: false,
             measured: false,
-            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot),
+            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot, &ask.before),
             target: ask.target,
             dialect: ask.dialect,
             request: ask.request.clone(),
+            before: ask.before.clone(),
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
@@ -256,7 +258,7 @@ impl Turn {
                     && self.refine != Refine::Never =>
             {
                 self.sampled = true;
-                let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST);
+                let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST, &self.before);
                 Step::Sample { best: best.clone(), prompt, count: self.candidates - 1 }
             }
             _ => self.done(otherwise),
@@ -335,6 +337,7 @@ mod tests {
             few_shot: 0,
             candidates: 1,
             rehearse: true,
+            before: Before::default(),
             cancel: Cancel::new(),
         }
     }

@@ -96,12 +96,15 @@ impl Default for Limits {
 }
 
 /// What a child may touch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandbox {
     /// Whatever the user may.
     None,
     /// No network, no writes outside its own temporary directory, where this system can enforce it (see [`support`]).
     ReadOnly,
+    /// No writes but below these files and folders and its own temporary directory, where this system can enforce it. The
+    /// network stays open. On Linux nothing inside can gain rights (`sudo` fails).
+    Within(Vec<PathBuf>),
 }
 
 /// How a child ended.

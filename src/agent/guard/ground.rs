@@ -2,7 +2,7 @@
 
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::agent::action::ActionSet;
-use crate::agent::plan::Plan;
+use crate::agent::plan::{Plan, changes};
 use crate::agent::state::{RunState, facts};
 use crate::agent::tool::Call;
 use std::collections::BTreeSet;
@@ -28,7 +28,9 @@ impl GroundGuard {
             ["write", "save", "put", "store", "create", "make", "record", "append", "edit", "fix", "replace", "update"]
                 .contains(&first.as_str())
         };
-        let looks = plan.parts.iter().position(writes).unwrap_or(0) as u64;
+        let before = plan.parts.iter().position(writes).unwrap_or(0);
+        // a part that changes something shows nothing
+        let looks = plan.parts.iter().take(before).filter(|part| !changes(part)).count() as u64;
         Self { looks, known: facts(task).collect() }
     }
 
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn one_looks_before_one_writes() {
         let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
-        let all = ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, batch: 1 };
+        let all = ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, batch: 1, path: None };
         let admitted = |looks| {
             let mut set = all.clone();
             guard.admit(&mut set, &RunState { looks, ..RunState::default() });

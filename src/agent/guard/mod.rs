@@ -12,7 +12,7 @@ mod repeat;
 mod reread;
 
 pub use budget::{Budget, Halt};
-pub use goal::GoalGuard;
+pub use goal::{GoalGuard, asked_for};
 pub use ground::GroundGuard;
 pub use policy::{Policy, Rights, is_secret, kind_of, refused};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
@@ -177,17 +177,17 @@ mod tests {
 
     #[test]
     fn guards_only_narrow_and_a_run_can_always_end() {
-        let set = ActionSet { tools: vec!["a".into(), "b".into()], answer: true, batch: 3 };
+        let set = ActionSet { tools: vec!["a".into(), "b".into()], answer: true, batch: 3, path: None };
         let chain = guards(vec![Fixed("a", || Ok(Verdict::Allow))], &[]);
         let narrowed = chain.admit(&set, &RunState::default());
-        assert_eq!(narrowed, ActionSet { tools: vec!["b".into()], answer: true, batch: 3 });
+        assert_eq!(narrowed, ActionSet { tools: vec!["b".into()], answer: true, batch: 3, path: None });
         struct Nothing;
         impl Guard for Nothing {
             fn name(&self) -> &'static str {
                 "nothing"
             }
             fn admit(&self, set: &mut ActionSet, _: &RunState) {
-                *set = ActionSet { tools: Vec::new(), answer: false, batch: 99 };
+                *set = ActionSet { tools: Vec::new(), answer: false, batch: 99, path: None };
             }
         }
         let chain = Guards::new(vec![Arc::new(Nothing)], &[]);

@@ -3,9 +3,11 @@
 
 mod batch;
 mod generate;
+mod named;
 
 pub use generate::{generate, sample};
 
+use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
 use super::guard::Guards;
@@ -117,6 +119,8 @@ pub struct Runtime {
     pub checkpoints: Arc<dyn Checkpoints>,
     /// Who takes notes, if anybody.
     pub notes: Option<Arc<dyn Notes>>,
+    /// Who is asked for a command where a part of the plan needs but one; without one the model decides by itself.
+    pub adviser: Option<Arc<dyn Adviser>>,
     /// What is recorded.
     pub emitter: Arc<Emitter>,
     /// What stops the run.
@@ -155,6 +159,7 @@ impl Runtime {
                     .metadata(json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source})),
             );
         }
+        turn.lead(self.adviser.is_some());
         let driven = loop {
             self.keep(&turn);
             if self.cancel.is_cancelled() {
@@ -164,9 +169,11 @@ impl Runtime {
             }
             match turn.next() {
                 Step::Assemble(query) => self.assemble(&mut turn, &query),
+                Step::Advise(brief) => self.advise(&mut turn, &brief).await,
                 Step::Decide(_) => self.decide(&mut turn).await,
                 Step::Act(calls) => {
                     let batch = self.act(&mut turn, calls, std::mem::take(&mut resumed)).await;
+                    turn.saw(named::files(&batch, &self.config.root));
                     turn.acted(&batch, &self.guards);
                     self.notice(&turn);
                     self.reveal(&mut turn);
@@ -232,6 +239,49 @@ impl Runtime {
             "failed": assembly.failed, "tools": tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>()
         })));
         turn.assembled(assembly, tools, self.config.skills.clone(), &self.guards);
+    }
+
+    /// Asks for a command for the part under way. An adviser that fails is not asked again: the model decides.
+    async fn advise(&self, turn: &mut Turn, brief: &Brief) {
+        let span = format!("s{}", turn.step());
+        let recipe = json!({"recipe": "command", "step": turn.step(), "max_steps": turn.task().max_steps});
+        let Some(adviser) = &self.adviser else {
+            turn.lead(false);
+            return turn.advised(None, &self.guards);
+        };
+        self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(recipe.clone()));
+        self.emitter.emit(
+            Draft::new(Kind::ModelCall)
+                .span(&span)
+                .input(json!({"part": brief.part, "place": brief.place}))
+                .metadata(recipe.clone()),
+        );
+        let begun = Instant::now();
+        match adviser.advise(brief, &self.cancel).await {
+            // stopped: the step is made again on resume
+            _ if self.cancel.is_cancelled() => {}
+            Ok(advice) => {
+                let (request, cached, response) = advice.as_ref().map_or((0, 0, 0), |a| a.usage);
+                let confidence = advice.as_ref().map(|a| a.confidence);
+                turn.advised(advice, &self.guards);
+                let output = if confidence.is_some() { turn.said() } else { "" };
+                self.emitter.emit(
+                    Draft::new(Kind::ModelResponse)
+                        .by(Actor::Model)
+                        .span(&span)
+                        .output(output.to_owned())
+                        .took(begun.elapsed())
+                        .tokens(Tokens { request, cached, response })
+                        .metadata(json!({"recipe": "command", "confidence": confidence})),
+                );
+            }
+            Err(error) => {
+                self.emitter
+                    .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(begun.elapsed()));
+                turn.lead(false);
+                turn.advised(None, &self.guards);
+            }
+        }
     }
 
     /// Has the prompt fit, then asks the model.

@@ -103,6 +103,7 @@ fn bench(replies: &[&str]) -> Bench {
         artifacts: Some(Arc::new(MemoryArtifacts::default())),
         notes: None,
         checkpoints: Arc::new(Forgetful),
+        adviser: None,
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![memory.clone()])),
         cancel: Cancel::new(),
         config: Config { parallel: 4, ..Config::new("/w".into()) },

@@ -22,6 +22,8 @@ pub struct Shell {
     spec: ToolSpec,
     program: PathBuf,
     dialect: Dialect,
+    /// Where commands that were agreed to may write beside the working folder; `None` for anywhere.
+    writable: Option<Vec<PathBuf>>,
 }
 
 impl Shell {
@@ -32,11 +34,39 @@ impl Shell {
         let mut spec = ToolSpec::new("shell", description, json!({"command": {"type": "string"}}), &["command"]);
         spec.example = json!({"command": "find . -type f -name '*.py' -printf '%s %p\n' | sort -nr | head -n 5"});
         spec.core = true;
-        Self { spec, program, dialect }
+        Self { spec, program, dialect, writable: Some(Vec::new()) }
+    }
+
+    /// The same shell whose commands may write below these folders too; `/` is anywhere.
+    #[must_use]
+    pub fn writable(mut self, folders: Vec<PathBuf>) -> Self {
+        self.writable = if folders.iter().any(|f| f.parent().is_none()) { None } else { Some(folders) };
+        self
+    }
+
+    /// What a command may touch. One that only reads is held to that; one that was agreed to may write below the working
+    /// folder, and where it was foreseen to write: that is what was agreed to.
+    fn sandbox(&self, script: &Script, root: &Path) -> Sandbox {
+        if shell::is_read_only(script) {
+            return Sandbox::ReadOnly;
+        }
+        let Some(more) = &self.writable else { return Sandbox::None };
+        let mut places = vec![root.to_path_buf()];
+        places.extend(more.iter().cloned());
+        let foreseen = foresee(script, root).writes;
+        // what is not there yet is made in its folder
+        places.extend(foreseen.into_iter().filter(|path| !path.starts_with(root)).flat_map(|path| {
+            let folder = path.parent().map(Path::to_path_buf);
+            [Some(path), folder]
+                .into_iter()
+                .flatten()
+                .filter(|p| p.exists() && p.parent().is_some())
+                .collect::<Vec<_>>()
+        }));
+        Sandbox::Within(places)
     }
 
     fn job(&self, command: &str, cx: &ToolCx) -> Job {
-        let read_only = shell::is_read_only(&shell::parse(command, self.dialect));
         let name = self.program.file_stem().map(|s| s.to_string_lossy().to_lowercase()).unwrap_or_default();
         let before: &[&str] = match name.as_str() {
             "pwsh" | "powershell" => &["-NoProfile", "-Command"],
@@ -46,11 +76,13 @@ impl Shell {
         let mut job = Job::new(&self.program).args(before.iter().copied()).args([command]);
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };
-        // whoever agreed to a change agreed to it outside of the sandbox
-        job.sandbox = if read_only { Sandbox::ReadOnly } else { Sandbox::None };
+        job.sandbox = self.sandbox(&shell::parse(command, self.dialect), &cx.root);
         job
     }
 }
+
+/// What a system says where the sandbox does not let a program write.
+const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
 
 /// What a command line would do.
 fn foresee(script: &Script, root: &Path) -> Effects {
@@ -150,7 +182,14 @@ impl Tool for Shell {
         };
         let Some(done) = done else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
         let output = done.map_err(|e| ToolError::Failed(e.to_string()))?;
-        let (stdout, stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let (stdout, mut stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let fenced = matches!(job.sandbox, Sandbox::Within(_)) && exec::support().writes;
+        if fenced && !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
+            stderr.push_str(&format!(
+                "\n(Commands may write below {} only. The user can allow more: --write DIR.)",
+                cx.root.display()
+            ));
+        }
         let note = match output.status {
             Status::Exited(0) if stdout.is_empty() && stderr.is_empty() => "(no output)".to_owned(),
             Status::Exited(0) => String::new(),

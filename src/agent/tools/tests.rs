@@ -201,6 +201,24 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     }
     bench.done("shell", json!({"command": "cp logs/a.log copy"}));
     assert!(bench.root().join("copy").exists());
+    // agreed to or not: it cannot write where nobody foresaw it
+    if crate::exec::support().writes {
+        let elsewhere = bench.dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let hidden = |name: &str| json!({"command": format!("touch here; d=../else; touch \"${{d}}where/{name}\"")});
+        let told = bench.failed("shell", hidden("a"));
+        assert!(told.contains("may write below") && told.contains("--write"), "{told}");
+        assert!(bench.root().join("here").exists() && !elsewhere.join("a").exists());
+        let foreseen = format!("touch {}/b", elsewhere.display());
+        bench.done("shell", json!({ "command": foreseen }));
+        assert!(elsewhere.join("b").exists());
+        for wide in [elsewhere.canonicalize().unwrap(), "/".into()] {
+            let shell = Shell::new("/bin/sh".into(), Dialect::Sh).writable(vec![wide]);
+            let Value::Object(args) = hidden("c") else { unreachable!() };
+            shell.call(&args, &bench.cx()).unwrap();
+            std::fs::remove_file(elsewhere.join("c")).unwrap();
+        }
+    }
     let begun = std::time::Instant::now();
     let Value::Object(args) = json!({"command": "sleep 30"}) else { unreachable!() };
     let cx = ToolCx { timeout: Duration::from_millis(200), ..bench.cx() };

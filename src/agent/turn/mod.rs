@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! Assemble --assembled--> Decide --decided--> Act --acted--> Decide ... --> Reflect --reflected--> Done
+//!                     \-> Advise --advised-/
 //! ```
 //!
 //! A turn is plain data. Stored at every step, it goes on in another process as if nothing had happened.
@@ -10,13 +11,16 @@
 //! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`Turn::fit`] had to
 //! shorten it.
 
+mod course;
 mod fit;
 mod prompt;
 
+pub use course::PLACE;
 pub use fit::Compression;
 pub use prompt::{fence, prompt_tokens};
 
 use super::action::{self, ActionSet, Choice};
+use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::guard::{Guards, Halt};
 use super::observe;
@@ -32,6 +36,8 @@ use serde::{Deserialize, Serialize};
 pub enum Step {
     /// Bring the layers of context and the tools to show.
     Assemble(Query),
+    /// Ask for advice on the part under way.
+    Advise(Box<Brief>),
     /// Ask the model.
     Decide(Box<Decide>),
     /// Have these calls made.
@@ -188,6 +194,7 @@ pub(crate) enum Entry {
 #[serde(rename_all = "snake_case")]
 enum Phase {
     Assemble,
+    Advise,
     Decide(ActionSet),
     Act(Vec<Call>),
     Reflect,
@@ -208,6 +215,8 @@ pub struct Turn {
     /// The step under way, from 1.
     step: u32,
     state: RunState,
+    #[serde(default)]
+    course: course::Course,
     metric: Metric,
     /// The latest thought, for a run that ends without an answer.
     thought: String,
@@ -229,6 +238,7 @@ impl Turn {
             folded: 0,
             step: 1,
             state: RunState::default(),
+            course: course::Course::default(),
             metric: Metric::default(),
             thought: String::new(),
             end: None,
@@ -242,6 +252,7 @@ impl Turn {
             Phase::Assemble => {
                 Step::Assemble(Query { task: self.task.text.clone(), session: self.task.session.clone() })
             }
+            Phase::Advise => Step::Advise(Box::new(self.brief())),
             Phase::Decide(actions) => Step::Decide(Box::new(Decide {
                 prompt: self.prompt(),
                 shape: action::shape(actions, &self.tools),
@@ -262,22 +273,16 @@ impl Turn {
     pub fn assembled(&mut self, assembly: Assembly, tools: Vec<ToolSpec>, skills: Vec<String>, guards: &Guards) {
         if self.phase == Phase::Assemble {
             (self.layers, self.tools, self.skills) = (assembly.layers, tools, skills);
-            self.phase = Phase::Decide(self.admitted(guards));
+            self.set_out(guards);
         }
     }
 
     /// Takes what the model wrote.
     pub fn decided(&mut self, text: &str, finish: Finish, usage: (u64, u64, u64), guards: &Guards) {
-        let Phase::Decide(actions) = &self.phase else { return };
-        let forced = actions.tools.is_empty();
+        let Phase::Decide(_) = &self.phase else { return };
+        let forced = self.is_last();
         let (request, cached, response) = usage;
-        self.metric.total_requests += 1;
-        self.metric.request_tokens += request;
-        self.metric.cached_tokens += cached;
-        self.metric.response_tokens += response;
-        self.metric.total_tokens += request + response;
-        self.state.requests += 1;
-        self.state.tokens += request + response;
+        self.spend(1, request, cached, response);
         let read = action::read(text).and_then(|decision| match finish {
             Finish::Length => Err("it was cut off: write less at once".to_owned()),
             Finish::Stop | Finish::Cancelled => Ok(decision),
@@ -326,6 +331,7 @@ impl Turn {
             ));
         }
         self.state.settle_batch(batch);
+        self.follow(batch);
         let brief = batch.iter().map(fit::brief).collect();
         self.go_on(observe::observation(batch), brief, guards);
     }
@@ -387,6 +393,15 @@ impl Turn {
         &self.thought
     }
 
+    /// What was decided last, as it stands in the prompt.
+    pub fn said(&self) -> &str {
+        let decision = |entry: &Entry| matches!(entry, Entry::Decision { .. });
+        match self.entries.iter().rfind(|entry| decision(entry)) {
+            Some(Entry::Decision { text }) => text,
+            _ => "",
+        }
+    }
+
     /// The tools that the prompt shows.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.tools
@@ -426,19 +441,40 @@ impl Turn {
             return self.finish(End::Halted(reason), response);
         }
         self.step += 1;
-        let actions = self.admitted(guards);
-        let text = format!("{observation}\n\n{}", self.reminder(&actions));
-        self.entries.push(Entry::Observation { text, brief });
-        self.phase = Phase::Decide(actions);
+        self.entries.push(Entry::Observation { text: observation, brief });
+        self.set_out(guards);
+    }
+
+    /// Ends what the model was told last with what it is about now.
+    fn remind(&mut self, reminder: &str) {
+        if let Some(Entry::Observation { text, .. }) = self.entries.last_mut() {
+            text.push_str("\n\n");
+            text.push_str(reminder);
+        }
+    }
+
+    fn spend(&mut self, requests: u64, request: u64, cached: u64, response: u64) {
+        self.metric.total_requests += requests;
+        self.metric.request_tokens += request;
+        self.metric.cached_tokens += cached;
+        self.metric.response_tokens += response;
+        self.metric.total_tokens += request + response;
+        self.state.requests += requests;
+        self.state.tokens += request + response;
     }
 
     /// What may be done in this step.
     fn admitted(&self, guards: &Guards) -> ActionSet {
-        if self.step >= self.task.max_steps || self.state.stuck.is_some() {
+        if self.is_last() {
             return ActionSet::last();
         }
         let tools = self.tools.iter().map(|t| t.name.clone()).collect();
-        guards.admit(&ActionSet { tools, answer: true, batch: self.task.batch }, &self.state)
+        guards.admit(&ActionSet { tools, answer: true, batch: self.task.batch, path: None }, &self.state)
+    }
+
+    /// True if nothing but the end is left, whether all is done or not.
+    fn is_last(&self) -> bool {
+        self.step >= self.task.max_steps || self.state.stuck.is_some()
     }
 
     fn forced_end(&self) -> End {
@@ -458,5 +494,7 @@ impl Turn {
     }
 }
 
+#[cfg(test)]
+mod course_tests;
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,10 @@ impl Turn {
         let mut text = format!("Task: {goal}\nStep {} of {max}.", self.step);
         if let Some(why) = &self.state.stuck {
             text.push_str(&format!(" You are repeating yourself ({why}). Answer now with what you know."));
+        } else if actions.tools.is_empty() && !self.is_last() {
+            text.push_str(
+                " Every part is done: answer now. Give the user what was asked for, with the names and numbers above.",
+            );
         } else if actions.tools.is_empty() {
             text.push_str(" This is the last step: answer now with what you know.");
         } else {
@@ -67,8 +71,12 @@ impl Turn {
             if !missing.is_empty() {
                 text.push_str(&format!(" Not available now: {}.", missing.join(", ")));
             }
-            let done = usize::try_from(self.state.successes).unwrap_or(usize::MAX);
-            text.push_str(&match (self.task.plan.parts.get(done), actions.answer) {
+            text.push_str(&match (self.part(), actions.answer) {
+                (Some(part), _) if actions.path.is_some() => {
+                    format!(
+                        " Now: {part}. Use what the results above show, all of it that belongs there, and nothing else."
+                    )
+                }
                 (Some(part), _) if self.task.plan.parts.len() > 1 => format!(" Now: {part}."),
                 (_, true) => " If every part is done, answer; else do what is left.".to_owned(),
                 (_, false) => " The file that the task asks for is not written yet: write it now.".to_owned(),

@@ -1,10 +1,11 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
-//! - [`wire`]: builds the runtime. [`view`]: shows events. [`approve`]: asks before a change.
+//! - [`wire`]: builds the runtime; [`place`]: what it tells the model about the folder. [`view`]: shows events. [`approve`]: asks before a change.
 //! - [`resume`], [`events`], [`session`]: what can be done with a run afterwards.
 
 mod approve;
 pub mod events;
+mod place;
 pub mod resume;
 pub mod session;
 pub mod view;
@@ -68,6 +69,10 @@ pub struct Drive {
     /// Do not ask before changes below the working folder and commands that are no danger
     #[arg(short, long)]
     yes: bool,
+    /// A folder below which commands may write, beside the working folder; `/` for anywhere. Changes there are asked for all
+    /// the same
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    write: Vec<std::path::PathBuf>,
     /// Leave out a guard: action, loop, goal, ground
     #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
     no_guard: Vec<String>,
@@ -86,6 +91,10 @@ pub struct Drive {
     /// Who the model is to be: architect, developer, researcher, or words of your own
     #[arg(long, value_name = "WHO")]
     role: Option<String>,
+    /// Who decides about a part that one command can do: the command recipe (always), the model among all tools
+    /// (never), or whichever suits the model (auto: a small one on this machine does better with the recipe)
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    advise: Advise,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
@@ -100,6 +109,18 @@ impl Drive {
             (None, false) => Shows::Steps,
         }
     }
+}
+
+/// When the command recipe is asked for a part of the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Advise {
+    /// For models that run on this machine.
+    #[default]
+    Auto,
+    /// For every model.
+    Always,
+    /// For none.
+    Never,
 }
 
 /// The document of `--plan-only --json`.

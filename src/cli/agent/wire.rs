@@ -1,7 +1,9 @@
 //! Builds the runtime of a run out of model, tools, guards and store.
 
-use super::Drive;
-use crate::agent::assemble::{ContextProvider, Fixed, Provided, ProviderError, Query};
+use super::place::{Beginnings, Folder};
+use super::{Advise, Drive};
+use crate::agent::advise::Adviser;
+use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::chat::{Exchange, History};
 use crate::agent::event::{Emitter, Redactor, Sink};
 use crate::agent::guard::{
@@ -18,7 +20,8 @@ use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
 use crate::agent::workspace::Workspace;
 use crate::agent::{Registry, Runtime};
-use crate::cli::{Cx, Failure, chat, env, knowledge, mcp, memory, skills, wire};
+use crate::cli::{Cx, Failure, Settings, chat, env, knowledge, mcp, memory, request, skills, wire};
+use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
 use crate::model::{Cancel, Model};
@@ -48,8 +51,6 @@ fn persona(recipe: &str) -> &'static str {
 
 /// Tools of servers that are shown beside ours, at most.
 const MORE_TOOLS: usize = 4;
-/// Entries of the working folder that the model is told beforehand.
-const ENTRIES: usize = 20;
 
 /// What a run may cost.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,6 +76,7 @@ pub struct Wired {
     skills: Chosen,
     exchanges: Vec<Exchange>,
     guards: Guards,
+    adviser: Option<Arc<dyn Adviser>>,
     store: Arc<Store>,
     artifacts: Option<Arc<dyn Artifacts>>,
     librarian: Option<Arc<Librarian>>,
@@ -139,9 +141,11 @@ impl Wired {
         // neither is opened before it is asked for
         let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
         let memory = memory::memory(cx).filter(|_| !drive.no_memory).map(Arc::new);
-        let registry = builtin(&recipe.context, recipe.manual.clone(), workspace, librarian.clone())?;
+        let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
+        let registry = builtin(&recipe.context, recipe.manual.clone(), workspace, librarian.clone(), writable)?;
         let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
         let secrets = secrets.into_iter().chain(mcp_secrets);
+        let adviser = adviser(drive.advise, &recipe, &settings, root)?;
         Ok(Self {
             model: recipe.model,
             registry,
@@ -153,6 +157,7 @@ impl Wired {
             skills: Chosen::default(),
             exchanges: Vec::new(),
             guards: Guards::default(),
+            adviser,
             store,
             artifacts,
             librarian,
@@ -239,6 +244,7 @@ impl Wired {
         let mut providers: Vec<Arc<dyn ContextProvider>> = vec![
             Arc::new(Fixed { name: "persona", priority: 0, text: persona(&self.recipe).into() }),
             Arc::new(Folder(self.root.clone())),
+            Arc::new(Beginnings(self.root.clone())),
         ];
         if let Some(role) = &self.drive.role {
             providers.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
@@ -273,11 +279,30 @@ impl Wired {
             approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
             artifacts: self.artifacts.clone(),
             checkpoints: self.store.clone(),
+            // in a conversation most words are no commands
+            adviser: self.adviser.clone().filter(|_| self.recipe != "chat"),
             emitter: Arc::new(Emitter::new(self.run.clone(), first, self.redactor.clone(), all)),
             cancel: self.cancel.clone(),
             config,
         }
     }
+}
+
+/// Who gives advice on a part that one command can do, if anybody does.
+fn adviser(
+    when: Advise,
+    recipe: &Recipe,
+    settings: &Settings,
+    root: &Path,
+) -> Result<Option<Arc<dyn Adviser>>, Failure> {
+    // a server's model is larger, and a script has its replies
+    let is_local = !["script:", "openai:"].iter().any(|other| settings.model.starts_with(other));
+    if when == Advise::Never || when == Advise::Auto && !is_local {
+        return Ok(None);
+    }
+    let (shell, dialect) = shell(&recipe.context)?;
+    let place = request::Place { cwd: root.to_owned(), target: recipe.context.target, dialect };
+    Ok(Some(Arc::new(CommandAdviser { recipe: recipe.clone(), ask: request::part(&place, settings), shell })))
 }
 
 /// The tools of this program.
@@ -286,11 +311,13 @@ fn builtin(
     manual: Option<Arc<Manual>>,
     workspace: Option<Arc<Workspace>>,
     knowledge: Option<Arc<Librarian>>,
+    writable: Vec<PathBuf>,
 ) -> Result<Registry, Failure> {
     let (program, dialect) = shell(context)?;
     let artifacts = workspace.clone().map(|w| w as Arc<dyn Artifacts>);
     let manual = manual.map(|manual| Arc::new(Manuals { manual, context: context.clone() }) as Arc<dyn ManualSource>);
-    let setup = Setup { shell: Shell::new(program, dialect), workspace, artifacts, manual, knowledge };
+    let shell = Shell::new(program, dialect).writable(writable);
+    let setup = Setup { shell, workspace, artifacts, manual, knowledge };
     tools::builtin(setup).map_err(|e| {
         let hint = e.hint();
         Failure::internal(e).hint(hint)
@@ -312,7 +339,8 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let own = cx.dirs.data.as_ref().map_or_else(|| root.to_owned(), |data| data.join("workspace"));
     let librarian = knowledge::librarian(cx).filter(Librarian::exists).map(Arc::new);
-    let mut registry = builtin(&context, Some(wire::manual(cx)), Some(Arc::new(Workspace::open(own))), librarian)?;
+    let mut registry =
+        builtin(&context, Some(wire::manual(cx)), Some(Arc::new(Workspace::open(own))), librarian, Vec::new())?;
     add_tools(&mut registry, hub);
     Ok(registry)
 }
@@ -344,40 +372,6 @@ fn shell(context: &ExecutionContext) -> Result<(PathBuf, Dialect), Failure> {
         .iter()
         .find_map(|(name, dialect)| Some((context.available_commands.get(*name)?.clone(), *dialect)))
         .ok_or_else(|| Failure::usage("there is no bash, sh or PowerShell on PATH").hint("install bash"))
-}
-
-/// What is in the working folder: names that others may have chosen, so data.
-struct Folder(PathBuf);
-
-impl ContextProvider for Folder {
-    fn name(&self) -> &'static str {
-        "folder"
-    }
-
-    fn priority(&self) -> u16 {
-        30
-    }
-
-    fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
-        let entries = std::fs::read_dir(&self.0).map_err(|e| ProviderError(e.to_string()))?;
-        let name = |e: std::fs::DirEntry| {
-            let name = e.file_name().to_string_lossy().into_owned();
-            let plain = !name.starts_with('.') && name.len() < 80 && !name.contains(char::is_control);
-            plain.then(|| if e.path().is_dir() { format!("{name}/") } else { name })
-        };
-        let mut names: Vec<String> = entries.flatten().take(2000).filter_map(name).collect();
-        names.sort();
-        let more = names.len().saturating_sub(ENTRIES);
-        names.truncate(ENTRIES);
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let mut text = format!("In the working folder: {}", names.join("  "));
-        if more > 0 {
-            text.push_str(&format!("  ... and {more} more"));
-        }
-        Ok(Some(Provided { text, trusted: false }))
-    }
 }
 
 /// The installed manuals as the tool asks for them.

@@ -4,12 +4,12 @@
 
 use super::seccomp;
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    Scope,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope,
 };
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Devices that may be written to: nothing remembers it.
@@ -26,7 +26,17 @@ pub(super) struct Sandboxed {
 impl Sandboxed {
     /// Prepares the rules for a child whose own directory is `scratch`.
     pub(super) fn prepare(scratch: Option<&Path>) -> Self {
-        Self { wanted: true, landlock: ruleset(scratch).map(Arc::new), filter: seccomp::filter() }
+        let scratch = scratch.map(Path::to_path_buf);
+        Self {
+            wanted: true,
+            landlock: ruleset(scratch.as_slice(), Scope::from_all(ABI::V6)).map(Arc::new),
+            filter: seccomp::filter(),
+        }
+    }
+
+    /// Prepares the rules for a child that may write beneath `places`.
+    pub(super) fn within(places: &[PathBuf]) -> Self {
+        Self { wanted: true, landlock: ruleset(places, BitFlags::EMPTY).map(Arc::new), filter: None }
     }
 
     /// True if no process inside can leave its process group.
@@ -59,18 +69,18 @@ impl Sandboxed {
 
 /// True if the kernel accepts a ruleset at all.
 pub(super) fn landlock_works() -> bool {
-    ruleset(None).is_some()
+    ruleset(&[], Scope::from_all(ABI::V6)).is_some()
 }
 
-/// A ruleset under which nothing can be written but what is beneath `scratch`; reading and running stay free. On
-/// kernels that know it, signals and abstract sockets to processes outside are forbidden too.
-fn ruleset(scratch: Option<&Path>) -> Option<OwnedFd> {
+/// A ruleset under which nothing can be written but what is beneath `places`; reading and running stay free. On kernels
+/// that know `scope`, signals and abstract sockets to processes outside are forbidden too.
+fn ruleset(places: &[PathBuf], scope: BitFlags<Scope>) -> Option<OwnedFd> {
     let writes = AccessFs::from_write(ABI::V5);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes)
         .ok()?
-        .scope(Scope::from_all(ABI::V6))
+        .scope(scope)
         .ok()?
         .create()
         .ok()?;
@@ -79,8 +89,11 @@ fn ruleset(scratch: Option<&Path>) -> Option<OwnedFd> {
             ruleset = ruleset.add_rule(PathBeneath::new(fd, AccessFs::WriteFile | AccessFs::Truncate)).ok()?;
         }
     }
-    if let Some(fd) = scratch.and_then(|path| PathFd::new(path).ok()) {
-        ruleset = ruleset.add_rule(PathBeneath::new(fd, writes)).ok()?;
+    for place in places {
+        // what is not there cannot be written beneath; what is a file has no files beneath it
+        let Ok(fd) = PathFd::new(place) else { continue };
+        let access = if place.is_dir() { writes } else { writes & AccessFs::from_file(ABI::V5) };
+        ruleset = ruleset.add_rule(PathBeneath::new(fd, access)).ok()?;
     }
     ruleset.into()
 }
@@ -95,6 +108,9 @@ mod tests {
         // SAFETY: asks for the version (flag 1), for which the kernel takes no attributes and touches no memory.
         let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, 1u32) };
         let scratch = tempfile::tempdir().unwrap();
-        assert_eq!((landlock_works(), ruleset(Some(scratch.path())).is_some()), (version >= 1, version >= 1));
+        assert_eq!(
+            (landlock_works(), ruleset(&[scratch.path().into()], BitFlags::EMPTY).is_some()),
+            (version >= 1, version >= 1)
+        );
     }
 }

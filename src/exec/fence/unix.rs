@@ -41,9 +41,18 @@ impl Fence {
             tag: format!("{}.{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed)),
             limits: if sandboxed { resource_limits(job) } else { vec![(Resource::Core, limit(0))] },
             #[cfg(target_os = "macos")]
-            profile: if sandboxed && super::support().writes { Some(seatbelt_profile(scratch)) } else { None },
+            profile: match &job.sandbox {
+                Sandbox::None => None,
+                _ if !super::support().writes => None,
+                Sandbox::ReadOnly => Some(seatbelt_profile(&places(&[], scratch), true)),
+                Sandbox::Within(allowed) => Some(seatbelt_profile(&places(allowed, scratch), false)),
+            },
             #[cfg(target_os = "linux")]
-            linux: if sandboxed { Sandboxed::prepare(scratch) } else { Sandboxed::default() },
+            linux: match &job.sandbox {
+                Sandbox::None => Sandboxed::default(),
+                Sandbox::ReadOnly => Sandboxed::prepare(scratch),
+                Sandbox::Within(allowed) => Sandboxed::within(&places(allowed, scratch)),
+            },
         }
     }
 
@@ -133,6 +142,11 @@ impl Drop for Group {
     }
 }
 
+/// Where a child may write: what is allowed, and its own directory.
+fn places(allowed: &[PathBuf], scratch: Option<&Path>) -> Vec<PathBuf> {
+    allowed.iter().cloned().chain(scratch.map(Path::to_path_buf)).collect()
+}
+
 fn limit(value: u64) -> Rlimit {
     Rlimit { current: Some(value), maximum: Some(value) }
 }
@@ -160,16 +174,18 @@ fn running_tasks() -> Option<u64> {
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// Read everything, write to the own directory and the harmless devices, no network.
+/// Read everything, write beneath `places` and to the harmless devices; where it is `closed`, no network and nothing to do
+/// with other processes.
 /// Source: sandbox-exec(1) and the profiles under /System/Library/Sandbox.
 #[cfg(target_os = "macos")]
-fn seatbelt_profile(scratch: Option<&Path>) -> String {
-    let mut profile = String::from(
-        "(version 1)(allow default)(deny network*)(deny file-write*)(deny process-info* (target others))\
-         (deny signal (target others))(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\")",
-    );
+fn seatbelt_profile(places: &[PathBuf], closed: bool) -> String {
+    let mut profile = String::from("(version 1)(allow default)(deny file-write*)");
+    if closed {
+        profile.push_str("(deny network*)(deny process-info* (target others))(deny signal (target others))");
+    }
+    profile.push_str("(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\")");
     // The kernel compares resolved paths, and /var is a link there.
-    if let Some(path) = scratch.and_then(|path| path.canonicalize().ok()) {
+    for path in places.iter().filter_map(|path| path.canonicalize().ok()) {
         let quoted = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
         profile.push_str(&format!(" (subpath \"{quoted}\")"));
     }

@@ -1,9 +1,11 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model; a model's own
-//! plan can be read with [`Plan::with_model`].
+//! plan can be read with [`Plan::with_model`]. [`part`]: what a task falls into, and what kind of work each part is.
 
-use regex::Regex;
+pub mod part;
+
+pub use part::{Kind, changes, kind, locate, parts, refer};
+
 use serde::{Deserialize, Serialize};
-use std::sync::LazyLock;
 
 /// The most steps of a run that nobody gave a number for.
 pub const CAP: u32 = 20;
@@ -54,73 +56,6 @@ pub fn estimate(task: &str) -> u32 {
     let many = has(MANY);
     let steps = base + if many { 2 } else { 0 } + 1;
     if base <= 4 && !many { steps.min(5) } else { steps }
-}
-
-/// First words of a part.
-const STARTS: &[&str] = &[
-    "add",
-    "analyse",
-    "analyze",
-    "append",
-    "archive",
-    "check",
-    "compare",
-    "copy",
-    "count",
-    "create",
-    "delete",
-    "edit",
-    "explain",
-    "extract",
-    "find",
-    "fix",
-    "get",
-    "give",
-    "list",
-    "look",
-    "make",
-    "move",
-    "print",
-    "put",
-    "read",
-    "rename",
-    "replace",
-    "report",
-    "run",
-    "save",
-    "search",
-    "show",
-    "sort",
-    "store",
-    "summarise",
-    "summarize",
-    "tell",
-    "test",
-    "update",
-    "write",
-];
-
-/// What may stand between two parts.
-static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
-});
-
-/// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
-pub fn parts(task: &str) -> Vec<String> {
-    let Some(separator) = &*SEPARATOR else { return vec![task.to_owned()] };
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for found in separator.find_iter(task) {
-        let next = task[found.end()..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']);
-        if sentence || STARTS.contains(&next.to_lowercase().as_str()) {
-            parts.push(&task[start..found.start()]);
-            start = found.end();
-        }
-    }
-    parts.push(&task[start..]);
-    let clean = |part: &str| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
-    parts.into_iter().map(clean).filter(|part| !part.is_empty()).collect()
 }
 
 /// What is missing from a task that is none: the person is asked for it before any model is.
@@ -219,29 +154,6 @@ mod tests {
             ("forget the widget", 3),
         ] {
             assert_eq!(estimate(task), steps, "{task}");
-        }
-    }
-
-    #[test]
-    fn a_task_falls_into_its_parts() {
-        for (task, want) in [
-            (
-                "find the three largest log files, show how many errors each has, and write a summary to report.md",
-                &["find the three largest log files", "show how many errors each has", "write a summary to report.md"]
-                    [..],
-            ),
-            (
-                "Read main.rs and tests.rs. Then fix the typo in both.",
-                &["Read main.rs and tests.rs", "fix the typo in both"],
-            ),
-            ("list files", &["list files"]),
-            ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
-            (
-                "find the names and addresses, and phones, in users.csv",
-                &["find the names and addresses, and phones, in users.csv"],
-            ),
-        ] {
-            assert_eq!(parts(task), want, "{task}");
         }
     }
 

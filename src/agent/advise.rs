@@ -1,0 +1,63 @@
+//! Advice for one part of a plan: a shell command that somebody has thought through and checked. A small model is far
+//! better at one command than at a choice among tools, so a part that one command can do is not left to that choice.
+//!
+//! Who gives advice is not known here; the command recipe does. Advice is no permission: it becomes a call like any
+//! other, and the guards and the person decide about it.
+
+use super::tool::Args;
+use crate::model::{Cancel, ModelError};
+use serde::{Deserialize, Serialize};
+use std::future::Future;
+use std::pin::Pin;
+
+/// A part that was gone about before, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// What was to be done.
+    pub goal: String,
+    /// The command line that was run.
+    pub command: String,
+    /// What it printed, screened and shortened by the observation pipeline; or why it failed.
+    pub printed: String,
+    /// True if `printed` is all of it.
+    pub whole: bool,
+    /// True if it only looked.
+    pub looked: bool,
+    /// False if it failed, or printed nothing where something was to be shown: to be gone about in another way.
+    pub worked: bool,
+}
+
+/// What advice is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// The part, its pronouns replaced.
+    pub part: String,
+    /// What is known about the place: the folder's content, how the files begin that the task names. Data.
+    pub place: Vec<String>,
+    /// What was done before, oldest first.
+    pub done: Vec<Done>,
+}
+
+/// A call that would do the part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub args: Args,
+    /// How sure the adviser is, 0 to 1.
+    pub confidence: f64,
+    /// Tokens of the prompts, how many of them were known, tokens written.
+    pub usage: (u64, u64, u64),
+    /// How often the model was asked.
+    pub requests: u64,
+}
+
+/// What an adviser comes to; `None` if it knows nothing for this part.
+pub type Advised<'a> = Pin<Box<dyn Future<Output = Result<Option<Advice>, ModelError>> + Send + 'a>>;
+
+/// Gives advice.
+pub trait Adviser: Send + Sync {
+    /// A call for the part.
+    fn advise<'a>(&'a self, brief: &'a Brief, cancel: &'a Cancel) -> Advised<'a>;
+}

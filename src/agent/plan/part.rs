@@ -1,0 +1,446 @@
+//! What a task falls into, and what kind of work each part is: looking and doing by a command, writing down what was seen,
+//! telling it. By its words alone; a part that is read wrongly costs a step, since every command is checked, every call
+//! guarded, and the model decides freely where a part's own way fails.
+
+use crate::agent::guard::asked_for;
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// First words of a part.
+const STARTS: &[&str] = &[
+    "add",
+    "analyse",
+    "analyze",
+    "append",
+    "archive",
+    "back",
+    "change",
+    "check",
+    "clean",
+    "compare",
+    "compress",
+    "convert",
+    "copy",
+    "correct",
+    "count",
+    "create",
+    "delete",
+    "describe",
+    "edit",
+    "explain",
+    "export",
+    "extract",
+    "fill",
+    "filter",
+    "find",
+    "fix",
+    "get",
+    "give",
+    "group",
+    "insert",
+    "install",
+    "join",
+    "list",
+    "look",
+    "make",
+    "measure",
+    "merge",
+    "move",
+    "note",
+    "open",
+    "pack",
+    "print",
+    "put",
+    "read",
+    "record",
+    "remove",
+    "rename",
+    "replace",
+    "report",
+    "run",
+    "save",
+    "search",
+    "set",
+    "show",
+    "sort",
+    "split",
+    "store",
+    "sum",
+    "summarise",
+    "summarize",
+    "swap",
+    "tell",
+    "test",
+    "touch",
+    "translate",
+    "turn",
+    "unpack",
+    "unzip",
+    "update",
+    "write",
+    "zip",
+];
+
+/// What may stand between two parts.
+static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
+});
+
+/// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
+pub fn parts(task: &str) -> Vec<String> {
+    let Some(separator) = &*SEPARATOR else { return vec![task.to_owned()] };
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for found in separator.find_iter(task) {
+        let next = task[found.end()..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']);
+        if sentence || STARTS.contains(&next.to_lowercase().as_str()) {
+            parts.push(&task[start..found.start()]);
+            start = found.end();
+        }
+    }
+    parts.push(&task[start..]);
+    let clean = |part: &str| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
+    let first = |part: String| {
+        let plain = ["then ", "and ", "finally ", "also ", "please "]
+            .iter()
+            .find_map(|word| part.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)))
+            .map_or(0, str::len);
+        part[plain..].trim_start().to_owned()
+    };
+    parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect()
+}
+
+/// What kind of work a part is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// One shell command can do it.
+    Command,
+    /// What was seen is to be put into this file as it is.
+    Save(String),
+    /// A text about what was seen is to be written into this file.
+    Compose(String),
+    /// The person is to be told.
+    Tell,
+    /// Anything else: the model chooses among all tools.
+    Free,
+}
+
+/// Verbs that put something into a file.
+const PUTS: &[&str] = &[
+    "write",
+    "save",
+    "put",
+    "store",
+    "record",
+    "note",
+    "export",
+    "output",
+    "report",
+    "append",
+    "summarise",
+    "summarize",
+];
+
+/// Verbs of parts that only ask for words.
+const TELLS: &[&str] = &["tell", "say", "answer", "explain", "describe", "summarise", "summarize", "report", "give"];
+
+/// Verbs of work that is more than a command.
+const THINKS: &[&str] = &[
+    "debug",
+    "design",
+    "explain",
+    "describe",
+    "implement",
+    "improve",
+    "migrate",
+    "proofread",
+    "refactor",
+    "review",
+    "rewrite",
+    "suggest",
+    "summarise",
+    "summarize",
+    "translate",
+    "write",
+];
+
+/// Things that are not made by one command.
+const TEXTS: &[&str] = &[
+    "class",
+    "code",
+    "email",
+    "essay",
+    "explanation",
+    "function",
+    "letter",
+    "page",
+    "paragraph",
+    "poem",
+    "program",
+    "readme",
+    "script",
+    "sentence",
+    "story",
+    "test",
+    "tests",
+];
+
+/// Words for a text of one's own about what was seen.
+const ABOUT: &[&str] =
+    &["summary", "report", "overview", "explanation", "sentence", "sentences", "paragraph", "comparison"];
+
+fn words(part: &str) -> Vec<String> {
+    part.to_lowercase()
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/')))
+        .map(|w| w.trim_matches('.').to_owned())
+        .filter(|w| !w.is_empty())
+        .collect()
+}
+
+/// The kind of a part; `seen` says that a part before it has shown something.
+pub fn kind(part: &str, seen: bool) -> Kind {
+    let words = words(part);
+    let Some(verb) = words.first().map(String::as_str) else { return Kind::Free };
+    let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
+    if PUTS.contains(&verb)
+        && seen
+        && let Some(file) = asked_for(part).pop()
+    {
+        return if has(ABOUT) || ["report", "summarise", "summarize"].contains(&verb) {
+            Kind::Compose(file)
+        } else {
+            Kind::Save(file)
+        };
+    }
+    if TELLS.contains(&verb) && (seen || verb == "tell") {
+        return if seen { Kind::Tell } else { Kind::Command };
+    }
+    let fixes = matches!(verb, "fix" | "correct") && !words.iter().any(|w| w == "to" || w == "with");
+    let makes = matches!(verb, "create" | "make" | "add" | "write" | "generate") && has(TEXTS);
+    if THINKS.contains(&verb) || fixes || makes {
+        return Kind::Free;
+    }
+    Kind::Command
+}
+
+/// Verbs of parts that change something.
+const CHANGES: &[&str] = &[
+    "add",
+    "append",
+    "archive",
+    "back",
+    "change",
+    "clean",
+    "compress",
+    "convert",
+    "copy",
+    "correct",
+    "create",
+    "debug",
+    "delete",
+    "edit",
+    "fill",
+    "fix",
+    "implement",
+    "improve",
+    "insert",
+    "install",
+    "make",
+    "merge",
+    "migrate",
+    "move",
+    "pack",
+    "put",
+    "record",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rewrite",
+    "save",
+    "set",
+    "split",
+    "store",
+    "swap",
+    "touch",
+    "translate",
+    "turn",
+    "unpack",
+    "unzip",
+    "update",
+    "write",
+    "zip",
+];
+
+/// True if the part is to change something: looking alone does not do it.
+pub fn changes(part: &str) -> bool {
+    words(part).first().is_some_and(|verb| CHANGES.contains(&verb.as_str()))
+}
+
+/// Words that stand for what was seen before.
+static REFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:each(?: (?:one|of them|file|folder|of these|of those))?|them|they|it|its|those|these|both|that (?:file|folder|one)|this (?:file|folder|one)|the (?:file|folder)s?|(?:all|both) of them|every one)\b",
+    )
+    .ok()
+});
+
+/// Names that are put into a part at most.
+const NAMES: usize = 8;
+
+/// The part with the names that its pronouns stand for: `show how many lines each has` becomes
+/// `show how many lines each of a.txt and b.txt has`. As it is where there is nothing to refer to, or too much.
+pub fn refer(part: &str, names: &[String]) -> String {
+    let Some(found) = REFERS.as_ref().and_then(|form| form.find_iter(part).find(|f| !is_described(&part[f.end()..])))
+    else {
+        return part.to_owned();
+    };
+    if names.is_empty() || names.len() > NAMES || names.iter().any(|name| part.contains(name.as_str())) {
+        return part.to_owned();
+    }
+    let all = match names {
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+        [] => return part.to_owned(),
+    };
+    if found.as_str().to_lowercase().starts_with("each") && names.len() > 1 {
+        return format!("{}each of {all}{}", &part[..found.start()], &part[found.end()..]);
+    }
+    format!("{part} ({})", names.join(", "))
+}
+
+/// Things that lie in folders.
+const LYING: &[&str] = &[
+    "config",
+    "configs",
+    "csv",
+    "directories",
+    "directory",
+    "document",
+    "documents",
+    "file",
+    "files",
+    "folder",
+    "folders",
+    "image",
+    "images",
+    "log",
+    "logs",
+    "note",
+    "notes",
+    "photo",
+    "photos",
+    "picture",
+    "pictures",
+    "script",
+    "scripts",
+    "source",
+    "sources",
+    "text",
+    "texts",
+];
+
+/// The part with a place, where it is about files and names none: a request that says nothing is easily taken for one
+/// about the whole system.
+pub fn locate(part: &str) -> String {
+    let words = words(part);
+    let placed = |w: &String| {
+        w.contains('/') || ["in", "below", "under", "inside", "here", "within", "from", "of"].contains(&w.as_str())
+    };
+    let about = words.iter().any(|w| LYING.contains(&w.as_str()));
+    let named =
+        words.iter().skip(1).any(|w| w.split_once('.').is_some_and(|(stem, ext)| !stem.is_empty() && !ext.is_empty()));
+    if about && !named && !words.iter().any(placed) { format!("{part} below .") } else { part.to_owned() }
+}
+
+/// True if what follows says which one is meant: `the files in notes` are not those seen before.
+fn is_described(rest: &str) -> bool {
+    let next = rest.split_whitespace().next().unwrap_or_default().to_lowercase();
+    rest.starts_with(' ')
+        && ["in", "of", "from", "with", "named", "called", "that", "which", "older", "newer", "ending"]
+            .contains(&next.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_falls_into_its_parts() {
+        for (task, want) in [
+            (
+                "find the three largest log files, show how many errors each has, and write a summary to report.md",
+                &["find the three largest log files", "show how many errors each has", "write a summary to report.md"]
+                    [..],
+            ),
+            (
+                "Read main.rs and tests.rs. Then fix the typo in both.",
+                &["Read main.rs and tests.rs", "fix the typo in both"],
+            ),
+            ("list files", &["list files"]),
+            ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
+            (
+                "find the names and addresses, and phones, in users.csv",
+                &["find the names and addresses, and phones, in users.csv"],
+            ),
+        ] {
+            assert_eq!(parts(task), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_a_part_is_in_its_verb() {
+        for (part, seen, want) in [
+            ("find the three largest log files", false, Kind::Command),
+            ("show how many errors each has", true, Kind::Command),
+            ("write a summary to report.md", true, Kind::Compose("report.md".into())),
+            ("save the list in names.txt", true, Kind::Save("names.txt".into())),
+            ("save the five largest files in big.txt", false, Kind::Command),
+            ("tell me the total", true, Kind::Tell),
+            ("tell me how many files there are", false, Kind::Command),
+            ("summarize README.md", false, Kind::Free),
+            ("fix the bug in main.py", false, Kind::Free),
+            ("fix teh to the in notes.md", false, Kind::Command),
+            ("create a script hello.sh that prints a line", false, Kind::Free),
+            ("create a folder backup", false, Kind::Command),
+            ("write a poem to sea.txt", false, Kind::Free),
+        ] {
+            assert_eq!(kind(part, seen), want, "{part}");
+        }
+    }
+
+    #[test]
+    fn what_is_about_files_has_a_place() {
+        for (part, want) in [
+            ("find the three largest log files", "find the three largest log files below ."),
+            ("list the files in notes", "list the files in notes"),
+            ("delete the file a.txt", "delete the file a.txt"),
+            ("show the top processes", "show the top processes"),
+            ("find logs under /var/log", "find logs under /var/log"),
+        ] {
+            assert_eq!(locate(part), want);
+        }
+    }
+
+    #[test]
+    fn a_pronoun_is_given_its_names() {
+        let names = |list: &[&str]| list.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+        for (part, list, want) in [
+            (
+                "show how many lines each has",
+                &["a.txt", "b.txt"][..],
+                "show how many lines each of a.txt and b.txt has",
+            ),
+            ("delete it", &["x/big.bin"], "delete it (x/big.bin)"),
+            ("delete them", &["a", "b", "c"], "delete them (a, b, c)"),
+            ("delete the folder tmp", &[], "delete the folder tmp"),
+            ("list the files in notes", &["a.txt"], "list the files in notes"),
+            ("sort items by price", &["a"], "sort items by price"),
+        ] {
+            assert_eq!(refer(part, &names(list)), want);
+        }
+        let many: Vec<String> = (0..20).map(|i| format!("f{i}")).collect();
+        assert_eq!(refer("delete them", &many), "delete them");
+    }
+}

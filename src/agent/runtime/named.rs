@@ -1,0 +1,67 @@
+//! Which files a result names: what `them` and `each` of the next part stand for.
+
+use crate::agent::tool::{Outcome, Settled, normal};
+use std::path::Path;
+
+/// Names that are looked for at most.
+const MOST: usize = 40;
+
+/// The files below `root` that the results name, in their order, as they name them. Whether a word is a file, the file
+/// system says; what was cut short names nothing for sure.
+pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for one in batch.iter().filter(|s| s.outcome == Outcome::Done && s.hash == crate::agent::id::hash(&s.text)) {
+        for line in one.text.lines().take(400) {
+            let Some(name) = candidates(line).find(|name| is_file(name, root)) else { continue };
+            if !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+            if found.len() >= MOST {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// What of a line may be a name: all of it, what follows the first word (a size, a count), each word, and a word up to
+/// its first colon (`FILE:LINE:TEXT`).
+fn candidates(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.trim();
+    let behind = line.split_once(char::is_whitespace).map(|(_, rest)| rest.trim_start());
+    let words = line.split_whitespace().flat_map(|word| [Some(word), word.split_once(':').map(|(name, _)| name)]);
+    [Some(line), behind].into_iter().chain(words).flatten()
+}
+
+fn is_file(name: &str, root: &Path) -> bool {
+    let plain = !name.is_empty() && name.len() < 300 && !name.contains(char::is_control);
+    // a folder's own name, `.` and words like `total` are no files that one refers to
+    plain && name.chars().any(char::is_alphabetic) && {
+        let path = normal(root, name);
+        path.starts_with(root) && path != root && path.is_file()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::tool::{Args, Call, Effects};
+
+    #[test]
+    fn a_result_names_the_files_there_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("logs")).unwrap();
+        for name in ["logs/web.log", "logs/two words.log", "total", "main.rs"] {
+            std::fs::write(root.join(name), "x").unwrap();
+        }
+        let names = |text: &str| {
+            let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects: Effects::default() };
+            let hash = crate::agent::id::hash(text);
+            files(&[Settled { call, outcome: Outcome::Done, text: text.into(), hash, ms: 0 }], &root)
+        };
+        assert_eq!(names("120 ./logs/web.log\n7 ./logs/two words.log\n"), ["./logs/web.log", "./logs/two words.log"]);
+        assert_eq!(names("main.rs:5:fn main\nmain.rs:9: logs/web.log\n"), ["main.rs"]);
+        assert_eq!(names("no.log 5\n../../etc/passwd\n/etc/passwd\nlogs\n.\n"), [""; 0]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The way through a plan, driven by hand: who is asked for which part, and what is carried from one to the next.
+
+use super::*;
+use crate::agent::advise::Advice;
+use crate::agent::id;
+use crate::agent::plan::Plan;
+use crate::agent::tool::Outcome;
+use serde_json::json;
+
+fn led(task: &str) -> Turn {
+    let mut turn = Turn::new(Task {
+        run: "run_1".into(),
+        session: "s_1".into(),
+        agent: "agent".into(),
+        text: task.into(),
+        plan: Plan::heuristic(task),
+        max_steps: 9,
+        batch: 1,
+        place: String::new(),
+    });
+    let text = || json!({"type": "string"});
+    let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
+    let write = ToolSpec::new("write", "writes.", json!({"path": text(), "content": text()}), &["path", "content"]);
+    turn.lead(true);
+    turn.assembled(Assembly::default(), vec![shell, write], Vec::new(), &Guards::default());
+    turn
+}
+
+fn advise(turn: &mut Turn, command: &str) -> String {
+    let Step::Advise(brief) = turn.next() else { panic!("{:?}", turn.next()) };
+    let args = json!({ "command": command }).as_object().unwrap().clone();
+    let advice = Advice { tool: "shell".into(), args, confidence: 0.9, usage: (5, 0, 5), requests: 1 };
+    turn.advised(Some(advice), &Guards::default());
+    brief.part
+}
+
+fn act(turn: &mut Turn, outcome: Outcome, text: &str, names: &[&str]) -> Call {
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let call = calls[0].clone();
+    let writes = if call.tool == "write" { vec!["/w/report.md".into()] } else { Vec::new() };
+    let foreseen = Call { effects: Effects { writes, ..Effects::default() }, ..call.clone() };
+    turn.saw(names.iter().map(|n| n.to_string()).collect());
+    let settled = Settled { call: foreseen, outcome, text: text.into(), hash: id::hash(text), ms: 1 };
+    turn.acted(&[settled], &Guards::default());
+    call
+}
+
+fn decide(turn: &Turn) -> Decide {
+    let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
+    *decide
+}
+
+const TASK: &str = "find the two largest logs, show how many errors each has, and write a summary to report.md";
+
+#[test]
+fn a_plan_goes_from_command_to_command_to_text_to_answer() {
+    let mut turn = led(TASK);
+    assert_eq!(advise(&mut turn, "find . -name '*.log'"), "find the two largest logs below .");
+    act(&mut turn, Outcome::Done, "./a.log\n./b.log\n", &["./a.log", "./b.log"]);
+    let Step::Advise(brief) = turn.next() else { panic!() };
+    assert_eq!(brief.done[0].command, "find . -name '*.log'");
+    assert_eq!(
+        advise(&mut turn, "grep -c ERR ./a.log ./b.log"),
+        "show how many errors each of ./a.log and ./b.log has"
+    );
+    act(&mut turn, Outcome::Done, "./a.log:3\n./b.log:0\n", &["./a.log", "./b.log"]);
+    let write = decide(&turn);
+    assert_eq!((write.actions.tools, write.actions.path), (vec!["write".to_owned()], Some("report.md".to_owned())));
+    assert!(format!("{:?}", write.shape).contains("report.md"), "the grammar has the file's name");
+    let text = "Thought: now\nAction: write {\"path\": \"report.md\", \"content\": \"a.log: 3\"}";
+    turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
+    act(&mut turn, Outcome::Done, "wrote report.md", &[]);
+    let end = decide(&turn);
+    assert_eq!(end.actions.names(), ["answer", "cannot"]);
+    assert!(end.prompt.turns.last().unwrap().text.contains("Every part is done"));
+    turn.decided("Thought: x\nAction: answer {\"text\": \"done\"}", Finish::Stop, (1, 0, 1), &Guards::default());
+    assert_eq!(turn.end().unwrap().0, &End::Answered, "of its own will, not because a limit was met");
+}
+
+#[test]
+fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
+    let mut turn = led("find the file with the word teh, then tell me its name");
+    for (command, told) in [("grep -rl teh docs", "(no output)"), ("grep -rlc teh .", "./a:0\n(exit code 1)")] {
+        advise(&mut turn, command);
+        act(&mut turn, Outcome::Done, told, &[]);
+    }
+    assert_eq!(decide(&turn).actions.names(), ["answer", "cannot"], "there is nothing, and that is the answer");
+    let mut turn = led("find the file with the word teh, then tell me its name");
+    advise(&mut turn, "gerp teh");
+    act(&mut turn, Outcome::Failed, "gerp: command not found", &[]);
+    let Step::Advise(brief) = turn.next() else { panic!() };
+    assert!(!brief.done[0].worked && brief.done[0].printed.contains("not found"));
+    turn.advised(None, &Guards::default());
+    assert!(decide(&turn).actions.tools.contains(&"shell".to_owned()), "the model decides");
+}
+
+#[test]
+fn what_was_seen_is_saved_as_it_is() {
+    let mut turn = led("list the files in notes and save the list to names.txt");
+    advise(&mut turn, "ls notes");
+    act(&mut turn, Outcome::Done, "a.md\nb.md\n", &[]);
+    let saved = act(&mut turn, Outcome::Done, "wrote names.txt", &[]);
+    assert_eq!((saved.tool.as_str(), &saved.args["content"]), ("write", &json!("a.md\nb.md")));
+    // what was too long to be shown is printed again, into the file
+    let mut turn = led("list the files in notes and save the list to names.txt");
+    advise(&mut turn, "ls notes");
+    let Step::Act(calls) = turn.next() else { panic!() };
+    let cut =
+        Settled { call: calls[0].clone(), outcome: Outcome::Done, text: "cut".into(), hash: id::hash("long"), ms: 1 };
+    turn.acted(&[cut], &Guards::default());
+    let saved = act(&mut turn, Outcome::Done, "(no output)", &[]);
+    assert_eq!(saved.args["command"], "printf '%s\\n' \"$(ls notes)\" > names.txt");
+}
+
+#[test]
+fn a_text_that_is_refused_twice_is_put_together_from_what_was_seen() {
+    let mut turn = led("count the lines of a.txt and write a report to report.md");
+    advise(&mut turn, "wc -l a.txt");
+    act(&mut turn, Outcome::Done, "12 a.txt\n", &["a.txt"]);
+    for _ in 0..2 {
+        let text = "Thought: x\nAction: write {\"path\": \"report.md\", \"content\": \"999\"}";
+        turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
+        act(&mut turn, Outcome::Blocked, "Not written: no tool has shown you 999.", &[]);
+    }
+    let written = act(&mut turn, Outcome::Done, "wrote report.md", &[]);
+    let content = written.args["content"].as_str().unwrap();
+    assert!(content.contains("count the lines of a.txt") && content.contains("12 a.txt"), "{content}");
+}
+
+#[test]
+fn without_an_adviser_the_model_decides_everything() {
+    let mut turn = led(TASK);
+    turn.lead(false);
+    turn.advised(None, &Guards::default());
+    assert!(decide(&turn).actions.answer);
+}
+
+#[test]
+fn a_refusal_by_the_person_is_not_gone_about_again() {
+    let mut turn = led("delete the old logs, then tell me what is left");
+    advise(&mut turn, "rm a.log");
+    act(&mut turn, Outcome::Denied, "The user did not allow this call.", &[]);
+    assert!(decide(&turn).actions.answer);
+}

@@ -1,0 +1,95 @@
+//! The recipe as an adviser: one part of a larger task in, a checked command out. It is told what was done before and
+//! what that printed, so that `count their lines` has its meaning.
+
+use super::answer::{Ask, Before, CommandError, Said};
+use super::recipe::Recipe;
+use super::trial::{self, Ending};
+use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
+use crate::model::{Cancel, ModelError};
+use crate::shell::{is_read_only, parse};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Commands that are thought through for one part.
+const TRIES: usize = 2;
+
+/// Gives advice by asking the recipe.
+pub struct CommandAdviser {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// How requests are treated; each part's own words, and what was said before, come in their place.
+    pub ask: Ask,
+    /// The shell in which a command that changes something is rehearsed.
+    pub shell: PathBuf,
+}
+
+impl Adviser for CommandAdviser {
+    fn advise<'a>(&'a self, brief: &'a Brief, cancel: &'a Cancel) -> Advised<'a> {
+        Box::pin(self.command(brief, cancel))
+    }
+}
+
+impl CommandAdviser {
+    async fn command(&self, brief: &Brief, cancel: &Cancel) -> Result<Option<Advice>, ModelError> {
+        let mut ask = self.ask.clone();
+        ask.request.clone_from(&brief.part);
+        ask.cancel = cancel.clone();
+        ask.before = Before { place: brief.place.clone(), said: brief.done.iter().map(said).collect() };
+        let (mut requests, mut written) = (0, 0);
+        let mut first = None;
+        for _ in 0..TRIES {
+            let answer = match self.recipe.answer(&ask, &mut |_| ()).await {
+                Ok(answer) => answer,
+                Err(CommandError::Model(error)) => return Err(error),
+                // no command in time, or a part that is too long for one: the model decides
+                Err(_) => break,
+            };
+            requests += u64::from(answer.iterations);
+            written += answer.timing.tokens as u64;
+            let again = brief.done.iter().any(|done| !done.worked && done.command == answer.cmd);
+            if answer.refusal.is_some() || again {
+                break;
+            }
+            let ending = self.rehearsed(&answer.cmd).await;
+            let advice = Advice {
+                tool: "shell".into(),
+                args: [("command".to_owned(), json!(answer.cmd))].into_iter().collect(),
+                confidence: answer.confidence,
+                usage: (0, 0, written),
+                requests,
+            };
+            let outcome = match ending {
+                Some(Ending::Failed) => "That command fails. Write another one.",
+                Some(Ending::Silent) => "That command changes nothing. Write another one.",
+                Some(Ending::Fine | Ending::Stopped) | None => return Ok(Some(advice)),
+            };
+            // one that changes nothing may still be right: there may be nothing to change
+            if ending == Some(Ending::Silent) {
+                first.get_or_insert(advice);
+            }
+            ask.before.said.push(Said { request: brief.part.clone(), command: answer.cmd, outcome: outcome.into() });
+        }
+        Ok(first.map(|advice| Advice { usage: (0, 0, written), requests, ..advice }))
+    }
+
+    /// How a command that changes something ends in a rehearsal. One that only looks is tried by running it.
+    async fn rehearsed(&self, command: &str) -> Option<Ending> {
+        if !self.ask.rehearse || is_read_only(&parse(command, self.ask.dialect)) {
+            return None;
+        }
+        trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd).await.map(|trial| trial.ending)
+    }
+}
+
+/// A part that was gone about before, as the conversation has it.
+fn said(done: &Done) -> Said {
+    let outcome = match (done.worked, done.printed.trim()) {
+        (true, printed) => format!("It printed:\n{printed}"),
+        (false, "" | "(no output)") => "It found nothing. Look in another way: in all files, in any case (-i).".into(),
+        (false, printed) if done.looked && printed.ends_with("(exit code 1)") => {
+            "It found nothing. Look in another way: in all files, in any case (-i).".into()
+        }
+        (false, printed) => format!("That did not work:\n{printed}\nWrite another command."),
+    };
+    Said { request: done.goal.clone(), command: done.command.clone(), outcome }
+}
