@@ -116,6 +116,23 @@ fn one_call_site_of_the_model() {
 }
 
 #[test]
+fn one_loop_drives_every_recipe() {
+    let sources = sources();
+    let of = |word: &str| -> Vec<&str> {
+        sources.iter().filter(|s| s.code.contains(word)).map(|s| s.path.as_str()).collect()
+    };
+    let mut machines = of("impl Machine for");
+    machines.sort_unstable();
+    assert_eq!(machines, ["agent/runtime/mod.rs", "command/recipe.rs"]);
+    let mut drivers = of(" drive(&mut ");
+    drivers.sort_unstable();
+    assert_eq!(drivers, machines, "each is driven by the loop");
+    assert_eq!(of("machine.due()"), ["agent/runtime/drive.rs"], "and nobody else drives");
+    let loops: Vec<&str> = of("loop {").into_iter().filter(|path| machines.contains(path)).collect();
+    assert_eq!(loops, [""; 0], "no recipe has a loop of its own");
+}
+
+#[test]
 fn one_call_site_of_a_tool() {
     let calls: Vec<String> = sources()
         .iter()

@@ -23,8 +23,11 @@ const THOUGHT: usize = 180;
 pub struct ActionSet {
     /// The tools it may call, in the order they are shown.
     pub tools: Vec<String>,
-    /// True if it may answer. To say that it cannot is always open.
+    /// True if it may answer.
     pub answer: bool,
+    /// True if it may say that it cannot: closed only where all is done and but to be told.
+    #[serde(default = "open")]
+    pub cannot: bool,
     /// The most calls in one step.
     pub batch: usize,
     /// The only file that a tool with a `path` may be called for, if there is but one.
@@ -32,16 +35,21 @@ pub struct ActionSet {
     pub path: Option<String>,
 }
 
+fn open() -> bool {
+    true
+}
+
 impl ActionSet {
     /// Only the end is left.
     pub fn last() -> Self {
-        Self { tools: Vec::new(), answer: true, batch: 1, path: None }
+        Self { tools: Vec::new(), answer: true, cannot: true, batch: 1, path: None }
     }
 
     /// Takes out whatever is not in `outer`.
     pub fn keep_within(&mut self, outer: &Self) {
         self.tools.retain(|tool| outer.tools.contains(tool));
         self.answer &= outer.answer;
+        self.cannot &= outer.cannot;
         self.batch = self.batch.min(outer.batch);
         if outer.path.is_some() {
             self.path.clone_from(&outer.path);
@@ -51,7 +59,8 @@ impl ActionSet {
     /// The names of all actions, the ends included.
     pub fn names(&self) -> Vec<&str> {
         let answer = self.answer.then_some("answer");
-        self.tools.iter().map(String::as_str).chain(answer).chain(["cannot"]).collect()
+        let cannot = self.cannot.then_some("cannot");
+        self.tools.iter().map(String::as_str).chain(answer).chain(cannot).collect()
     }
 }
 
@@ -69,11 +78,15 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
         }
         rules.push_str(&format!("args_{i}: %json {}\n", compact(parameters)));
     }
-    let mut ends = vec![format!("{} cannot", quoted("cannot"))];
-    rules.push_str(&format!("cannot: %json {}\n", text("reason")));
+    let mut ends = Vec::new();
     if set.answer {
-        ends.insert(0, format!("{} answer", quoted("answer")));
+        ends.push(format!("{} answer", quoted("answer")));
         rules.push_str(&format!("answer: %json {}\n", text("text")));
+    }
+    // a step without any end could not be written at all
+    if set.cannot || ends.is_empty() {
+        ends.push(format!("{} cannot", quoted("cannot")));
+        rules.push_str(&format!("cannot: %json {}\n", text("reason")));
     }
     let more = set.batch.saturating_sub(1);
     let mut grammar = String::from("start: \"Thought: \" thought \"\\nAction: \" step\n");
@@ -229,7 +242,7 @@ mod tests {
     }
 
     fn set(tools: &[&str], answer: bool, batch: usize) -> ActionSet {
-        ActionSet { tools: tools.iter().map(|t| t.to_string()).collect(), answer, batch, path: None }
+        ActionSet { tools: tools.iter().map(|t| t.to_string()).collect(), answer, cannot: true, batch, path: None }
     }
 
     /// True if a model held to the grammar can write this.

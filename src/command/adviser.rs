@@ -2,9 +2,11 @@
 //! what that printed, so that `count their lines` has its meaning.
 
 use super::answer::{Ask, Before, CommandError, Said};
+use super::loosen::loosen;
 use super::recipe::Recipe;
 use super::trial::{self, Ending};
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
+use crate::agent::tool::Args;
 use crate::model::{Cancel, ModelError};
 use crate::shell::{is_read_only, parse};
 use serde_json::json;
@@ -12,6 +14,9 @@ use std::path::PathBuf;
 
 /// Commands that are thought through for one part.
 const TRIES: usize = 2;
+
+/// Pairs of the example library beside a second try.
+const NEAREST: usize = 3;
 
 /// Gives advice by asking the recipe.
 pub struct CommandAdviser {
@@ -35,9 +40,22 @@ impl CommandAdviser {
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
         ask.before = Before { place: brief.place.clone(), said: brief.done.iter().map(said).collect() };
+        // a search that found nothing is made wider first: that needs no model
+        if let Some(wider) = brief.done.last().filter(|d| !d.worked && d.looked).and_then(|d| loosen(&d.command))
+            && !brief.done.iter().any(|d| d.command == wider)
+        {
+            return Ok(Some(Advice {
+                tool: "shell".into(),
+                args: command(&wider),
+                confidence: 0.5,
+                usage: (0, 0, 0),
+                requests: 0,
+            }));
+        }
         let (mut requests, mut written) = (0, 0);
         let mut first = None;
-        for _ in 0..TRIES {
+        for round in 0..TRIES {
+            ask.few_shot = if round == 0 && brief.done.iter().all(|d| d.worked) { self.ask.few_shot } else { NEAREST };
             let answer = match self.recipe.answer(&ask, &mut |_| ()).await {
                 Ok(answer) => answer,
                 Err(CommandError::Model(error)) => return Err(error),
@@ -53,7 +71,7 @@ impl CommandAdviser {
             let ending = self.rehearsed(&answer.cmd).await;
             let advice = Advice {
                 tool: "shell".into(),
-                args: [("command".to_owned(), json!(answer.cmd))].into_iter().collect(),
+                args: command(&answer.cmd),
                 confidence: answer.confidence,
                 usage: (0, 0, written),
                 requests,
@@ -79,6 +97,10 @@ impl CommandAdviser {
         }
         trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd).await.map(|trial| trial.ending)
     }
+}
+
+fn command(line: &str) -> Args {
+    [("command".to_owned(), json!(line))].into_iter().collect()
 }
 
 /// A part that was gone about before, as the conversation has it.

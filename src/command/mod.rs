@@ -5,7 +5,8 @@
 //!
 //! - [`answer`]: the public documents, question and answer.
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
-//! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]).
+//! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
+//!   nothing, made wider.
 //! - [`prompt`], [`examples`], [`library`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by what they do in a rehearsal.
 //! - [`rehearsal`]: which commands may be tried out first.
@@ -20,6 +21,7 @@ pub mod examples;
 pub mod explain;
 pub mod inspect;
 pub mod library;
+mod loosen;
 pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;

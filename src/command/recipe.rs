@@ -1,15 +1,17 @@
-//! Drives the loop: asks the model, has its commands inspected, keeps the time.
+//! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
+//! agent's ([`crate::agent::runtime::drive`]).
 
 use super::answer::{Answer, Ask, CommandError, Timing, Trace};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
-use crate::agent::runtime::generate;
+use crate::agent::runtime::{Hands, Machine, Next, drive, generate};
 use crate::host::ExecutionContext;
 use crate::manual::Manual;
 use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -89,33 +91,72 @@ impl Recipe {
     }
 }
 
+/// The loop's machine with the step that is due.
+struct Due {
+    turn: Turn,
+    step: Step,
+}
+
+impl Machine for Due {
+    type Need = Step;
+    type End = Outcome;
+
+    fn due(&mut self) -> Next<Step, Outcome> {
+        match std::mem::replace(&mut self.step, Step::Done(Outcome::Nothing)) {
+            Step::Done(outcome) => Next::End(outcome),
+            step => Next::Need(step),
+        }
+    }
+}
+
+/// The hands of one request.
+struct Driver<'r, 'a, 't> {
+    run: &'r mut Run<'a>,
+    trace: Tracer<'t>,
+}
+
+impl Hands<Due> for Driver<'_, '_, '_> {
+    type Error = CommandError;
+
+    /// The model itself ends early when it is stopped, and the machine knows what that leaves.
+    fn between(&mut self, _: &mut Due) -> ControlFlow<Outcome> {
+        ControlFlow::Continue(())
+    }
+
+    async fn bring(&mut self, Due { turn, step: next }: &mut Due, step: Step) -> Result<(), CommandError> {
+        let (run, trace) = (&mut *self.run, &mut *self.trace);
+        *next = match step {
+            Step::Decide { iteration, prompt } => {
+                run.trace_prompt(iteration, &prompt, trace);
+                let completion = run.decide(prompt, Sampling::GREEDY).await?;
+                trace(Trace::Raw { iteration, text: completion.text.clone() });
+                turn.decided(&completion, confidence::of(&completion), run.has_time())
+            }
+            Step::Inspect { cmd, confidence } => {
+                let draft = run.inspect(cmd, confidence).await;
+                if turn.iterations == 1 {
+                    run.timing.iteration1 = ms(run.started.elapsed());
+                }
+                run.trace_draft(turn.iterations, &draft, trace);
+                turn.inspected(draft, run.has_time())
+            }
+            Step::Sample { best, prompt, count } => match run.choose(best, prompt, count, trace).await? {
+                Some((draft, why)) => turn.chosen(draft, &why),
+                None => turn.refused(),
+            },
+            done @ Step::Done(_) => done,
+        };
+        Ok(())
+    }
+}
+
 impl Run<'_> {
     async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let mut turn = Turn::new(self.ask);
-        let mut step = turn.begin();
-        let outcome = loop {
-            step = match step {
-                Step::Decide { iteration, prompt } => {
-                    self.trace_prompt(iteration, &prompt, trace);
-                    let completion = self.decide(prompt, Sampling::GREEDY).await?;
-                    trace(Trace::Raw { iteration, text: completion.text.clone() });
-                    turn.decided(&completion, confidence::of(&completion), self.has_time())
-                }
-                Step::Inspect { cmd, confidence } => {
-                    let draft = self.inspect(cmd, confidence).await;
-                    if turn.iterations == 1 {
-                        self.timing.iteration1 = ms(self.started.elapsed());
-                    }
-                    self.trace_draft(turn.iterations, &draft, trace);
-                    turn.inspected(draft, self.has_time())
-                }
-                Step::Sample { best, prompt, count } => match self.choose(best, prompt, count, &mut *trace).await? {
-                    Some((draft, why)) => turn.chosen(draft, &why),
-                    None => turn.refused(),
-                },
-                Step::Done(outcome) => break outcome,
-            }
-        };
+        let step = turn.begin();
+        let mut due = Due { turn, step };
+        let outcome = drive(&mut due, &mut Driver { run: &mut self, trace }).await?;
+        let turn = due.turn;
         if turn.iterations > 1 {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }

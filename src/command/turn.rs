@@ -503,7 +503,7 @@ mod tests {
             let Step::Sample { best, prompt, count: 4 } = step else { panic!("{step:?}") };
             assert_eq!(
                 (best.cmd.as_str(), prompt),
-                ("one", prompt::first(&ask.request, ask.target, ask.dialect, NEAREST))
+                ("one", prompt::first(&ask.request, ask.target, ask.dialect, NEAREST, &Before::default()))
             );
             let (cmd, changes) = command(t.chosen(draft("two", 0.5, vec![]), "three of five do this"));
             assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_answer_waits_for_the_file() {
         let guard = GoalGuard::new("write it to report.md", Path::new("/w"));
-        let all = ActionSet { tools: vec!["write".into()], answer: true, batch: 1, path: None };
+        let all = ActionSet { tools: vec!["write".into()], answer: true, cannot: true, batch: 1, path: None };
         let mut state = RunState::default();
         let ends = |state: &RunState| {
             let mut set = all.clone();

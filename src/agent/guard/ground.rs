@@ -56,6 +56,16 @@ impl Guard for GroundGuard {
         }
     }
 
+    /// An answer to a task for which something was looked at has no number or file that nobody has shown.
+    fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
+        let mut invented = if state.looks == 0 { Vec::new() } else { self.invented(text, state) };
+        invented.truncate(5);
+        (!invented.is_empty()).then(|| Finding {
+            id: "not-seen".into(),
+            text: format!("Not accepted: no tool has shown you {}. Answer with what was shown.", invented.join(", ")),
+        })
+    }
+
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         if self.looks == 0 || !writes(&call.tool) {
             return Ok(Verdict::Allow);
@@ -116,9 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_has_nothing_that_was_not_shown() {
+        let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
+        let mut state = RunState { looks: 1, ..RunState::default() };
+        state.learn("12 a.txt");
+        assert_eq!(guard.answer("a.txt has 12 lines", &state), None);
+        assert!(guard.answer("a.txt has 127 lines", &state).unwrap().text.contains("127"));
+        assert_eq!(guard.answer("it is 127", &RunState::default()), None, "nothing was looked at");
+    }
+
+    #[test]
     fn one_looks_before_one_writes() {
         let guard = GroundGuard::new(TASK, &Plan::heuristic(TASK));
-        let all = ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, batch: 1, path: None };
+        let all =
+            ActionSet { tools: vec!["shell".into(), "write".into()], answer: true, cannot: true, batch: 1, path: None };
         let admitted = |looks| {
             let mut set = all.clone();
             guard.admit(&mut set, &RunState { looks, ..RunState::default() });

@@ -71,6 +71,11 @@ pub trait Guard: Send + Sync {
         Ok(Verdict::Allow)
     }
 
+    /// Before an answer is given: why it is sent back, once.
+    fn answer(&self, _text: &str, _state: &RunState) -> Option<Finding> {
+        None
+    }
+
     /// After a batch: may set [`RunState::stuck`] and end the run.
     fn settle(&self, _state: &mut RunState) -> Option<Halt> {
         None
@@ -85,6 +90,11 @@ impl Guards {
     /// The guards of a run, without those whose names are in `without`.
     pub fn new(guards: Vec<Arc<dyn Guard>>, without: &[String]) -> Self {
         Self(guards.into_iter().filter(|g| !without.iter().any(|name| name == g.name())).collect())
+    }
+
+    /// Why an answer is sent back; the first guard's word.
+    pub fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
+        self.0.iter().find_map(|guard| guard.answer(text, state))
     }
 
     /// What every guard still admits. Nothing that was not in `set` before comes back, and where no tool is
@@ -177,17 +187,17 @@ mod tests {
 
     #[test]
     fn guards_only_narrow_and_a_run_can_always_end() {
-        let set = ActionSet { tools: vec!["a".into(), "b".into()], answer: true, batch: 3, path: None };
+        let set = ActionSet { tools: vec!["a".into(), "b".into()], answer: true, cannot: true, batch: 3, path: None };
         let chain = guards(vec![Fixed("a", || Ok(Verdict::Allow))], &[]);
         let narrowed = chain.admit(&set, &RunState::default());
-        assert_eq!(narrowed, ActionSet { tools: vec!["b".into()], answer: true, batch: 3, path: None });
+        assert_eq!(narrowed, ActionSet { tools: vec!["b".into()], answer: true, cannot: true, batch: 3, path: None });
         struct Nothing;
         impl Guard for Nothing {
             fn name(&self) -> &'static str {
                 "nothing"
             }
             fn admit(&self, set: &mut ActionSet, _: &RunState) {
-                *set = ActionSet { tools: Vec::new(), answer: false, batch: 99, path: None };
+                *set = ActionSet { tools: Vec::new(), answer: false, cannot: true, batch: 99, path: None };
             }
         }
         let chain = Guards::new(vec![Arc::new(Nothing)], &[]);

@@ -155,7 +155,7 @@ mod tests {
         let mut state = RunState { calls: records("aAA"), ..RunState::default() };
         assert_eq!(guard.settle(&mut state), None);
         assert!(state.stuck.as_deref().unwrap().starts_with("identical"));
-        let mut set = ActionSet { tools: vec!["read".into()], answer: true, batch: 3, path: None };
+        let mut set = ActionSet { tools: vec!["read".into()], answer: true, cannot: true, batch: 3, path: None };
         guard.admit(&mut set, &state);
         assert!(set.tools.is_empty() && set.answer);
     }

@@ -187,7 +187,7 @@ mod tests {
         for schema in hostile {
             let parameters = of(schema.clone()).unwrap();
             let spec = ToolSpec { parameters, ..ToolSpec::new("t", "does.", json!({}), &[]) };
-            let set = ActionSet { tools: vec!["t".into()], answer: true, batch: 1 };
+            let set = ActionSet { tools: vec!["t".into()], answer: true, cannot: true, batch: 1, path: None };
             let reply = "Thought: x\nAction: t {}";
             let model: Scripted = json!({"rules": [{"reply": reply}]}).to_string().parse().unwrap();
             let mut prompt = Prompt::default();

@@ -2,9 +2,11 @@
 //! a model. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
+mod drive;
 mod generate;
 mod named;
 
+pub use drive::{Hands, Machine, Next, drive};
 pub use generate::{generate, sample};
 
 use super::advise::{Adviser, Brief};
@@ -17,6 +19,8 @@ use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Report, Step, Turn};
 use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request};
 use serde_json::json;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -138,6 +142,60 @@ pub enum Driven {
     Stopped(Box<Turn>),
 }
 
+/// The hands of one run.
+struct Driver<'a> {
+    runtime: &'a Runtime,
+    started: Instant,
+    /// True until the calls that a stopped run was in are settled.
+    resumed: bool,
+}
+
+impl Machine for Turn {
+    type Need = Step;
+    type End = Driven;
+
+    fn due(&mut self) -> Next<Step, Driven> {
+        match self.next() {
+            Step::Done(report) => Next::End(Driven::Done(report)),
+            step => Next::Need(step),
+        }
+    }
+}
+
+impl Hands<Turn> for Driver<'_> {
+    type Error = Infallible;
+
+    /// Keeps the run as it stands, and stops it here if it is to be stopped.
+    fn between(&mut self, turn: &mut Turn) -> ControlFlow<Driven> {
+        self.runtime.keep(turn);
+        if !self.runtime.cancel.is_cancelled() {
+            return ControlFlow::Continue(());
+        }
+        turn.spent(millis(self.started));
+        self.runtime.keep(turn);
+        ControlFlow::Break(Driven::Stopped(Box::new(turn.clone())))
+    }
+
+    async fn bring(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
+        let runtime = self.runtime;
+        match step {
+            Step::Assemble(query) => runtime.assemble(turn, &query),
+            Step::Advise(brief) => runtime.advise(turn, &brief).await,
+            Step::Decide(_) => runtime.decide(turn).await,
+            Step::Act(calls) => {
+                let batch = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
+                turn.saw(named::files(&batch, &runtime.config.root));
+                turn.acted(&batch, &runtime.guards);
+                runtime.notice(turn);
+                runtime.reveal(turn);
+            }
+            Step::Reflect => runtime.reflect(turn, millis(self.started)),
+            Step::Done(_) => {}
+        }
+        Ok(())
+    }
+}
+
 impl Runtime {
     /// Drives a run to its end, or until it is stopped. Needs a Tokio runtime.
     ///
@@ -145,7 +203,7 @@ impl Runtime {
     /// may have changed something the model is told that nobody knows.
     pub async fn run(&self, mut turn: Turn) -> Driven {
         let started = Instant::now();
-        let mut resumed = matches!(turn.next(), Step::Act(_));
+        let resumed = matches!(turn.next(), Step::Act(_));
         let fresh = matches!(turn.next(), Step::Assemble(_));
         self.emitter.emit(Draft::new(Kind::AgentStart).metadata(json!({
             "agent": turn.task().agent, "session": turn.task().session, "model": self.model.id(),
@@ -160,28 +218,8 @@ impl Runtime {
             );
         }
         turn.lead(self.adviser.is_some());
-        let driven = loop {
-            self.keep(&turn);
-            if self.cancel.is_cancelled() {
-                turn.spent(millis(started));
-                self.keep(&turn);
-                break Driven::Stopped(Box::new(turn));
-            }
-            match turn.next() {
-                Step::Assemble(query) => self.assemble(&mut turn, &query),
-                Step::Advise(brief) => self.advise(&mut turn, &brief).await,
-                Step::Decide(_) => self.decide(&mut turn).await,
-                Step::Act(calls) => {
-                    let batch = self.act(&mut turn, calls, std::mem::take(&mut resumed)).await;
-                    turn.saw(named::files(&batch, &self.config.root));
-                    turn.acted(&batch, &self.guards);
-                    self.notice(&turn);
-                    self.reveal(&mut turn);
-                }
-                Step::Reflect => self.reflect(&mut turn, millis(started)),
-                Step::Done(report) => break Driven::Done(report),
-            }
-        };
+        let mut driver = Driver { runtime: self, started, resumed };
+        let Ok(driven) = drive(&mut turn, &mut driver).await;
         let (status, report) = match &driven {
             Driven::Done(report) => (report.status.as_str(), json!(report)),
             Driven::Stopped(_) => ("stopped", serde_json::Value::Null),

@@ -24,13 +24,14 @@ pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
     found
 }
 
-/// What of a line may be a name: all of it, what follows the first word (a size, a count), each word, and a word up to
-/// its first colon (`FILE:LINE:TEXT`).
+/// What of a line may be a name: all of it, its first word up to a colon (`FILE:LINE:TEXT`), what follows the first word
+/// (a size, a count), and each word.
 fn candidates(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
+    let before = |word| str::split_once(word, ':').map(|(name, _)| name);
     let behind = line.split_once(char::is_whitespace).map(|(_, rest)| rest.trim_start());
-    let words = line.split_whitespace().flat_map(|word| [Some(word), word.split_once(':').map(|(name, _)| name)]);
-    [Some(line), behind].into_iter().chain(words).flatten()
+    let words = line.split_whitespace().flat_map(move |word| [Some(word), before(word)]);
+    [Some(line), before(line), behind].into_iter().chain(words).flatten()
 }
 
 fn is_file(name: &str, root: &Path) -> bool {

@@ -205,7 +205,8 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     if crate::exec::support().writes {
         let elsewhere = bench.dir.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
-        let hidden = |name: &str| json!({"command": format!("touch here; d=../else; touch \"${{d}}where/{name}\"")});
+        let hidden =
+            |name: &str| json!({"command": format!("touch here; d=$(echo ../elsewhere); touch \"$d/{name}\"")});
         let told = bench.failed("shell", hidden("a"));
         assert!(told.contains("may write below") && told.contains("--write"), "{told}");
         assert!(bench.root().join("here").exists() && !elsewhere.join("a").exists());

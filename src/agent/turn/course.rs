@@ -6,7 +6,7 @@
 //! - a text about it is the model's, but what it may do then is write that file;
 //! - everything else, and whatever failed, the model decides freely.
 
-use super::{Phase, Turn};
+use super::{End, Phase, Turn};
 use crate::agent::action::{self, ActionSet};
 use crate::agent::advise::{Advice, Brief, Done};
 use crate::agent::guard::Guards;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Commands that are tried for one part before the model decides.
-const TRIES: u32 = 2;
+const TRIES: u32 = 3;
 /// Texts that the model may try to write for one part before the results are put together without it.
 const DRAFTS: u32 = 2;
 /// Parts done before that an adviser is told of.
@@ -45,6 +45,8 @@ pub(super) struct Course {
     own: bool,
     /// Commands that were run, oldest first.
     done: Vec<Done>,
+    /// What each part came to, as far as it did.
+    results: Vec<Option<String>>,
     /// What `them` and `each` stand for: the files that the latest result names.
     names: Vec<String>,
 }
@@ -55,7 +57,9 @@ impl Course {
         self.done.iter().filter(|d| d.worked && d.looked)
     }
 
-    fn advance(&mut self) {
+    fn advance(&mut self, result: Option<String>) {
+        self.results.resize(self.part, None);
+        self.results.push(result);
         self.part += 1;
         self.tries = 0;
     }
@@ -97,10 +101,6 @@ impl Turn {
     /// Chooses how the next step is gone about.
     pub(super) fn set_out(&mut self, guards: &Guards) {
         let mut actions = self.admitted(guards);
-        // all was done by commands that worked, or was written down: what is left is to say so
-        if self.course.led && self.part().is_none() && actions.answer {
-            actions.tools.clear();
-        }
         while self.course.led
             && !actions.tools.is_empty()
             && let Some(part) = self.part().map(str::to_owned)
@@ -114,7 +114,13 @@ impl Turn {
                 }
                 Kind::Save(file) if self.course.tries == 0 && self.save(&part, &file) => return,
                 Kind::Save(file) | Kind::Compose(file) if self.course.tries < DRAFTS && self.knows(WRITE) => {
-                    actions = ActionSet { tools: vec![WRITE.into()], answer: false, batch: 1, path: Some(file) };
+                    actions = ActionSet {
+                        tools: vec![WRITE.into()],
+                        answer: false,
+                        cannot: true,
+                        batch: 1,
+                        path: Some(file),
+                    };
                     break;
                 }
                 Kind::Save(file) | Kind::Compose(file) if self.course.tries == DRAFTS && self.knows(WRITE) => {
@@ -122,9 +128,19 @@ impl Turn {
                     return self.own_call(&part, WRITE.into(), object(args));
                 }
                 // the answer is written when all else is done
-                Kind::Tell => self.course.advance(),
+                Kind::Tell => self.course.advance(None),
                 _ => break,
             }
+        }
+        // all was done, by commands that worked or by what was written: what is left is to say so
+        if self.course.led && self.part().is_none() && actions.answer && !self.is_last() {
+            if !self.is_asked()
+                && let Some(text) = self.results()
+            {
+                return self.finish(End::Answered, text);
+            }
+            actions.tools.clear();
+            actions.cannot = false;
         }
         let reminder = self.reminder(&actions);
         self.phase = Phase::Decide(actions);
@@ -167,11 +183,14 @@ impl Turn {
         let done = one.outcome == Outcome::Done;
         match one.outcome {
             // who was not allowed to is not asked again
-            Outcome::Denied => self.course.tries = TRIES.max(DRAFTS) + 1,
+            Outcome::Denied => self.course.tries = TRIES + DRAFTS,
             _ if !own && done && changes(&part) && one.call.effects.is_read_only() => {}
-            _ if done && !silent => self.course.advance(),
-            // a second look that finds nothing: there is nothing
-            _ if done && self.course.tries + 1 >= TRIES => self.course.advance(),
+            _ if done && !silent => {
+                let said = if plain(&one.text).is_empty() { "done" } else { plain(&one.text) };
+                self.course.advance(Some(said.to_owned()));
+            }
+            // looks that find nothing, one after the other: there is nothing
+            _ if done && self.course.tries + 1 >= TRIES => self.course.advance(Some("nothing found".into())),
             _ => self.course.tries += 1,
         }
     }
@@ -195,6 +214,21 @@ impl Turn {
             return false;
         }
         true
+    }
+
+    /// True if the person wants to be told something in words, and not to be shown what commands print.
+    fn is_asked(&self) -> bool {
+        self.task.plan.parts.len() < 2 || self.task.plan.parts.iter().any(|part| kind(part, true) == Kind::Tell)
+    }
+
+    /// What each part came to, in the commands' own words: nothing in it is made up. `None` if a part came to nothing.
+    fn results(&self) -> Option<String> {
+        let said = |(part, result): (&String, &Option<String>)| {
+            let result = result.as_deref()?;
+            Some(if result.contains('\n') { format!("{part}:\n{result}") } else { format!("{part}: {result}") })
+        };
+        let all: Option<Vec<String>> = self.task.plan.parts.iter().zip(&self.course.results).map(said).collect();
+        all.filter(|all| all.len() == self.task.plan.parts.len()).map(|all| all.join("\n"))
     }
 
     /// What was seen, put together without a model.

@@ -70,21 +70,33 @@ fn a_plan_goes_from_command_to_command_to_text_to_answer() {
     let text = "Thought: now\nAction: write {\"path\": \"report.md\", \"content\": \"a.log: 3\"}";
     turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
     act(&mut turn, Outcome::Done, "wrote report.md", &[]);
+    let (end, said) = turn.end().unwrap();
+    assert_eq!(end, &End::Answered, "nothing is left to be asked");
+    assert!(said.contains("has:\n./a.log:3\n./b.log:0\n") && said.ends_with("report.md: wrote report.md"), "{said}");
+}
+
+#[test]
+fn who_wants_to_be_told_is_answered_by_the_model() {
+    let mut turn = led("count the lines of a.txt and tell me the number");
+    advise(&mut turn, "wc -l a.txt");
+    act(&mut turn, Outcome::Done, "12 a.txt\n", &["a.txt"]);
     let end = decide(&turn);
-    assert_eq!(end.actions.names(), ["answer", "cannot"]);
+    assert_eq!(end.actions.names(), ["answer"]);
     assert!(end.prompt.turns.last().unwrap().text.contains("Every part is done"));
-    turn.decided("Thought: x\nAction: answer {\"text\": \"done\"}", Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided("Thought: x\nAction: answer {\"text\": \"12\"}", Finish::Stop, (1, 0, 1), &Guards::default());
     assert_eq!(turn.end().unwrap().0, &End::Answered, "of its own will, not because a limit was met");
 }
 
 #[test]
 fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
     let mut turn = led("find the file with the word teh, then tell me its name");
-    for (command, told) in [("grep -rl teh docs", "(no output)"), ("grep -rlc teh .", "./a:0\n(exit code 1)")] {
+    for (command, told) in
+        [("ls teh", "(no output)"), ("grep -rl teh docs", "(exit code 1)"), ("grep -rc teh .", "./a:0\n(exit code 1)")]
+    {
         advise(&mut turn, command);
         act(&mut turn, Outcome::Done, told, &[]);
     }
-    assert_eq!(decide(&turn).actions.names(), ["answer", "cannot"], "there is nothing, and that is the answer");
+    assert_eq!(decide(&turn).actions.names(), ["answer"], "there is nothing, and that is the answer");
     let mut turn = led("find the file with the word teh, then tell me its name");
     advise(&mut turn, "gerp teh");
     act(&mut turn, Outcome::Failed, "gerp: command not found", &[]);

@@ -221,8 +221,11 @@ pub struct Turn {
     /// The latest thought, for a run that ends without an answer.
     thought: String,
     end: Option<(End, String)>,
-    /// True if the last completion could not be read: the next one is sampled.
+    /// True if the last completion could not be read or was refused: the next one is sampled.
     retry: bool,
+    /// True once an answer was sent back for what nobody has shown.
+    #[serde(default)]
+    doubted: bool,
 }
 
 impl Turn {
@@ -243,6 +246,7 @@ impl Turn {
             thought: String::new(),
             end: None,
             retry: false,
+            doubted: false,
         }
     }
 
@@ -313,6 +317,11 @@ impl Turn {
                 self.phase = Phase::Act(calls.into_iter().enumerate().map(call).collect());
             }
             Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
+            Choice::Answer(text) if !self.doubted && guards.answer(&text, &self.state).is_some() => {
+                self.doubted = true;
+                let why = guards.answer(&text, &self.state).map(|finding| finding.text).unwrap_or_default();
+                self.go_on(why.clone(), vec![why], guards);
+            }
             Choice::Answer(text) => self.finish(End::Answered, text),
             Choice::Cannot(reason) => self.finish(End::Cannot, reason),
         }
@@ -332,6 +341,8 @@ impl Turn {
         }
         self.state.settle_batch(batch);
         self.follow(batch);
+        // who wrote again what was refused would write it a third time
+        self.retry = batch.iter().all(|one| one.outcome == super::tool::Outcome::Blocked);
         let brief = batch.iter().map(fit::brief).collect();
         self.go_on(observe::observation(batch), brief, guards);
     }
@@ -469,7 +480,7 @@ impl Turn {
             return ActionSet::last();
         }
         let tools = self.tools.iter().map(|t| t.name.clone()).collect();
-        guards.admit(&ActionSet { tools, answer: true, batch: self.task.batch, path: None }, &self.state)
+        guards.admit(&ActionSet { tools, answer: true, cannot: true, batch: self.task.batch, path: None }, &self.state)
     }
 
     /// True if nothing but the end is left, whether all is done or not.

@@ -99,7 +99,10 @@ fn beginning(name: &str, root: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().take(LINES).map(|line| line.chars().filter(|c| !c.is_control()).take(WIDTH).collect());
     let lines: Vec<String> = lines.collect();
-    let text = format!("{name} begins with:\n{}", lines.join("\n"));
+    // where awk and cut have to be told
+    let commas = lines.first().is_some_and(|line| line.matches(',').count() > 0 && !line.contains(", "));
+    let fields = if commas { " (fields are separated by commas)" } else { "" };
+    let text = format!("{name} begins with{fields}:\n{}", lines.join("\n"));
     (!screen(&text).blocks()).then_some(text)
 }
 
@@ -125,7 +128,7 @@ mod tests {
         std::fs::write(root.join("x.bin"), [1, 0, 2]).unwrap();
         assert_eq!(tell(&folder, "list files"), "In the working folder: evil.txt  sales.csv  src/  x.bin");
         let told = tell(&files, "add up the amounts in sales.csv, please.");
-        assert_eq!(told, "sales.csv begins with:\ndate,amount\n1,2\n3,4\n5,6");
+        assert_eq!(told, "sales.csv begins with (fields are separated by commas):\ndate,amount\n1,2\n3,4\n5,6");
         assert_eq!(tell(&files, "read .env, evil.txt, x.bin and ../../etc/passwd"), "");
     }
 }

@@ -1,0 +1,67 @@
+//! A search that found nothing, made wider without a model: in any case, in all files, without the last filter. What a
+//! person tries first; it can only find more.
+
+use crate::shell::{Dialect, Invocation, parse};
+
+/// Programs that search text, and know `-i`.
+const GREPS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg"];
+
+/// The wider command; `None` where there is nothing to widen.
+pub(super) fn loosen(command: &str) -> Option<String> {
+    let script = parse(command, Dialect::Bash);
+    if !script.errors.is_empty() || script.commands.is_empty() {
+        return None;
+    }
+    let mut wider = command.to_owned();
+    // from the end: what stands before keeps its place
+    for one in script.commands.iter().rev() {
+        let Some(name) = one.name() else { continue };
+        if GREPS.contains(&name) {
+            for word in one.args().iter().rev().filter(|w| w.text.starts_with("--include")) {
+                // with the blank before it
+                wider.replace_range(word.span.start.saturating_sub(1)..word.span.end, "");
+            }
+            if !ignores_case(one) {
+                wider.insert_str(one.words.first()?.span.end, " -i");
+            }
+        } else if name == "find" {
+            for word in one.args().iter().rev().filter(|w| w.text == "-name") {
+                wider.replace_range(word.span.clone(), "-iname");
+            }
+        }
+    }
+    if wider != command && parse(&wider, Dialect::Bash).errors.is_empty() {
+        return Some(wider);
+    }
+    // a filter at the end that lets nothing through
+    let last = script.commands.last().filter(|c| c.stdin_pipe && c.name().is_some_and(|n| GREPS.contains(&n)))?;
+    let pipe = command.get(..last.words.first()?.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    (!pipe.is_empty() && parse(pipe, Dialect::Bash).errors.is_empty()).then(|| pipe.to_owned())
+}
+
+fn ignores_case(command: &Invocation) -> bool {
+    command.args().iter().any(|w| {
+        w.text == "--ignore-case" || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('i')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_made_wider_step_by_step() {
+        for (command, want) in [
+            ("grep -c 'error' a.log b.log", Some("grep -i -c 'error' a.log b.log")),
+            ("grep -rl --include='*.conf' 'debug = true' .", Some("grep -i -rl 'debug = true' .")),
+            ("diff -rq a b | grep '^Only in'", Some("diff -rq a b | grep -i '^Only in'")),
+            ("diff -rq a b | grep -i '^Only in'", Some("diff -rq a b")),
+            ("find . -type f -name '*.LOG'", Some("find . -type f -iname '*.LOG'")),
+            ("ls notes", None),
+            ("grep -ri x .", None),
+            ("grep 'unclosed", None),
+        ] {
+            assert_eq!(loosen(command).as_deref(), want, "{command}");
+        }
+    }
+}
