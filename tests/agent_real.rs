@@ -17,7 +17,7 @@ fn the_real_model_finds_counts_and_reports_within_eight_steps() {
     std::fs::create_dir_all(work.join("var/old")).unwrap();
     let log = |name: &str, lines: usize, errors: usize| {
         let line = |i: usize| {
-            if i % (lines / errors) == 0 && i / (lines / errors) < errors {
+            if i.is_multiple_of(lines / errors) && i / (lines / errors) < errors {
                 "ERROR timeout"
             } else {
                 "INFO served in 12 ms"

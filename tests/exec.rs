@@ -172,7 +172,7 @@ async fn a_daemon_in_a_session_of_its_own_dies_too() {
         return;
     }
     for (name, sandbox) in [("free", Sandbox::None), ("fenced", Sandbox::ReadOnly)] {
-        let mark = format!("60.{}{}", std::process::id(), sandbox as u8);
+        let mark = format!("60.{}{}", std::process::id(), u8::from(sandbox == Sandbox::ReadOnly));
         let job = Job { sandbox, ..sh(&format!("setsid -f sleep {mark}; sleep 0.1; echo done")) };
         let output = capture(&job).await.unwrap();
         assert_eq!(text(&output).0, "done\n", "{name}: {output:?}");

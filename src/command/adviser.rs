@@ -8,11 +8,12 @@ use super::trial::{self, Ending};
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
 use crate::agent::tool::Args;
 use crate::model::{Cancel, ModelError};
-use crate::shell::{is_read_only, parse};
+use crate::shell::{Severity, is_read_only, parse};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Commands that are thought through for one part.
+/// Commands that are thought through for one part: the second beside the nearest pairs of the example library. Telling the
+/// model what was wrong with the first one helps less: it clings to it.
 const TRIES: usize = 2;
 
 /// Pairs of the example library beside a second try.
@@ -68,7 +69,9 @@ impl CommandAdviser {
             if answer.refusal.is_some() || again {
                 break;
             }
-            let ending = self.rehearsed(&answer.cmd).await;
+            // what a check still calls an error need not be tried
+            let wrong = answer.findings.iter().any(|f| f.severity == Severity::Error);
+            let ending = if wrong { Some(Ending::Failed) } else { self.rehearsed(&answer.cmd).await };
             let advice = Advice {
                 tool: "shell".into(),
                 args: command(&answer.cmd),
@@ -76,16 +79,12 @@ impl CommandAdviser {
                 usage: (0, 0, written),
                 requests,
             };
-            let outcome = match ending {
-                Some(Ending::Failed) => "That command fails. Write another one.",
-                Some(Ending::Silent) => "That command changes nothing. Write another one.",
+            match ending {
                 Some(Ending::Fine | Ending::Stopped) | None => return Ok(Some(advice)),
-            };
-            // one that changes nothing may still be right: there may be nothing to change
-            if ending == Some(Ending::Silent) {
-                first.get_or_insert(advice);
+                // one that changes nothing may still be right: there may be nothing to change
+                Some(Ending::Silent) => _ = first.get_or_insert(advice),
+                Some(Ending::Failed) => {}
             }
-            ask.before.said.push(Said { request: brief.part.clone(), command: answer.cmd, outcome: outcome.into() });
         }
         Ok(first.map(|advice| Advice { usage: (0, 0, written), requests, ..advice }))
     }

@@ -84,7 +84,21 @@ fn who_wants_to_be_told_is_answered_by_the_model() {
     assert_eq!(end.actions.names(), ["answer"]);
     assert!(end.prompt.turns.last().unwrap().text.contains("Every part is done"));
     turn.decided("Thought: x\nAction: answer {\"text\": \"12\"}", Finish::Stop, (1, 0, 1), &Guards::default());
-    assert_eq!(turn.end().unwrap().0, &End::Answered, "of its own will, not because a limit was met");
+    assert_eq!(turn.end().unwrap(), (&End::Answered, "12"), "of its own will, not because a limit was met");
+}
+
+#[test]
+fn an_answer_that_is_not_the_number_is_not_given() {
+    let mut turn = led("count the users and tell me the number");
+    advise(&mut turn, "wc -l < users");
+    act(&mut turn, Outcome::Done, "4\n", &[]);
+    turn.decided(
+        "Thought: x\nAction: answer {\"text\": \"There are 3.\"}",
+        Finish::Stop,
+        (1, 0, 1),
+        &Guards::default(),
+    );
+    assert_eq!(turn.end().unwrap(), (&End::Answered, "count the users: 4"));
 }
 
 #[test]

@@ -322,7 +322,10 @@ impl Turn {
                 let why = guards.answer(&text, &self.state).map(|finding| finding.text).unwrap_or_default();
                 self.go_on(why.clone(), vec![why], guards);
             }
-            Choice::Answer(text) => self.finish(End::Answered, text),
+            Choice::Answer(text) => {
+                let text = self.vouched(text);
+                self.finish(End::Answered, text);
+            }
             Choice::Cannot(reason) => self.finish(End::Cannot, reason),
         }
     }
