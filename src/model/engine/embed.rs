@@ -2,20 +2,18 @@
 //! scaled to length 1. Source: Reimers and Gurevych, "Sentence-BERT" (2019), and the model's own card.
 
 use super::bytes::Bytes;
+use super::encoder::{Config, Encoder};
+use crate::model::ModelError;
 use crate::model::embed::{Embedder, normalize};
-use crate::model::{Limits, ModelError};
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tokenizers::{Tokenizer, TruncationParams};
 
 /// Tokens of a text that count; the model was trained with no longer ones. Source: `max_seq_length` of its publisher.
 pub const MAX_TOKENS: usize = 256;
 
-/// Tokens of one batch, padding included: enough to keep the cores busy, and little enough for their caches.
+/// Tokens of one batch: enough to keep the cores busy, and little enough for their caches.
 const BATCH_TOKENS: usize = 2048;
 
 /// An encoder in a folder with `model.safetensors`, `tokenizer.json` and `config.json`. Nothing is read before the first
@@ -23,45 +21,44 @@ const BATCH_TOKENS: usize = 2048;
 pub struct SentenceEncoder {
     id: String,
     folder: PathBuf,
-    net: OnceLock<Net>,
-    /// Held while loading and while computing: one batch at a time keeps memory flat.
-    turn: Mutex<()>,
+    /// Loaded by the first text, and held while computing: one batch at a time keeps memory flat.
+    net: Mutex<Option<Net>>,
 }
 
 struct Net {
-    model: BertModel,
+    encoder: Encoder,
     tokenizer: Tokenizer,
-    limits: Limits,
-    vocab: usize,
 }
 
 impl SentenceEncoder {
     /// The encoder of a folder.
     pub fn new(folder: &Path, id: &str) -> Self {
-        Self { id: id.into(), folder: folder.into(), net: OnceLock::new(), turn: Mutex::new(()) }
+        Self { id: id.into(), folder: folder.into(), net: Mutex::new(None) }
     }
 
-    fn net(&self) -> Result<&Net, ModelError> {
-        if self.net.get().is_none() {
-            let net = Net::open(&self.folder)?;
-            // whoever was faster has the same
-            let _ = self.net.set(net);
+    /// Does something with what is loaded.
+    fn with<T>(&self, work: impl FnOnce(&mut Net) -> Result<T, ModelError>) -> Result<T, ModelError> {
+        let mut net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *net {
+            Some(net) => work(net),
+            none => work(none.insert(Net::open(&self.folder)?)),
         }
-        self.net.get().ok_or_else(|| ModelError::Engine("the encoder could not be kept".into()))
     }
 }
 
 impl Net {
     fn open(folder: &Path) -> Result<Self, ModelError> {
-        let bad =
-            |name: &str, reason: String| ModelError::BadFile { file: folder.join(name).display().to_string(), reason };
+        let bad = |name: &str, reason: String| {
+            let file = folder.join(name).display().to_string();
+            ModelError::BadFile { file, reason }
+        };
         let read = |name: &str| std::fs::read(folder.join(name)).map_err(|e| bad(name, e.to_string()));
         let config: Config =
             serde_json::from_slice(&read("config.json")?).map_err(|e| bad("config.json", e.to_string()))?;
+        let max_length = MAX_TOKENS.min(config.max_position_embeddings);
+        let truncation = TruncationParams { max_length, ..TruncationParams::default() };
         let mut tokenizer =
             Tokenizer::from_bytes(read("tokenizer.json")?).map_err(|e| bad("tokenizer.json", e.to_string()))?;
-        let limits = Limits { context: MAX_TOKENS.min(config.max_position_embeddings) };
-        let truncation = TruncationParams { max_length: limits.context, ..TruncationParams::default() };
         tokenizer
             .with_padding(None)
             .with_truncation(Some(truncation))
@@ -69,51 +66,36 @@ impl Net {
         let weights = "model.safetensors";
         let file = File::open(folder.join(weights)).map_err(|e| bad(weights, e.to_string()))?;
         let bytes = Bytes::map(&file).map_err(|e| bad(weights, e.to_string()))?;
-        let model = VarBuilder::from_slice_safetensors(&bytes, DType::F32, &Device::Cpu)
-            .and_then(|weights| BertModel::load(weights, &config))
-            .map_err(|e| bad(weights, e.to_string()))?;
-        Ok(Self { model, tokenizer, limits, vocab: config.vocab_size })
+        let encoder = Encoder::new(&bytes, config).map_err(|e| bad(weights, e))?;
+        Ok(Self { encoder, tokenizer })
     }
 
     /// The tokens of a text, at most as many as count.
     fn tokens(&self, text: &str) -> Result<Vec<u32>, ModelError> {
         // The beginning is enough: a token has at least one byte, and words that are cut count no more than others.
-        let mut end = text.len().min(64 * self.limits.context);
+        let mut end = text.len().min(64 * MAX_TOKENS);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         let encoding = self.tokenizer.encode_fast(&text[..end], true).map_err(|e| ModelError::Engine(e.to_string()))?;
-        let ids = encoding.get_ids().to_vec();
-        match ids.iter().find(|&&id| id as usize >= self.vocab) {
-            Some(id) => Err(ModelError::Engine(format!("token {id} is not in the model's vocabulary"))),
-            None => Ok(ids),
-        }
+        Ok(encoding.get_ids().to_vec())
     }
 
-    /// The vectors of one batch, which is padded to its longest text.
-    fn forward(&self, batch: &[&[u32]]) -> candle_core::Result<Vec<Vec<f32>>> {
-        let (rows, width) = (batch.len(), batch.iter().map(|ids| ids.len()).max().unwrap_or(0));
-        let mut ids = vec![0u32; rows * width];
-        let mut mask = vec![0u32; rows * width];
-        for (row, tokens) in batch.iter().enumerate() {
-            ids[row * width..][..tokens.len()].copy_from_slice(tokens);
-            mask[row * width..][..tokens.len()].fill(1);
-        }
-        let ids = Tensor::from_vec(ids, (rows, width), &Device::Cpu)?;
-        let mask = Tensor::from_vec(mask, (rows, width), &Device::Cpu)?;
-        let states = self.model.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
-        let states: Vec<f32> = states.flatten_all()?.to_vec1()?;
-        let size = states.len() / (rows * width).max(1);
-        let mean = |(row, tokens): (usize, &&[u32])| {
+    /// The vectors of one batch.
+    fn vectors(&mut self, batch: &[&[u32]]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let states = self.encoder.forward(batch)?;
+        let size = self.encoder.size();
+        let mut states = states.chunks_exact(size);
+        let mean = |tokens: &&[u32]| {
             let mut sum = vec![0f32; size];
-            for state in states[row * width * size..][..tokens.len() * size].chunks_exact(size) {
+            for state in states.by_ref().take(tokens.len()) {
                 sum.iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
             }
             // the mean is the sum scaled, and the length is made 1 anyway
             normalize(&mut sum);
             sum
         };
-        Ok(batch.iter().enumerate().map(mean).collect())
+        Ok(batch.iter().map(mean).collect())
     }
 }
 
@@ -123,30 +105,28 @@ impl Embedder for SentenceEncoder {
     }
 
     fn prepare(&self) -> Result<(), ModelError> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.net().map(drop)
+        self.with(|_| Ok(()))
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let net = self.net()?;
-        let tokens = texts.iter().map(|text| net.tokens(text)).collect::<Result<Vec<_>, _>>()?;
-        // Neighbours in length share a batch, so that little of it is padding.
-        let mut order: Vec<usize> = (0..texts.len()).collect();
-        order.sort_by_key(|&i| std::cmp::Reverse(tokens[i].len()));
-        let mut vectors = vec![Vec::new(); texts.len()];
-        let mut rest = &order[..];
-        while let Some(&longest) = rest.first() {
-            let size = (BATCH_TOKENS / tokens[longest].len().max(1)).clamp(1, rest.len());
-            let (batch, later) = rest.split_at(size);
-            let ids: Vec<&[u32]> = batch.iter().map(|&i| &tokens[i][..]).collect();
-            let computed = net.forward(&ids).map_err(|e| ModelError::Engine(e.to_string()))?;
-            for (&i, vector) in batch.iter().zip(computed) {
-                vectors[i] = vector;
+        self.with(|net| {
+            let tokens = texts.iter().map(|text| net.tokens(text)).collect::<Result<Vec<_>, _>>()?;
+            // Texts of like length share a batch: its tasks then end together.
+            let mut order: Vec<usize> = (0..texts.len()).collect();
+            order.sort_by_key(|&i| std::cmp::Reverse(tokens[i].len()));
+            let mut vectors = vec![Vec::new(); texts.len()];
+            let mut rest = &order[..];
+            while let Some(&longest) = rest.first() {
+                let size = (BATCH_TOKENS / tokens[longest].len().max(1)).clamp(1, rest.len());
+                let (batch, later) = rest.split_at(size);
+                let ids: Vec<&[u32]> = batch.iter().map(|&i| &tokens[i][..]).collect();
+                for (&i, vector) in batch.iter().zip(net.vectors(&ids)?) {
+                    vectors[i] = vector;
+                }
+                rest = later;
             }
-            rest = later;
-        }
-        Ok(vectors)
+            Ok(vectors)
+        })
     }
 }
 

@@ -9,7 +9,7 @@
 //! - `tokenizer`, `template`: text to tokens;
 //! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
 //! - `prefix`: the state of prompts' stable beginnings on disk;
-//! - `embed`: sentences as vectors, by candle's encoder.
+//! - `embed`: sentences as vectors, by an `encoder` whose weights are in a `safetensors` file.
 //!
 //! Nothing here knows where a model file comes from.
 
@@ -21,6 +21,7 @@ mod candle;
 mod config;
 mod embed;
 mod emit;
+mod encoder;
 mod forward;
 mod generate;
 pub mod gguf;
@@ -35,6 +36,7 @@ mod parallel;
 mod prefix;
 mod product;
 pub mod quant;
+mod safetensors;
 mod sample;
 mod simd;
 mod speculate;

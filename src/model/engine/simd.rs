@@ -195,6 +195,50 @@ versions! {
 }
 
 versions! {
+    /// The Gaussian error linear unit, `x * (1 + erf(x / sqrt(2))) / 2` (Hendrycks, Gimpel 2016), with the error function
+    /// of Abramowitz and Stegun, formula 7.1.26, which is off by at most 1.5e-7.
+    pub fn gelu(x: &mut [f32]) {
+        for x in x {
+            let z = *x * std::f32::consts::FRAC_1_SQRT_2;
+            let size = z.abs();
+            let t = 1.0 / fma::<FMA>(0.327_591_1, size, 1.0);
+            let mut p = 1.061_405_4;
+            p = fma::<FMA>(p, t, -1.453_152_1);
+            p = fma::<FMA>(p, t, 1.421_413_8);
+            p = fma::<FMA>(p, t, -0.284_496_72);
+            p = fma::<FMA>(p, t, 0.254_829_6);
+            let erf = 1.0 - p * t * exp::<FMA>(-size * size);
+            *x *= 0.5 * (1.0 + erf.copysign(z));
+        }
+    }
+}
+
+versions! {
+    /// A row to mean 0 and variance 1, then scaled and moved: `x = (x - mean) / sqrt(variance + eps) * weight + bias` (Ba,
+    /// Kiros, Hinton 2016).
+    pub fn layer_norm(x: &mut [f32], weight: &[f32], bias: &[f32], eps: f32) {
+        let mut lanes = [0f32; LANES];
+        for chunk in x.chunks_exact(LANES) {
+            for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                *lane += x;
+            }
+        }
+        let mean = (total(lanes) + x.chunks_exact(LANES).remainder().iter().sum::<f32>()) / x.len() as f32;
+        let mut lanes = [0f32; LANES];
+        for chunk in x.chunks_exact(LANES) {
+            for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                *lane = fma::<FMA>(x - mean, x - mean, *lane);
+            }
+        }
+        let rest: f32 = x.chunks_exact(LANES).remainder().iter().map(|&x| (x - mean) * (x - mean)).sum();
+        let scale = 1.0 / ((total(lanes) + rest) / x.len() as f32 + eps).sqrt();
+        for (x, (&weight, &bias)) in x.iter_mut().zip(weight.iter().zip(bias)) {
+            *x = fma::<FMA>((*x - mean) * scale, weight, bias);
+        }
+    }
+}
+
+versions! {
     /// `x += y`.
     pub fn add(x: &mut [f32], y: &[f32]) {
         for (x, &y) in x.iter_mut().zip(y) {
