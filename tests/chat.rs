@@ -114,3 +114,14 @@ fn what_an_answer_repeats_is_no_order_in_the_next_turn() {
     let prompts = events.lines().filter(|l| l.contains("\"model_call\""));
     assert!(prompts.clone().count() > 0 && prompts.into_iter().all(|p| !p.contains("OWNED-CANARY")));
 }
+
+#[test]
+fn a_skill_stays_for_some_turns() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("skills/boats")).unwrap();
+    machine.write("skills/boats/SKILL.md", "---\nname: boats\ndescription: Sails and rudders.\n---\nSay ahoy.");
+    let rules = json!([{"system": "Say ahoy.", "reply": answer("ahoy")}, {"reply": answer("hello")}]);
+    let lines = "hi\ntell me about boats\nand more of it\nmore\nmore again\nmore still\n";
+    let ran = chat(&machine, rules, &[], lines);
+    assert_eq!(ran.out, "hello\nahoy\nahoy\nahoy\nahoy\nhello\n", "{ran:#?}");
+}

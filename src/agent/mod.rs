@@ -1,5 +1,6 @@
 //! The harness: one engine for every verb in which a model acts. It owns prompt assembly, the loop, tools, guards,
-//! observations, events and storage; the model is one part of it. Prints nothing, opens no socket, spawns nothing itself.
+//! observations, events and storage; the model is one part of it. Prints nothing, spawns nothing itself, and opens no socket
+//! but to servers of tools that the person named by their address ([`mcp`]).
 //!
 //! ```text
 //! task -> assemble -> decide -> act -> observe -> decide ... -> reflect -> report
@@ -14,6 +15,8 @@
 //!   cannot be written.
 //! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from;
 //!   [`tools`]: the ones that need no set-up.
+//! - [`mcp`]: tools of other programs; [`skill`]: how a kind of task is gone about, with scripts; [`chat`]: what was said
+//!   before. What comes from there is others' words: it changes neither tools nor policy.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.

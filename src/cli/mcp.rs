@@ -308,7 +308,8 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
             return Err(Failure::no("an agreement needs your word, and here is nobody to ask")
                 .hint("call it from a terminal, or with --yes"));
         }
-        cx.ui.ask(&format!("may agents start these programs whenever they work below {}? [y/N]", file.display()));
+        let folder = file.parent().unwrap_or(root);
+        cx.ui.ask(&format!("may agents start these programs whenever they work in {}? [y/N]", folder.display()));
         let reply = typed(cx)?.unwrap_or_default().to_lowercase();
         if !["y", "yes"].contains(&reply.as_str()) {
             cx.ui.note("nothing was agreed to");

@@ -126,11 +126,11 @@ fn find(root: &Path, cx: &Cx) -> (Skills, Index) {
 ///
 /// # Errors
 /// If one that was asked for is not there.
-pub fn choose(task: &str, asked: &[String], root: &Path, cx: &Cx) -> Result<Chosen, Failure> {
+pub fn choose(task: &str, asked: &[String], recent: &[String], root: &Path, cx: &Cx) -> Result<Chosen, Failure> {
     let (skills, mut index) = find(root, cx);
     skills.wrong.iter().for_each(|wrong| cx.ui.warn(&format!("a skill is left out: {wrong}")));
     let embedder = (!skills.all.is_empty()).then(|| knowledge::embedder(cx)).flatten();
-    let chosen = choose::choose(task, asked, &skills, &mut index, embedder.as_deref())?;
+    let chosen = choose::choose(task, asked, recent, &skills, &mut index, embedder.as_deref())?;
     index.save();
     Ok(chosen)
 }

@@ -6,6 +6,9 @@ use super::{Cx, Exit, Outcome, mcp};
 use crate::agent::retrieve;
 use crate::agent::tool::{Provider, ToolSpec};
 
+/// Characters of a description that are shown.
+const WIDTH: usize = 90;
+
 /// List and search the tools that agents have
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -98,7 +101,11 @@ fn line(cx: &Cx, spec: &ToolSpec, score: Option<f64>) -> std::io::Result<()> {
     let score = score.map(|s| format!("{s:5.2}  ")).unwrap_or_default();
     let head = cx.ui.paint(Role::Accent, &spec.name);
     let from = cx.ui.paint(Role::Dim, &source(spec));
-    cx.ui.line(&format!("{score}{head}  {from}  {}", cx.ui.paint(Role::Plain, &spec.description)))
+    let mut text: String = spec.description.chars().take(WIDTH).collect();
+    if text.len() < spec.description.len() {
+        text.push('…');
+    }
+    cx.ui.line(&format!("{score}{head}  {from}  {}", cx.ui.paint(Role::Plain, &text)))
 }
 
 fn document(spec: &ToolSpec, score: Option<f64>) -> serde_json::Value {

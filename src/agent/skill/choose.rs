@@ -45,6 +45,8 @@ pub enum Reason {
     Name,
     /// Its description fits, so much.
     Search(f64),
+    /// It was active shortly before in the same conversation.
+    Recent,
     /// It is one of those that are always named.
     Core,
 }
@@ -55,6 +57,7 @@ impl std::fmt::Display for Reason {
             Self::Asked => f.write_str("asked for"),
             Self::Name => f.write_str("name"),
             Self::Search(score) => write!(f, "search {score:.2}"),
+            Self::Recent => f.write_str("recent"),
             Self::Core => f.write_str("core"),
         }
     }
@@ -91,13 +94,15 @@ pub struct Hit {
     pub fits: bool,
 }
 
-/// The skills of a task: `asked` ones, named ones, then what a search finds.
+/// The skills of a task: `asked` ones, named ones, then what a search finds, and those that were `recent` in the
+/// conversation: `the same with the other file` names no skill.
 ///
 /// # Errors
 /// If one that was asked for is not there.
 pub fn choose(
     task: &str,
     asked: &[String],
+    recent: &[String],
     skills: &Skills,
     index: &mut Index,
     embedder: Option<&dyn Embedder>,
@@ -124,6 +129,11 @@ pub fn choose(
             chosen.active.push((hit.skill, reason));
         } else if chosen.listed.len() < LISTED {
             chosen.listed.push((hit.skill, reason));
+        }
+    }
+    for skill in recent.iter().filter_map(|name| skills.get(name).ok()) {
+        if chosen.active.len() < ACTIVE && fresh(&chosen, skill) {
+            chosen.active.push((skill.clone(), Reason::Recent));
         }
     }
     for skill in skills.all.iter().filter(|s| CORE.contains(&s.front.name.as_str())) {

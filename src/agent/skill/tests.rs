@@ -42,7 +42,7 @@ impl Bench {
 
     fn choose(&self, task: &str, asked: &[&str]) -> Chosen {
         let asked: Vec<String> = asked.iter().map(|a| a.to_string()).collect();
-        choose::choose(task, &asked, &self.find(), &mut Index::default(), None).unwrap()
+        choose::choose(task, &asked, &[], &self.find(), &mut Index::default(), None).unwrap()
     }
 }
 
@@ -162,8 +162,11 @@ fn a_task_gets_the_skills_it_names_or_needs() {
     assert_eq!(names(&chosen.listed), ["git (core)"], "a core skill is always named");
     assert_eq!(names(&bench.choose("hello there", &["pdf"]).active), ["pdf (asked for)"]);
     assert!(bench.choose("show the digits of legitimate gits", &[]).active.is_empty(), "only whole words name a skill");
-    let error = choose::choose("x", &["nope".into()], &bench.find(), &mut Index::default(), None).unwrap_err();
+    let error = choose::choose("x", &["nope".into()], &[], &bench.find(), &mut Index::default(), None).unwrap_err();
     assert!(error.to_string().contains("no skill `nope`"));
+    let recent = ["pdf".to_owned(), "gone".to_owned()];
+    let again = choose::choose("the same with the other one", &[], &recent, &bench.find(), &mut Index::default(), None);
+    assert_eq!(names(&again.unwrap().active), ["pdf (recent)"], "what has gone meanwhile is no error");
     // fifty skills, and the prompt has the words of three at most
     let chosen = bench.choose("extract the tables from these documents with git and pdf", &[]);
     let assembly = assemble(&layer::layers(&chosen), &query(), 4000, &|t| t.split_whitespace().count());

@@ -14,7 +14,7 @@ use crate::agent::mcp::Hub;
 use crate::agent::memory::{Memory, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes};
-use crate::agent::skill::{self, Chosen};
+use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
@@ -26,6 +26,7 @@ use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
 use crate::model::{Cancel, Model};
 use crate::shell::Dialect;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ fn persona(recipe: &str) -> &'static str {
     if recipe == "chat" { CHAT } else { PERSONA }
 }
 
+/// For how many runs of a conversation a skill stays once a message has called for it.
+const RECENT: u8 = 3;
 /// Tools of servers that are shown beside ours, at most.
 const MORE_TOOLS: usize = 4;
 
@@ -70,6 +73,8 @@ pub struct Wired {
     drive: Drive,
     limits: Limits,
     own: Option<PathBuf>,
+    /// Skills of the runs before, and for how many runs more they stay.
+    recent: BTreeMap<String, u8>,
     // --- of the run that is taken up
     /// The recipe: `agent`, `chat`.
     recipe: String,
@@ -153,6 +158,7 @@ impl Wired {
             drive: drive.clone(),
             limits,
             own,
+            recent: BTreeMap::new(),
             recipe: String::new(),
             skills: Chosen::default(),
             exchanges: Vec::new(),
@@ -174,7 +180,15 @@ impl Wired {
     /// # Errors
     /// If a skill that was asked for is not there.
     pub fn take_up(&mut self, task: &Task, cancel: Cancel, exchanges: Vec<Exchange>, cx: &Cx) -> Result<(), Failure> {
-        self.skills = skills::choose(&task.text, &self.drive.skill, &self.root, cx)?;
+        let recent: Vec<String> = self.recent.keys().cloned().collect();
+        self.skills = skills::choose(&task.text, &self.drive.skill, &recent, &self.root, cx)?;
+        self.recent.retain(|_, runs| {
+            *runs -= 1;
+            *runs > 0
+        });
+        for (skill, _) in self.skills.active.iter().filter(|(_, why)| *why != Reason::Recent) {
+            self.recent.insert(skill.front.name.clone(), RECENT);
+        }
         let guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
             Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
