@@ -37,6 +37,7 @@ fn what_cannot_be_measured_is_refused() {
     let machine = Machine::new();
     machine.ask(json!([{ "reply": "ls" }]), &["bench"]).fails(2, &["does not compute on this machine"]);
     machine.run(&["bench", "loop", "--requests", "none.txt"]).fails(2, &["none.txt"]);
+    machine.run(&["bench", "--kernels", "abacus"]).fails(2, &["abacus"]);
     let ran = machine.ask(json!([{ "error": "no weights" }]), &["bench", "loop"]);
     ran.fails(2, &["no weights"]);
 }
@@ -50,6 +51,11 @@ fn the_engine_is_measured_on_the_real_model() {
     assert!(rate(&document["decode_tokens_per_s"]) > 0.5, "{document}");
     let prefill = &document["prefill_tokens_per_s"];
     assert!(rate(&prefill["512"]) > rate(&document["decode_tokens_per_s"]), "a batch pays: {document}");
+    let effective = &document["effective"];
+    let count = |of: &str| effective[of].as_u64().unwrap();
+    assert!(count("accepted") <= count("drafted") && count("drafted") < 7 * count("tokens"), "{document}");
+    assert!(rate(&effective["decode_tokens_per_s"]) > 0.5, "{document}");
+    assert!(rate(&document["one_core_busy"]["decode_tokens_per_s"]) > 0.2, "{document}");
     // the file itself counts as memory where it is mapped
     assert!(document["peak_memory_bytes"].as_u64().is_none_or(|b| b > 500 << 20 && b < 1600 << 20), "{document}");
 }

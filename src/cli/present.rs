@@ -124,4 +124,6 @@ pub fn timing(ui: &Ui, timing: &Timing) {
     for (name, ms) in rows {
         ui.tell(&format!("{name:<12} {ms:>9.1} ms"));
     }
+    let Timing { tokens, drafted, accepted, .. } = timing;
+    ui.tell(&format!("{:<12} {tokens:>9}    {accepted} of {drafted} guessed rightly", "tokens"));
 }

@@ -85,6 +85,12 @@ pub struct Timing {
     /// Tokens generated in that time, forced ones included.
     #[serde(default)]
     pub tokens: usize,
+    /// How many tokens were guessed ahead, to compute several at once, and how many of them rightly.
+    #[serde(default)]
+    pub drafted: usize,
+    /// See `drafted`.
+    #[serde(default)]
+    pub accepted: usize,
     /// Looking up manuals.
     pub manual: f64,
     /// The whole first iteration, its checks included.

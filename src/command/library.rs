@@ -119,6 +119,11 @@ fn ranked(request: &str, target: Target) -> Vec<(f64, &'static str, &'static str
     scored
 }
 
+/// The commands of all pairs, as GNU on Linux has them: what an engine's guesses are made from.
+pub fn commands() -> Vec<String> {
+    pairs().iter().map(|pair| pair.cmd.clone().into_owned()).collect()
+}
+
 /// Every wording with the command for the target.
 fn wordings(target: Target) -> Vec<(&'static str, &'static str)> {
     let mut texts = Vec::new();

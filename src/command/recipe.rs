@@ -221,11 +221,13 @@ impl Run<'_> {
             text.push_str(&piece);
         }
         let completion = generation.await?;
-        let Usage { load, prefill, decode, completion_tokens, .. } = completion.usage;
+        let Usage { load, prefill, decode, completion_tokens, drafted_tokens, accepted_tokens, .. } = completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);
         self.timing.decode += ms(decode);
         self.timing.tokens += completion_tokens;
+        self.timing.drafted += drafted_tokens;
+        self.timing.accepted += accepted_tokens;
         Ok(completion)
     }
 

@@ -3,10 +3,16 @@
 use super::{mib, ms, row};
 use crate::cli::settings::DEVICES;
 use crate::cli::{Cx, Exit, Failure, Outcome, download};
-use crate::model::engine::{self, Options};
+use crate::command::prompt;
+use crate::model::Prompt;
+use crate::model::engine::{self, More, Options, Report, Tier};
 use crate::model::fetch::{self, ModelSource};
+use crate::shell::{Dialect, Os, Target, Userland};
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
+
+/// Requests and commands, one pair a line with a tab between, that speculation is measured on.
+const ANSWERS: &str = include_str!("../../../benches/answers.txt");
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -24,6 +30,12 @@ pub struct Args {
     /// Threads, instead of as many as this process may use
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Kernels, instead of the best that this CPU has
+    #[arg(long, value_name = "TIER", value_parser = PossibleValuesParser::new(Tier::ALL.iter().map(|tier| tier.name())))]
+    kernels: Option<String>,
+    /// Only loading, prompts and single tokens
+    #[arg(long)]
+    quick: bool,
     /// How often each figure is measured; the best counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     runs: u16,
@@ -35,40 +47,88 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect();
     let settings = cx.settings(&flags)?;
     let (file, id) = model(cx, &settings.model)?;
-    let threads = args.threads.map(usize::from);
-    let options = Options { device: settings.device, threads, ..Options::default() };
+    let tier = args.kernels.as_deref().and_then(Tier::from_name);
+    if let Some(tier) = tier.filter(|tier| !tier.is_available()) {
+        return Err(Failure::usage(format!("this CPU cannot run the {tier} kernels")).hint("leave --kernels out"));
+    }
+    let options =
+        Options { device: settings.device, threads: args.threads.map(usize::from), tier, ..Options::default() };
     let report = {
         let _status = cx.ui.status("measuring");
-        engine::bench(&file, &options, usize::from(args.runs))?
+        engine::bench(&file, &options, usize::from(args.runs), &if args.quick { Vec::new() } else { answers() })?
     };
     if args.json {
-        cx.ui.document(&serde_json::json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "model": id,
-            "backend": report.backend,
-            "load_ms": milliseconds(report.load),
-            "grammar_ms": milliseconds(report.grammar),
-            "first_token_ms": milliseconds(report.first_token),
-            "prefill_tokens_per_s": report.prefill.iter().map(|(n, rate)| (n.to_string(), tenths(*rate)))
-                .collect::<std::collections::BTreeMap<_, _>>(),
-            "decode_tokens_per_s": tenths(report.decode),
-            "peak_memory_bytes": report.peak_memory,
-        }))?;
-        return Ok(Exit::Success);
+        cx.ui.document(&document(&id, &report))?
+    } else {
+        table(cx, &id, &report)?
     }
-    row(cx, "model", &id)?;
+    Ok(Exit::Success)
+}
+
+/// The pairs, with the prompt that such a request has on GNU/Linux, whatever this machine is: the same work everywhere.
+fn answers() -> Vec<(Prompt, String)> {
+    let target = Target { os: Os::Linux, userland: Userland::Gnu };
+    let pairs = ANSWERS.lines().filter_map(|line| line.split_once('\t'));
+    pairs.map(|(request, command)| (prompt::first(request, target, Dialect::Bash, 0), command.to_owned())).collect()
+}
+
+fn document(id: &str, report: &Report) -> serde_json::Value {
+    let mut document = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "model": id,
+        "backend": report.backend,
+        "load_ms": milliseconds(report.load),
+        "grammar_ms": milliseconds(report.grammar),
+        "first_token_ms": milliseconds(report.first_token),
+        "prefill_tokens_per_s": report.prefill.iter().map(|(n, rate)| (n.to_string(), tenths(*rate)))
+            .collect::<std::collections::BTreeMap<_, _>>(),
+        "decode_tokens_per_s": tenths(report.decode),
+        "peak_memory_bytes": report.peak_memory,
+    });
+    if let Some(More { bursts, effective: e, busy }) = &report.more {
+        document["cost_of_bursts"] = bursts.iter().map(|cost| (cost * 100.0).round() / 100.0).collect();
+        document["effective"] = serde_json::json!({
+            "decode_tokens_per_s": tenths(e.rate),
+            "one_by_one_tokens_per_s": tenths(e.plain),
+            "tokens": e.tokens,
+            "drafted": e.drafted,
+            "accepted": e.accepted,
+        });
+        document["one_core_busy"] = serde_json::json!({
+            "decode_tokens_per_s": tenths(busy.decode),
+            "decode_undisturbed": tenths(busy.free_decode),
+            "prefill_tokens_per_s": tenths(busy.prefill),
+            "prefill_undisturbed": tenths(busy.free_prefill),
+        });
+    }
+    document
+}
+
+fn table(cx: &Cx, id: &str, report: &Report) -> Result<(), Failure> {
+    let rate = |rate: f64| format!("{rate:.1} tok/s");
+    row(cx, "model", id)?;
     cx.ui.line(&format!("{:<28} {}", "backend", report.backend))?;
     row(cx, "load", &ms(report.load))?;
     row(cx, "first token, 32 of prompt", &ms(report.first_token))?;
-    for (tokens, rate) in &report.prefill {
-        row(cx, &format!("prefill of {tokens}"), &format!("{rate:.1} tok/s"))?;
+    for (tokens, speed) in &report.prefill {
+        row(cx, &format!("prefill of {tokens}"), &rate(*speed))?;
     }
-    row(cx, "decode", &format!("{:.1} tok/s", report.decode))?;
+    row(cx, "decode", &rate(report.decode))?;
+    if let Some(More { bursts, effective: e, busy }) = &report.more {
+        let costs: Vec<String> = bursts.iter().map(|cost| format!("{cost:.2}")).collect();
+        cx.ui.line(&format!("{:<28} {}", "a pass over 1, 2, ... tokens", costs.join(" ")))?;
+        row(cx, "decode of commands", &rate(e.plain))?;
+        row(cx, "the same, guessing ahead", &rate(e.rate))?;
+        row(cx, "guessed rightly", &format!("{} of {}, for {}", e.accepted, e.drafted, e.tokens))?;
+        let beside = |with: f64, without: f64| format!("{with:.1} tok/s ({:.2}x)", with / without);
+        row(cx, "decode, one core busy", &beside(busy.decode, busy.free_decode))?;
+        row(cx, "prefill, one core busy", &beside(busy.prefill, busy.free_prefill))?;
+    }
     row(cx, "grammar", &ms(report.grammar))?;
     if let Some(bytes) = report.peak_memory {
         row(cx, "peak memory", &mib(bytes))?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn milliseconds(time: std::time::Duration) -> f64 {

@@ -40,6 +40,9 @@ struct Sample {
     iteration2: f64,
     /// Generated tokens.
     tokens: usize,
+    /// How many were guessed ahead, and how many of those rightly.
+    drafted: usize,
+    accepted: usize,
     /// Time to generate them.
     decode: f64,
 }
@@ -95,6 +98,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             ))?;
         }
         row(cx, "decode, as it went", &format!("{rate:.1} tok/s"))?;
+        let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
+        row(cx, "guessed rightly", &format!("{} of {}", sum(|s| s.accepted), sum(|s| s.drafted)))?;
     }
     Ok(if stages.iter().all(|s| s.met) { Exit::Success } else { Exit::No })
 }
@@ -150,6 +155,8 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
         manual: t.manual,
         iteration2: t.iteration2,
         tokens: t.tokens,
+        drafted: t.drafted,
+        accepted: t.accepted,
         decode: t.decode,
     })
 }
@@ -201,6 +208,8 @@ mod tests {
             manual: 1.0,
             iteration2,
             tokens: 10,
+            drafted: 4,
+            accepted: 3,
             decode: 250.0,
         }
     }

@@ -1,9 +1,17 @@
 //! How fast the engine is on this machine.
 
-use super::{Engine, Options};
-use crate::model::{Cancel, ModelError, Shape};
+use super::backend::Backend;
+use super::{Engine, Options, generate, sample};
+use crate::model::{Cancel, ModelError, Prompt, Shape};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// Prompt lengths that are measured.
+const LENGTHS: [u32; 4] = [8, 32, 128, 512];
+
+/// Single tokens that are measured in a row, and the prompt before them.
+const DECODED: usize = 64;
 
 /// What [`bench`] measured.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -14,14 +22,56 @@ pub struct Report {
     pub load: Duration,
     /// Setting up a grammar of some size.
     pub grammar: Duration,
-    /// From a fresh engine to the first token after a prompt of 32 tokens.
+    /// From nothing to the first token after a prompt of 32 tokens.
     pub first_token: Duration,
     /// Prompt lengths and the best rate at each, in tokens per second.
     pub prefill: Vec<(usize, f64)>,
     /// Best rate of single tokens after a prompt of 64, in tokens per second.
     pub decode: f64,
+    /// What else there is to know, unless it was to be quick.
+    pub more: Option<More>,
     /// Most memory that this process ever held, in bytes; on Linux only.
     pub peak_memory: Option<u64>,
+}
+
+/// What takes longer to measure.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct More {
+    /// What a pass over 1, 2, ... tokens costs, relative to one: up to the longest that gives what single tokens do.
+    pub bursts: Vec<f64>,
+    /// Known answers with guesses ahead.
+    pub effective: Effective,
+    /// The same machine with one core less.
+    pub busy: Busy,
+}
+
+/// What guessing ahead is worth on some answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Effective {
+    /// Tokens of all answers.
+    pub tokens: usize,
+    /// How many tokens were guessed, and how many of them rightly.
+    pub drafted: usize,
+    /// See `drafted`.
+    pub accepted: usize,
+    /// Tokens per second with guesses.
+    pub rate: f64,
+    /// Tokens per second of the same answers one token at a time.
+    pub plain: f64,
+}
+
+/// Median rates while one other thread does nothing but occupy a core, in tokens per second; beside them the same without
+/// that, measured in turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Busy {
+    /// Single tokens.
+    pub decode: f64,
+    /// Single tokens, undisturbed.
+    pub free_decode: f64,
+    /// A prompt of 128.
+    pub prefill: f64,
+    /// A prompt of 128, undisturbed.
+    pub free_prefill: f64,
 }
 
 /// One line that is a command, or a refusal.
@@ -29,50 +79,135 @@ const SAMPLE_GRAMMAR: &str = r#"start: LINE | "none"
 LINE: /[^\s`#][^\n\r]*/"#;
 
 /// Measures a model: `runs` times each prompt of 8, 32, 128 and 512 tokens, and 64 single tokens. The prompts are the same
-/// arbitrary tokens each time and share no prefix with what is held.
+/// arbitrary tokens each time and share no prefix with what is held. With `answers` to prompts, which may have a stable
+/// beginning, more is measured: see [`More`].
 ///
 /// # Errors
 /// As [`Engine::open`] and [`crate::model::Model::generate`].
-pub fn bench(path: &Path, options: &Options, runs: usize) -> Result<Report, ModelError> {
+pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, String)]) -> Result<Report, ModelError> {
+    let runs = runs.max(1);
     let began = Instant::now();
     let engine = Engine::open(path, "bench", options)?;
     let load = began.elapsed();
-    let cancel = Cancel::new();
     let mut sequence = engine.sequence();
-    let backend = sequence.backend();
     let vocab = engine.tokenizer().vocab().len() as u32;
     let prompt = |len: u32| (0..len).map(|i| (1000 + i * 7 % 5000) % vocab).collect::<Vec<u32>>();
-    backend.feed(&prompt(32), &cancel)?;
+    sequence.backend().feed(&prompt(32), &Cancel::new())?;
     let first_token = began.elapsed();
     let grammar_began = Instant::now();
     engine.grammar.guide(&Shape::Lark(SAMPLE_GRAMMAR.into()))?;
     let grammar = grammar_began.elapsed();
+    let backend = sequence.backend();
     let mut prefill = Vec::new();
-    for len in [8, 32, 128, 512] {
+    for len in LENGTHS {
         let tokens = prompt(len);
-        let mut best = 0f64;
-        for _ in 0..runs.max(1) {
-            backend.truncate(0);
-            let start = Instant::now();
-            backend.feed(&tokens, &cancel)?;
-            best = best.max(f64::from(len) / start.elapsed().as_secs_f64());
-        }
-        prefill.push((len as usize, best));
+        prefill.push((len as usize, best(runs, || prefill_rate(backend, &tokens))?));
     }
-    let mut decode = 0f64;
-    for _ in 0..runs.max(1) {
-        backend.truncate(0);
-        backend.feed(&[1234 % vocab; 64], &cancel)?;
-        let start = Instant::now();
-        let mut token = 1234 % vocab;
-        for _ in 0..64 {
-            backend.feed(&[token], &cancel)?;
-            token = super::sample::Peak::of(backend.logits()).best;
-        }
-        decode = decode.max(64.0 / start.elapsed().as_secs_f64());
-    }
+    let decode = best(runs, || decode_rate(backend, vocab))?;
+    let more = if answers.is_empty() {
+        None
+    } else {
+        let bursts = bursts(backend, runs, vocab)?;
+        let busy = busy(backend, runs, vocab, &prompt(128))?;
+        Some(More { bursts, effective: replay(&engine, &mut sequence, answers)?, busy })
+    };
     let backend = sequence.describe();
-    Ok(Report { backend, load, grammar, first_token, prefill, decode, peak_memory: peak_memory() })
+    Ok(Report { backend, load, grammar, first_token, prefill, decode, more, peak_memory: peak_memory() })
+}
+
+fn best(runs: usize, mut rate: impl FnMut() -> Result<f64, ModelError>) -> Result<f64, ModelError> {
+    (0..runs).try_fold(0.0, |best: f64, _| Ok(best.max(rate()?)))
+}
+
+fn prefill_rate(backend: &mut dyn Backend, tokens: &[u32]) -> Result<f64, ModelError> {
+    backend.truncate(0);
+    let start = Instant::now();
+    backend.feed(tokens, &Cancel::new())?;
+    Ok(tokens.len() as f64 / start.elapsed().as_secs_f64())
+}
+
+fn decode_rate(backend: &mut dyn Backend, vocab: u32) -> Result<f64, ModelError> {
+    let mut token = 1234 % vocab;
+    backend.truncate(0);
+    backend.feed(&[token; DECODED], &Cancel::new())?;
+    let start = Instant::now();
+    for _ in 0..DECODED {
+        backend.feed(&[token], &Cancel::new())?;
+        token = sample::Peak::of(backend.logits()).best;
+    }
+    Ok(DECODED as f64 / start.elapsed().as_secs_f64())
+}
+
+/// The median time of a pass over 1, 2, ... tokens after a prompt of 64, relative to one token.
+fn bursts(backend: &mut dyn Backend, runs: usize, vocab: u32) -> Result<Vec<f64>, ModelError> {
+    let token = 1234 % vocab;
+    backend.truncate(0);
+    backend.feed(&[token; DECODED], &Cancel::new())?;
+    let mut times = vec![Vec::new(); backend.burst()];
+    for _ in 0..runs * 8 {
+        for (more, times) in times.iter_mut().enumerate() {
+            let start = Instant::now();
+            backend.feed_burst(&vec![token; more + 1], &Cancel::new())?;
+            times.push(start.elapsed().as_secs_f64());
+            backend.truncate(DECODED);
+        }
+    }
+    let medians: Vec<f64> = times.into_iter().map(median).collect();
+    Ok(medians.iter().map(|time| time / medians[0]).collect())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Rates with a thread that occupies a core and without, in turn, so that a slow minute of the machine hits both.
+fn busy(backend: &mut dyn Backend, runs: usize, vocab: u32, tokens: &[u32]) -> Result<Busy, ModelError> {
+    let mut all: [Vec<f64>; 4] = Default::default();
+    for _ in 0..runs {
+        all[1].push(decode_rate(backend, vocab)?);
+        all[3].push(prefill_rate(backend, tokens)?);
+        let done = AtomicBool::new(false);
+        let beside = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            // The scheduler takes some time to find out what kind of thread that is.
+            std::thread::sleep(Duration::from_millis(50));
+            let rates = decode_rate(backend, vocab).and_then(|d| Ok((d, prefill_rate(backend, tokens)?)));
+            done.store(true, Ordering::Relaxed);
+            rates
+        })?;
+        all[0].push(beside.0);
+        all[2].push(beside.1);
+    }
+    let [decode, free_decode, prefill, free_prefill] = all.map(median);
+    Ok(Busy { decode, free_decode, prefill, free_prefill })
+}
+
+/// All answers, each with guesses and without, in turn.
+fn replay(
+    engine: &Engine,
+    sequence: &mut generate::Sequence,
+    answers: &[(Prompt, String)],
+) -> Result<Effective, ModelError> {
+    let mut sum = Effective::default();
+    let mut times = [Duration::ZERO; 2];
+    for (prompt, answer) in answers {
+        for (guessing, time) in [false, true].into_iter().zip(&mut times) {
+            let usage = generate::replay(sequence, &engine.language(), prompt, answer, guessing)?;
+            *time += usage.decode;
+            if guessing {
+                sum.tokens += usage.completion_tokens;
+                sum.drafted += usage.drafted_tokens;
+                sum.accepted += usage.accepted_tokens;
+            }
+        }
+    }
+    let rate = |time: Duration| sum.tokens as f64 / time.as_secs_f64();
+    Ok(Effective { plain: rate(times[0]), rate: rate(times[1]), ..sum })
 }
 
 /// The high-water mark of resident memory, as Linux tells it.

@@ -1,4 +1,3 @@
-use super::backend::Backend;
 use super::testing::{self, Field, Tiny};
 use super::*;
 use crate::model::{Cancel, Finish, Prompt, Role, Sampling, Shape};
@@ -246,79 +245,19 @@ fn the_bench_measures_something() {
     let mut options = Options { threads: Some(2), ..Options::default() };
     // 512 tokens of prompt need all of the window.
     options.context = 600;
-    let report = bench(file.path(), &options, 1).unwrap();
+    let mut prompt = Prompt::system("list the users in the system");
+    prompt.stable_turns = 1;
+    prompt.push(Role::User, "hello, list the users");
+    let answers = [(prompt.clone(), "list the users in the system".to_owned()), (prompt, String::new())];
+    let report = bench(file.path(), &options, 1, &answers).unwrap();
     assert_eq!(report.prefill.iter().map(|(len, _)| *len).collect::<Vec<_>>(), [8, 32, 128, 512]);
     assert!(report.decode > 0.0 && report.load > Duration::ZERO);
-}
-
-/// Teacher forcing: at each position of the same text, is the likeliest next token the same for our kernels and for
-/// candle's?
-#[test]
-fn the_real_model_agrees_with_candle_on_every_fast_tier() {
-    /// Positions compared after each prompt.
-    const TOKENS: usize = 64;
-    /// Difference of candle's two best logits below which they are a tie: quantised activations move logits by as much.
-    const TIE: f32 = 0.25;
-    if cfg!(debug_assertions) {
-        eprintln!("skipped: the real model runs in release builds only");
-        return;
-    }
-    let Some(path) = testing::real_model() else { return };
-    let gguf = Gguf::open(&path).unwrap();
-    let prompts = [
-        "List the ten largest files below the current directory.",
-        "Write a short story about a fox and a river.",
-        "Explain what a hash table is.",
-        "Translate to French: the weather is nice today, and we walk along the beach.",
-        "Write a Python function that checks whether a number is prime.",
-    ];
-    let open = |tier| {
-        let options = Options { device: Device::Cpu, tier: Some(tier), context: 512, ..Options::default() };
-        Engine::open(&path, "real", &options).unwrap()
-    };
-    let cancel = Cancel::new();
-    let best = open(Tier::detect());
-    let mut oracle = candle::Candle::open(&gguf, &path, Device::Cpu, 512).unwrap();
-    let mut texts = Vec::new();
-    for text in prompts {
-        let mut prompt = Prompt::default();
-        prompt.push(Role::User, text);
-        let mut ids = best.template.encode(&prompt, &best.tokenizer).ids;
-        let start = ids.len();
-        oracle.truncate(0);
-        oracle.feed(&ids, &cancel).unwrap();
-        // candle's own greedy text, and how sure it was of each token.
-        let margins: Vec<f32> = (0..TOKENS)
-            .map(|_| {
-                let logits = oracle.logits();
-                let peak = sample::Peak::of(logits);
-                let margin = logits[peak.best as usize] - logits[peak.second as usize];
-                ids.push(peak.best);
-                oracle.feed(&[peak.best], &cancel).unwrap();
-                margin
-            })
-            .collect();
-        texts.push((ids, start, margins));
-    }
-    drop(best);
-    for tier in Tier::ALL.iter().copied().filter(|tier| *tier != Tier::Portable && tier.is_available()) {
-        let engine = open(tier);
-        let mut sequence = engine.sequence();
-        let (mut same, mut clear_misses) = (0, 0);
-        for (ids, start, margins) in &texts {
-            let scored = sequence.backend().feed_scored(ids, &cancel, &mut |index, logits| {
-                let Some(at) = (index + 1).checked_sub(*start).filter(|&at| at < TOKENS) else { return };
-                let agrees = sample::Peak::of(logits).best == ids[index + 1];
-                same += usize::from(agrees);
-                clear_misses += usize::from(!agrees && margins[at] >= TIE);
-            });
-            assert!(scored.unwrap());
-        }
-        let total = texts.len() * TOKENS;
-        println!("{tier}: {same} of {total} positions agree, {clear_misses} others are no tie");
-        assert_eq!(clear_misses, 0, "{tier}");
-        assert!(same * 100 >= total * 98, "{tier}: {same} of {total}");
-    }
+    let More { effective, busy, bursts } = report.more.unwrap();
+    assert!(bursts.len() == 8 && bursts[0] == 1.0, "{bursts:?}");
+    assert!(effective.tokens > 4 && effective.rate > 0.0 && effective.plain > 0.0, "{effective:?}");
+    assert!(0 < effective.accepted && effective.accepted <= effective.drafted, "it repeats the prompt: {effective:?}");
+    assert!(busy.decode > 0.0 && busy.free_prefill > 0.0);
+    assert_eq!(bench(file.path(), &options, 1, &[]).unwrap().more, None);
 }
 
 /// The real model, free and shaped. `cargo test --release` is the place for it: unoptimised kernels take minutes.

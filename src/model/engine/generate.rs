@@ -8,7 +8,7 @@ use super::sample::{Peak, Ranked, Sampler};
 use super::speculate::{Guesser, Guesses, Known, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
-use crate::model::{Completion, Finish, Flow, ModelError, Request, Shape, Token, Usage};
+use crate::model::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
 use std::time::Instant;
 
 /// What generation needs to know of a model besides its forward pass.
@@ -233,6 +233,60 @@ pub(super) fn generate(
     // Last, so that nobody waits for an answer because of it.
     sequence.keep();
     completion
+}
+
+/// Computes an answer that is known already, as generating it would without a grammar, with guesses or one token at a
+/// time: what guesses are worth on it.
+///
+/// # Errors
+/// As [`generate`].
+pub(super) fn replay(
+    sequence: &mut Sequence,
+    language: &Language<'_>,
+    prompt: &Prompt,
+    answer: &str,
+    guessing: bool,
+) -> Result<Usage, ModelError> {
+    let began = Instant::now();
+    let mut ids = Vec::new();
+    language.tokenizer.encode(answer, &mut ids);
+    let cancel = crate::model::Cancel::new();
+    let shape = Shape::Text { stop: Vec::new() };
+    let request =
+        Request { prompt: prompt.clone(), shape, sampling: Sampling::GREEDY, max_tokens: ids.len() + 1, cancel };
+    let encoded = language.template.encode(prompt, language.tokenizer);
+    let (prompt_tokens, limit) = (encoded.ids.len(), sequence.context());
+    if prompt_tokens + ids.len() >= limit {
+        return Err(ModelError::TooLong { tokens: prompt_tokens + ids.len(), limit });
+    }
+    let cached_tokens = sequence.reuse(&encoded);
+    sequence.complete(&encoded, &request)?;
+    let prefill = began.elapsed();
+    let resting = if guessing { None } else { sequence.guesser.take() };
+    let decoding = Instant::now();
+    let mut result = Ok(true);
+    for (at, &id) in ids.iter().enumerate() {
+        // What choosing costs is part of it. The end of the turn is chosen after the last token, and not computed.
+        std::hint::black_box(Peak::of(sequence.logits()));
+        result = sequence.advance(&[id], ids.len() - at, language, &request);
+        if result.is_err() {
+            break;
+        }
+    }
+    let decode = decoding.elapsed();
+    let Guesses { drafted, accepted } = sequence.settle();
+    sequence.guesser = resting.or(sequence.guesser.take());
+    result?;
+    Ok(Usage {
+        prompt_tokens,
+        cached_tokens,
+        completion_tokens: ids.len(),
+        drafted_tokens: drafted,
+        accepted_tokens: accepted,
+        prefill,
+        decode,
+        ..Usage::default()
+    })
 }
 
 fn complete(

@@ -13,6 +13,8 @@
 //!
 //! Nothing here knows where a model file comes from.
 
+#[cfg(test)]
+mod agreement_tests;
 mod attention;
 mod backend;
 mod bench;
@@ -46,7 +48,7 @@ mod testing;
 pub mod threads;
 mod tokenizer;
 
-pub use bench::{Report, bench};
+pub use bench::{Busy, Effective, More, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
 

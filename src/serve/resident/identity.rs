@@ -59,8 +59,13 @@ impl Weights {
         Ok(match self {
             Self::Script(file) => Arc::new(Scripted::open(file)?),
             Self::Gguf { file, id, device, context, state_dir, .. } => {
-                let options =
-                    Options { device: *device, context: *context, state_dir: state_dir.clone(), ..Options::default() };
+                let options = Options {
+                    device: *device,
+                    context: *context,
+                    state_dir: state_dir.clone(),
+                    phrases: crate::command::library::commands(),
+                    ..Options::default()
+                };
                 Arc::new(Engine::open(file, id, &options)?)
             }
         })

@@ -1,0 +1,207 @@
+//! Does the engine compute what the model says? Its answers beside those of others, on the real model.
+//!
+//! What others say is kept in `benches/agreement/oracle.json`, since asking takes 8 GB and some minutes: the greedy answers of
+//! candle's implementation on weights turned into `f32`, with activations in `f32`, and what llama.cpp finds a text worth.
+//! To ask again:
+//!
+//! ```text
+//! CANDLE_DEQUANTIZE_ALL=1 cargo test --release --lib -- --ignored --nocapture the_oracle_is_asked
+//! .peer/bin/python benches/agreement/perplexity.py MODEL.gguf
+//! ```
+//!
+//! All of it on every tier, as `benches/records` has it:
+//!
+//! ```text
+//! cargo test --release --lib -- --ignored --nocapture every_tier_on_everything
+//! ```
+
+use super::backend::Backend;
+use super::*;
+use crate::model::{Prompt, Role};
+use serde::{Deserialize, Serialize};
+
+const PROMPTS: &str = include_str!("../../../benches/agreement/prompts.txt");
+const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/agreement/oracle.json");
+const TEXT: &str = include_str!("../../../benches/agreement/text.txt");
+
+/// Positions compared after each prompt.
+const TOKENS: usize = 64;
+/// Tokens that are scored together; each window stands alone.
+const WINDOW: usize = 512;
+const WINDOWS: usize = 6;
+
+/// What the others say.
+#[derive(Serialize, Deserialize)]
+struct Oracle {
+    /// The model file.
+    model: String,
+    /// candle's own greedy text after each prompt, in exact arithmetic.
+    answers: Vec<Vec<u32>>,
+    /// For each window of the text, the sum of the negative natural logarithms of its tokens' probabilities, the first
+    /// token's left out.
+    windows: Vec<f64>,
+    /// The text's tokens.
+    tokens: Vec<u32>,
+}
+
+fn prompt(engine: &Engine, text: &str) -> Vec<u32> {
+    let mut prompt = Prompt::default();
+    prompt.push(Role::User, text);
+    engine.template.encode(&prompt, &engine.tokenizer).ids
+}
+
+fn surprise(logits: &[f32], next: u32) -> f64 {
+    -f64::from(sample::Peak::of(logits).logprob(logits[next as usize]))
+}
+
+/// Per token, from the sum over some windows.
+fn perplexity(windows: &[f64]) -> f64 {
+    (windows.iter().sum::<f64>() / (windows.len() * (WINDOW - 1)) as f64).exp()
+}
+
+fn open(path: &Path, tier: Tier) -> Engine {
+    Engine::open(path, "real", &Options { device: Device::Cpu, tier: Some(tier), context: 1024, ..Options::default() })
+        .unwrap()
+}
+
+/// How one tier compares.
+struct Agreement {
+    same: usize,
+    positions: usize,
+    /// By how much the tier preferred another token at most: the difference of their logits.
+    widest: f32,
+    perplexity: f64,
+    expected: f64,
+}
+
+impl Agreement {
+    /// The prompts in one batch and the answers as in decoding, then windows of text in long batches.
+    fn of(path: &Path, tier: Tier, oracle: &Oracle, prompts: usize, text: usize) -> Self {
+        let engine = open(path, tier);
+        let cancel = Cancel::new();
+        let mut sequence = engine.sequence();
+        let backend = sequence.backend();
+        let (mut same, mut widest) = (0, 0f32);
+        let mut judge = |logits: &[f32], theirs: u32| {
+            let ours = sample::Peak::of(logits).best;
+            same += usize::from(ours == theirs);
+            widest = widest.max(logits[ours as usize] - logits[theirs as usize]);
+        };
+        for (text, answer) in PROMPTS.lines().zip(&oracle.answers).take(prompts) {
+            backend.truncate(0);
+            backend.feed(&prompt(&engine, text), &cancel).unwrap();
+            judge(backend.logits(), answer[0]);
+            let mut at = 1;
+            for tokens in answer[..TOKENS - 1].chunks(backend.burst()) {
+                backend.feed_burst(tokens, &cancel).unwrap();
+                (0..tokens.len()).for_each(|i| judge(backend.logits_at(i), answer[at + i]));
+                at += tokens.len();
+            }
+        }
+        let mut ours = Vec::new();
+        for ids in oracle.tokens.chunks_exact(WINDOW).take(text) {
+            backend.truncate(0);
+            let mut sum = 0.0;
+            let each = &mut |at: usize, logits: &[f32]| sum += ids.get(at + 1).map_or(0.0, |&id| surprise(logits, id));
+            assert!(backend.feed_scored(ids, &cancel, each).unwrap());
+            ours.push(sum);
+        }
+        let expected = perplexity(&oracle.windows[..text]);
+        Self { same, positions: prompts * TOKENS, widest, perplexity: perplexity(&ours), expected }
+    }
+
+    /// By how much the perplexity differs.
+    fn off(&self) -> f64 {
+        self.perplexity / self.expected - 1.0
+    }
+
+    fn show(&self, tier: Tier) {
+        println!(
+            "{tier}: {} of {} positions agree ({:.2} %), another token was preferred by {:.3} at most; perplexity {:.4}, llama.cpp {:.4} ({:+.2} %)",
+            self.same,
+            self.positions,
+            self.same as f64 * 100.0 / self.positions as f64,
+            self.widest,
+            self.perplexity,
+            self.expected,
+            self.off() * 100.0
+        );
+    }
+}
+
+fn oracle(path: &Path) -> Oracle {
+    let oracle: Oracle = serde_json::from_str(&std::fs::read_to_string(ORACLE).unwrap()).unwrap();
+    assert_eq!(path.file_name().unwrap(), oracle.model.as_str(), "the oracle judged another model");
+    assert_eq!((oracle.answers.len(), oracle.windows.len()), (PROMPTS.lines().count(), WINDOWS));
+    assert!(oracle.answers.iter().all(|answer| answer.len() == TOKENS));
+    let mut ids = Vec::new();
+    open(path, Tier::detect()).tokenizer.encode(TEXT, &mut ids);
+    assert_eq!(ids[..WINDOW * WINDOWS], oracle.tokens[..], "llama.cpp and we read the same text");
+    oracle
+}
+
+/// Some of it on the tiers that people use.
+#[test]
+fn fast_tiers_agree_with_exact_arithmetic() {
+    if cfg!(debug_assertions) {
+        eprintln!("skipped: the real model runs in release builds only");
+        return;
+    }
+    let Some(path) = testing::real_model() else { return };
+    let oracle = oracle(&path);
+    for tier in Tier::ALL.iter().copied().filter(|tier| *tier != Tier::Portable && tier.is_available()) {
+        // Rounding moves the perplexity of 512 tokens by up to one percent; all of them take a minute on a slow tier.
+        let (windows, most) = if tier == Tier::detect() { (WINDOWS, 0.005) } else { (1, 0.01) };
+        let agreement = Agreement::of(&path, tier, &oracle, 8, windows);
+        agreement.show(tier);
+        assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
+        assert!(agreement.widest < 0.5, "{tier} errs where the choice is clear");
+        assert!(agreement.off().abs() < most, "{tier}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: the record's figures"]
+fn every_tier_on_everything() {
+    let path = testing::real_model().expect("the real model");
+    let oracle = oracle(&path);
+    for tier in Tier::ALL.iter().rev().copied().filter(|tier| tier.is_available()) {
+        // The reference is too slow for more.
+        let (prompts, windows) = if tier == Tier::Portable { (3, 1) } else { (oracle.answers.len(), WINDOWS) };
+        let agreement = Agreement::of(&path, tier, &oracle, prompts, windows);
+        agreement.show(tier);
+        assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes and 8 GB: writes benches/agreement/oracle.json"]
+fn the_oracle_is_asked() {
+    assert_eq!(
+        std::env::var("CANDLE_DEQUANTIZE_ALL").as_deref(),
+        Ok("1"),
+        "without this candle multiplies quantised weights"
+    );
+    let path = testing::real_model().expect("the real model");
+    let engine = open(&path, Tier::detect());
+    let gguf = Gguf::open(&path).unwrap();
+    let mut candle = candle::Candle::open(&gguf, &path, Device::Cpu, 1024).unwrap();
+    let cancel = Cancel::new();
+    let mut answers = Vec::new();
+    for text in PROMPTS.lines() {
+        candle.truncate(0);
+        candle.feed(&prompt(&engine, text), &cancel).unwrap();
+        let mut tokens = Vec::new();
+        while tokens.len() < TOKENS {
+            let best = sample::Peak::of(candle.logits()).best;
+            tokens.push(best);
+            candle.feed(&[best], &cancel).unwrap();
+        }
+        println!("{text} {tokens:?}");
+        answers.push(tokens);
+    }
+    // What llama.cpp said stays as it is.
+    let mut oracle: Oracle = serde_json::from_str(&std::fs::read_to_string(ORACLE).unwrap()).unwrap();
+    (oracle.model, oracle.answers) = (path.file_name().unwrap().to_string_lossy().into_owned(), answers);
+    std::fs::write(ORACLE, serde_json::to_string(&oracle).unwrap() + "\n").unwrap();
+}
