@@ -8,7 +8,7 @@ COLOURS = {"caro": "#2a7f62", "llama.cpp": "#a9b4c0"}
 
 def groups(peer, engine):
     """Title, unit, whether less is better, and the two values."""
-    yield "cold: a fresh process to its answer", "s", True, peer["cold_p50_s"]
+    yield "cold: a fresh process", "s", True, peer["cold_p50_s"]
     yield "warm: kept ready, median", "s", True, peer["warm_p50_s"]
     yield "most memory", "GB", True, {who: b / 1e9 for who, b in peer["peak_bytes_warm"].items()}
     if engine:
