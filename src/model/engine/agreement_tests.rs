@@ -150,13 +150,14 @@ fn fast_tiers_agree_with_exact_arithmetic() {
     let Some(path) = testing::real_model() else { return };
     let oracle = oracle(&path);
     for tier in Tier::ALL.iter().copied().filter(|tier| *tier != Tier::Portable && tier.is_available()) {
-        // Rounding moves the perplexity of 512 tokens by up to one percent; the whole text takes a minute on a slow tier.
-        let (windows, most) = if tier == Tier::detect() { (WINDOWS, 0.01) } else { (1, 0.015) };
+        // The whole text takes a minute on a slow tier.
+        let windows = if tier == Tier::detect() { WINDOWS } else { 1 };
         let agreement = Agreement::of(&path, tier, &oracle, 8, windows);
         agreement.show(tier);
         assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
         assert!(agreement.widest < 0.5, "{tier} errs where the choice is clear");
-        assert!(agreement.off().abs() < most, "{tier}");
+        // Rounding, llama.cpp's too, moves the perplexity of one window by up to one percent.
+        assert!(agreement.off().abs() < 0.015, "{tier}");
     }
 }
 
