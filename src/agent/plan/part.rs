@@ -198,13 +198,13 @@ fn words(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// The kind of a part; `seen` says that a part before it has shown something.
-pub fn kind(part: &str, seen: bool) -> Kind {
+/// The kind of a part; a `later` one has others before it, whose results it may be about.
+pub fn kind(part: &str, later: bool) -> Kind {
     let words = words(part);
     let Some(verb) = words.first().map(String::as_str) else { return Kind::Free };
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     if PUTS.contains(&verb)
-        && seen
+        && later
         && let Some(file) = asked_for(part).pop()
     {
         return if has(ABOUT) || ["report", "summarise", "summarize"].contains(&verb) {
@@ -213,8 +213,8 @@ pub fn kind(part: &str, seen: bool) -> Kind {
             Kind::Save(file)
         };
     }
-    if TELLS.contains(&verb) && (seen || verb == "tell") {
-        return if seen { Kind::Tell } else { Kind::Command };
+    if TELLS.contains(&verb) && (later || verb == "tell") {
+        return if later { Kind::Tell } else { Kind::Command };
     }
     let fixes = matches!(verb, "fix" | "correct") && !words.iter().any(|w| w == "to" || w == "with");
     let makes = matches!(verb, "create" | "make" | "add" | "write" | "generate") && has(TEXTS);
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_part_is_in_its_verb() {
-        for (part, seen, want) in [
+        for (part, later, want) in [
             ("find the three largest log files", false, Kind::Command),
             ("show how many errors each has", true, Kind::Command),
             ("write a summary to report.md", true, Kind::Compose("report.md".into())),
@@ -406,7 +406,7 @@ mod tests {
             ("create a folder backup", false, Kind::Command),
             ("write a poem to sea.txt", false, Kind::Free),
         ] {
-            assert_eq!(kind(part, seen), want, "{part}");
+            assert_eq!(kind(part, later), want, "{part}");
         }
     }
 

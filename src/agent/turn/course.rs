@@ -106,8 +106,7 @@ impl Turn {
             && let Some(part) = self.part().map(str::to_owned)
         {
             let has = |tool: &str| actions.tools.iter().any(|t| t == tool);
-            let seen = self.course.seen().next().is_some();
-            match kind(&part, seen) {
+            match kind(&part, self.course.part > 0) {
                 Kind::Command if has(SHELL) && self.course.tries < TRIES => {
                     self.phase = Phase::Advise;
                     return;

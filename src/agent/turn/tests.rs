@@ -68,7 +68,11 @@ fn a_run_from_its_beginning_to_its_report() {
     let mut turn = turn(6);
     let prompt = turn.prompt();
     assert_eq!(prompt.turns[0].text, "the persona");
-    assert!(prompt.turns[1].text.starts_with("<memory>\nthe memory\n</memory>\n\nFolder: /w\n\nTask: count"));
+    assert!(
+        prompt.turns[1]
+            .text
+            .starts_with("<recalled_memories>\nthe memory\n</recalled_memories>\n\nFolder: /w\n\nTask: count")
+    );
     say(&mut turn, READ);
     act(&mut turn, Outcome::Done, "ERROR 1\nERROR 2\nERROR 3");
     assert!(last_user(&turn).ends_with("Step 2 of 6. If every part is done, answer; else do what is left."));

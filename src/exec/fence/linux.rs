@@ -76,14 +76,12 @@ pub(super) fn landlock_works() -> bool {
 /// that know `scope`, signals and abstract sockets to processes outside are forbidden too.
 fn ruleset(places: &[PathBuf], scope: BitFlags<Scope>) -> Option<OwnedFd> {
     let writes = AccessFs::from_write(ABI::V5);
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(writes)
-        .ok()?
-        .scope(scope)
-        .ok()?
-        .create()
-        .ok()?;
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writes).ok()?;
+    // to ask for no scope at all is an error
+    if !scope.is_empty() {
+        ruleset = ruleset.scope(scope).ok()?;
+    }
+    let mut ruleset = ruleset.create().ok()?;
     for device in HARMLESS {
         if let Ok(fd) = PathFd::new(device) {
             ruleset = ruleset.add_rule(PathBeneath::new(fd, AccessFs::WriteFile | AccessFs::Truncate)).ok()?;
