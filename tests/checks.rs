@@ -9,7 +9,15 @@ fn findings(request: &str, command: &str) -> Vec<Finding> {
     let script = parse(command, Dialect::Bash);
     let target = Target::named("linux-gnu").unwrap();
     let manuals = BTreeMap::new();
-    let it = Inspected { request, script: &script, target, dialect: Dialect::Bash, context: None, manuals: &manuals };
+    let it = Inspected {
+        request,
+        script: &script,
+        target,
+        dialect: Dialect::Bash,
+        context: None,
+        cwd: None,
+        manuals: &manuals,
+    };
     run(&it).into_iter().filter(|f| f.severity > Severity::Hint).collect()
 }
 

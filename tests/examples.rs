@@ -22,7 +22,8 @@ fn every_example_is_clean_by_the_checks_of_its_target() {
         for Example { request, command } in for_target(target).iter().filter(|e| e.command != REFUSAL) {
             let script = parse(command, dialect);
             let manuals = BTreeMap::new();
-            let it = Inspected { request, script: &script, target, dialect, context: None, manuals: &manuals };
+            let it =
+                Inspected { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
             let found = run(&it);
             let heavy: Vec<_> = found.iter().filter(|f| f.severity > Severity::Hint).collect();
             if !script.errors.is_empty() || !heavy.is_empty() {

@@ -162,7 +162,7 @@ const FALSE_ALARMS: &[(&str, &str)] = &[
 /// What the checks have against a command, hints and known false alarms left out.
 fn against(request: &str, script: &Script, target: &str, manuals: &Manuals) -> Option<String> {
     let target = Target::named(target).unwrap();
-    let it = Inspected { request, script, target, dialect: script.dialect, context: None, manuals };
+    let it = Inspected { request, script, target, dialect: script.dialect, context: None, cwd: None, manuals };
     let known = |id: &str| FALSE_ALARMS.iter().any(|(f, start)| *f == id && script.text.starts_with(start));
     let found: Vec<_> = run(&it).into_iter().filter(|f| f.severity > Severity::Hint && !known(&f.id)).collect();
     let heard: Vec<String> = found.iter().map(|f| format!("{} says {}, fix {:?}", f.id, f.why, f.fix)).collect();
@@ -198,7 +198,7 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
     for (_, pair) in library() {
         let script = parse(&pair.cmd, Dialect::Bash);
         let target = Target::named("linux-gnu").unwrap();
-        let subject = Subject { request: &pair.request, target, dialect: Dialect::Bash };
+        let subject = Subject { request: &pair.request, cwd: Path::new("/"), target, dialect: Dialect::Bash };
         inspector.look_up(&script, subject, &mut manuals, Duration::from_secs(10)).await;
         wrong.extend(against(&pair.request, &script, "linux-gnu", &manuals));
         let risk = assess(&script);

@@ -62,7 +62,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .or(settings.shell);
     let place = super::request::Place::of(&context, &settings, None);
     let inspector = Inspector { context, manual: Some(super::wire::manual(cx)) };
-    let subject = Subject { request: "", target: place.target, dialect: place.dialect };
+    let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
     let mut manuals = Manuals::new();
     let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
     let rehearsal = args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place))).transpose()?;

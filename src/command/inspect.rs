@@ -6,6 +6,7 @@ use crate::host::ExecutionContext;
 use crate::manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
 use crate::shell::{self, Dialect, Invocation, Script, Target, extract_commands, safety};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub type Manuals = BTreeMap<String, Arc<Entry>>;
 pub struct Subject<'a> {
     /// The request that it answers; empty if there is none.
     pub request: &'a str,
+    /// The folder that it will run in.
+    pub cwd: &'a Path,
     /// The machine it is written for.
     pub target: Target,
     /// The shell it is written for.
@@ -55,6 +58,7 @@ impl Inspector {
             target: subject.target,
             dialect: subject.dialect,
             context: self.is_here(subject.target).then_some(&*self.context),
+            cwd: self.is_here(subject.target).then_some(subject.cwd),
             manuals,
         };
         Draft {

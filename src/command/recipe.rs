@@ -197,7 +197,8 @@ impl Run<'_> {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject { request: &self.ask.request, target: self.ask.target, dialect: self.ask.dialect }
+        let ask = self.ask;
+        Subject { request: &ask.request, cwd: &ask.cwd, target: ask.target, dialect: ask.dialect }
     }
 
     /// Asks the model. While it still writes, the manuals of the programs it has named so far are looked up.
@@ -215,7 +216,8 @@ impl Run<'_> {
             // a word is whole when the next one begins
             if piece.starts_with([' ', '|']) && !text.is_empty() {
                 let so_far = shell::parse(text.trim(), self.ask.dialect);
-                let subject = Subject { request: "", target: self.ask.target, dialect: self.ask.dialect };
+                let ask = self.ask;
+                let subject = Subject { request: "", cwd: &ask.cwd, target: ask.target, dialect: ask.dialect };
                 self.inspector.look_up(&so_far, subject, &mut self.manuals, Duration::ZERO).await;
             }
             text.push_str(&piece);

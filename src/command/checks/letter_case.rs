@@ -1,12 +1,32 @@
-//! "Ignoring case", and no option for it.
+//! "Ignoring case", and no option for it; "in capitals", and an option that ignores case.
 
 use super::Inspected;
-use super::edit::{Edits, warning};
+use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    of_script(it).or_else(|| exact(it)).into_iter().collect()
+}
+
+/// `grep -i ERROR` for "ERROR in capitals".
+fn exact(it: &Inspected) -> Option<Finding> {
+    const SAID: [&str; 8] = [
+        "in capitals",
+        "in capital letters",
+        "case sensitive",
+        "case sensitively",
+        "exactly this spelling",
+        "exact case",
+        "respecting case",
+        "matching case",
+    ];
+    let words = Words::of(it.request);
+    let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
+    let grep = greps.next().filter(|_| greps.next().is_none() && words.say(&SAID) && !words.negate())?;
+    let word = grep.option(Some('i'), "ignore-case").filter(|w| is_cluster(w))?;
+    let fix = Edits::new(it.script).replace(word, &without(&word.raw, 'i')).done();
+    Some(warning("letter-case", word, "upper and lower case are to differ, and to grep -i they do not", fix))
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {

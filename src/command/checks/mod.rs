@@ -10,10 +10,14 @@ mod depth;
 mod edit;
 mod flags;
 mod header;
+mod in_place;
 mod letter_case;
+mod lines;
+mod links;
 mod literals;
 mod numbers;
 mod order;
+mod place;
 mod placeholder;
 mod precedence;
 mod programs;
@@ -29,6 +33,7 @@ use crate::host::ExecutionContext;
 use crate::manual::Entry;
 use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, rules};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A command with everything the checks may look at.
@@ -44,6 +49,8 @@ pub struct Inspected<'a> {
     pub dialect: Dialect,
     /// This machine, where the command is written for it.
     pub context: Option<&'a ExecutionContext>,
+    /// The folder that it will run in, where that is of this machine: what the request names may be there.
+    pub cwd: Option<&'a Path>,
     /// The manuals at hand, by program name.
     pub manuals: &'a BTreeMap<String, Arc<Entry>>,
 }
@@ -62,7 +69,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 11] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 15] = [
     quoting::check,
     precedence::check,
     totals::check,
@@ -73,6 +80,10 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 11] = [
     order::check,
     counts::check,
     numbers::check,
+    lines::check,
+    links::check,
+    in_place::check,
+    place::check,
     saved::check,
 ];
 
@@ -125,7 +136,15 @@ mod tests {
     pub(super) fn findings(check: fn(&Inspected) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
         let script = crate::shell::parse(command, Dialect::Bash);
         let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        check(&Inspected { request, script: &script, target, dialect, context: None, manuals: &BTreeMap::new() })
+        check(&Inspected {
+            request,
+            script: &script,
+            target,
+            dialect,
+            context: None,
+            cwd: None,
+            manuals: &BTreeMap::new(),
+        })
     }
 
     #[test]

@@ -55,7 +55,15 @@ mod tests {
         context.available_commands = [("ls".to_owned(), "/bin/ls".into())].into();
         let (script, manuals) = (crate::shell::parse(line, Dialect::Bash), BTreeMap::new());
         let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        let it = Inspected { request, script: &script, target, dialect, context: Some(&context), manuals: &manuals };
+        let it = Inspected {
+            request,
+            script: &script,
+            target,
+            dialect,
+            context: Some(&context),
+            cwd: None,
+            manuals: &manuals,
+        };
         !check(&it).is_empty()
     }
 

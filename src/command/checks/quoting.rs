@@ -2,10 +2,34 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation};
+use crate::shell::{Finding, Invocation, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    it.script.commands.iter().filter_map(|c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c))).collect()
+    let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c)).or_else(|| torn(it, c));
+    it.script.commands.iter().filter_map(of).collect()
+}
+
+/// `mv old name.txt new.txt` for a file that the person calls "old name.txt".
+fn torn(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let said = quoted(it.request).filter(|text| text.contains(' ') && text.contains('.'));
+    for name in said {
+        let length = name.split(' ').count();
+        let torn = command.args().windows(length).find(|words| {
+            let raw: Vec<&str> = words.iter().map(|w| w.raw.as_str()).collect();
+            raw.join(" ") == name
+        });
+        if let Some(words) = torn {
+            let fix = Edits::new(it.script).span(words, &quote(name, it.dialect)).done();
+            let why = format!("without quotes `{name}` is {length} names to the shell");
+            return words.first().map(|word| warning("torn-name", word, why, fix));
+        }
+    }
+    None
+}
+
+/// What stands in quotes in a request.
+fn quoted(request: &str) -> impl Iterator<Item = &str> {
+    ['"', '\'', '`'].into_iter().flat_map(|mark| request.split(mark).skip(1).step_by(2))
 }
 
 /// `find -name *.txt`: the shell replaces the pattern by the names in this folder.
@@ -67,4 +91,19 @@ fn escape(it: &Inspected, command: &Invocation) -> Option<Finding> {
         format!("without quotes the shell makes {} the letter {}", word.raw, &word.raw[1..]),
         fix,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::check;
+
+    #[test]
+    fn a_name_with_a_blank_stays_one_name() {
+        let fixed = |request, command| findings(check, request, command).first().and_then(|f| f.fix.clone());
+        let request = "rename the file \"budget 2024.csv\" to budget.csv";
+        assert_eq!(fixed(request, "mv budget 2024.csv budget.csv").as_deref(), Some("mv 'budget 2024.csv' budget.csv"));
+        assert_eq!(fixed(request, "mv 'budget 2024.csv' budget.csv"), None);
+        assert_eq!(fixed("print \"a b.\" with echo; it's fine", "echo a b"), None);
+    }
 }

@@ -1,0 +1,193 @@
+//! Where: the request names a folder or file of this place, and the command looks somewhere else; what is unpacked into
+//! a folder that is not there.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::shell::{Finding, Invocation, Word, quote};
+use std::path::{Path, PathBuf};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let Some(cwd) = it.cwd else { return Vec::new() };
+    elsewhere(it, cwd).into_iter().chain(unpacked(it, cwd)).collect()
+}
+
+/// `find /srv/logs` for "the files in logs", where `logs` is in the working folder.
+fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
+    let names = named(it.request, cwd);
+    let invented: Vec<&Word> = words(it).filter(|w| is_invented(w, it.request)).collect();
+    let (first, name) = invented.iter().find_map(|w| Some((*w, names.iter().find(|n| ends_in(w, &n.text))?))).or({
+        // nothing of it looks like the name, but there is only one of each
+        match (invented.as_slice(), names.as_slice()) {
+            ([word], [name]) if name.sure && !mentions(it, &name.text) => Some((*word, name)),
+            _ => None,
+        }
+    })?;
+    if cwd.join(&name.text).canonicalize().ok()? == whole(first).canonicalize().unwrap_or_default() {
+        return None;
+    }
+    let edits = invented.iter().filter(|w| w.text == first.text).fold(Edits::new(it.script), |edits, word| {
+        let rest = word.text.split_once(&format!("/{}/", last(&name.text))).map_or("", |(_, rest)| rest);
+        let path = if rest.is_empty() { name.text.clone() } else { format!("{}/{rest}", name.text) };
+        // a pattern stays one
+        edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, it.dialect) })
+    });
+    let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
+    Some(warning("other-place", first, why, edits.done()))
+}
+
+/// `tar -xf a.tar -C out`, and no `out`.
+fn unpacked(it: &Inspected, cwd: &Path) -> Option<Finding> {
+    let [tar] = it.script.commands.as_slice() else { return None };
+    let unpacks = tar.name() == Some("tar") && (tar.has_option(Some('x'), "extract") || is_old_style(tar));
+    let at = tar.args().iter().position(|w| matches!(w.text.as_str(), "-C" | "--directory")).filter(|_| unpacks)?;
+    let folder = tar.args().get(at + 1)?;
+    let name = folder.value.as_deref().filter(|name| !cwd.join(name).exists())?;
+    let fix = format!("mkdir -p {} && {}", quote(name, it.dialect), it.script.text);
+    Some(warning("no-folder", folder, format!("there is no folder `{name}` to unpack into"), Some(fix)))
+}
+
+/// `tar xf a.tar`.
+fn is_old_style(tar: &Invocation) -> bool {
+    tar.args().first().is_some_and(|w| !w.text.starts_with('-') && w.text.contains('x') && !w.text.contains(['.', '/']))
+}
+
+/// Something of the working folder that the request names.
+struct Name {
+    text: String,
+    /// False if it may be a word like any other.
+    sure: bool,
+}
+
+/// Names after "in", "from", "below" and the like, beside "folder" and "file", or with a slash, that are there.
+fn named(request: &str, cwd: &Path) -> Vec<Name> {
+    const KINDS: [&str; 6] = ["folder", "directory", "dir", "subfolder", "subdirectory", "file"];
+    const BEFORE: [&str; 13] =
+        ["in", "inside", "below", "under", "beneath", "within", "from", "into", "of", "to", "on", "called", "named"];
+    let words: Vec<&str> = request
+        .split_whitespace()
+        .map(|w| w.trim_matches(['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!']))
+        .map(|w| w.strip_suffix('.').unwrap_or(w))
+        .collect();
+    let mut names: Vec<Name> = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let text = word.strip_prefix("./").unwrap_or(word).trim_end_matches('/');
+        let plain = !text.starts_with(['/', '~', '-', '$', '.'])
+            && text.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
+        if !plain || text.is_empty() || names.iter().any(|n| n.text == text) {
+            continue;
+        }
+        let before =
+            words[..i].iter().rev().find(|w| !matches!(**w, "the" | "my" | "our")).copied().unwrap_or_default();
+        let kind = |w: Option<&&str>| w.is_some_and(|w| KINDS.contains(w));
+        let sure = kind(words.get(i + 1)) || KINDS.contains(&before) || word.contains(['/', '.']);
+        if (sure || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
+            names.push(Name { text: text.to_owned(), sure });
+        }
+    }
+    names
+}
+
+/// Every word after a program, and every file written to or read from.
+fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
+    let of = |c: &'a Invocation| c.args().iter().chain(c.redirects.iter().map(|r| &r.target));
+    it.script.commands.iter().filter(|c| !c.remote).flat_map(of)
+}
+
+/// An absolute path, or one in the home folder, that the person did not write. Devices and the like are no places.
+fn is_invented(word: &Word, request: &str) -> bool {
+    const NO_PLACE: [&str; 5] = ["/dev/null", "/dev/std", "/dev/fd", "/dev/tty", "/proc/"];
+    let text = word.text.as_str();
+    let home = text.starts_with("~/") || text.starts_with("$HOME/");
+    let root = text.starts_with('/') && !text.starts_with("//");
+    let named = text.trim_end_matches('/');
+    // `/a b/c/` may also be a pattern of sed or awk
+    (home || root && !(text.len() > 1 && text.ends_with('/')))
+        && !NO_PLACE.iter().any(|place| text.starts_with(place))
+        && (named.is_empty() || !request.contains(named))
+        && text.chars().all(|c| c.is_alphanumeric() || "._-/~$*?".contains(c))
+}
+
+/// The path, with the home folder put in.
+fn whole(word: &Word) -> PathBuf {
+    let inside = word.text.strip_prefix("~/").or_else(|| word.text.strip_prefix("$HOME/"));
+    inside.and_then(|rest| Some(std::env::home_dir()?.join(rest))).unwrap_or_else(|| word.text.clone().into())
+}
+
+/// True if the name, or its last part, is one of the path's.
+fn ends_in(word: &Word, name: &str) -> bool {
+    word.text.split('/').skip(1).any(|part| part == last(name))
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// True if the command uses the name anywhere.
+fn mentions(it: &Inspected, name: &str) -> bool {
+    words(it).any(|w| w.text.split(['/', '=', ':', ',']).any(|part| part == last(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{Dialect, Target, parse};
+
+    /// The fix that is proposed in a folder with `logs/boot.log`, `inbox` and `files`.
+    fn fixed(request: &str, command: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["logs", "inbox", "files"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        std::fs::write(dir.path().join("logs/boot.log"), "x").unwrap();
+        let script = parse(command, Dialect::Bash);
+        let it = Inspected {
+            request,
+            script: &script,
+            target: Target::ALL[0].1,
+            dialect: Dialect::Bash,
+            context: None,
+            cwd: Some(dir.path()),
+            manuals: &std::collections::BTreeMap::new(),
+        };
+        check(&it).first().map(|f| f.fix.clone().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_folder_of_this_place_is_meant() {
+        for (request, wrong, right) in [
+            ("files in logs changed today", "find /opt/build/logs -type f -mtime -1", "find logs -type f -mtime -1"),
+            ("move all .sh files to the inbox folder", "mv *.sh ~/inbox", "mv *.sh inbox"),
+            ("last line of logs/boot.log", "tail -n 1 /var/log/logs/boot.log", "tail -n 1 logs/boot.log"),
+            ("last line of logs/boot.log", "tail -n 1 /var/log/boot.log", "tail -n 1 logs/boot.log"),
+            ("sort the files in the logs directory by size", "ls -S /dev/sda1", "ls -S logs"),
+            ("set all in logs to 600", "chmod 600 /logs/* && ls /logs/*", "chmod 600 logs/* && ls logs/*"),
+        ] {
+            assert_eq!(fixed(request, wrong).as_deref(), Some(right), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_was_named_or_is_no_place_is_left_alone() {
+        for (request, right) in [
+            ("files in /opt/logs", "find /opt/logs -type f"),
+            ("files in logs", "find logs -type f"),
+            ("a list of files in /etc", "ls /etc"),
+            ("a list of files, errors away", "ls 2> /dev/null"),
+            ("show the ips of logs/boot.log", "awk '/ip/ {print $1}' logs/boot.log"),
+            ("who has logged in today, as a list of files", "last -f /var/log/wtmp"),
+        ] {
+            assert_eq!(fixed(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn what_is_unpacked_needs_a_folder() {
+        let fix = |command| fixed("unpack a.tar into out", command);
+        assert_eq!(fix("tar -xf a.tar -C out").as_deref(), Some("mkdir -p out && tar -xf a.tar -C out"));
+        assert_eq!(fix("tar xf a.tar -C out").as_deref(), Some("mkdir -p out && tar xf a.tar -C out"));
+        assert_eq!(fix("tar -xf a.tar -C logs"), None);
+        assert_eq!(fix("mkdir out && tar -xf a.tar -C out"), None);
+        assert_eq!(fix("tar -cf a.tar -C out ."), None);
+    }
+}
