@@ -48,7 +48,7 @@ fn a_sure_answer_is_not_held_against_others() {
 #[test]
 fn a_doubtful_answer_is_withdrawn_where_the_samples_refuse() {
     let no = "# not a shell task";
-    for (replies, refused) in [(["curl x", no, "ls", no, "ls"], true), (["curl x", no, "ls", "ls", "ls"], false)] {
+    for (replies, refused) in [(["curl x", no, no, no, "ls"], true), (["curl x", no, "ls", no, "ls"], false)] {
         let machine = Machine::new();
         let ran = machine.ask(json!([{ "replies": replies, "logprob": -1.0 }]), &["--json", "how far is the moon"]);
         assert_eq!(ran.json()["refusal"].is_string(), refused, "{ran:#?}");

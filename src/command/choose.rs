@@ -1,7 +1,7 @@
 //! One command out of several for the same request: those that do the same vote together.
 //!
-//! A small model that is unsure is often right in most of its tries and wrong in a different way each time. What commands
-//! do is seen in a rehearsal ([`super::trial`]), where there was one; else two commands do the same if they read the same.
+//! A small model that is unsure is often right in most of its tries and wrong in a different way each time; and what it
+//! finds likelier, as a whole, is righter more often. What commands do is seen in a rehearsal ([`super::trial`]), where there was one; else two commands do the same if they read the same.
 
 use super::checks::weight;
 use super::trial::{Ending, Trial};
@@ -14,6 +14,8 @@ pub struct Candidate {
     pub draft: Draft,
     /// How often the model wrote it.
     pub votes: u32,
+    /// How likely the model found its tokens: their geometric mean probability.
+    pub odds: f64,
     /// What it did in a rehearsal; `None` where there was none.
     pub trial: Option<Trial>,
 }
@@ -27,7 +29,8 @@ pub struct Choice {
     pub share: f64,
 }
 
-/// The first candidate is the model's likeliest answer: it stays where nothing clearly beats it.
+/// What the first candidate has beyond its vote: it is the model's likeliest answer to the bare request, and stays where
+/// nothing clearly beats it.
 const FIRST: f64 = 0.5;
 
 /// What a vote counts for a command that a check accuses of an error, or warns of.
@@ -64,7 +67,7 @@ pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
 }
 
 fn worth(candidate: &Candidate, is_first: bool) -> f64 {
-    let votes = f64::from(candidate.votes) + if is_first { FIRST } else { 0.0 };
+    let votes = (f64::from(candidate.votes) + if is_first { FIRST } else { 0.0 }) * candidate.odds;
     let checks = match weight(&candidate.draft.findings) {
         0..100 => 1.0,
         100..10_000 => WARNING,
@@ -94,7 +97,7 @@ mod tests {
 
     fn candidate(cmd: &str, votes: u32, ending: Option<Ending>, outcome: u64) -> Candidate {
         let draft = Draft { cmd: cmd.into(), ..Draft::none() };
-        Candidate { draft, votes, trial: ending.map(|ending| Trial { ending, outcome }) }
+        Candidate { draft, votes, odds: 0.9, trial: ending.map(|ending| Trial { ending, outcome, complaint: None }) }
     }
 
     fn finding(severity: Severity) -> Finding {
@@ -132,6 +135,15 @@ mod tests {
         assert_eq!(chosen(&c), 0);
         assert_eq!(chosen(&c[..1]), 0);
         assert_eq!(choose(&[]), None);
+    }
+
+    #[test]
+    fn the_likelier_one_is_chosen() {
+        let mut c = [candidate("a", 1, None, 0), candidate("b", 1, None, 0), candidate("c", 1, None, 0)];
+        (c[0].odds, c[1].odds, c[2].odds) = (0.4, 0.7, 0.8);
+        assert_eq!(chosen(&c), 2);
+        c[0].odds = 0.6;
+        assert_eq!(chosen(&c), 0);
     }
 
     #[test]

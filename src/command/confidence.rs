@@ -41,6 +41,11 @@ pub fn of(completion: &Completion) -> f64 {
     Features::of(&completion.tokens).map_or(0.5, probability)
 }
 
+/// The geometric mean of the tokens' probabilities; 0.5 of a model that tells none.
+pub fn odds(completion: &Completion) -> f64 {
+    Features::of(&completion.tokens).map_or(0.5, |f| f.mean.exp())
+}
+
 /// The confidence after a choice among candidates: what the model's own probabilities said, and the share of candidates
 /// that agree with the chosen one.
 pub fn agreed(alone: f64, share: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`crate::agent::runtime::drive`]).
 
-use super::answer::{Answer, Ask, CommandError, Timing, Trace};
+use super::answer::{Answer, Ask, CommandError, Refine, Timing, Trace};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
@@ -52,6 +52,8 @@ pub(super) struct Run<'a> {
     pub(super) cancel: Cancel,
     manuals: Manuals,
     pub(super) timing: Timing,
+    /// The odds of the model's last answer ([`confidence::odds`]).
+    pub(super) odds: f64,
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
@@ -72,7 +74,7 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        Run { recipe: self, inspector, ask, cancel, manuals, timing, candidates: 1, started }.go(trace).await
+        Run { recipe: self, inspector, ask, cancel, manuals, timing, odds: 0.5, candidates: 1, started }.go(trace).await
     }
 
     /// The request, trimmed; or why it cannot be one.
@@ -130,10 +132,12 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 run.trace_prompt(iteration, &prompt, trace);
                 let completion = run.decide(prompt, Sampling::GREEDY).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
+                run.odds = confidence::odds(&completion);
                 turn.decided(&completion, confidence::of(&completion), run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
                 let draft = run.inspect(cmd, confidence).await;
+                let draft = if run.ask.refine == Refine::Never { draft } else { run.tried(draft).await };
                 if turn.iterations == 1 {
                     run.timing.iteration1 = ms(run.started.elapsed());
                 }

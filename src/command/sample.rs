@@ -2,16 +2,26 @@
 
 use super::answer::{CommandError, Trace};
 use super::choose::{Candidate, choose};
-use super::recipe::{BUDGET, MAX_TOKENS, Run, Tracer, VARIED, ms};
+use super::confidence;
+use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending};
 use super::turn::{Draft, better};
 use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Request, Sampling, Shape};
-use std::time::Instant;
+use crate::shell::{Finding, Severity};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Tokens that a sampled command may have beyond twice the first one's.
 const SPARE: usize = 16;
+
+/// The share of replies that must refuse before the first answer is withdrawn: a task withdrawn is worse than a doubtful
+/// command for what was none.
+const MOSTLY: (usize, usize) = (3, 4);
+
+/// When sampling ends, from the request on: what is not written by then is not waited for.
+const LATEST: Duration = Duration::from_secs(4);
 
 /// The most mechanical fixes of one sampled command.
 const MENDS: usize = 3;
@@ -27,24 +37,27 @@ impl Run<'_> {
         trace: Tracer<'_>,
     ) -> Result<Option<(Draft, String)>, CommandError> {
         let since = Instant::now();
-        let doubt = best.confidence;
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
         let most = (2 * self.recipe.model.count(&best.cmd) + SPARE).min(MAX_TOKENS);
-        let mut candidates = vec![Candidate { draft: best, votes: 1, trial: None }];
+        let odds = self.odds;
+        let mut candidates = vec![Candidate { draft: best, votes: 1, odds, trial: None }];
         let replies = self.others(prompt, count, most).await?;
-        let refusals = replies.iter().filter(|reply| **reply == Reply::Refused).count();
-        if refusals * 2 >= count as usize {
+        let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
+        if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
             trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
             self.timing.choice = ms(since.elapsed());
             return Ok(None);
         }
-        for reply in replies {
+        for (reply, confidence, odds) in replies {
             let Reply::Command(cmd) = reply else { continue };
-            let draft = self.inspect(cmd, doubt).await;
+            let draft = self.inspect(cmd, confidence).await;
             let draft = self.mended(draft).await;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
-                Some(known) => known.votes += 1,
-                None => candidates.push(Candidate { draft, votes: 1, trial: None }),
+                Some(known) => {
+                    known.votes += 1;
+                    known.odds = known.odds.max(odds);
+                }
+                None => candidates.push(Candidate { draft, votes: 1, odds, trial: None }),
             }
         }
         self.candidates = candidates.iter().map(|c| c.votes).sum();
@@ -54,37 +67,45 @@ impl Run<'_> {
             return Ok(Some((candidates.swap_remove(0).draft, String::new())));
         }
         // where all are one command there is nothing to choose, and nothing to rehearse
-        if candidates.len() > 1 && self.ask.rehearse {
+        if candidates.len() > 1 {
             self.rehearse(&mut candidates).await;
         }
         for c in &candidates {
-            let ending = c.trial.map_or("not rehearsed", |t| match t.ending {
+            let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
                 Ending::Fine => "works",
                 Ending::Silent => "does nothing",
                 Ending::Failed => "fails",
                 Ending::Stopped => "takes too long",
             });
             let (votes, findings) = (c.votes, c.draft.findings.len());
-            let what = format!("candidate `{}`: {votes} votes, {findings} findings, {ending}", c.draft.cmd);
+            let odds = c.odds;
+            let what =
+                format!("candidate `{}`: {votes} votes at {odds:.2}, {findings} findings, {ending}", c.draft.cmd);
             trace(Trace::Decision { what });
         }
         let choice = choose(&candidates).unwrap_or(super::choose::Choice { index: 0, share: 0.0 });
         let chosen = candidates.swap_remove(choice.index);
         let why = format!("{:.0} % of {} candidates do what this one does", choice.share * 100.0, self.candidates);
         self.timing.choice = ms(since.elapsed());
-        let confidence = super::confidence::agreed(doubt, choice.share);
+        let confidence = confidence::agreed(chosen.draft.confidence, choice.share);
         Ok(Some((Draft { confidence, ..chosen.draft }, why)))
     }
 
-    /// Sampled replies of at most `max_tokens`, in the order in which they were written; as many as the time allows.
-    async fn others(&mut self, prompt: Prompt, count: u32, max_tokens: usize) -> Result<Vec<Reply>, CommandError> {
+    /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as
+    /// the time allows. With each its confidence and its odds.
+    async fn others(
+        &mut self,
+        prompt: Prompt,
+        count: u32,
+        max_tokens: usize,
+    ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
         let (temperature, top_p) = VARIED;
         let request = Request {
             prompt,
             shape: Shape::Lark(reply::GRAMMAR.into()),
             sampling: Sampling { temperature, top_p, seed: 1 },
             max_tokens,
-            cancel: self.cancel.with_deadline(self.started + BUDGET.min(self.ask.timeout)),
+            cancel: self.cancel.with_deadline(self.started + LATEST.min(self.ask.timeout)),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
         for completion in &completions {
@@ -93,7 +114,7 @@ impl Run<'_> {
             self.timing.tokens += completion.usage.completion_tokens;
         }
         let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
-        Ok(whole.map(|c| reply::read(&c.text)).collect())
+        Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c), confidence::odds(c))).collect())
     }
 
     /// The command with its known faults mended.
@@ -109,18 +130,41 @@ impl Run<'_> {
         draft
     }
 
+    /// The draft, with what its own programs say against it in a rehearsal; as it is where a check accuses it already, or
+    /// where it may not be rehearsed.
+    pub(super) async fn tried(&self, mut draft: Draft) -> Draft {
+        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint);
+        let Some(shell) = self.stage().filter(|_| clean) else { return draft };
+        let trial = trial::run(&shell, &draft.cmd, self.ask.dialect, &self.ask.cwd, trial::UNDERSTOOD).await;
+        if let Some(complaint) = trial.as_ref().and_then(trial::Trial::misuse) {
+            draft.findings.push(Finding {
+                id: "fails".into(),
+                severity: Severity::Warning,
+                token: draft.cmd.clone(),
+                span: None,
+                why: format!("tried out in a sandbox, it fails: {complaint}"),
+                evidence: Vec::new(),
+                fix: None,
+            });
+        }
+        draft
+    }
+
+    /// The shell that commands are rehearsed in; `None` if none may be.
+    fn stage(&self) -> Option<PathBuf> {
+        let context = &self.recipe.context;
+        let here = self.ask.rehearse && self.ask.target == context.target;
+        context.available_commands.get(self.ask.dialect.name()).filter(|_| here).cloned()
+    }
+
     /// Rehearses what may be rehearsed, side by side.
     async fn rehearse(&self, candidates: &mut [Candidate]) {
-        let context = &self.recipe.context;
-        if self.ask.target != context.target {
-            return;
-        }
-        let Some(shell) = context.available_commands.get(self.ask.dialect.name()).cloned() else { return };
+        let Some(shell) = self.stage() else { return };
         let mut trials = tokio::task::JoinSet::new();
         for (index, candidate) in candidates.iter().enumerate() {
             let (shell, line, cwd) = (shell.clone(), candidate.draft.cmd.clone(), self.ask.cwd.clone());
             let dialect = self.ask.dialect;
-            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd).await) });
+            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd, trial::COMPARED).await) });
         }
         while let Some(done) = trials.join_next().await {
             if let Ok((index, trial)) = done {

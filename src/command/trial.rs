@@ -24,25 +24,33 @@ pub enum Ending {
 }
 
 /// A rehearsal in short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     /// How it ended.
     pub ending: Ending,
     /// Equal where output and changes are.
     pub outcome: u64,
+    /// The first line that a program complained with, if it ended with an error.
+    pub complaint: Option<String>,
 }
 
-/// Time for one rehearsal. What takes longer is not worth the wait.
-const WALL: Duration = Duration::from_millis(800);
+/// Time for one rehearsal of several that are held against each other. What takes longer is not worth the wait.
+pub const COMPARED: Duration = Duration::from_millis(800);
+
+/// Time for a rehearsal that is only to show whether a command is understood by its programs: that shows at once.
+pub const UNDERSTOOD: Duration = Duration::from_millis(120);
 
 /// Bytes of output that are compared.
 const OUTPUT: usize = 1 << 20;
 
+/// The most characters of a complaint.
+const COMPLAINT: usize = 160;
+
 /// Rehearses a line in `cwd` with this shell; `None` where it is not fit for that, or this system has no rehearsals.
-pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path) -> Option<Trial> {
+pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<Trial> {
     let fit = fit(&parse(line, dialect)).ok()?;
     let mut play = Play::new(shell, OsString::from(line), cwd);
-    play.limits = Limits { wall: WALL, output: OUTPUT };
+    play.limits = Limits { wall, output: OUTPUT };
     play.digests = true;
     let rehearsal = match rehearse(&play).await {
         Err(RehearsalError::Unavailable(_)) if fit == Fit::Reads => read_only(&play).await,
@@ -75,7 +83,34 @@ impl Trial {
             (change.kind, &change.path, now).hash(&mut hasher);
         }
         rehearsal.unlisted.hash(&mut hasher);
-        Self { ending, outcome: hasher.finish() }
+        // what ended well only remarked on something
+        let wrong = ending == Ending::Failed && rehearsal.status != Status::Exited(0);
+        let complaint = err.lines().map(str::trim).find(|line| !line.is_empty()).filter(|_| wrong);
+        Self { ending, outcome: hasher.finish(), complaint: complaint.map(|c| c.chars().take(COMPLAINT).collect()) }
+    }
+
+    /// What a program said against the *command*: an option it does not know, an expression it cannot read. `None` if it
+    /// only complained of the state of things (no such file, no permission), which is no fault of the command.
+    pub fn misuse(&self) -> Option<&str> {
+        const STATE: [&str; 14] = [
+            "no such file",
+            "cannot access",
+            "can't open",
+            "cannot open",
+            "cannot stat",
+            "permission denied",
+            "not permitted",
+            "not a directory",
+            "is a directory",
+            "file exists",
+            "not empty",
+            "read-only file system",
+            "not a git repository",
+            "no space left",
+        ];
+        let complaint = self.complaint.as_deref().filter(|_| self.ending == Ending::Failed)?;
+        let plain = complaint.to_lowercase();
+        (!STATE.iter().any(|state| plain.contains(state))).then_some(complaint)
     }
 }
 
@@ -119,5 +154,19 @@ mod tests {
         assert_eq!(of(0, "\n", "complaint"), Ending::Failed);
         assert_eq!(of(127, "x", "not found"), Ending::Failed);
         assert_eq!(Trial::of(&rehearsal(Status::TimedOut, "x", "")).ending, Ending::Stopped);
+    }
+
+    #[test]
+    fn only_misuse_is_a_fault_of_the_command() {
+        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).misuse().map(String::from);
+        assert_eq!(of(1, "", "find: bad mode\nmore\n").as_deref(), Some("find: bad mode"));
+        assert_eq!(
+            of(127, "", "bash: line 1: foo: command not found").as_deref(),
+            Some("bash: line 1: foo: command not found")
+        );
+        assert_eq!(of(2, "", "ls: cannot access 'x': No such file or directory"), None);
+        assert_eq!(of(1, "something", "find: invalid mode"), None, "it did something");
+        assert_eq!(of(1, "", ""), None);
+        assert_eq!(of(0, "", "tar: Removing leading `/' from member names"), None);
     }
 }

@@ -103,6 +103,12 @@ pub struct Sampling {
 impl Sampling {
     /// Always the likeliest token that the shape allows.
     pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
+
+    /// How the completion of this number is chosen, of several for one prompt: the first greedily, each other one with a
+    /// seed of its own.
+    pub fn of_sample(self, index: usize) -> Self {
+        if index == 0 { Self::GREEDY } else { Self { seed: self.seed.wrapping_add(index as u64), ..self } }
+    }
 }
 
 /// Stops a generation from outside, and at a deadline.
@@ -246,8 +252,9 @@ pub trait Model: Send + Sync {
     /// See [`ModelError`]. A pulled [`Cancel`] is no error: it ends with [`Finish::Cancelled`].
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
 
-    /// Continues the prompt `count` times, each with the next seed; fewer where it is cancelled on the way, or where asking
-    /// again is not for free. What an engine can compute together it does.
+    /// Continues the prompt `count` times, the first time greedily and then as [`Request::sampling`] says, each with the
+    /// next seed; fewer where it is cancelled on the way, or where asking again is not for free. What an engine can compute
+    /// together it does.
     ///
     /// # Errors
     /// As [`Model::generate`].
@@ -263,11 +270,11 @@ fn sample_one_by_one<M: Model + ?Sized>(
     count: usize,
 ) -> Result<Vec<Completion>, ModelError> {
     let mut completions = Vec::with_capacity(count);
-    for i in 0..count as u64 {
+    for i in 0..count {
         if request.cancel.is_cancelled() {
             break;
         }
-        let sampling = Sampling { seed: request.sampling.seed.wrapping_add(i), ..request.sampling };
+        let sampling = request.sampling.of_sample(i);
         completions.push(model.generate(&Request { sampling, ..request.clone() }, &mut |_| Flow::Continue)?);
     }
     Ok(completions)

@@ -99,11 +99,10 @@ fn is_invented(word: &Word, request: &str) -> bool {
     let text = word.text.as_str();
     let home = text.starts_with("~/") || text.starts_with("$HOME/");
     let root = text.starts_with('/') && !text.starts_with("//");
-    let named = text.trim_end_matches('/');
     // `/a b/c/` may also be a pattern of sed or awk
     (home || root && !(text.len() > 1 && text.ends_with('/')))
         && !NO_PLACE.iter().any(|place| text.starts_with(place))
-        && (named.is_empty() || !request.contains(named))
+        && !request.contains(text.trim_end_matches('*'))
         && text.chars().all(|c| c.is_alphanumeric() || "._-/~$*?".contains(c))
 }
 
@@ -172,6 +171,7 @@ mod tests {
         for (request, right) in [
             ("files in /opt/logs", "find /opt/logs -type f"),
             ("files in logs", "find logs -type f"),
+            ("link logs/boot.log into the root folder /", "ln -s logs/boot.log /"),
             ("a list of files in /etc", "ls /etc"),
             ("a list of files, errors away", "ls 2> /dev/null"),
             ("show the ips of logs/boot.log", "awk '/ip/ {print $1}' logs/boot.log"),

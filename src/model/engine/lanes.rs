@@ -3,7 +3,7 @@
 
 use super::backend::LaneToken;
 use super::generate::{Language, Run, Sequence};
-use crate::model::{Completion, Finish, Flow, ModelError, Request, Sampling, Usage};
+use crate::model::{Completion, Finish, Flow, ModelError, Request, Usage};
 use std::time::Instant;
 
 /// A completion under way.
@@ -16,7 +16,7 @@ struct Lane<'a> {
     ended: Option<Finish>,
 }
 
-/// Continues the prompt `count` times, the first with the request's seed and each other one with the next. `None` where
+/// Continues the prompt `count` times, each as [`crate::model::Sampling::of_sample`] says. `None` where
 /// the backend computes only one at a time, or the context has no room for so many.
 ///
 /// # Errors
@@ -39,9 +39,8 @@ pub(super) fn sample(
     let whole = sequence.complete(&prompt, request)?;
     usage.prefill = began.elapsed();
     let decoding = Instant::now();
-    let seeds = (0..count as u64).map(|i| request.sampling.seed.wrapping_add(i));
     let requests: Vec<Request> =
-        seeds.map(|seed| Request { sampling: Sampling { seed, ..request.sampling }, ..request.clone() }).collect();
+        (0..count).map(|i| Request { sampling: request.sampling.of_sample(i), ..request.clone() }).collect();
     let mut ignore: Vec<_> = (0..count).map(|_| |_: &str| Flow::Continue).collect();
     let mut lanes: Vec<Lane<'_>> = requests
         .iter()

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
