@@ -94,7 +94,9 @@ impl CommandAdviser {
         if !self.ask.rehearse || is_read_only(&parse(command, self.ask.dialect)) {
             return None;
         }
-        trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd).await.map(|trial| trial.ending)
+        trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd, trial::COMPARED)
+            .await
+            .map(|trial| trial.ending)
     }
 }
 
