@@ -152,7 +152,7 @@ fn without_retrieval_the_library_is_not_even_opened() {
         {"match": "\nStep 2 of ", "reply": "Thought: so\nAction: answer {\"text\": \"fine\"}"},
         {"reply": "Thought: look\nAction: knowledge_search {\"query\": \"farm\"}"}
     ]);
-    let task = "search my documents and notes for the farm";
+    let task = "look into my documents for the farm";
     let ran = machine.ask(search.clone(), &["agent", task, "--no-rag", "--json"]);
     assert!(ran.err.contains("knowledge_search") || ran.code != Some(0), "the tool is not there: {ran:#?}");
     // a library that is whole is searched by the tool

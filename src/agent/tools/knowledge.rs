@@ -21,7 +21,8 @@ pub struct KnowledgeSearch {
 impl KnowledgeSearch {
     /// Searches in this library.
     pub fn new(librarian: Arc<Librarian>) -> Self {
-        let description = "searches the user's own documents: notes, guides, documentation, how things are done here.";
+        let description =
+            "looks into the user's own documents, docs, notes and guides for what is written about a question.";
         let mut spec = ToolSpec::new("knowledge_search", description, json!({"query": {"type": "string"}}), &["query"]);
         spec.example = json!({"query": "how to restart the build server"});
         Self { spec, librarian }
