@@ -193,13 +193,14 @@ fn the_real_embedder_gives_the_reference_vectors_alone_and_in_a_batch() {
             assert_eq!(vector.len(), 384);
             assert!((dot(vector, vector) - 1.0).abs() < 1e-5);
             let off = vector.iter().zip(wanted).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-            // the matrices are rounded to eight bits: a cosine with the exact vector of 0.9996 at worst, over 57 texts
-            assert!(off < 5e-3, "{text:?} is {off} off: {:?}", &vector[..8]);
+            // Matrices and activations are rounded to eight bits: over 57 texts in batches the cosine with the exact
+            // vector was 0.9996 at worst; two tokens alone are the least exact.
+            assert!(off < 1e-2, "{text:?} is {off} off: {:?}", &vector[..8]);
         }
     }
     // of a long text the first 256 tokens count, and where it ends does not matter
     let longer = encoder.embed(&["word ".repeat(90_000).as_str()]).unwrap().remove(0);
-    assert!(dot(&together[4], &longer) > 0.9999 && (together[4][0] + 0.00812).abs() < 5e-3);
+    assert!(dot(&together[4], &longer) > 0.9999 && (together[4][0] + 0.00812).abs() < 1e-2);
     assert!(encoder.embed(&[]).unwrap().is_empty());
 }
 
