@@ -6,11 +6,13 @@ use std::path::Path;
 /// Names that are looked for at most.
 const MOST: usize = 40;
 
-/// The files below `root` that the results name, in their order, as they name them. Whether a word is a file, the file
+/// The files below `root` that the results of looks name, in their order, as they name them; a list that was saved is
+/// still what is spoken of, and not the file it is in. Whether a word is a file, the file
 /// system says; what was cut short names nothing for sure.
 pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for one in batch.iter().filter(|s| s.outcome == Outcome::Done && s.hash == crate::agent::id::hash(&s.text)) {
+    let looked = |s: &&Settled| s.outcome == Outcome::Done && s.call.effects.is_read_only();
+    for one in batch.iter().filter(looked).filter(|s| s.hash == crate::agent::id::hash(&s.text)) {
         for line in one.text.lines().take(400) {
             let Some(name) = candidates(line).find(|name| is_file(name, root)) else { continue };
             if !found.iter().any(|known| known == name) {
