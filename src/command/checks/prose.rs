@@ -5,7 +5,7 @@ use crate::shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
 pub(crate) const ID: &str = "prose";
 
-/// One finding where nobody knows any program of the line: not this machine, not the shell, not our own tables, and the
+/// One finding where the line only talks back, or nobody knows any program of the line: not this machine, not the shell, not our own tables, and the
 /// person did not name it either. For another machine only a name that no program has counts.
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let programs = extract_commands(it.script);
@@ -17,16 +17,44 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             && !it.script.functions.iter().any(|f| f.name == *name)
             && !named(it, name)
     };
-    let Some(first) = programs.first().filter(|_| programs.iter().all(foreign)) else { return Vec::new() };
+    let why = match programs.first() {
+        Some(first) if programs.iter().all(foreign) => format!("nobody knows a program {first}"),
+        _ if only_talks(it) => "it does nothing but talk back".to_owned(),
+        _ => return Vec::new(),
+    };
+    let first = programs.first().map(String::as_str).unwrap_or_default();
     vec![Finding {
         id: ID.into(),
         severity: Severity::Error,
-        token: first.clone(),
+        token: first.to_owned(),
         span: it.script.text.find(first).map(|at| at..at + first.len()),
-        why: format!("these are words and no command: nobody knows a program {first}"),
+        why: format!("these are words and no command: {why}"),
         evidence: Vec::new(),
         fix: None,
     }]
+}
+
+/// `echo "Hello, how are you?"` for "nice to meet you", `echo lorem ipsum` for "lorem ipsum": one `echo` of fixed words that
+/// are the request's own and no others, or none of the request's; and nobody asked for anything to be printed.
+fn only_talks(it: &Inspected) -> bool {
+    const ASKED: [&str; 18] = [
+        "print", "echo", "show", "display", "output", "write", "say", "type", "put", "emit", "repeat", "line", "text",
+        "message", "string", "banner", "greet", "greeting",
+    ];
+    let [echo] = it.script.commands.as_slice() else { return false };
+    let alone = matches!(echo.name(), Some("echo" | "printf")) && echo.redirects.is_empty() && echo.inside.is_none();
+    let Some(said) = echo.args().iter().map(|w| w.value.as_deref()).collect::<Option<Vec<_>>>() else { return false };
+    let (said, asked) = (words(&said.join(" ")), words(it.request));
+    let mut telling = said.iter().filter(|w| w.chars().count() > 3 && w.chars().any(char::is_alphabetic)).peekable();
+    let apart = said.len() > 1 && telling.peek().is_some() && !telling.any(|w| asked.contains(w));
+    let wanted = asked.iter().any(|w| ASKED.contains(&w.as_str()));
+    alone && !asked.is_empty() && !wanted && (said == asked || apart)
+}
+
+/// The words of a text, without case and punctuation.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 /// True if a program could be called that: programs of one capital word are rare, and words before a comma are no names.
@@ -75,6 +103,29 @@ mod tests {
         }
         assert!(is_prose("rhyme with orange", "orange"), "to repeat a word is no answer");
         assert_eq!(findings(check, "say something", "Plato, Aristotle")[0].token, "Plato,", "on any machine");
+    }
+
+    #[test]
+    fn who_only_talks_back_has_no_command() {
+        for (request, line) in [
+            ("nice to meet you", "echo \"Hello, how are you?\""),
+            ("you are very helpful", "echo \"You are very helpful\""),
+            ("lorem ipsum dolor sit amet", "echo 'lorem ipsum dolor sit amet'"),
+            ("tell me a joke", "printf 'Why did the chicken cross?\\n'"),
+        ] {
+            assert!(is_prose(request, line), "{line}");
+        }
+        for (request, line) in [
+            ("print hello world", "echo hello world"),
+            ("gib hallo aus", "echo hallo"),
+            ("what shell is this", "echo $SHELL"),
+            ("how much is 2 + 2", "echo 4"),
+            ("add the line x to a.txt", "echo 'x' >> a.txt"),
+            ("the numbers from 1 to 5", "echo 1 2 3 4 5"),
+            ("", "echo hello there friend"),
+        ] {
+            assert!(!is_prose(request, line), "{line}");
+        }
     }
 
     #[test]
