@@ -10,7 +10,7 @@ use super::edit::{Lines, Typed};
 use super::mcp::root;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::chat::Exchange;
+use crate::agent::chat::{Exchange, is_talk};
 use crate::agent::plan::{self, Plan};
 use crate::agent::runtime::Driven;
 use crate::agent::store::Run;
@@ -115,7 +115,7 @@ impl Talk<'_> {
             plan,
             max_steps: steps,
             batch: 1,
-            place: format!("Working folder: {}", self.root.display()),
+            place: if is_talk(message) { String::new() } else { format!("Working folder: {}", self.root.display()) },
         }
     }
 

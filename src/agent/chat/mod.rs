@@ -4,5 +4,7 @@
 //! The exchanges themselves are the session's runs, which the store keeps; nothing is kept here.
 
 mod history;
+mod talk;
 
 pub use history::{Exchange, History, Window, window};
+pub use talk::is_talk;

@@ -86,6 +86,11 @@ static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
 });
 
+/// True for a verb, in lower case, that a part may begin with.
+pub fn begins_part(word: &str) -> bool {
+    STARTS.contains(&word)
+}
+
 /// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
 pub fn parts(task: &str) -> Vec<String> {
     let Some(separator) = &*SEPARATOR else { return vec![task.to_owned()] };

@@ -1,0 +1,111 @@
+//! Whether a message is about this computer or just talk. A small model that has tools before it uses them, also to greet.
+
+/// First words that ask for something to be done, beside those of a task's parts.
+const ASKS: &[&str] = &["start", "stop", "use", "kill", "download", "fetch", "calculate", "compute", "commit", "build"];
+
+/// Words that a message about this computer has.
+const MACHINE: &[&str] = &[
+    "branch",
+    "clipboard",
+    "code",
+    "command",
+    "commit",
+    "computer",
+    "cpu",
+    "date",
+    "directory",
+    "disk",
+    "document",
+    "error",
+    "file",
+    "folder",
+    "git",
+    "host",
+    "installed",
+    "kernel",
+    "line",
+    "log",
+    "machine",
+    "memory",
+    "mount",
+    "network",
+    "package",
+    "password",
+    "path",
+    "permission",
+    "port",
+    "process",
+    "program",
+    "project",
+    "repository",
+    "running",
+    "script",
+    "server",
+    "service",
+    "size",
+    "space",
+    "system",
+    "time",
+    "today",
+    "uptime",
+    "user",
+    "version",
+];
+
+/// Words in front of what is asked for.
+const POLITE: &[&str] = &["please", "can", "could", "would", "you", "now", "then", "and", "ok", "okay", "caro", "so"];
+
+/// True if a message needs no tools: it asks for nothing to be done, and names nothing that is on this computer.
+pub fn is_talk(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let mut words =
+        lower.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !"/.~".contains(c)));
+    let words: Vec<&str> = words.by_ref().filter(|word| !word.is_empty()).collect();
+    let first = words.iter().find(|word| !POLITE.contains(word)).copied().unwrap_or_default();
+    if ASKS.contains(&first) || crate::agent::plan::begins_part(first) {
+        return false;
+    }
+    words.iter().all(|word| {
+        let inner = word.trim_end_matches(['.', '?', '!']);
+        let singular = inner.strip_suffix('s').unwrap_or(inner);
+        let named = inner.contains('/') || inner.starts_with('~') || inner.contains('.') || inner.contains('_');
+        !named && !MACHINE.contains(&inner) && !MACHINE.contains(&singular)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn talk_is_told_from_work() {
+        for message in [
+            "hello, my name is Ada",
+            "what is my name?",
+            "thanks, that was good!",
+            "who are you?",
+            "and why is that so?",
+            "hola, ¿qué tal?",
+            "hi",
+            "",
+        ] {
+            assert!(is_talk(message), "{message}");
+        }
+        for message in [
+            "how many errors are in app.log?",
+            "list what is here",
+            "please delete them",
+            "which processes are running?",
+            "what is in ~/notes?",
+            "could you count the words",
+            "what version of python is installed?",
+            "is port 80 open?",
+            "what time is it?",
+            "use echo to say hi",
+            "does src/main.rs have tests",
+            "how big is this folder",
+        ] {
+            assert!(!is_talk(message), "{message}");
+        }
+    }
+}
