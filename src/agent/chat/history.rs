@@ -18,6 +18,8 @@ const MOST: usize = 200;
 /// Characters of a text in the newest exchange, and in those before it.
 const NEWEST: usize = 1600;
 const BEFORE: usize = 600;
+/// Tokens that the summary's heading and the count of the rest take, at most.
+const HEADING: usize = 20;
 /// Characters of each side in a line of the summary.
 const BRIEF: usize = 80;
 
@@ -77,8 +79,7 @@ pub fn window(exchanges: &[Exchange], budget: usize, count: &dyn Fn(&str) -> usi
     for exchange in exchanges[..exchanges.len() - window.whole].iter().rev() {
         let line = format!("- {} -> {}", start(&exchange.asked, BRIEF), start(&exchange.answered, BRIEF));
         let cost = count(&line) + 1;
-        // the heading and the count of the rest take some
-        if cost + 16 > left {
+        if cost + HEADING > left {
             break;
         }
         left -= cost;
@@ -90,7 +91,7 @@ pub fn window(exchanges: &[Exchange], budget: usize, count: &dyn Fn(&str) -> usi
         return window;
     }
     let mut parts = Vec::new();
-    if window.brief + window.left_out > 0 {
+    if window.brief > 0 || window.left_out > 0 && left >= HEADING {
         lines.reverse();
         if window.left_out > 0 {
             lines.insert(0, format!("- ({} earlier exchanges)", window.left_out));
