@@ -3,6 +3,7 @@
 use super::present;
 use super::settings::Use;
 use super::{Cx, Exit, Failure, Settings, Ui};
+use crate::command::library::commands;
 use crate::model::Model;
 use crate::model::engine::{Device, Options};
 use crate::serve::resident::{Absent, Client, Setup, Weights, attach};
@@ -60,7 +61,7 @@ pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Weights {
 /// If the model cannot be opened.
 pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn Model>, Resident), Failure> {
     if !wanted(settings.resident, &weights) {
-        return Ok((weights.open()?, Resident::None(None)));
+        return Ok((weights.open(commands())?, Resident::None(None)));
     }
     match client(cx, settings, &weights) {
         Ok(client) => {
@@ -72,7 +73,7 @@ pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn 
                 cx.ui.warn(&absent.to_string());
                 cx.ui.hint(absent.hint());
             }
-            Ok((weights.open()?, Resident::None(Some(absent))))
+            Ok((weights.open(commands())?, Resident::None(Some(absent))))
         }
     }
 }
@@ -102,7 +103,7 @@ fn client(cx: &Cx, settings: &Settings, weights: &Weights) -> Result<Client, Abs
         insist: settings.resident == Use::On,
     };
     let weights = weights.clone();
-    attach(&setup, Box::new(move || weights.open()))
+    attach(&setup, Box::new(move || weights.open(commands())))
 }
 
 /// Is the resident process, until it is time to end. Nobody sees what it would print: a call that gets no answer from it
@@ -116,7 +117,7 @@ fn serve(orders: &OsStr) -> Option<Exit> {
     use std::os::fd::AsFd;
     let orders = serde_json::from_str(orders.to_str()?).ok()?;
     let socket = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
-    crate::serve::resident::serve(orders, socket).ok()?;
+    crate::serve::resident::serve(orders, socket, commands()).ok()?;
     Some(Exit::Success)
 }
 

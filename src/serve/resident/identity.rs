@@ -51,11 +51,12 @@ impl Weights {
         }
     }
 
-    /// Opens the model in this process.
+    /// Opens the model in this process. It guesses ahead along `phrases` ([`Options::phrases`]), what its callers often
+    /// want of it.
     ///
     /// # Errors
     /// See [`Engine::open`] and [`Scripted::open`].
-    pub fn open(&self) -> Result<Arc<dyn Model>, ModelError> {
+    pub fn open(&self, phrases: Vec<String>) -> Result<Arc<dyn Model>, ModelError> {
         Ok(match self {
             Self::Script(file) => Arc::new(Scripted::open(file)?),
             Self::Gguf { file, id, device, context, state_dir, .. } => {
@@ -63,7 +64,7 @@ impl Weights {
                     device: *device,
                     context: *context,
                     state_dir: state_dir.clone(),
-                    phrases: crate::command::library::commands(),
+                    phrases,
                     ..Options::default()
                 };
                 Arc::new(Engine::open(file, id, &options)?)

@@ -66,7 +66,7 @@ struct Resident {
 ///
 /// # Errors
 /// If what was handed over is no socket that listens where the orders say, or the system gives no threads.
-pub fn serve(orders: Orders, socket: OwnedFd) -> io::Result<()> {
+pub fn serve(orders: Orders, socket: OwnedFd, phrases: Vec<String>) -> io::Result<()> {
     let listener = UnixListener::from(socket);
     if listener.local_addr()?.as_pathname() != Some(&orders.socket) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the standard input is not the resident's socket"));
@@ -75,7 +75,7 @@ pub fn serve(orders: Orders, socket: OwnedFd) -> io::Result<()> {
     memory::be_first_to_go();
     let weights = orders.weights.clone();
     let short = || memory::Machine::now().is_some_and(memory::Machine::is_short);
-    run(orders, listener, Box::new(short), move || weights.open())
+    run(orders, listener, Box::new(short), move || weights.open(phrases))
 }
 
 /// Tells whether others need the memory more.
