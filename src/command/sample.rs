@@ -20,8 +20,16 @@ const SPARE: usize = 16;
 /// command for what was none.
 const MOSTLY: (usize, usize) = (3, 4);
 
-/// When sampling ends, from the request on: what is not written by then is not waited for.
-const LATEST: Duration = Duration::from_secs(4);
+/// When sampling ends, from the request on: what is not written by then is not waited for, and nothing is begun that would
+/// not be.
+const LATEST: Duration = Duration::from_millis(2500);
+
+/// What a token of several completions at once costs, in tokens of one: as `caro bench` has it for short batches, and some
+/// more, because the longest of them decides.
+const TOGETHER: f64 = 1.5;
+
+/// Time to read the nearest examples, about.
+const READING: Duration = Duration::from_millis(250);
 
 /// The most mechanical fixes of one sampled command.
 const MENDS: usize = 3;
@@ -38,7 +46,12 @@ impl Run<'_> {
     ) -> Result<Option<(Draft, String)>, CommandError> {
         let since = Instant::now();
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
-        let most = (2 * self.recipe.model.count(&best.cmd) + SPARE).min(MAX_TOKENS);
+        let length = self.recipe.model.count(&best.cmd);
+        let most = (2 * length + SPARE).min(MAX_TOKENS);
+        if self.started.elapsed() + self.writing(length) > LATEST {
+            trace(Trace::Decision { what: "no time to sample others".into() });
+            return Ok(Some((best, String::new())));
+        }
         let odds = self.odds;
         let mut candidates = vec![Candidate { draft: best, votes: 1, odds, trial: None }];
         let replies = self.others(prompt, count, most).await?;
@@ -89,6 +102,12 @@ impl Run<'_> {
         self.timing.choice = ms(since.elapsed());
         let confidence = confidence::agreed(chosen.draft.confidence, choice.share);
         Ok(Some((Draft { confidence, ..chosen.draft }, why)))
+    }
+
+    /// How long several commands of so many tokens take, by what the first one took.
+    fn writing(&self, tokens: usize) -> Duration {
+        let each = self.timing.decode / 1e3 / self.timing.tokens.max(1) as f64;
+        READING + Duration::from_secs_f64((each * tokens as f64 * TOGETHER).max(0.0))
     }
 
     /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as

@@ -228,6 +228,34 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
 }
 
 #[test]
+fn what_makes_or_changes_a_file_does_not_only_read() {
+    let bench = Bench::new();
+    for command in [
+        "mkdir new",
+        "mkdir -p new/sub",
+        "mkdir -pv new",
+        "rmdir new",
+        "touch new",
+        "touch -c -r a b",
+        "cp -p a b",
+        "mv a b",
+        "ln -s a b",
+        "tee new < a",
+        "install -p a b",
+        "truncate -s 0 a",
+        "mktemp new.XXXX",
+        "dd if=a of=b",
+        "split a",
+        "gzip -k a",
+    ] {
+        assert!(!bench.effects("shell", json!({ "command": command })).is_read_only(), "{command}");
+    }
+    for command in ["ls -p", "mktemp -u", "cat a", "gzip -l a.gz"] {
+        assert!(bench.effects("shell", json!({ "command": command })).is_read_only(), "{command}");
+    }
+}
+
+#[test]
 fn artifacts_are_read_searched_and_listed() {
     let artifacts = Arc::new(MemoryArtifacts::default());
     let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects: Effects::default() };
