@@ -57,7 +57,20 @@ fn json_is_one_document_with_every_field() {
     let stages: Vec<&str> = timing.keys().map(String::as_str).collect();
     assert_eq!(
         stages,
-        ["context", "load", "prefill", "decode", "tokens", "manual", "iteration1", "iteration2", "choice", "total"]
+        [
+            "context",
+            "load",
+            "prefill",
+            "decode",
+            "tokens",
+            "drafted",
+            "accepted",
+            "manual",
+            "iteration1",
+            "iteration2",
+            "choice",
+            "total",
+        ]
     );
     assert!(timing["context"].as_f64().unwrap() > 0.0);
     assert!(timing["total"].as_f64().unwrap() >= timing["iteration1"].as_f64().unwrap());
@@ -95,7 +108,10 @@ fn debug_verbose_and_timing_go_to_stderr() {
     assert!(ran.err.contains(" tokens, ") && !ran.err.contains("--- prompt"), "{ran:#?}");
     let ran = machine.ask(rules(), &["list files", "--timing"]);
     let stages: Vec<&str> = ran.err.lines().filter_map(|l| l.split_whitespace().next()).collect();
-    assert_eq!(stages, ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "choice", "total"]);
+    assert_eq!(
+        stages,
+        ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "choice", "total", "tokens"]
+    );
 }
 
 #[test]
@@ -335,12 +351,13 @@ fn mistakes_in_a_config_file_name_the_line() {
 #[test]
 fn the_environment_is_read_in_few_places() {
     let may = [
-        "cli/env.rs",              // settings
-        "host/ambient.rs",         // facts about the system
-        "exec/environment.rs",     // what children are given
-        "exec/fence/windows.rs",   // where Windows is
-        "model/engine/mod.rs",     // tells candle its number of threads
-        "model/engine/testing.rs", // tests on a real model
+        "cli/env.rs",                      // settings
+        "host/ambient.rs",                 // facts about the system
+        "exec/environment.rs",             // what children are given
+        "exec/fence/windows.rs",           // where Windows is
+        "model/engine/mod.rs",             // tells candle its number of threads
+        "model/engine/testing.rs",         // tests on a real model
+        "model/engine/agreement_tests.rs", // how the oracle is to compute
     ];
     let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut folders, mut found) = (vec![src.clone()], Vec::new());
