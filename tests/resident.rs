@@ -23,7 +23,7 @@ impl Home {
     fn new() -> Self {
         let home = Self { machine: Machine::new() };
         home.machine.model(json!([
-            { "match": "slow", "reply": "echo one two three four five six seven eight nine ten", "delay_ms": 150 },
+            { "match": "slow", "reply": "ls one two three four five six seven eight nine ten", "delay_ms": 150 },
             { "reply": "ls -a" },
         ]));
         home
@@ -218,7 +218,7 @@ fn killed_in_the_middle_of_an_answer() {
     signal(pid, rustix::process::Signal::KILL);
     let ran = ended(call);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert!(ran.out.contains("echo one two three four five six seven eight nine ten"), "{ran:#?}");
+    assert!(ran.out.contains("ls one two three four five six seven eight nine ten"), "{ran:#?}");
     assert!(ran.json().get("resident").is_none(), "this process answered: {ran:#?}");
     assert!(ran.err.contains("answered in this process"), "{ran:#?}");
     // its socket is still there, and is in nobody's way

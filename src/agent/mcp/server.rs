@@ -228,7 +228,12 @@ impl Server {
         };
         let service = match service {
             Ok(service) => service,
-            Err(ClientInitializeError::TransportError { error, .. }) => return Err(self.failed(told(&*error.error))),
+            Err(ClientInitializeError::TransportError { error, .. }) => {
+                // to a process that has ended nothing can be written: how it ended tells more than that
+                let how = if self.state().process.is_some() { self.how_it_ended().await } else { String::new() };
+                let why = if how.is_empty() { told(&*error.error) } else { format!("it ended{how}") };
+                return Err(self.failed(why));
+            }
             Err(ClientInitializeError::JsonRpcError(data)) => {
                 return Err(self.failed(format!("it says: {}", short(&data.message))));
             }
