@@ -98,8 +98,15 @@ fn no_second_iteration_begins_once_half_of_the_time_is_spent() {
 }
 
 #[test]
-fn alternatives_are_different_and_parse() {
-    let rules = json!([{ "replies": ["ls", "ls", "ls 'x", "ls -a", "ls -l"] }]);
-    let document = answer(rules, &["list files", "-n", "3"]);
-    assert_eq!((&document["cmd"], &document["alternatives"]), (&json!("ls"), &json!(["ls -a", "ls -l"])));
+fn alternatives_are_different_commands_and_each_is_rated() {
+    let rules = || json!([{ "replies": ["ls", "ls", "ls 'x", "hello world friend", "ls -a", "rm -rf /", "ls -l"] }]);
+    let document = answer(rules(), &["list files", "-n", "3"]);
+    let others = document["alternatives"].as_array().unwrap();
+    let told: Vec<_> =
+        others.iter().map(|o| (o["cmd"].as_str().unwrap(), o["risk"]["level"].as_str().unwrap())).collect();
+    assert_eq!((&document["cmd"], &told[..]), (&json!("ls"), &[("ls -a", "safe"), ("rm -rf /", "danger")][..]));
+    // into a pipe, where each of them may be run unread
+    let ran = Machine::new().ask(rules(), &["--shell", "bash", "list files", "-n", "3"]);
+    assert_eq!(ran.out, "ls\nls -a\nrm -rf /\n", "{ran:#?}");
+    assert!(ran.err.contains("rm -rf /\n") && ran.err.contains("danger"), "{ran:#?}");
 }

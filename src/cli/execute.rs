@@ -103,13 +103,17 @@ fn chosen(answer: &Answer, cx: &Cx) -> Result<Option<String>, Failure> {
     if answer.alternatives.is_empty() {
         return Ok(Some(answer.cmd.clone()));
     }
-    let all: Vec<&String> = std::iter::once(&answer.cmd).chain(&answer.alternatives).collect();
-    for (i, cmd) in all.iter().enumerate() {
+    let others = answer.alternatives.iter().map(|other| (&other.cmd, &other.risk));
+    let all: Vec<_> = std::iter::once((&answer.cmd, &answer.risk)).chain(others).collect();
+    for (i, (cmd, risk)) in all.iter().enumerate() {
         cx.ui.tell(&format!("{} {}", i + 1, cx.ui.paint_err(Role::Command, cmd)));
+        if risk.level > Level::Safe {
+            present::verdict(&cx.ui, risk);
+        }
     }
     cx.ui.ask(&format!("which one? [1-{}]", all.len()));
     let reply = typed(cx)?.unwrap_or_default();
-    Ok(reply.parse::<usize>().ok().and_then(|n| all.get(n.checked_sub(1)?).map(|cmd| (*cmd).clone())))
+    Ok(reply.parse::<usize>().ok().and_then(|n| all.get(n.checked_sub(1)?).map(|(cmd, _)| (*cmd).clone())))
 }
 
 /// What must be typed before a dangerous command runs: the piece of it that is dangerous, or `danger` where that is long

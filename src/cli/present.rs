@@ -21,11 +21,10 @@ pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
         notes(ui, answer);
         return Ok(());
     }
+    rating(ui, &answer.cmd, &answer.risk);
     for other in &answer.alternatives {
-        ui.command(other)?;
-    }
-    if ui.out_is_terminal() {
-        verdict(ui, &answer.risk);
+        ui.command(&other.cmd)?;
+        rating(ui, &other.cmd, &other.risk);
     }
     Ok(())
 }
@@ -48,6 +47,17 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     }
     if answer.confidence < DOUBTFUL {
         ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
+    }
+}
+
+/// The verdict on one command of several: at the terminal right below it; into a pipe only where it is dangerous, and then
+/// with the command, since stderr and stdout part there.
+fn rating(ui: &Ui, cmd: &str, risk: &Risk) {
+    if ui.out_is_terminal() {
+        verdict(ui, risk);
+    } else if risk.level == Level::Danger {
+        ui.tell(cmd);
+        verdict(ui, risk);
     }
 }
 

@@ -136,13 +136,26 @@ pub struct Answer {
     pub timing: Timing,
     /// Further commands, with `-n`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
     /// True if the resident process has computed it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub resident: bool,
     /// Why there is no command, in one line for the person.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refusal: Option<String>,
+}
+
+/// A further command for the same request, looked at by the same checks as the first.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Alternative {
+    /// The command.
+    pub cmd: String,
+    /// Probability that the command does what was asked.
+    pub confidence: f64,
+    /// What the checks have against it.
+    pub findings: Vec<Finding>,
+    /// The safety verdict.
+    pub risk: Risk,
 }
 
 /// What happened on the way, for `--debug` and `--verbose`.

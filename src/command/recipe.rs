@@ -1,7 +1,7 @@
 //! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`crate::agent::runtime::drive`]).
 
-use super::answer::{Answer, Ask, CommandError, Refine, Timing, Trace};
+use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
@@ -246,11 +246,11 @@ impl Run<'_> {
         draft
     }
 
-    /// Further, different commands for the same request, sampled; fewer than asked for if the model repeats itself or
-    /// the time is up.
-    async fn alternatives(&mut self, first: &str) -> Result<Vec<String>, CommandError> {
+    /// Further, different commands for the same request, sampled and checked like the first; fewer than asked for if the
+    /// model repeats itself or the time is up.
+    async fn alternatives(&mut self, first: &str) -> Result<Vec<Alternative>, CommandError> {
         let wanted = self.ask.alternatives.saturating_sub(1);
-        let mut others: Vec<String> = Vec::new();
+        let mut others: Vec<Alternative> = Vec::new();
         let (temperature, top_p) = VARIED;
         let prompt =
             prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot, &self.ask.before);
@@ -259,13 +259,15 @@ impl Run<'_> {
                 break;
             }
             let completion = self.decide(prompt.clone(), Sampling { temperature, top_p, seed }).await?;
-            if let Reply::Command(cmd) = reply::read(&completion.text)
-                && completion.finish == Finish::Stop
-                && cmd != first
-                && !others.contains(&cmd)
-                && shell::parse(&cmd, self.ask.dialect).errors.is_empty()
-            {
-                others.push(cmd);
+            let Reply::Command(cmd) = reply::read(&completion.text) else { continue };
+            if completion.finish != Finish::Stop {
+                continue;
+            }
+            let draft = self.inspect(cmd, confidence::of(&completion)).await;
+            let Draft { cmd, confidence, findings, risk, .. } = self.mended(draft).await;
+            let is_known = cmd == first || others.iter().any(|other| other.cmd == cmd);
+            if !is_known && !turn::is_broken(&findings) {
+                others.push(Alternative { cmd, confidence, findings, risk });
             }
         }
         Ok(others)

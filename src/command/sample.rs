@@ -137,7 +137,7 @@ impl Run<'_> {
     }
 
     /// The command with its known faults mended.
-    async fn mended(&mut self, mut draft: Draft) -> Draft {
+    pub(super) async fn mended(&mut self, mut draft: Draft) -> Draft {
         for _ in 0..MENDS {
             let Some(fix) = draft.findings.iter().find_map(|f| f.fix.clone()) else { break };
             let next = self.inspect(fix, draft.confidence).await;

@@ -248,7 +248,7 @@ impl Turn {
 
     /// Ends, unless the command is doubtful and there is time to look at others.
     fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
-        let doubtful = |d: &&Draft| d.confidence < DOUBT && !is_broken(d);
+        let doubtful = |d: &&Draft| d.confidence < DOUBT && !is_broken(&d.findings);
         match self.best.as_ref().filter(doubtful) {
             Some(best)
                 if time_left
@@ -268,17 +268,16 @@ impl Turn {
     /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.
     fn done(&mut self, otherwise: Outcome) -> Step {
         Step::Done(match self.best.take() {
-            Some(draft) if is_broken(&draft) => Outcome::Nothing,
+            Some(draft) if is_broken(&draft.findings) => Outcome::Nothing,
             Some(draft) => Outcome::Command { draft, changes: std::mem::take(&mut self.changes) },
             None => otherwise,
         })
     }
 }
 
-/// True if it is no command at all.
-fn is_broken(draft: &Draft) -> bool {
-    let fatal = |f: &Finding| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error;
-    draft.findings.iter().any(fatal)
+/// True if what the checks found means that it is no command at all.
+pub(super) fn is_broken(findings: &[Finding]) -> bool {
+    findings.iter().any(|f| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error)
 }
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
