@@ -380,3 +380,30 @@ fn the_environment_is_read_in_few_places() {
     found.retain(|name| !may.contains(&name.as_str()));
     assert!(found.is_empty(), "{found:?} read the environment");
 }
+
+#[test]
+fn a_slip_of_a_verb_starts_no_model() {
+    let machine = Machine::new();
+    let ran = machine.ask(json!([{ "reply": "ls" }]), &["statu"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:#?}");
+    assert!(ran.err.contains("`caro status`"), "{ran:#?}");
+    for (args, told) in [
+        (&["events"][..], "no run has been kept yet"),
+        (&["resume"], "no run has been kept yet"),
+        (&["session", "list"], "no session has been kept yet"),
+        (&["memory", "list"], "no note has been taken yet"),
+        (&["check", "ls", "-l"], "caro check 'ls -l'"),
+    ] {
+        let ran = machine.run(args);
+        assert!(ran.err.contains(told), "{args:?}: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_time_limit_of_the_project_is_told_with_its_file() {
+    let machine = Machine::new();
+    machine.write("work/.caro.toml", "timeout = 0.05\n");
+    let ran = machine.ask(json!([{ "reply": "ls -l", "delay_ms": 400 }]), &["list files"]);
+    assert_eq!(ran.code, Some(124), "{ran:#?}");
+    assert!(ran.err.contains(".caro.toml:1"), "{ran:#?}");
+}

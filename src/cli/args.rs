@@ -259,9 +259,25 @@ fn request_of(argv: Vec<OsString>, first: usize, takes_value: impl Fn(&str) -> b
 pub fn hint(argv: &[OsString]) -> Option<String> {
     let words: Vec<_> = argv.iter().skip(1).map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-')).collect();
     let verb = words.first().filter(|w| Cli::command().find_subcommand(w.as_ref()).is_some())?;
+    if ["check", "explain"].contains(&verb.as_ref()) {
+        // what is left out here is what clap took for options of its own
+        let command = argv.iter().map(|w| w.to_string_lossy()).skip_while(|w| w != verb).skip(1);
+        return Some(format!("the command stands in quotes: caro {verb} '{}'", command.collect::<Vec<_>>().join(" ")));
+    }
     (words.len() > 2).then(|| {
         format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
     })
+}
+
+/// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.
+pub fn slip(request: &str) -> Option<String> {
+    let most = if request.len() < 6 { 1 } else { 2 };
+    let verbs = Cli::command();
+    let near = verbs.get_subcommands().map(clap::Command::get_name);
+    near.map(|verb| (strsim::osa_distance(request, verb), verb))
+        .min()
+        .filter(|(edits, _)| (1..=most).contains(edits))
+        .map(|(_, verb)| verb.to_owned())
 }
 
 #[cfg(test)]
@@ -292,6 +308,16 @@ mod tests {
         assert_eq!(words(&["help", "me", "with", "tar"]), ["help", "me", "with", "tar"]);
         assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
         assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
+    }
+
+    #[test]
+    fn one_word_near_a_verb_is_a_slip() {
+        for (word, verb) in [("statu", "status"), ("chekc", "check"), ("contxet", "context"), ("modle", "model")] {
+            assert_eq!(slip(word).as_deref(), Some(verb), "{word}");
+        }
+        for request in ["show the status", "uptime", "date", "hello", "bash", "disk", "-1", ""] {
+            assert_eq!(slip(request), None, "{request}");
+        }
     }
 
     #[test]

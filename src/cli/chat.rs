@@ -3,15 +3,15 @@
 //! On a terminal a line editor reads, with a history; from a pipe each line is a turn. Ctrl-C stops the turn, not the
 //! conversation.
 
-use super::agent::Drive;
 use super::agent::view::{self, Shows};
 use super::agent::wire::{Limits, Wired};
+use super::agent::{Drive, max_steps};
 use super::edit::{Lines, Typed};
 use super::mcp::root;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::chat::{Exchange, is_talk};
-use crate::agent::plan::{self, Plan};
+use crate::agent::plan::Plan;
 use crate::agent::runtime::Driven;
 use crate::agent::store::Run;
 use crate::agent::turn::{Report, Task};
@@ -106,7 +106,7 @@ struct Talk<'a> {
 impl Talk<'_> {
     fn task(&self, message: &str) -> Task {
         let plan = Plan::heuristic(message);
-        let steps = self.args.max_steps.unwrap_or(plan.steps).clamp(plan::FLOOR, plan::CAP);
+        let steps = max_steps(self.args.max_steps, &plan, self.cx);
         Task {
             run: id::fresh("run"),
             session: self.session.clone(),

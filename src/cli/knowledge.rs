@@ -94,7 +94,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 gone += librarian.remove(root)?;
             }
             cx.ui.note(&format!("forgot {}", plural(gone, "document")));
-            Ok(if gone > 0 || *all { Exit::Success } else { Exit::No })
+            if gone == 0 && !*all {
+                cx.ui.hint("`caro knowledge stats` shows what has been read in");
+                return Ok(Exit::No);
+            }
+            Ok(Exit::Success)
         }
     }
 }

@@ -108,6 +108,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.document(&notes)?;
                 return Ok(Exit::Success);
             }
+            if notes.is_empty() {
+                cx.ui.note("no note has been taken yet");
+            }
             for note in &notes {
                 show(note, &id::stamp(UNIX_EPOCH + Duration::from_millis(note.updated)), cx)?;
             }

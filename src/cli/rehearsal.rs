@@ -59,10 +59,7 @@ pub async fn try_out(command: &str, place: &Place) -> Result<Shown, Failure> {
     })?;
     let play = Play::new(&shell, command, &place.cwd);
     let seen = match rehearse(&play).await {
-        Err(RehearsalError::Unavailable(why)) if fitness == Fit::Reads => {
-            tracing::debug!("no view: {why}");
-            read_only(&play).await
-        }
+        Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,
         other => other,
     };
     match seen {

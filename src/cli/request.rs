@@ -1,6 +1,6 @@
 //! The default verb: plain words in, a command out.
 
-use super::args::{AnswerArgs, RequestArgs};
+use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
@@ -19,6 +19,10 @@ use std::time::Duration;
 /// Whatever stands in the way of an answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
+    if let Some(verb) = args::slip(&request) {
+        return Err(Failure::usage(format!("there is no verb `{request}`"))
+            .hint(format!("`caro {verb}`? A request has more words than one")));
+    }
     let settings = cx.settings(&args.answer.layer())?;
     if args.execute && !cx.ui.can_ask() {
         return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
@@ -170,7 +174,8 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
         CommandError::Model(e) => e.into(),
         CommandError::Timeout(_) => {
             let seconds = settings.timeout.as_secs_f64();
-            Failure::new(Exit::Timeout, format!("no command within {seconds} s")).hint(format!(
+            let from = settings.timeout_from.as_ref().map_or(String::new(), |from| format!(", as {from} has it"));
+            Failure::new(Exit::Timeout, format!("no command within {seconds} s{from}")).hint(format!(
                 "give it more time (--timeout {}), or take a smaller model (`caro model list`)",
                 seconds.ceil() * 4.0
             ))

@@ -1,5 +1,6 @@
 //! The settings in their types, read out of the layers of [`Config`].
 
+use super::config::Origin;
 use super::{Config, Failure};
 use crate::command::Refine;
 use crate::model::engine::Device;
@@ -60,6 +61,8 @@ pub struct Settings {
     pub rehearse: bool,
     /// Time for an answer.
     pub timeout: Duration,
+    /// Where that time is set, as far as a file or a variable says so.
+    pub timeout_from: Option<String>,
     /// The worst risk that `-x` runs after asking.
     pub run_up_to: Level,
     /// When the resident process is used.
@@ -90,6 +93,10 @@ impl Settings {
             timeout: config.parse("timeout", |v| {
                 seconds(v, 3600.0).ok_or_else(|| "seconds, above 0 and up to 3600".to_string())
             })?,
+            timeout_from: match config.origin("timeout") {
+                from @ (Origin::File(..) | Origin::Env(_)) => Some(from.to_string()),
+                _ => None,
+            },
             run_up_to: config.parse("run_up_to", |v| one_of(&LEVELS, v))?,
             resident: config.parse("resident", |v| one_of(&RESIDENTS, v))?,
             resident_idle: config.parse("resident_idle", |v| {

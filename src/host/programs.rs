@@ -153,9 +153,8 @@ fn save(file: &Path, mut known: Listings, dirs: &[PathBuf]) {
         temporary.persist(file)?;
         Ok(())
     };
-    if let Err(e) = write() {
-        tracing::debug!("the program index is not kept: {e}");
-    }
+    // not kept, it is only made again
+    let _ = write();
 }
 
 #[cfg(all(test, unix))]

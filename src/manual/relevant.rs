@@ -113,36 +113,13 @@ fn cost(wanted: &str, name: &str) -> Option<usize> {
         return Some(0);
     }
     let parts = |s: &str| s.split(['-', '_']).filter(|p| p.len() > 2).map(str::to_string).collect::<HashSet<_>>();
-    let distance = distance(wanted, name);
+    let distance = strsim::osa_distance(wanted, name);
     if distance <= 1 + wanted.len().min(name.len()) / 4 {
         return Some(distance);
     }
     let inside = name.len() > 2 && wanted.starts_with(name) || wanted.len() > 2 && name.starts_with(wanted);
     let shared = parts(wanted).intersection(&parts(name)).count();
     (inside || shared > 0).then(|| 10 + distance - shared.min(5))
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two strings.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -48,6 +48,9 @@ pub enum StoreError {
         /// The id, or its beginning.
         id: String,
     },
+    /// There is none at all yet.
+    #[error("no run has been kept yet")]
+    Empty,
     /// The beginning of an id fits several.
     #[error("`{id}` fits several: {}", found.join(", "))]
     Ambiguous {
@@ -78,6 +81,7 @@ impl StoreError {
         match self {
             Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
             Self::Missing { .. } => "`caro session list` shows what there is",
+            Self::Empty => "`caro agent \"TASK\"` begins one",
             Self::Ambiguous { .. } => "give more of the id",
             Self::Busy(_) => "wait for it, or stop that process first",
             Self::Damaged { .. } => "start the task again; `caro events` still shows what was done",
@@ -231,7 +235,7 @@ impl Store {
     pub fn run(&self, beginning: &str) -> Result<Run, StoreError> {
         if beginning.is_empty() {
             let latest = self.runs("SELECT * FROM runs ORDER BY created DESC, rowid DESC LIMIT 1", [])?;
-            return latest.into_iter().next().ok_or(StoreError::Missing { what: "run", id: String::new() });
+            return latest.into_iter().next().ok_or(StoreError::Empty);
         }
         let found =
             self.runs("SELECT * FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created LIMIT 6", [beginning])?;

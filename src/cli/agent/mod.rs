@@ -175,7 +175,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
-fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
+pub(super) fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
     let Some(asked) = asked else { return plan.steps.clamp(plan::FLOOR, plan::CAP) };
     if asked < plan::FLOOR {
         cx.ui.warn(&format!("{asked} steps are too few to look, act and answer: {} are allowed", plan::FLOOR));

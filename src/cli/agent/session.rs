@@ -54,6 +54,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.document(&sessions)?;
                 return Ok(Exit::Success);
             }
+            if sessions.is_empty() {
+                cx.ui.note("no session has been kept yet");
+            }
             for session in &sessions {
                 let time = id::stamp(UNIX_EPOCH + Duration::from_millis(session.updated));
                 let task: String = session.runs.last().map_or(String::new(), |r| r.task.chars().take(70).collect());

@@ -121,7 +121,7 @@ pub fn store(cx: &Cx) -> Result<Store, Failure> {
 pub fn failure(error: StoreError) -> Failure {
     let hint = error.hint();
     match error {
-        StoreError::Missing { .. } | StoreError::Ambiguous { .. } | StoreError::Busy(_) => {
+        StoreError::Missing { .. } | StoreError::Empty | StoreError::Ambiguous { .. } | StoreError::Busy(_) => {
             Failure::usage(error).hint(hint)
         }
         StoreError::Open { .. } | StoreError::Damaged { .. } | StoreError::Sql(_) => {

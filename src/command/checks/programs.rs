@@ -35,20 +35,12 @@ fn exists(name: &str, it: &Inspected) -> bool {
 
 /// A program of almost the same name (`phyton`), at most one edit away, from four letters on.
 fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    (name.len() >= 4).then(|| all.into_iter().find(|other| one_edit_apart(name, other))).flatten()
-}
-
-fn one_edit_apart(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let (rest_a, rest_b) = (&a[same..], &b[same..]);
-    match (rest_a, rest_b) {
-        ([x, y, tail_a @ ..], [v, w, tail_b @ ..]) if x == w && y == v && tail_a == tail_b => true,
-        ([_, tail_a @ ..], [_, tail_b @ ..]) if tail_a == tail_b => true,
-        ([_, tail_a @ ..], all_b) if tail_a == all_b => true,
-        (all_a, [_, tail_b @ ..]) if all_a == tail_b => true,
-        _ => false,
-    }
+    (name.len() >= 4)
+        .then(|| {
+            all.into_iter()
+                .find(|other| other.len().abs_diff(name.len()) <= 1 && strsim::osa_distance(name, other) <= 1)
+        })
+        .flatten()
 }
 
 #[cfg(test)]

@@ -6,8 +6,12 @@ use crate::shell::{Finding, Severity, effects, extract_commands, is_builtin};
 pub(crate) const ID: &str = "prose";
 
 /// One finding where the line only talks back, or nobody knows any program of the line: not this machine, not the shell, not our own tables, and the
-/// person did not name it either. For another machine only a name that no program has counts.
+/// person did not name it either. For another machine only a name that no program has counts. What nobody asked a model for
+/// was written as a command.
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    if it.request.is_empty() {
+        return Vec::new();
+    }
     let programs = extract_commands(it.script);
     let foreign = |name: &String| {
         !it.script.text.contains(&format!("/{name}")) // a path is the person's own program

@@ -70,29 +70,14 @@ fn remote(address: &str) -> Option<ModelSource> {
 
 /// The id that is only a slip away, or that contains what was written.
 fn nearest(spec: &str) -> Option<String> {
-    let spec = spec.to_lowercase();
+    let spec: String = spec.to_lowercase().chars().take(200).collect();
     let ids = catalog::embedded_ids();
-    let (slips, id) = ids.iter().map(|id| (slips(&spec, id), *id)).min()?;
+    let (slips, id) = ids.iter().map(|id| (strsim::levenshtein(&spec, id), *id)).min()?;
     if slips <= 3 && slips < spec.chars().count() {
         return Some(id.into());
     }
     let holds = |id: &&&str| spec.len() >= 4 && (id.contains(&spec) || spec.contains(**id));
     ids.iter().find(holds).map(|id| id.to_string())
-}
-
-/// Levenshtein distance.
-fn slips(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate().take(200) {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
