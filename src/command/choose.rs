@@ -1,21 +1,23 @@
-//! One command out of several for the same request: those that do the same vote together.
+//! One command out of several for the same request: the likeliest thing to be done.
 //!
-//! A small model that is unsure is often right in most of its tries and wrong in a different way each time; and what it
-//! finds likelier, as a whole, is righter more often. What commands do is seen in a rehearsal ([`super::trial`]), where there was one; else two commands do the same if they read the same.
+//! What the model finds likelier, as a whole, is right more often; counting how often a command came up in a few tries only
+//! estimates that. Behind the right command it finds the request likelier, too. Commands that do the same add up, as a rehearsal shows it
+//! ([`super::trial`]); where there was none, two commands do the same if they read the same.
 
 use super::checks::weight;
 use super::trial::{Ending, Trial};
 use super::turn::Draft;
+use crate::shell::safety::Level;
 
-/// A command with the votes it has.
+/// A command, and what speaks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The command, looked at by the checks.
     pub draft: Draft,
-    /// How often the model wrote it.
-    pub votes: u32,
-    /// How likely the model found its tokens: their geometric mean probability.
-    pub odds: f64,
+    /// How likely the model was to write it ([`super::confidence::likelihood`]).
+    pub likelihood: f64,
+    /// How likely it finds the request's words behind the command ([`super::review`]); 1 where that is not known of all.
+    pub explains: f64,
     /// What it did in a rehearsal; `None` where there was none.
     pub trial: Option<Trial>,
 }
@@ -29,26 +31,20 @@ pub struct Choice {
     pub share: f64,
 }
 
-/// What the first candidate has beyond its vote: it is the model's likeliest answer to the bare request, and stays where
-/// nothing clearly beats it.
-const FIRST: f64 = 0.5;
+/// What is left of a command's likelihood if a check accuses it of an error, or warns of it.
+const ERROR: f64 = 0.02;
+const WARNING: f64 = 0.25;
 
-/// What a vote counts for a command that a check accuses of an error, or warns of.
-const ERROR: f64 = 0.1;
-const WARNING: f64 = 0.5;
+/// The same if it failed in its rehearsal, or had nothing to say.
+const FAILED: f64 = 0.02;
+const SILENT: f64 = 0.3;
 
-/// What a vote counts for a command that failed in its rehearsal, or had nothing to say.
-const FAILED: f64 = 0.2;
-const SILENT: f64 = 0.6;
-
-/// Chooses; `None` of no candidates. One that is riskier than the first is never chosen: agreement is no permission.
+/// Chooses; `None` of no candidates. One that is dangerous is never chosen over one
+/// that is not: likelihood is no permission.
 pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     let first = candidates.first()?;
-    let weights: Vec<f64> = candidates
-        .iter()
-        .enumerate()
-        .map(|(i, c)| if c.draft.risk.level > first.draft.risk.level { 0.0 } else { worth(c, i == 0) })
-        .collect();
+    let weights: Vec<f64> =
+        candidates.iter().map(|c| if is_dangerous(c) && !is_dangerous(first) { 0.0 } else { worth(c) }).collect();
     let total: f64 = weights.iter().sum();
     let support = |i: usize| -> f64 {
         let alike = candidates.iter().zip(&weights).filter(|(c, _)| agree(c, &candidates[i]));
@@ -58,7 +54,7 @@ pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     for (i, &weight) in weights.iter().enumerate().skip(1) {
         // of those that do the same, the first one written stays
         let support = support(i);
-        if support > best.1 + 1e-9 {
+        if support > best.1 * (1.0 + 1e-9) {
             best = (i, support, weight);
         }
     }
@@ -66,8 +62,11 @@ pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     Some(Choice { index: best.0, share })
 }
 
-fn worth(candidate: &Candidate, is_first: bool) -> f64 {
-    let votes = (f64::from(candidate.votes) + if is_first { FIRST } else { 0.0 }) * candidate.odds;
+fn is_dangerous(candidate: &Candidate) -> bool {
+    candidate.draft.risk.level == Level::Danger
+}
+
+fn worth(candidate: &Candidate) -> f64 {
     let checks = match weight(&candidate.draft.findings) {
         0..100 => 1.0,
         100..10_000 => WARNING,
@@ -78,7 +77,12 @@ fn worth(candidate: &Candidate, is_first: bool) -> f64 {
         Some(Ending::Silent) => SILENT,
         Some(Ending::Fine | Ending::Stopped) | None => 1.0,
     };
-    votes * checks * trial
+    candidate.likelihood * candidate.explains * checks * trial
+}
+
+/// True if all do the same: then there is nothing to choose.
+pub fn all_agree(candidates: &[Candidate]) -> bool {
+    candidates.windows(2).all(|pair| agree(&pair[0], &pair[1]))
 }
 
 /// True if the two do the same, as far as is known.
@@ -92,12 +96,16 @@ fn agree(a: &Candidate, b: &Candidate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::safety::Level;
     use crate::shell::{Finding, Severity};
 
-    fn candidate(cmd: &str, votes: u32, ending: Option<Ending>, outcome: u64) -> Candidate {
+    fn candidate(cmd: &str, likelihood: f64, ending: Option<Ending>, outcome: u64) -> Candidate {
         let draft = Draft { cmd: cmd.into(), ..Draft::none() };
-        Candidate { draft, votes, odds: 0.9, trial: ending.map(|ending| Trial { ending, outcome, complaint: None }) }
+        Candidate {
+            draft,
+            likelihood,
+            explains: 1.0,
+            trial: ending.map(|ending| Trial { ending, outcome, complaint: None }),
+        }
     }
 
     fn finding(severity: Severity) -> Finding {
@@ -117,40 +125,46 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_do_the_same_vote_together() {
-        let fine = Some(Ending::Fine);
-        let c = [
-            candidate("ls", 1, fine, 1),
-            candidate("find . -type f", 1, fine, 2),
-            candidate("find . -type f -print", 1, fine, 2),
-        ];
-        let choice = choose(&c).unwrap();
-        assert_eq!(choice.index, 1, "the first written of those that agree");
-        assert!((choice.share - 2.0 / 3.5).abs() < 1e-9, "{}", choice.share);
-    }
-
-    #[test]
-    fn the_first_stays_where_nothing_beats_it() {
-        let c = [candidate("a", 1, None, 0), candidate("b", 1, None, 0), candidate("c", 1, None, 0)];
+    fn the_likeliest_is_chosen_and_the_first_where_nothing_is_likelier() {
+        let mut c = [candidate("a", 0.1, None, 0), candidate("b", 0.1, None, 0), candidate("c", 0.2, None, 0)];
+        assert_eq!(chosen(&c), 2);
+        c[2].likelihood = 0.1;
         assert_eq!(chosen(&c), 0);
         assert_eq!(chosen(&c[..1]), 0);
         assert_eq!(choose(&[]), None);
+        // long commands are unlikely as a whole, each of them
+        (c[0].likelihood, c[1].likelihood, c[2].likelihood) = (1e-40, 3e-40, 2e-40);
+        assert_eq!(chosen(&c), 1);
+        // a model that tells nothing
+        c.iter_mut().for_each(|c| c.likelihood = 0.0);
+        assert_eq!(choose(&c), Some(Choice { index: 0, share: 0.0 }));
     }
 
     #[test]
-    fn the_likelier_one_is_chosen() {
-        let mut c = [candidate("a", 1, None, 0), candidate("b", 1, None, 0), candidate("c", 1, None, 0)];
-        (c[0].odds, c[1].odds, c[2].odds) = (0.4, 0.7, 0.8);
-        assert_eq!(chosen(&c), 2);
-        c[0].odds = 0.6;
-        assert_eq!(chosen(&c), 0);
+    fn half_of_what_was_asked_is_likely_but_explains_little() {
+        let mut c = [candidate("touch a", 0.2, None, 0), candidate("echo hi > a", 0.1, None, 0)];
+        (c[0].explains, c[1].explains) = (1e-6, 1e-4);
+        assert_eq!(chosen(&c), 1);
+    }
+
+    #[test]
+    fn commands_that_do_the_same_add_up() {
+        let fine = Some(Ending::Fine);
+        let c = [
+            candidate("ls", 0.3, fine, 1),
+            candidate("find . -type f", 0.2, fine, 2),
+            candidate("find . -type f -print", 0.2, fine, 2),
+        ];
+        let choice = choose(&c).unwrap();
+        assert_eq!(choice.index, 1, "the first written of those that agree");
+        assert!((choice.share - 0.4 / 0.7).abs() < 1e-9, "{}", choice.share);
     }
 
     #[test]
     fn a_failure_or_a_finding_loses_against_what_works() {
-        let c = [candidate("a", 2, Some(Ending::Failed), 0), candidate("b", 1, Some(Ending::Fine), 1)];
+        let c = [candidate("a", 0.4, Some(Ending::Failed), 0), candidate("b", 0.02, Some(Ending::Fine), 1)];
         assert_eq!(chosen(&c), 1);
-        let mut c = [candidate("a", 1, None, 0), candidate("b", 1, None, 0)];
+        let mut c = [candidate("a", 0.2, None, 0), candidate("b", 0.1, None, 0)];
         c[0].draft.findings = vec![finding(Severity::Warning)];
         assert_eq!(chosen(&c), 1);
         c[1].draft.findings = vec![finding(Severity::Error)];
@@ -161,18 +175,20 @@ mod tests {
     fn failures_do_not_agree_with_each_other() {
         let failed = Some(Ending::Failed);
         let c = [
-            candidate("a", 1, Some(Ending::Fine), 1),
-            candidate("b", 2, failed, 0),
-            candidate("c", 2, failed, 0),
-            candidate("d", 2, failed, 0),
+            candidate("a", 0.1, Some(Ending::Fine), 1),
+            candidate("b", 0.4, failed, 0),
+            candidate("c", 0.4, failed, 0),
+            candidate("d", 0.4, failed, 0),
         ];
         assert_eq!(chosen(&c), 0);
     }
 
     #[test]
-    fn agreement_is_no_permission() {
-        let mut c = [candidate("a", 1, None, 0), candidate("b", 9, None, 0)];
+    fn likelihood_is_no_permission() {
+        let mut c = [candidate("a", 0.1, None, 0), candidate("b", 0.9, None, 0)];
         assert_eq!(chosen(&c), 1);
+        c[1].draft.risk.level = Level::Caution;
+        assert_eq!(chosen(&c), 1, "who asks for a change is not helped by a look");
         c[1].draft.risk.level = Level::Danger;
         assert_eq!(chosen(&c), 0);
     }

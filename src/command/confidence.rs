@@ -11,6 +11,9 @@ struct Calibration {
     worst: f64,
 }
 
+/// The least log-probability that is told apart. A token that only the grammar allowed has minus infinity.
+const LEAST: f64 = -20.0;
+
 const CALIBRATION: Calibration = Calibration { bias: 2.4, mean: 8.2, worst: 1.4 };
 
 /// What the probabilities of a completion's tokens say.
@@ -18,6 +21,8 @@ const CALIBRATION: Calibration = Calibration { bias: 2.4, mean: 8.2, worst: 1.4 
 pub struct Features {
     /// Mean natural log-probability of the tokens.
     pub mean: f64,
+    /// Their sum.
+    pub sum: f64,
     /// The lowest of them.
     pub worst: f64,
 }
@@ -29,10 +34,9 @@ impl Features {
         if logs.is_empty() {
             return None;
         }
-        // a token that only the grammar allowed has a log-probability of minus infinity; -20 is as good as that
-        let logs = logs.iter().map(|l| l.max(-20.0));
+        let logs = logs.iter().map(|l| l.max(LEAST));
         let (sum, worst) = logs.clone().fold((0.0, 0.0_f64), |(s, w), l| (s + l, w.min(l)));
-        Some(Self { mean: sum / logs.len() as f64, worst })
+        Some(Self { mean: sum / logs.len() as f64, sum, worst })
     }
 }
 
@@ -41,9 +45,12 @@ pub fn of(completion: &Completion) -> f64 {
     Features::of(&completion.tokens).map_or(0.5, probability)
 }
 
-/// The geometric mean of the tokens' probabilities; 0.5 of a model that tells none.
-pub fn odds(completion: &Completion) -> f64 {
-    Features::of(&completion.tokens).map_or(0.5, |f| f.mean.exp())
+/// How likely the model was to write just this and to end there: the product of the probabilities of all tokens and of the
+/// end. 0 of a model that tells none.
+pub fn likelihood(completion: &Completion) -> f64 {
+    let Some(words) = Features::of(&completion.tokens) else { return 0.0 };
+    let end = completion.end.filter(|end| !end.is_nan()).map_or(0.0, f64::from);
+    (words.sum + end.max(LEAST)).exp()
 }
 
 /// The confidence after a choice among candidates: what the model's own probabilities said, and the share of candidates
@@ -60,6 +67,7 @@ fn probability(f: Features) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Finish, Usage};
 
     fn tokens(logs: &[f32]) -> Vec<Token> {
         logs.iter().map(|l| Token { bytes: vec![b'x'], logprob: Some(*l), runner_up: None }).collect()
@@ -71,6 +79,18 @@ mod tests {
         let (sure, middling, lost) = (p(&[-0.01, -0.02]), p(&[-0.01, -0.9]), p(&[-1.5, -3.0]));
         assert!(sure > middling && middling > lost, "{sure} {middling} {lost}");
         assert!((0.0..=1.0).contains(&lost) && sure <= 1.0);
+    }
+
+    #[test]
+    fn what_could_have_gone_on_is_less_likely_to_be_all() {
+        let said = |logs: &[f32], end: Option<f32>| {
+            let (text, finish, usage) = (String::new(), Finish::Stop, Usage::default());
+            likelihood(&Completion { text, tokens: tokens(logs), end, finish, usage })
+        };
+        assert!((said(&[-0.5, -0.5], Some(-1.0)) - (-2.0_f64).exp()).abs() < 1e-6);
+        assert!(said(&[-0.5], Some(-0.1)) > said(&[-0.5], Some(-3.0)));
+        assert!(said(&[f32::NEG_INFINITY], Some(f32::NEG_INFINITY)) > 0.0);
+        assert_eq!(said(&[], None), 0.0);
     }
 
     #[test]

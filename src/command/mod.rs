@@ -8,7 +8,8 @@
 //! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
 //!   nothing, made wider.
 //! - [`prompt`], [`examples`], [`library`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
-//! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by what they do in a rehearsal.
+//! - [`sample`], [`choose`], [`trial`], [`review`]: one command out of several where the model is unsure, by how likely they are,
+//!   what they do in a rehearsal, and how well they explain the request.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
@@ -26,6 +27,7 @@ pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;
 pub mod reply;
+mod review;
 mod sample;
 mod trial;
 pub mod turn;

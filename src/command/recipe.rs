@@ -52,8 +52,10 @@ pub(super) struct Run<'a> {
     pub(super) cancel: Cancel,
     manuals: Manuals,
     pub(super) timing: Timing,
-    /// The odds of the model's last answer ([`confidence::odds`]).
-    pub(super) odds: f64,
+    /// How likely the model's last answer was ([`confidence::likelihood`]).
+    pub(super) likelihood: f64,
+    /// Time to read a token of a prompt, as the last long one took it.
+    pub(super) reading: Duration,
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
@@ -74,7 +76,20 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        Run { recipe: self, inspector, ask, cancel, manuals, timing, odds: 0.5, candidates: 1, started }.go(trace).await
+        Run {
+            recipe: self,
+            inspector,
+            ask,
+            cancel,
+            manuals,
+            timing,
+            likelihood: 0.0,
+            reading: Duration::ZERO,
+            candidates: 1,
+            started,
+        }
+        .go(trace)
+        .await
     }
 
     /// The request, trimmed; or why it cannot be one.
@@ -132,7 +147,7 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 run.trace_prompt(iteration, &prompt, trace);
                 let completion = run.decide(prompt, Sampling::GREEDY).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
-                run.odds = confidence::odds(&completion);
+                run.likelihood = confidence::likelihood(&completion);
                 turn.decided(&completion, confidence::of(&completion), run.has_time())
             }
             Step::Inspect { cmd, confidence } => {

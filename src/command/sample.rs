@@ -1,14 +1,14 @@
 //! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
 
 use super::answer::{CommandError, Trace};
-use super::choose::{Candidate, choose};
+use super::choose::{Candidate, all_agree, choose};
 use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending};
 use super::turn::{Draft, better};
 use crate::agent::runtime;
-use crate::model::{Finish, Prompt, Request, Sampling, Shape};
+use crate::model::{Finish, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell::{Finding, Severity};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const MOSTLY: (usize, usize) = (3, 4);
 
 /// When sampling ends, from the request on: what is not written by then is not waited for, and nothing is begun that would
 /// not be.
-const LATEST: Duration = Duration::from_millis(2500);
+const LATEST: Duration = Duration::from_millis(3500);
 
 /// What a token of several completions at once costs, in tokens of one: as `caro bench` has it for short batches, and some
 /// more, because the longest of them decides.
@@ -52,8 +52,7 @@ impl Run<'_> {
             trace(Trace::Decision { what: "no time to sample others".into() });
             return Ok(Some((best, String::new())));
         }
-        let odds = self.odds;
-        let mut candidates = vec![Candidate { draft: best, votes: 1, odds, trial: None }];
+        let mut candidates = vec![Candidate { draft: best, likelihood: self.likelihood, explains: 1.0, trial: None }];
         let replies = self.others(prompt, count, most).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
         if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
@@ -61,19 +60,16 @@ impl Run<'_> {
             self.timing.choice = ms(since.elapsed());
             return Ok(None);
         }
-        for (reply, confidence, odds) in replies {
+        for (reply, confidence, likelihood) in replies {
             let Reply::Command(cmd) = reply else { continue };
             let draft = self.inspect(cmd, confidence).await;
             let draft = self.mended(draft).await;
+            self.candidates += 1;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
-                Some(known) => {
-                    known.votes += 1;
-                    known.odds = known.odds.max(odds);
-                }
-                None => candidates.push(Candidate { draft, votes: 1, odds, trial: None }),
+                Some(known) => known.likelihood = known.likelihood.max(likelihood),
+                None => candidates.push(Candidate { draft, likelihood, explains: 1.0, trial: None }),
             }
         }
-        self.candidates = candidates.iter().map(|c| c.votes).sum();
         if self.candidates == 1 {
             // nobody else came in time: nothing has been learnt
             self.timing.choice = ms(since.elapsed());
@@ -82,6 +78,9 @@ impl Run<'_> {
         // where all are one command there is nothing to choose, and nothing to rehearse
         if candidates.len() > 1 {
             self.rehearse(&mut candidates).await;
+            if !all_agree(&candidates) {
+                self.review(&mut candidates).await;
+            }
         }
         for c in &candidates {
             let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
@@ -90,15 +89,17 @@ impl Run<'_> {
                 Ending::Failed => "fails",
                 Ending::Stopped => "takes too long",
             });
-            let (votes, findings) = (c.votes, c.draft.findings.len());
-            let odds = c.odds;
-            let what =
-                format!("candidate `{}`: {votes} votes at {odds:.2}, {findings} findings, {ending}", c.draft.cmd);
+            let (findings, log, explains) = (c.draft.findings.len(), c.likelihood.ln(), c.explains.ln());
+            let what = format!(
+                "candidate `{}`: log-likelihood {log:.1}, of the request {explains:.1}, {findings} findings, {ending}",
+                c.draft.cmd
+            );
             trace(Trace::Decision { what });
         }
         let choice = choose(&candidates).unwrap_or(super::choose::Choice { index: 0, share: 0.0 });
         let chosen = candidates.swap_remove(choice.index);
-        let why = format!("{:.0} % of {} candidates do what this one does", choice.share * 100.0, self.candidates);
+        let why =
+            format!("likeliest by what it does, of {} candidates ({:.0} %)", self.candidates, choice.share * 100.0);
         self.timing.choice = ms(since.elapsed());
         let confidence = confidence::agreed(chosen.draft.confidence, choice.share);
         Ok(Some((Draft { confidence, ..chosen.draft }, why)))
@@ -111,7 +112,7 @@ impl Run<'_> {
     }
 
     /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as
-    /// the time allows. With each its confidence and its odds.
+    /// the time allows. With each its confidence and its likelihood.
     async fn others(
         &mut self,
         prompt: Prompt,
@@ -127,13 +128,16 @@ impl Run<'_> {
             cancel: self.cancel.with_deadline(self.started + LATEST.min(self.ask.timeout)),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
+        if let Some(Usage { prompt_tokens, cached_tokens, prefill, .. }) = completions.first().map(|c| c.usage) {
+            self.reading = prefill.div_f64(prompt_tokens.saturating_sub(cached_tokens).max(1) as f64);
+        }
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
             self.timing.decode += ms(completion.usage.decode);
             self.timing.tokens += completion.usage.completion_tokens;
         }
         let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
-        Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c), confidence::odds(c))).collect())
+        Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c), confidence::likelihood(c))).collect())
     }
 
     /// The command with its known faults mended.

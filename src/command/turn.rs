@@ -343,7 +343,7 @@ mod tests {
 
     fn said(text: &str, finish: Finish) -> Completion {
         let token = Token { bytes: text.into(), logprob: Some(-0.1), runner_up: None };
-        Completion { text: text.into(), tokens: vec![token], finish, usage: Usage::default() }
+        Completion { text: text.into(), tokens: vec![token], end: None, finish, usage: Usage::default() }
     }
 
     fn draft(cmd: &str, confidence: f64, findings: Vec<Finding>) -> Draft {

@@ -160,6 +160,19 @@ pub struct Request {
     pub cancel: Cancel,
 }
 
+impl Request {
+    /// One that asks for nothing: it carries the switch.
+    pub fn nothing(cancel: &Cancel) -> Self {
+        Self {
+            prompt: Prompt::default(),
+            shape: Shape::Text { stop: Vec::new() },
+            sampling: Sampling::GREEDY,
+            max_tokens: 0,
+            cancel: cancel.clone(),
+        }
+    }
+}
+
 /// Returned by the streaming callback of [`Model::generate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
@@ -222,6 +235,10 @@ pub struct Completion {
     pub text: String,
     /// Its tokens.
     pub tokens: Vec<Token>,
+    /// Natural logarithm of the probability that it ends where it does. `None` where the model did not choose to end, or
+    /// does not tell.
+    #[serde(default)]
+    pub end: Option<f32>,
     /// Why it ended.
     pub finish: Finish,
     /// What it cost.
@@ -260,6 +277,16 @@ pub trait Model: Send + Sync {
     /// As [`Model::generate`].
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
         sample_one_by_one(self, request, count)
+    }
+
+    /// What the model thinks of replies that are there already: each as if it had been generated for its prompt, with the
+    /// probabilities of its tokens and of its end. All prompts have the same stable turns. Nothing where it is cancelled, or
+    /// where that is not to be had at once; a reply that is too long has no tokens.
+    ///
+    /// # Errors
+    /// As [`Model::generate`].
+    fn score(&self, _replies: &[(Prompt, String)], _cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
+        Ok(Vec::new())
     }
 }
 

@@ -194,6 +194,7 @@ impl Model for Scripted {
         let mut completion = Completion {
             text: String::new(),
             tokens: Vec::new(),
+            end: None,
             finish: Finish::Stop,
             usage: Usage { prompt_tokens, prefill: begun.elapsed(), ..Usage::default() },
         };

@@ -1,6 +1,6 @@
 //! The one place that asks a model.
 
-use crate::model::{Completion, Flow, Model, ModelError, Request};
+use crate::model::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -24,5 +24,18 @@ pub fn generate(
 /// As [`generate`].
 pub async fn sample(model: Arc<dyn Model>, request: Request, count: usize) -> Result<Vec<Completion>, ModelError> {
     let work = tokio::task::spawn_blocking(move || model.sample(&request, count));
+    work.await.map_err(|e| ModelError::Engine(e.to_string()))?
+}
+
+/// Asks the model what it thinks of replies, as [`Model::score`] does.
+///
+/// # Errors
+/// As [`generate`].
+pub async fn score(
+    model: Arc<dyn Model>,
+    replies: Vec<(Prompt, String)>,
+    cancel: Cancel,
+) -> Result<Vec<Completion>, ModelError> {
+    let work = tokio::task::spawn_blocking(move || model.score(&replies, &cancel));
     work.await.map_err(|e| ModelError::Engine(e.to_string()))?
 }

@@ -7,7 +7,7 @@ mod generate;
 mod named;
 
 pub use drive::{Hands, Machine, Next, drive};
-pub use generate::{generate, sample};
+pub use generate::{generate, sample, score};
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};

@@ -104,8 +104,7 @@ pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: 
     });
 }
 
-/// The same for one position each of several continuations: query `i` stands at `places[i]`'s position in its lane, with
-/// the layout of `shape`, whose positions fit one task ([`Shape::fits_one_task`]).
+/// The same for positions of several continuations: query `i` stands at `places[i]`'s position in its lane.
 pub(super) fn attend_lanes(
     pool: &Pool,
     kv: &Kv,
@@ -117,9 +116,10 @@ pub(super) fn attend_lanes(
 ) {
     let width = shape.group * shape.head_dim;
     let one = Shape { count: 1, ..shape };
+    let padded = shape.plane() / width;
     for_pieces(pool, &mut out[..shape.len()], width, |task, out, _| {
-        let (kv_head, i) = (task / places.len(), task % places.len());
-        let (lane, position) = places[i];
+        let (kv_head, i) = (task / padded, task % padded);
+        let Some(&(lane, position)) = places.get(i) else { return };
         let queries = &queries[shape.at(kv_head, i)..][..width];
         run(kv, layer, kv_head, position, one, lane, queries, out);
     });

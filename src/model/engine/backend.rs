@@ -54,10 +54,12 @@ pub(super) trait Backend: Send {
     /// [`ModelError::TooLong`] beyond the context; [`ModelError::Engine`] if computing fails.
     fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError>;
 
-    /// Appends tokens and shows the logits after each of them: `each(index, logits)`. False if cancelled.
+    /// Appends tokens and shows the logits after each of them: `each(index, logits)`. False if cancelled. What the tests
+    /// hold up beside other implementations.
     ///
     /// # Errors
     /// As [`Self::feed`].
+    #[cfg(test)]
     fn feed_scored(
         &mut self,
         tokens: &[u32],
@@ -108,6 +110,29 @@ pub(super) trait Backend: Send {
     /// [`ModelError::TooLong`] where the context has no room for that; [`ModelError::Engine`] if computing fails.
     fn feed_lanes(&mut self, _tokens: &[LaneToken], _room: usize, _cancel: &Cancel) -> Result<bool, ModelError> {
         Err(ModelError::Engine("this backend computes one continuation at a time".into()))
+    }
+
+    /// Computes tokens of several continuations of what is held, which itself does not change, in one batch: at most
+    /// [`Self::tree`] of them, those of one continuation in order, each continuation at most `room`. Shows the logits after
+    /// the tokens of number `wanted`, in ascending order. What they computed is gone with the next call of anything else that
+    /// feeds. False if cancelled.
+    ///
+    /// # Errors
+    /// As [`Self::feed_lanes`].
+    fn feed_tree(
+        &mut self,
+        _tokens: &[LaneToken],
+        _room: usize,
+        _wanted: &[usize],
+        _cancel: &Cancel,
+        _each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<bool, ModelError> {
+        Err(ModelError::Engine("this backend computes one continuation at a time".into()))
+    }
+
+    /// The most tokens that [`Self::feed_tree`] takes together; 0 where it takes none.
+    fn tree(&self) -> usize {
+        0
     }
 
     /// What computes, for people.

@@ -204,7 +204,7 @@ impl Forward {
         true
     }
 
-    /// Takes one token each of several continuations through all layers. False if cancelled on the way.
+    /// Takes tokens of several continuations through all layers. False if cancelled on the way.
     fn pass_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> bool {
         let (config, s) = (&self.config, &mut self.scratch);
         let (m, base) = (tokens.len(), self.kv.len());
@@ -227,8 +227,21 @@ impl Forward {
             attention::attend_lanes(&pool, &self.kv, index, shape, &places, &s.grouped, &mut s.attended);
             finish(config, layer, &mut self.kernels, s, shape, 0, m);
         }
-        self.score(0, m);
         true
+    }
+
+    /// Is there room for these continuations, and are they such as was agreed?
+    fn check_lanes(&self, tokens: &[LaneToken], most: usize, room: usize) -> Result<(), ModelError> {
+        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+        let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
+        let limit = self.kv.capacity();
+        if rows > limit - self.kv.len() {
+            return Err(ModelError::TooLong { tokens: self.kv.len() + rows, limit });
+        }
+        if tokens.len() > most || tokens.iter().any(|token| token.step >= room) {
+            return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
+        }
+        self.known(&ids)
     }
 
     /// The logits after positions `skip..m` of what went through the layers last.
@@ -285,6 +298,7 @@ impl Backend for Forward {
         Ok(true)
     }
 
+    #[cfg(test)]
     fn feed_scored(
         &mut self,
         tokens: &[u32],
@@ -326,18 +340,48 @@ impl Backend for Forward {
     }
 
     fn feed_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> Result<bool, ModelError> {
-        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-        let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
-        let limit = self.kv.capacity();
-        if rows > limit - self.kv.len() {
-            return Err(ModelError::TooLong { tokens: self.kv.len() + rows, limit });
+        self.check_lanes(tokens, self.lanes(), room)?;
+        if !tokens.is_empty() {
+            if !self.pass_lanes(tokens, room, cancel) {
+                return Ok(false);
+            }
+            self.score(0, tokens.len());
         }
-        let ordered = tokens.len() <= self.lanes() && tokens.iter().all(|token| token.step < room);
-        if !ordered {
-            return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
+        Ok(true)
+    }
+
+    fn tree(&self) -> usize {
+        BATCH
+    }
+
+    fn feed_tree(
+        &mut self,
+        tokens: &[LaneToken],
+        room: usize,
+        wanted: &[usize],
+        cancel: &Cancel,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<bool, ModelError> {
+        self.check_lanes(tokens, self.tree(), room)?;
+        if tokens.is_empty() {
+            return Ok(true);
         }
-        self.known(&ids)?;
-        Ok(ids.is_empty() || self.pass_lanes(tokens, room, cancel))
+        if !self.pass_lanes(tokens, room, cancel) {
+            return Ok(false);
+        }
+        let width = self.config.width;
+        for (row, &token) in wanted.iter().enumerate() {
+            // ascending: no row is overwritten before it was moved
+            self.scratch.stream.copy_within(token * width..(token + 1) * width, row * width);
+        }
+        for from in (0..wanted.len()).step_by(SCORED) {
+            let to = wanted.len().min(from + SCORED);
+            self.score(from, to);
+            for (i, logits) in self.scratch.logits.chunks_exact(self.config.vocab).enumerate() {
+                each(from + i, logits);
+            }
+        }
+        Ok(true)
     }
 
     fn describe(&self) -> String {

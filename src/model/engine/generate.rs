@@ -111,6 +111,32 @@ impl Sequence {
         self.backend.feed_lanes(tokens, room, &request.cancel)
     }
 
+    /// Holds the first `stable` of these tokens, and nothing behind them; false if cancelled.
+    pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<bool, ModelError> {
+        let only = Encoded { ids: ids[..stable].to_vec(), stable };
+        self.reuse(&only);
+        let whole = self.complete(&only, request)?;
+        self.keep();
+        Ok(whole)
+    }
+
+    /// The most tokens of [`Self::feed_tree`]; see [`Backend::tree`].
+    pub(super) fn tree(&self) -> usize {
+        self.backend.tree()
+    }
+
+    /// Computes continuations of what is held; see [`Backend::feed_tree`].
+    pub(super) fn feed_tree(
+        &mut self,
+        tokens: &[LaneToken],
+        room: usize,
+        wanted: &[usize],
+        request: &Request,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<bool, ModelError> {
+        self.backend.feed_tree(tokens, room, wanted, &request.cancel, each)
+    }
+
     /// The logits after the `row`th token of the last [`Self::feed_lanes`].
     pub(super) fn logits_of_lane(&mut self, row: usize) -> &[f32] {
         self.backend.logits_at(row)
@@ -335,6 +361,8 @@ pub(super) struct Run<'a> {
     sampler: Sampler,
     guide: Option<Guide>,
     tokens: Vec<Token>,
+    /// What the model found of ending where it ended ([`Completion::end`]).
+    end: Option<f32>,
     /// How many tokens may still come.
     room: usize,
     /// Tokens that are not computed yet.
@@ -361,6 +389,7 @@ impl<'a> Run<'a> {
             sampler: Sampler::new(request.sampling),
             guide: None,
             tokens: Vec::new(),
+            end: None,
             room,
             pending: Vec::new(),
         }
@@ -373,12 +402,12 @@ impl<'a> Run<'a> {
     /// The completion.
     pub(super) fn finish(self, finish: Finish, usage: Usage) -> Completion {
         let completion_tokens = self.tokens.len();
-        let Self { mut emitter, tokens, on, .. } = self;
+        let Self { mut emitter, tokens, end, on, .. } = self;
         let rest = emitter.finish();
         if !rest.is_empty() {
             on(rest);
         }
-        Completion { text: emitter.into_text(), tokens, finish, usage: Usage { completion_tokens, ..usage } }
+        Completion { text: emitter.into_text(), tokens, end, finish, usage: Usage { completion_tokens, ..usage } }
     }
 
     /// Sets up the guide and takes what it forces first.
@@ -406,6 +435,7 @@ impl<'a> Run<'a> {
     pub(super) fn decide(&mut self, logits: &[f32]) -> Result<Option<Finish>, ModelError> {
         let (id, token) = self.choose(logits)?;
         if self.language.ends.contains(&id) {
+            self.end = token.logprob;
             return Ok(Some(Finish::Stop));
         }
         self.pending.clear();

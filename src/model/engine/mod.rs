@@ -40,6 +40,7 @@ mod product;
 pub mod quant;
 mod safetensors;
 mod sample;
+mod scores;
 mod simd;
 mod speculate;
 mod template;
@@ -52,7 +53,7 @@ pub use bench::{Busy, Effective, More, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
 
-use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
+use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Prompt, Request};
 use generate::{Language, Sequence};
 use gguf::Gguf;
 use grammar::Grammar;
@@ -210,24 +211,6 @@ impl Engine {
         })
     }
 
-    /// How likely the model finds a text: for each token of `text` after the first, the natural logarithm of its
-    /// probability given those before it. The text stands alone, in no conversation.
-    ///
-    /// # Errors
-    /// [`ModelError::TooLong`] if it does not fit the window; as [`Model::generate`] where computing fails.
-    pub fn score(&self, text: &str) -> Result<Vec<f32>, ModelError> {
-        let mut ids = Vec::new();
-        self.tokenizer.encode(text, &mut ids);
-        let mut scores = Vec::new();
-        let mut sequence = self.sequence();
-        sequence.backend().feed_scored(&ids, &Cancel::new(), &mut |index, logits| {
-            if let Some(&next) = ids.get(index + 1) {
-                scores.push(sample::Peak::of(logits).logprob(logits[next as usize]));
-            }
-        })?;
-        Ok(scores)
-    }
-
     /// What computes, for people: device, kernels, threads.
     pub fn describe(&self) -> String {
         self.sequence().describe()
@@ -275,6 +258,10 @@ impl Model for Engine {
         let mut completion = generate::generate(&mut self.sequence(), &self.language(), request, on)?;
         completion.usage.load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         Ok(completion)
+    }
+
+    fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
+        scores::score(&mut self.sequence(), &self.language(), replies, cancel)
     }
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {

@@ -228,8 +228,13 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn new(request: &'a Request, on: &'a mut dyn FnMut(&str) -> Flow, begun: Instant) -> Self {
-        let completion =
-            Completion { text: String::new(), tokens: Vec::new(), finish: Finish::Stop, usage: Usage::default() };
+        let completion = Completion {
+            text: String::new(),
+            tokens: Vec::new(),
+            end: None,
+            finish: Finish::Stop,
+            usage: Usage::default(),
+        };
         let prefill = &request.prompt.prefill;
         Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false }
     }

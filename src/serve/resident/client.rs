@@ -3,7 +3,7 @@
 use super::Open;
 use super::link::Link;
 use super::wire::{Call, MOST_CALL, Reply, Work};
-use crate::model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
+use crate::model::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -127,6 +127,17 @@ impl Model for Client {
             None => self.local()?.sample(request, count),
         }
     }
+
+    fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
+        let request = Request::nothing(cancel);
+        let work = Work::scored(&request, replies);
+        let done = self.relay(|link| link.work(work, &request, &mut silently, &mut String::new()));
+        match done {
+            Some(completions) => Ok(completions),
+            None if cancel.is_cancelled() => Ok(Vec::new()),
+            None => self.local()?.score(replies, cancel),
+        }
+    }
 }
 
 /// Tells nothing on the way.
@@ -247,7 +258,7 @@ fn cut(mut completion: Completion, said: &str) -> Completion {
 
 /// What is left of a completion whose end nobody waited for.
 fn cancelled(said: String) -> Completion {
-    Completion { text: said, tokens: Vec::new(), finish: Finish::Cancelled, usage: Usage::default() }
+    Completion { text: said, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -265,6 +276,7 @@ mod tests {
         let whole = Completion {
             text: "ls -la".into(),
             tokens: vec![token("ls"), token(" -"), token("la")],
+            end: Some(-0.5),
             finish: Finish::Stop,
             usage: Usage::default(),
         };

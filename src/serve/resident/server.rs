@@ -304,11 +304,10 @@ impl Resident {
 
     /// Puts a request at the end of the queue.
     fn queue(&self, work: Work, news: &Sender<News>) -> (Cancel, Arc<AtomicBool>) {
-        let samples = work.samples();
-        let request = work.into_request();
+        let (task, request) = work.open();
         let (cancel, begun) = (request.cancel.clone(), Arc::new(AtomicBool::new(false)));
         self.activity().jobs += 1;
-        let job = Job { request, samples, begun: begun.clone(), news: news.clone() };
+        let job = Job { request, task, begun: begun.clone(), news: news.clone() };
         // The worker is gone only if the model is, and then this is not reached.
         let _ = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).send(job);
         (cancel, begun)

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
@@ -78,7 +78,7 @@ pub(super) enum Reply {
     Text(String),
     /// The whole completion.
     Done(Box<Completion>),
-    /// All completions of [`Work::sampled`].
+    /// All completions of [`Work::sampled`] and [`Work::scored`].
     Sampled(Vec<Completion>),
     /// It cannot be done here.
     Failed(String),
@@ -86,6 +86,18 @@ pub(super) enum Reply {
     Status(Box<Status>),
     /// To [`Call::Retire`] and [`Call::Stop`].
     Leaving,
+}
+
+/// What is wanted of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Task {
+    /// One completion, with its text as it comes.
+    Complete,
+    /// So many completions together.
+    Sample(usize),
+    /// What it thinks of these replies.
+    Score(Vec<(Prompt, String)>),
 }
 
 /// A [`Request`] without its switch.
@@ -97,8 +109,8 @@ pub(super) struct Work {
     max_tokens: usize,
     /// Milliseconds until nobody wants the answer any more.
     left_ms: Option<u64>,
-    /// How many completions are wanted together; one, with its text as it comes, if `None`.
-    samples: Option<usize>,
+    /// What is wanted.
+    task: Task,
 }
 
 impl Work {
@@ -110,30 +122,30 @@ impl Work {
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
-            samples: None,
+            task: Task::Complete,
         }
     }
 
     /// The same for several completions together.
     pub fn sampled(request: &Request, count: usize) -> Self {
-        Self { samples: Some(count), ..Self::of(request) }
+        Self { task: Task::Sample(count), ..Self::of(request) }
     }
 
-    /// How many completions are wanted together.
-    pub fn samples(&self) -> Option<usize> {
-        self.samples
+    /// To score these replies.
+    pub fn scored(request: &Request, replies: &[(Prompt, String)]) -> Self {
+        Self { task: Task::Score(replies.to_vec()), ..Self::of(request) }
     }
 
-    /// The request, with a switch of its own.
-    pub fn into_request(self) -> Request {
+    /// What is wanted, and the request with a switch of its own.
+    pub fn open(self) -> (Task, Request) {
         // A deadline too far to be told apart from none is none.
         let deadline = self.left_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
         let cancel = match deadline {
             Some(deadline) => Cancel::new().with_deadline(deadline),
             None => Cancel::new(),
         };
-        let Self { prompt, shape, sampling, max_tokens, .. } = self;
-        Request { prompt, shape, sampling, max_tokens, cancel }
+        let Self { prompt, shape, sampling, max_tokens, task, .. } = self;
+        (task, Request { prompt, shape, sampling, max_tokens, cancel })
     }
 }
 
@@ -287,6 +299,7 @@ mod tests {
         let completion = Completion {
             text: "ls \u{1F980}".into(),
             tokens: vec![Token { bytes: vec![0xf0, 0x9f], logprob: Some(-0.123_456_79), runner_up: None }],
+            end: Some(-0.5),
             finish: Finish::Length,
             usage: Usage { prompt_tokens: 3, prefill: Duration::from_micros(1234), ..Usage::default() },
         };
@@ -309,7 +322,8 @@ mod tests {
         };
         let text = serde_json::to_string(&Call::Generate(Box::new(Work::of(&request)))).unwrap();
         let Call::Generate(work) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
-        let there = work.into_request();
+        let (task, there) = work.open();
+        assert_eq!(task, Task::Complete);
         assert_eq!((there.prompt, there.shape, there.sampling, there.max_tokens), {
             let r = request;
             (r.prompt, r.shape, r.sampling, r.max_tokens)

@@ -1,6 +1,7 @@
 //! The one thread of a resident that computes: it opens the model, then takes one request after the other, first come, first
 //! served.
 
+use super::wire::Task;
 use crate::model::{Completion, Flow, Model, Request};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,7 @@ use std::time::Duration;
 /// A request of a client.
 pub(super) struct Job {
     pub request: Request,
-    /// How many completions together; one as it comes if `None`.
-    pub samples: Option<usize>,
+    pub task: Task,
     /// Set when it is begun.
     pub begun: Arc<AtomicBool>,
     pub news: Sender<News>,
@@ -58,11 +58,13 @@ impl Loaded {
 
 /// Does the jobs; `done` is called after each.
 pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, done: impl Fn(bool)) {
-    for Job { request, samples, begun, news } in jobs {
+    for Job { request, task, begun, news } in jobs {
         begun.store(true, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(count) = samples {
-                return model.sample(&request, count).map(News::Sampled);
+            match &task {
+                Task::Complete => {}
+                Task::Sample(count) => return model.sample(&request, *count).map(News::Sampled),
+                Task::Score(replies) => return model.score(replies, &request.cancel).map(News::Sampled),
             }
             // A conversation that is over wants no more text.
             let completion = model.generate(&request, &mut |text| match news.send(News::Text(text.into())) {
