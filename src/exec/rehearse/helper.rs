@@ -2,8 +2,8 @@
 //! namespace; that one's child becomes the shell.
 
 use super::mounts::View;
-use super::report::{End, How, Report, Spec, path};
 use super::sys::{self, Fork};
+use super::wire::{End, How, Report, Spec, path};
 use super::{changes, confine};
 use std::ffi::OsString;
 use std::fs;

@@ -4,7 +4,7 @@
 //! (mounts, processes, network, IPC, host name; as an ordinary user also a user namespace), puts an overlay over the
 //! file systems whose upper side is a small tmpfs, runs the script as a child of a process 1 of its own, and reads the
 //! changes off the upper side. Nothing is left when it ends. `mounts`: the view. `helper`: the processes.
-//! `confine`: what the script itself may not do. `changes`: the report. `sys`: the system calls.
+//! `confine`: what the script itself may not do. `changes`: the report. `wire`: what they tell each other. `sys`: the system calls.
 //!
 //! **What the script may do.** Read whatever the person may read, their secrets too: it has no way to take them
 //! anywhere. Write wherever the person may write: into the view. Start processes and signal them: its own.
@@ -44,10 +44,12 @@ mod helper;
 mod mounts;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+mod wire;
 
 pub use report::{Change, ChangeKind, Entry, EntryKind};
 
-use super::{ExecError, Job, Limits, Output, Sandbox, Status, capture};
+use super::{ExecError, Job, Limits, Output, Status, capture};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,8 +58,6 @@ use std::time::Duration;
 pub const HELPER_VERB: &str = "__rehearse";
 /// Bytes that a script may write in all.
 pub const ROOM: u64 = 128 << 20;
-/// What the helper may take on top of the script's time.
-const GRACE: Duration = Duration::from_millis(1500);
 
 /// A script to be rehearsed.
 #[derive(Debug, Clone)]
@@ -172,8 +172,10 @@ impl RehearsalError {
 /// If there can be no view here. A script that fails, hangs or floods is no error.
 #[cfg(target_os = "linux")]
 pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
+    /// What the helper may take on top of the script's time.
+    const GRACE: Duration = Duration::from_millis(1500);
     let private = tempfile::Builder::new().prefix("caro-view-").tempdir()?;
-    let spec = report::Spec::of(play, private.path());
+    let spec = wire::Spec::of(play, private.path());
     let helper = play.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let job = Job {
         cwd: Some(PathBuf::from("/")),
@@ -181,7 +183,7 @@ pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
         stdin: serde_json::to_vec(&spec).map_err(|e| RehearsalError::Unavailable(e.to_string()))?,
         limits: Limits { wall: play.limits.wall.saturating_add(GRACE), output: play.limits.output },
         // the helper builds the sandbox itself, and a stricter one
-        sandbox: Sandbox::None,
+        sandbox: super::Sandbox::None,
         ..Job::new(helper).args([HELPER_VERB])
     };
     let Output { status, stdout, stderr, took } = capture(&job).await?;
@@ -189,15 +191,15 @@ pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
         let (changes, script_took) = (Vec::new(), Duration::ZERO);
         return Ok(Rehearsal { status, stdout, stderr, changes, unlisted: 0, took, script_took });
     }
-    let report = report::Report::read(private.path()).ok_or_else(|| {
+    let report = wire::Report::read(private.path()).ok_or_else(|| {
         RehearsalError::Unavailable(format!(
             "the helper told nothing ({status:?}, {})",
             String::from_utf8_lossy(&stderr)
         ))
     })?;
     match report.end {
-        report::End::Failed(why) => Err(RehearsalError::Unavailable(why)),
-        report::End::Ended(end) => Ok(Rehearsal {
+        wire::End::Failed(why) => Err(RehearsalError::Unavailable(why)),
+        wire::End::Ended(end) => Ok(Rehearsal {
             status: end.into(),
             stdout,
             stderr,

@@ -27,6 +27,12 @@ pub(super) fn multiply_add(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usiz
             return unsafe { x86::avx2(a, b, c, stride, m, n, k) };
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the matrices lie inside their slices.
+    unsafe {
+        arm::neon(a, b, c, stride, m, n, k)
+    }
+    #[cfg(not(target_arch = "aarch64"))]
     portable(a, b, c, stride, 0..m, 0..n, k);
 }
 
@@ -50,6 +56,20 @@ fn portable(
     }
 }
 
+/// Calls a tile of as many rows as are left, up to six: more accumulators than that do not fit the registers.
+macro_rules! by_rows {
+    ($tile:ident, $rows:expr, $($arg:expr),*) => {
+        match $rows {
+            1 => $tile::<1>($($arg),*),
+            2 => $tile::<2>($($arg),*),
+            3 => $tile::<3>($($arg),*),
+            4 => $tile::<4>($($arg),*),
+            5 => $tile::<5>($($arg),*),
+            _ => $tile::<6>($($arg),*),
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{View, portable};
@@ -58,20 +78,6 @@ mod x86 {
         _mm256_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps,
         _mm512_setzero_ps,
     };
-
-    /// Calls a tile of as many rows as are left, up to six: more accumulators than that do not fit the registers.
-    macro_rules! by_rows {
-        ($tile:ident, $rows:expr, $($arg:expr),*) => {
-            match $rows {
-                1 => $tile::<1>($($arg),*),
-                2 => $tile::<2>($($arg),*),
-                3 => $tile::<3>($($arg),*),
-                4 => $tile::<4>($($arg),*),
-                5 => $tile::<5>($($arg),*),
-                _ => $tile::<6>($($arg),*),
-            }
-        };
-    }
 
     /// # Safety
     /// The CPU has AVX-512F; the matrices lie inside their slices.
@@ -186,6 +192,65 @@ mod x86 {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::{View, portable};
+    use std::arch::aarch64::{float32x4_t, vaddq_f32, vdupq_n_f32, vfmaq_n_f32, vld1q_f32, vst1q_f32};
+
+    /// # Safety
+    /// The matrices lie inside their slices.
+    pub(super) unsafe fn neon(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usize, m: usize, n: usize, k: usize) {
+        let whole = n - n % 16;
+        for col in (0..whole).step_by(16) {
+            for row in (0..m).step_by(6) {
+                let from = &a.data[row * a.stride..];
+                let (b_at, c_at) = (&b.data[col..], &mut c[row * stride + col..]);
+                // SAFETY: the tile's rows and its 16 columns lie inside the matrices.
+                unsafe { by_rows!(tile, m - row, from, a.stride, b_at, b.stride, c_at, stride, k) };
+            }
+        }
+        portable(a, b, c, stride, 0..m, whole..n, k);
+    }
+
+    /// `R` rows by 16 columns: 24 of the 32 registers hold sums.
+    ///
+    /// # Safety
+    /// As [`neon`], for `R` rows from the starts of `a` and `c`.
+    unsafe fn tile<const R: usize>(
+        a: &[f32],
+        a_stride: usize,
+        b: &[f32],
+        b_stride: usize,
+        c: &mut [f32],
+        stride: usize,
+        k: usize,
+    ) {
+        // SAFETY (all): row p of b and row i of c have 16 columns here, and column p of a is inside; NEON belongs to every
+        // CPU of this architecture.
+        let mut sums: [[float32x4_t; 4]; R] = unsafe { [[vdupq_n_f32(0.0); 4]; R] };
+        for p in 0..k {
+            unsafe {
+                let at = b.as_ptr().add(p * b_stride);
+                let b = [vld1q_f32(at), vld1q_f32(at.add(4)), vld1q_f32(at.add(8)), vld1q_f32(at.add(12))];
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let x = *a.as_ptr().add(i * a_stride + p);
+                    for (sum, b) in sums.iter_mut().zip(b) {
+                        *sum = vfmaq_n_f32(*sum, b, x);
+                    }
+                }
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (quarter, sum) in sums.iter().enumerate() {
+                unsafe {
+                    let at = c.as_mut_ptr().add(i * stride + quarter * 4);
+                    vst1q_f32(at, vaddq_f32(vld1q_f32(at), *sum));
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +260,7 @@ mod tests {
 
     /// Every version that this CPU can run.
     fn versions() -> Vec<(&'static str, Product)> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
         let mut all: Vec<(&'static str, Product)> =
             vec![("chosen", multiply_add), ("portable", |a, b, c, s, m, n, k| portable(a, b, c, s, 0..m, 0..n, k))];
         #[cfg(target_arch = "x86_64")]

@@ -189,11 +189,13 @@ impl Partial {
 pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     std::fs::create_dir_all(folder)?;
-    let mut builder = tempfile::Builder::new();
+    #[cfg(not(unix))]
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
     // Whoever may read the models may read what is known about them; the umask still counts.
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+        .tempfile_in(folder)?;
     file.write_all(text)?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())

@@ -12,6 +12,8 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod panel;
 mod portable;
@@ -118,6 +120,8 @@ struct Scratch {
     panels: avx512::Scratch,
     #[cfg(target_arch = "x86_64")]
     tiles: amx::Scratch,
+    #[cfg(target_arch = "aarch64")]
+    neon: neon::Scratch,
 }
 
 /// What a task of a region computes: all columns of `x` against `rows` of weight number `weight`.
@@ -211,6 +215,8 @@ impl Kernels {
                 Tier::Avx2 => avx2::rows(&task, &mut scratch.narrow),
                 #[cfg(target_arch = "x86_64")]
                 Tier::Avx512 | Tier::Amx => avx512::rows(&task, &mut scratch.panels),
+                #[cfg(target_arch = "aarch64")]
+                Tier::Neon | Tier::I8mm => neon::rows(&task, self.tier, &mut scratch.neon),
             }
         });
     }
@@ -290,6 +296,7 @@ impl<'a, T> Out<'a, T> {
     }
 
     /// The whole slice as one row.
+    #[cfg(target_arch = "x86_64")]
     fn whole(out: &'a mut [T]) -> Self {
         let stride = out.len();
         Self::new(out, stride)

@@ -67,7 +67,6 @@ const TOLERANCE: f64 = 6.0 * 0.04;
 
 /// Tiles multiply bf16 numbers: each term errs by two roundings of at most 2^-9 each, so one term that outweighs all
 /// others by 2^-8, and many alike by far less; five times the first bounds all mixtures here.
-#[cfg(target_arch = "x86_64")]
 const TILE_TOLERANCE: f64 = 5.0 / 256.0;
 
 /// The whole-number tiers differ only in the order of few additions in `f32`: some 2^-24 of the sum of magnitudes, which
@@ -75,15 +74,18 @@ const TILE_TOLERANCE: f64 = 5.0 / 256.0;
 const SAME_TOLERANCE: f64 = 2e-4;
 
 /// True where `tier` multiplies this shape in bf16 tiles.
+#[cfg(target_arch = "x86_64")]
 fn in_tiles(tier: Tier, kind: Kind, m: usize) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return tier == Tier::Amx && m >= amx::MIN_BATCH && kind.block_len() > 1;
-    #[cfg(not(target_arch = "x86_64"))]
+    tier == Tier::Amx && m >= amx::MIN_BATCH && kind.block_len() > 1
+}
+
+/// Only x86-64 has such tiles.
+#[cfg(not(target_arch = "x86_64"))]
+fn in_tiles(_: Tier, _: Kind, _: usize) -> bool {
     false
 }
 
 fn tolerance(tier: Tier, kind: Kind, m: usize) -> f64 {
-    #[cfg(target_arch = "x86_64")]
     if in_tiles(tier, kind, m) {
         return TILE_TOLERANCE;
     }
@@ -311,6 +313,29 @@ fn pieces_cover_every_row_once() {
                 next = piece.rows.end;
             }
             assert_eq!(next, w.rows);
+        }
+    }
+}
+
+/// Both multiply whole numbers exactly and add the same floating point numbers in the same order.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn dots_and_matrices_agree_to_the_bit() {
+    if !Tier::I8mm.is_available() {
+        println!("skipped: this CPU has no matrix instructions");
+        return;
+    }
+    let mut random = Random(23);
+    for kind in Kind::ALL {
+        for (n, k, m) in [(37, 512, 9), (16, 256, 12), (5, 768, 31)] {
+            let weight = weight(kind, n, k, &mut random);
+            let x = input(m, k, &mut random);
+            let run = |tier| {
+                let mut out = vec![f32::NAN; m * n];
+                Kernels::new(Arc::new(Pool::new(1)), tier).matmul(&[&weight], &x, m, &mut [&mut out]);
+                out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            };
+            assert_eq!(run(Tier::Neon), run(Tier::I8mm), "{kind} {m}x{k}x{n}");
         }
     }
 }

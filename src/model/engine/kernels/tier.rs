@@ -16,6 +16,12 @@ pub enum Tier {
     /// [`Tier::Avx512`] with AMX tiles in bf16 for larger batches (Intel since Sapphire Rapids).
     #[cfg(target_arch = "x86_64")]
     Amx,
+    /// AArch64 with the dot product instructions (`FEAT_DotProd`: Apple since M1, ARM's Cortex since A76 and A55, Neoverse).
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    /// [`Tier::Neon`] with the matrix instructions for longer batches (`FEAT_I8MM`: Apple since M2, Neoverse since V1 and N2).
+    #[cfg(target_arch = "aarch64")]
+    I8mm,
 }
 
 impl Tier {
@@ -28,6 +34,10 @@ impl Tier {
         Self::Avx512,
         #[cfg(target_arch = "x86_64")]
         Self::Amx,
+        #[cfg(target_arch = "aarch64")]
+        Self::Neon,
+        #[cfg(target_arch = "aarch64")]
+        Self::I8mm,
     ];
 
     /// The best tier this CPU has.
@@ -55,6 +65,10 @@ impl Tier {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx => Self::Avx512.is_available() && super::amx::is_available(),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => std::arch::is_aarch64_feature_detected!("dotprod"),
+            #[cfg(target_arch = "aarch64")]
+            Self::I8mm => Self::Neon.is_available() && std::arch::is_aarch64_feature_detected!("i8mm"),
         }
     }
 
@@ -66,6 +80,10 @@ impl Tier {
             Self::Avx2 => Layout::Rows,
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 | Self::Amx => Layout::Steps,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => Layout::Rows,
+            #[cfg(target_arch = "aarch64")]
+            Self::I8mm => Layout::Pairs,
         }
     }
 
@@ -79,6 +97,10 @@ impl Tier {
             Self::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Self::Amx => "amx",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => "neon",
+            #[cfg(target_arch = "aarch64")]
+            Self::I8mm => "i8mm",
         }
     }
 
