@@ -119,6 +119,7 @@ fn the_document_has_what_a_program_needs() {
             "agent_name",
             "status",
             "termination_reason",
+            "missing",
             "steps",
             "max_steps",
             "skills",
@@ -140,7 +141,7 @@ fn what_is_no_task_asks_no_model() {
     let machine = Machine::new();
     machine.run(&["agent", "fix it"]).fails(2, &["does not say what"]);
     machine.run(&["agent", "do something"]).fails(2, &["does not say what"]);
-    machine.run(&["resume"]).fails(2, &["there is no run"]);
+    machine.run(&["resume"]).fails(2, &["no run has been kept yet"]);
     let plan = machine.run(&["agent", "--plan-only", "refactor all modules"]);
     assert_eq!((plan.code, plan.out.as_str()), (Some(0), "9\n"));
 }
@@ -150,7 +151,9 @@ fn nobody_to_ask_is_no_and_the_answer_is_still_open() {
     let machine = Machine::new();
     logs(&machine);
     let ran = agent(&machine, &script(), &[TASK]);
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    // the model says that the file has the number: nobody saw that
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert!(ran.err.contains("not all of it was seen to be done:\n  - report.md was not written."), "{ran:#?}");
     assert!(!machine.path("work/report.md").exists());
     assert!(kinds(&events(&machine, "")).contains(&"approval_denied"));
 }
@@ -374,4 +377,71 @@ fn a_wrong_flag_is_a_usage_error() {
     let caro = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_caro")).args(args).output().unwrap().status.code();
     assert_eq!(caro(&["agent"]), Some(2));
     assert_eq!(caro(&["agent", "x", "--no-guard", "policy"]), Some(2), "policy cannot be switched off");
+}
+
+#[test]
+fn runs_of_one_session_come_one_after_the_other_and_of_two_do_not_mix() {
+    let machine = Machine::new();
+    logs(&machine);
+    let slow = |word: &str, ms: u64| {
+        json!([
+            { "match": "\nStep 2 of ", "reply": answer(&format!("two {word}")), "delay_ms": ms },
+            { "reply": step("count", &[("shell", json!({"command": format!("grep -c {word} logs/app.log")}))]), "delay_ms": ms },
+        ])
+    };
+    let start = |word: &str, session: &str| {
+        let script = machine.path(&format!("{word}.json"));
+        std::fs::write(&script, json!({ "rules": slow(word, 400) }).to_string()).unwrap();
+        machine
+            .caro(&["agent", &format!("count the lines with {word} in logs/app.log"), "--session", session, "--json"])
+            .env("CARO_MODEL", format!("script:{}", script.display()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let children = [start("ERROR", "one"), start("fine", "one"), start("two", "other")];
+    let reports: Vec<Value> =
+        children.map(|child| Ran::of(child.wait_with_output().unwrap())).iter().map(Ran::json).collect();
+    let spans: Vec<(u64, u64)> = reports
+        .iter()
+        .zip(["ERROR", "fine", "two"])
+        .map(|(report, word)| {
+            assert_eq!(report["response"], format!("two {word}"), "{report}");
+            let events = events(&machine, report["run_id"].as_str().unwrap());
+            let text = json!(events).to_string();
+            for other in ["ERROR", "fine"].iter().filter(|other| **other != word) {
+                assert!(!text.contains(&format!("grep -c {other} ")), "{word} has calls of {other}");
+            }
+            let numbers: Vec<u64> = events.iter().map(|e| e["sequence_number"].as_u64().unwrap()).collect();
+            assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+            let time = |event: &Value| event["timestamp"].as_u64().unwrap();
+            (time(&events[0]), time(events.last().unwrap()))
+        })
+        .collect();
+    let apart = |a: &(u64, u64), b: &(u64, u64)| a.1 <= b.0 || b.1 <= a.0;
+    assert!(apart(&spans[0], &spans[1]), "one session, at the same time: {spans:?}");
+    assert!(!apart(&spans[2], &spans[0]) || !apart(&spans[2], &spans[1]), "two sessions wait for nobody: {spans:?}");
+}
+
+#[test]
+fn memory_and_workspace_are_kept_apart() {
+    let machine = Machine::new();
+    let replies = [step("count", &[("shell", json!({"command": "seq 1 9999"}))]), answer("It ends with 9999.")];
+    // too long for a prompt: it becomes a file of the harness
+    let ran = agent(&machine, &replies, &["count to 9999", "--session", "s"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(machine.run(&["memory", "remember", "the build needs make"]).code, Some(0));
+    let mut files = Vec::new();
+    let mut folders = vec![machine.path("home")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            if entry.is_dir() { folders.push(entry) } else { files.push(entry) }
+        }
+    }
+    let with = |name: &str| -> Vec<&PathBuf> { files.iter().filter(|f| f.to_string_lossy().contains(name)).collect() };
+    assert!(!with("/workspace/").is_empty(), "{files:?}");
+    assert!(!with("memory.db").is_empty(), "{files:?}");
+    assert!(with("memory.db").iter().all(|f| !f.to_string_lossy().contains("workspace")), "{files:?}");
+    assert!(with("/workspace/").iter().all(|f| !f.to_string_lossy().contains("memory")), "{files:?}");
 }

@@ -187,3 +187,88 @@ fn no_file_is_too_long_to_read() {
 fn nothing_is_left_unfinished() {
     assert_eq!(offenders(&[], &["todo!(", "unimplemented!(", "TODO", "FIXME"]), [""; 0]);
 }
+
+/// What of the harness touches the disk by itself, and why; everything else goes through these.
+const ON_DISK: &[(&str, &str)] = &[
+    ("agent/evidence/", "none: the driver brings what it looks at"),
+    ("agent/librarian/", "reads the person's own documents, and keeps their index"),
+    ("agent/mcp/config.rs", "reads the list of servers"),
+    ("agent/mcp/trust.rs", "keeps what the person said about a project's servers"),
+    ("agent/runtime/disk.rs", "looks at the working folder before and after a call"),
+    ("agent/skill/", "finds and reads skills"),
+    ("agent/store/", "opens the file of runs and events"),
+    ("agent/tools/", "the person's files, as the calls of the model say and the guards allow"),
+    ("agent/workspace/", "the one surface for files of the harness itself"),
+];
+
+#[test]
+fn the_workspace_is_where_the_harness_keeps_files() {
+    let touches = |code: &str| {
+        let starts = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        ["fs::", "File::"].iter().any(|word| code.match_indices(word).any(|(at, _)| starts(at)))
+    };
+    let sources = sources();
+    let on_disk: Vec<&str> =
+        sources.iter().filter(|s| s.path.starts_with("agent/") && touches(&s.code)).map(|s| s.path.as_str()).collect();
+    let unlisted: Vec<&&str> =
+        on_disk.iter().filter(|path| !ON_DISK.iter().any(|(place, _)| path.starts_with(place))).collect();
+    assert!(unlisted.is_empty(), "{unlisted:?}: go through the workspace, or say here why not");
+    for (place, why) in ON_DISK {
+        let used = on_disk.iter().any(|path| path.starts_with(place));
+        assert_eq!(used, !why.starts_with("none"), "{place}: {why}");
+    }
+}
+
+#[test]
+fn memory_and_workspace_never_share_a_name() {
+    for source in sources() {
+        let names = source.code.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_lowercase);
+        let both: Vec<String> = names.filter(|n| n.contains("memory") && n.contains("workspace")).collect();
+        assert!(both.is_empty(), "{} joins them: {both:?}", source.path);
+    }
+    // and neither names the other
+    for (one, other) in [("agent/memory/", "workspace::"), ("agent/workspace/", "memory::")] {
+        let named: Vec<String> = sources()
+            .into_iter()
+            .filter(|s| s.path.starts_with(one) && s.code.contains(other))
+            .map(|s| s.path)
+            .collect();
+        assert_eq!(named, [""; 0], "{one} names {other}");
+    }
+}
+
+#[test]
+fn backends_are_behind_traits_and_not_in_the_root() {
+    let sources = sources();
+    let runtime = sources.iter().find(|s| s.path == "agent/runtime/mod.rs").unwrap();
+    let fields = runtime.code.split("pub struct Runtime {").nth(1).unwrap().split("\n}").next().unwrap();
+    let fields: Vec<&str> = fields
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(": "))
+        .map(|(_, kind)| kind.trim_end_matches(','))
+        .collect();
+    assert!(fields.len() > 8, "{fields:?}");
+    // what is no backend: names of tools, rules, where events go, what stops it, numbers
+    const PLAIN: [&str; 5] = ["Registry", "Guards", "Arc<Emitter>", "Cancel", "Config"];
+    let concrete: Vec<&&str> = fields.iter().filter(|kind| !kind.contains("dyn ") && !PLAIN.contains(kind)).collect();
+    assert!(concrete.is_empty(), "{concrete:?}");
+    // the core knows no backend by name
+    let core = [
+        "agent/turn/",
+        "agent/runtime/",
+        "agent/guard/",
+        "agent/observe/",
+        "agent/evidence/",
+        "agent/plan/",
+        "agent/action.rs",
+        "agent/assemble.rs",
+        "agent/state.rs",
+    ];
+    let backends = ["store::", "workspace::", "librarian::", "memory::", "mcp::", "skill::", "rusqlite"];
+    let named: Vec<String> = sources
+        .iter()
+        .filter(|s| core.iter().any(|c| s.path.starts_with(c)))
+        .flat_map(|s| backends.iter().filter(|b| s.code.contains(**b)).map(|b| format!("{} names {b}", s.path)))
+        .collect();
+    assert_eq!(named, [""; 0]);
+}

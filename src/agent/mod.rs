@@ -20,6 +20,7 @@
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
+//! - [`evidence`]: what speaks for it that a part is done; no model's word does.
 //! - [`assemble`]: layers of context by priority within a budget; [`retrieve`]: which of many tools to show.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
@@ -32,6 +33,7 @@ pub mod advise;
 pub mod assemble;
 pub mod chat;
 pub mod event;
+pub mod evidence;
 pub mod guard;
 pub mod id;
 pub mod librarian;

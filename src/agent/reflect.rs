@@ -28,6 +28,7 @@ pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Refle
     let (outcome, base, next_action) = match end {
         End::Answered if errors == 0 => ("success", 0.82, "none"),
         End::Answered => ("success", 0.82, "check the steps that failed"),
+        End::Unverified(_) => ("partial", 0.28, "look at what is missing, and ask for that"),
         End::MaxSteps => ("partial", 0.28, "run it again with more steps (--max-steps), or split the task"),
         End::Stuck => ("partial", 0.28, "say it differently, or name the files and commands to use"),
         End::Cannot => ("failure", 0.28, "read the reason, and give what is missing"),

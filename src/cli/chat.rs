@@ -133,7 +133,7 @@ impl Talk<'_> {
         // from here on Ctrl-C is this turn's
         let cancel = self.cx.interrupt().fresh();
         self.wired.take_up(&task, cancel, exchanges, self.cx)?;
-        self.wired.begin(&task)?;
+        self.wired.begin(&task, self.cx)?;
         let drive = &self.args.drive;
         let shows = drive.shows();
         let driven = view::while_shown(self.cx, shows, |signals| {
@@ -160,6 +160,7 @@ impl Talk<'_> {
             Shows::Steps => {
                 let nothing = report.response.trim().is_empty();
                 self.cx.ui.data(if nothing { "(no answer)" } else { &report.response })?;
+                super::agent::unverified(report, self.cx);
             }
         }
         Ok(Exit::Success)

@@ -15,7 +15,7 @@ pub enum Exit {
     No,
     /// 2: used wrongly, or something inside went wrong.
     Usage,
-    /// 3: an agent went in circles.
+    /// 3: an agent went in circles, or what it did does not bear out that it is done.
     Stuck,
     /// 4: a limit ended an agent before it was done.
     Limit,

@@ -1,5 +1,5 @@
-//! A search that found nothing, made wider without a model: in any case, in all files, without the last filter. What a
-//! person tries first; it can only find more.
+//! A search that found nothing, made wider without a model: with the expressions that were meant, in any case, in all
+//! files, without the last filter. What a person tries first; it mostly finds more.
 
 use crate::shell::{Dialect, Invocation, parse};
 
@@ -11,6 +11,15 @@ pub(super) fn loosen(command: &str) -> Option<String> {
     let script = parse(command, Dialect::Bash);
     if !script.errors.is_empty() || script.commands.is_empty() {
         return None;
+    }
+    // `[a-z]+` is an extended expression: to a plain grep the `+` is a character like any other
+    let plain = script.commands.iter().rev().find(|c| {
+        matches!(c.name(), Some("grep" | "zgrep")) && !has_kind(c) && c.args().iter().any(|w| is_extended(&w.text))
+    });
+    if let Some(grep) = plain {
+        let mut extended = command.to_owned();
+        extended.insert_str(grep.words.first()?.span.end, " -E");
+        return Some(extended);
     }
     let mut wider = command.to_owned();
     // from the end: what stands before keeps its place
@@ -39,6 +48,19 @@ pub(super) fn loosen(command: &str) -> Option<String> {
     (!pipe.is_empty() && parse(pipe, Dialect::Bash).errors.is_empty()).then(|| pipe.to_owned())
 }
 
+/// True if the kind of expression is said.
+fn has_kind(command: &Invocation) -> bool {
+    let short = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains(['E', 'F', 'G', 'P']);
+    command.args().iter().any(|w| short(&w.text) || w.text.ends_with("-regexp") || w.text == "--fixed-strings")
+}
+
+/// True for a pattern that only an extended expression makes sense of: something is repeated or chosen among.
+fn is_extended(pattern: &str) -> bool {
+    let repeats = ["]+", ")+", ".+", "\\w+", "\\d+", "]{", ")?", "]?"].iter().any(|form| pattern.contains(form));
+    let chooses = pattern.contains('|') && !pattern.contains("\\|");
+    !pattern.starts_with('-') && (repeats || chooses)
+}
+
 fn ignores_case(command: &Invocation) -> bool {
     command.args().iter().any(|w| {
         w.text == "--ignore-case" || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('i')
@@ -57,6 +79,9 @@ mod tests {
             ("diff -rq a b | grep '^Only in'", Some("diff -rq a b | grep -i '^Only in'")),
             ("diff -rq a b | grep -i '^Only in'", Some("diff -rq a b")),
             ("find . -type f -name '*.LOG'", Some("find . -type f -iname '*.LOG'")),
+            ("grep -o '[a-z]+' a.txt | sort", Some("grep -E -o '[a-z]+' a.txt | sort")),
+            ("grep 'cat|dog' a.txt", Some("grep -E 'cat|dog' a.txt")),
+            ("grep -Eo '[a-z]+' a.txt", Some("grep -i -Eo '[a-z]+' a.txt")),
             ("ls notes", None),
             ("grep -ri x .", None),
             ("grep 'unclosed", None),

@@ -3,7 +3,7 @@
 
 pub mod part;
 
-pub use part::{Kind, begins_part, changes, kind, locate, parts, refer};
+pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers};
 
 use serde::{Deserialize, Serialize};
 

@@ -293,6 +293,8 @@ static REFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Names that are put into a part at most.
 const NAMES: usize = 8;
+/// Names that are put in the place of a pronoun at most; more stand behind the part.
+const INLINE: usize = 3;
 
 /// The part with the names that its pronouns stand for: `show how many lines each has` becomes
 /// `show how many lines each of a.txt and b.txt has`. As it is where there is nothing to refer to, or too much.
@@ -309,10 +311,19 @@ pub fn refer(part: &str, names: &[String]) -> String {
         [before @ .., last] => format!("{} and {last}", before.join(", ")),
         [] => return part.to_owned(),
     };
-    if found.as_str().to_lowercase().starts_with("each") && names.len() > 1 {
-        return format!("{}each of {all}{}", &part[..found.start()], &part[found.end()..]);
+    let word = found.as_str().to_lowercase();
+    let (before, behind) = (&part[..found.start()], &part[found.end()..]);
+    if word.starts_with("each") && names.len() > 1 {
+        return format!("{before}each of {all}{behind}");
     }
-    format!("{part} ({})", names.join(", "))
+    // a few names stand where the word stood; `its`, and a word for many, keep the sentence whole
+    let stands = !matches!(word.as_str(), "its" | "they") && !word.starts_with("each") && names.len() <= INLINE;
+    if stands { format!("{before}{all}{behind}") } else { format!("{part} ({})", names.join(", ")) }
+}
+
+/// True if the part has a word that stands for what was seen before.
+pub fn refers(part: &str) -> bool {
+    REFERS.as_ref().is_some_and(|form| form.find_iter(part).any(|f| !is_described(&part[f.end()..])))
 }
 
 /// Things that lie in folders.
@@ -437,8 +448,10 @@ mod tests {
                 &["a.txt", "b.txt"][..],
                 "show how many lines each of a.txt and b.txt has",
             ),
-            ("delete it", &["x/big.bin"], "delete it (x/big.bin)"),
-            ("delete them", &["a", "b", "c"], "delete them (a, b, c)"),
+            ("delete it", &["x/big.bin"], "delete x/big.bin"),
+            ("count its lines", &["x.txt"], "count its lines (x.txt)"),
+            ("move them to old", &["a.c", "b.c"], "move a.c and b.c to old"),
+            ("delete them", &["w", "x", "y", "z"], "delete them (w, x, y, z)"),
             ("delete the folder tmp", &[], "delete the folder tmp"),
             ("list the files in notes", &["a.txt"], "list the files in notes"),
             ("sort items by price", &["a"], "sort items by price"),

@@ -2,8 +2,10 @@
 //! side and each writer alone, each with a time limit of its own. Every call gets exactly one result, whatever happens to
 //! it; one that fails, hangs or panics costs the others nothing.
 
+use super::disk::Snapshot;
 use super::{Approval, Runtime};
 use crate::agent::event::{Actor, Draft, Kind};
+use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
 use crate::agent::observe::{Ended, Raw};
 use crate::agent::tool::{Call, Outcome, Provider, Settled, Tool, ToolCx, ToolError};
@@ -26,8 +28,13 @@ enum Pending {
 }
 
 impl Runtime {
-    /// Makes a batch of calls and makes its results into text.
-    pub(super) async fn act(&self, turn: &mut Turn, calls: Vec<Call>, resumed: bool) -> Vec<Settled> {
+    /// Makes a batch of calls and makes its results into text; with what they changed, where they were to change anything.
+    pub(super) async fn act(
+        &self,
+        turn: &mut Turn,
+        calls: Vec<Call>,
+        resumed: bool,
+    ) -> (Vec<Settled>, Option<Changes>) {
         let begun = Instant::now();
         let span = format!("s{}", turn.step());
         let names: Vec<&str> = calls.iter().map(|c| c.tool.as_str()).collect();
@@ -38,7 +45,11 @@ impl Runtime {
             let again = !signatures.insert(call.signature());
             pending.push(self.admit(turn, call, again, resumed));
         }
+        let writes = |one: &Pending| matches!(one, Pending::Ready(_, call) if !call.effects.is_read_only());
+        let root = &self.config.root;
+        let before = pending.iter().any(writes).then(|| Snapshot::of(root)).flatten();
         let ended = self.run_all(pending).await;
+        let changes = before.and_then(|before| before.changes(root));
         let count = |text: &str| self.model.count(text);
         let settled = self.pipeline(&count).settle(ended);
         for one in &settled {
@@ -57,7 +68,7 @@ impl Runtime {
         self.emitter.emit(
             Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
         );
-        settled
+        (settled, changes)
     }
 
     /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide.

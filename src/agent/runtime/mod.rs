@@ -2,6 +2,7 @@
 //! a model. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
+mod disk;
 mod drive;
 mod generate;
 mod named;
@@ -16,7 +17,7 @@ use super::guard::Guards;
 use super::observe::{Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
 use super::tool::{Call, Registry, ToolSpec};
-use super::turn::{Decide, End, Report, Step, Turn};
+use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
 use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request};
 use serde_json::json;
 use std::convert::Infallible;
@@ -94,6 +95,8 @@ pub struct Config {
     pub parallel: usize,
     /// The person's working directory.
     pub root: PathBuf,
+    /// How a conversation that grows is kept within the window.
+    pub fitting: Fitting,
     /// Names of the skills whose text is in the prompt, for the report.
     pub skills: Vec<String>,
 }
@@ -101,7 +104,15 @@ pub struct Config {
 impl Config {
     /// The defaults, for work in `root`.
     pub fn new(root: PathBuf) -> Self {
-        Self { guardrail: Mode::Full, decision_tokens: 700, tools: 6, parallel: 4, root, skills: Vec::new() }
+        Self {
+            guardrail: Mode::Full,
+            decision_tokens: 700,
+            tools: 6,
+            parallel: 4,
+            root,
+            fitting: Fitting::default(),
+            skills: Vec::new(),
+        }
     }
 }
 
@@ -180,12 +191,15 @@ impl Hands<Turn> for Driver<'_> {
         let runtime = self.runtime;
         match step {
             Step::Assemble(query) => runtime.assemble(turn, &query),
-            Step::Advise(brief) => runtime.advise(turn, &brief).await,
+            Step::Advise(mut brief) => {
+                brief.part = named::placed(&brief.part, &runtime.config.root);
+                runtime.advise(turn, &brief).await;
+            }
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
-                let batch = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
-                turn.saw(named::files(&batch, &runtime.config.root));
-                turn.acted(&batch, &runtime.guards);
+                let (batch, changes) = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
+                let seen = Seen { names: named::files(&batch, &runtime.config.root), changes };
+                turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);
                 runtime.reveal(turn);
             }
@@ -326,7 +340,7 @@ impl Runtime {
     async fn decide(&self, turn: &mut Turn) {
         let room = self.model.limits().context.saturating_sub(self.config.decision_tokens);
         let span = format!("s{}", turn.step());
-        if let Some(compression) = turn.fit(room, &self.count()) {
+        if let Some(compression) = turn.fit(room, &self.config.fitting, &self.count()) {
             self.emitter.emit(Draft::new(Kind::ContextCompression).span(&span).metadata(json!(compression)));
         }
         let Step::Decide(decide) = turn.next() else { return };
@@ -409,12 +423,12 @@ impl Runtime {
                 self.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("no note could be kept: {why}")));
             }
         }
-        self.emitter.emit(
-            Draft::new(Kind::FinalAnswer)
-                .by(Actor::Model)
-                .output(response)
-                .metadata(json!({"status": end.status(), "reason": end.reason()})),
-        );
+        self.emitter.emit(Draft::new(Kind::FinalAnswer).by(Actor::Model).output(response).metadata(match &end {
+            End::Unverified(missing) => {
+                json!({"status": end.status(), "reason": end.reason(), "missing": missing})
+            }
+            _ => json!({"status": end.status(), "reason": end.reason()}),
+        }));
         turn.reflected(reflection, ms);
     }
 

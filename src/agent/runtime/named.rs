@@ -36,6 +36,23 @@ fn candidates(line: &str) -> impl Iterator<Item = &str> {
     [Some(line), before(line), behind].into_iter().chain(words).flatten()
 }
 
+/// The part with `./` before the folders of this place that it names: `in downloads` where there is a `downloads` here is
+/// not the person's own folder of that name elsewhere.
+pub(super) fn placed(part: &str, root: &Path) -> String {
+    const BEFORE: &[&str] =
+        &["in", "into", "to", "from", "of", "below", "under", "inside", "within", "folder", "directory", "folders"];
+    let mut before = "";
+    let words = part.split(' ').map(|word| {
+        let name = word.trim_end_matches([',', '.', ';', ':']);
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+        let here = plain && !name.starts_with(['.', '/']) && root.join(name).is_dir();
+        let placed = here && BEFORE.contains(&before.to_lowercase().as_str());
+        before = word;
+        if placed { format!("./{word}") } else { word.to_owned() }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 fn is_file(name: &str, root: &Path) -> bool {
     let plain = !name.is_empty() && name.len() < 300 && !name.contains(char::is_control);
     // a folder's own name, `.` and words like `total` are no files that one refers to
@@ -65,6 +82,11 @@ mod tests {
         };
         assert_eq!(names("120 ./logs/web.log\n7 ./logs/two words.log\n"), ["./logs/web.log", "./logs/two words.log"]);
         assert_eq!(names("main.rs:5:fn main\nmain.rs:9: logs/web.log\n"), ["main.rs"]);
+        assert_eq!(
+            placed("find the largest file in logs, and move it to logs", &root),
+            "find the largest file in ./logs, and move it to ./logs"
+        );
+        assert_eq!(placed("show logs in /var/log and in nowhere", &root), "show logs in /var/log and in nowhere");
         assert_eq!(names("no.log 5\n../../etc/passwd\n/etc/passwd\nlogs\n.\n"), [""; 0]);
     }
 }

@@ -6,7 +6,7 @@ use super::event::{Event, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
 use super::{event::Kind, id};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,6 +62,14 @@ pub enum StoreError {
     /// Another process drives that run.
     #[error("the run `{0}` is being worked on by another process")]
     Busy(String),
+    /// Another process drives a run of that session.
+    #[error("the run `{run}` of the session `{session}` is under way in another process")]
+    Occupied {
+        /// The session.
+        session: String,
+        /// Its run.
+        run: String,
+    },
     /// What was kept cannot be read.
     #[error("the run `{id}` was kept by another version and cannot be gone on with: {reason}")]
     Damaged {
@@ -83,7 +91,7 @@ impl StoreError {
             Self::Missing { .. } => "`caro session list` shows what there is",
             Self::Empty => "`caro agent \"TASK\"` begins one",
             Self::Ambiguous { .. } => "give more of the id",
-            Self::Busy(_) => "wait for it, or stop that process first",
+            Self::Busy(_) | Self::Occupied { .. } => "wait for it, or stop that process first",
             Self::Damaged { .. } => "start the task again; `caro events` still shows what was done",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
@@ -171,14 +179,23 @@ impl Store {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run, and its session if it is the first in it.
+    /// Begins a run, and its session if it is the first in it. The runs of a session come one after the other.
     ///
     /// # Errors
+    /// [`StoreError::Occupied`] while another living process drives a run of the session; else
     /// If it cannot be written.
-    pub fn begin(&self, task: &Task, redacted_text: &str, root: &Path) -> Result<(), StoreError> {
+    pub fn begin(
+        &self,
+        task: &Task,
+        redacted_text: &str,
+        root: &Path,
+        is_alive: impl Fn(u32) -> bool,
+    ) -> Result<(), StoreError> {
         let now = now();
         let mut sql = self.sql();
-        let tx = sql.transaction()?;
+        // nobody begins between the look and the entry
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        idle(&tx, &task.session, &task.run, is_alive)?;
         tx.execute(
             "INSERT INTO sessions VALUES (?1, ?2, ?2) ON CONFLICT(id) DO UPDATE SET updated = ?2",
             params![task.session, now],
@@ -322,6 +339,26 @@ impl Store {
     }
 }
 
+/// How long ago a run must have been heard of to be under way, milliseconds: after that its process number is another's.
+const HEARD: i64 = 6 * 60 * 60 * 1000;
+
+/// Fails while another living process drives another run of the session.
+fn idle(sql: &Connection, session: &str, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
+    let mut query = sql.prepare(
+        "SELECT id, owner FROM runs WHERE session = ?1 AND id <> ?2 AND status = 'running' AND owner <> 0 AND updated > ?3",
+    )?;
+    let since = now().saturating_sub(HEARD);
+    let rows =
+        query.query_map(params![session, run, since], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?)))?;
+    for row in rows {
+        let (other, owner) = row?;
+        if owner != std::process::id() && is_alive(owner) {
+            return Err(StoreError::Occupied { session: session.into(), run: other });
+        }
+    }
+    Ok(())
+}
+
 /// The one of what was found.
 fn one<T>(mut found: Vec<T>, beginning: &str, what: &'static str, id: fn(&T) -> &String) -> Result<T, StoreError> {
     if let Some(exact) = found.iter().position(|t| id(t) == beginning) {
@@ -402,7 +439,7 @@ mod tests {
         let turn = Turn::new(task("run_a1", "s_1"));
         {
             let store = Arc::new(Store::open(&file).unwrap());
-            store.begin(turn.task(), "count", Path::new("/w")).unwrap();
+            store.begin(turn.task(), "count", Path::new("/w"), |_| false).unwrap();
             let emitter = Emitter::new("run_a1", 1, Redactor::default(), vec![store.clone()]);
             emitter.emit(Draft::new(Kind::AgentStart));
             emitter.emit(Draft::new(Kind::UserMessage).input("count"));
@@ -418,10 +455,25 @@ mod tests {
     }
 
     #[test]
+    fn the_runs_of_a_session_come_one_after_the_other() {
+        let store = Store::in_memory().unwrap();
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| true).unwrap();
+        // as if another process had begun it
+        store.sql().execute("UPDATE runs SET owner = 1", []).unwrap();
+        let second = |alive: bool| store.begin(&task("run_2", "s_1"), "x", Path::new("/"), |_| alive);
+        assert!(matches!(second(true), Err(StoreError::Occupied { run, .. }) if run == "run_1"));
+        assert!(matches!(store.run("run_2"), Err(StoreError::Missing { .. })), "nothing of it was written");
+        store.begin(&task("run_3", "s_2"), "x", Path::new("/"), |_| true).unwrap();
+        second(false).unwrap();
+        store.set_status("run_1", "completed", "").unwrap();
+        store.begin(&task("run_4", "s_1"), "x", Path::new("/"), |_| true).unwrap();
+    }
+
+    #[test]
     fn ids_may_be_short_as_long_as_they_are_clear() {
         let store = Store::in_memory().unwrap();
         for run in ["run_a1", "run_a2", "run_b"] {
-            store.begin(&task(run, "s_1"), "x", Path::new("/")).unwrap();
+            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
         }
         assert_eq!(store.run("run_b").unwrap().id, "run_b");
         assert!(matches!(store.run("run_a"), Err(StoreError::Ambiguous { found, .. }) if found.len() == 2));
@@ -435,7 +487,7 @@ mod tests {
     #[test]
     fn a_run_that_another_process_drives_is_not_taken_from_it() {
         let store = Store::in_memory().unwrap();
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/")).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
         store.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
         store.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Busy(_))));

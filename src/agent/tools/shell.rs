@@ -198,7 +198,10 @@ impl Tool for Shell {
             Status::TimedOut => return Err(ToolError::TimedOut(cx.timeout.as_secs())),
             Status::Flooded => "(stopped: it never ceased to write)".to_owned(),
         };
-        if !matches!(output.status, Status::Exited(0)) && stdout.is_empty() && !stderr.is_empty() {
+        // of a pipeline the shell tells only how its last program ended, and that one may have had nothing to read
+        let script = shell::parse(command, self.dialect);
+        let starved = script.commands.iter().any(|c| c.stdin_pipe) && shell::is_read_only(&script);
+        if (starved || !matches!(output.status, Status::Exited(0))) && stdout.is_empty() && !stderr.is_empty() {
             return Err(ToolError::Failed(format!("{stderr}\n{note}")));
         }
         let mut all = stdout;

@@ -6,17 +6,19 @@
 //! - a text about it is the model's, but what it may do then is write that file;
 //! - everything else, and whatever failed, the model decides freely.
 
-use super::{End, Phase, Turn};
+use super::{Phase, Turn};
 use crate::agent::action::{self, ActionSet};
 use crate::agent::advise::{Advice, Brief, Done};
-use crate::agent::guard::Guards;
+use crate::agent::evidence::{self, Changes, Claim, Entry};
+use crate::agent::guard::{Guards, asked_for};
 use crate::agent::id;
 use crate::agent::observe::compress;
-use crate::agent::plan::{Kind, changes, kind, locate, refer};
+use crate::agent::plan::{Kind, changes, kind, locate, refer, refers};
 use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
 use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Commands that are tried for one part before the model decides.
 const TRIES: u32 = 3;
@@ -26,6 +28,8 @@ const DRAFTS: u32 = 2;
 const RECENT: usize = 4;
 /// Characters of what each of them printed.
 const PRINTED: usize = 700;
+/// Files that are remembered of one step.
+const MADE: usize = 200;
 
 /// The shell tool's name: what advice, saving and references are about.
 const SHELL: &str = "shell";
@@ -49,6 +53,24 @@ pub(super) struct Course {
     results: Vec<Option<String>>,
     /// What `them` and `each` stand for: the files that the latest result names.
     names: Vec<String>,
+    /// What speaks against the part under way being done, after its latest try.
+    #[serde(default)]
+    finding: Option<String>,
+    /// What speaks against parts that were left behind all the same, with the number of each.
+    #[serde(default)]
+    doubts: Vec<(usize, String)>,
+    /// Files below the working folder that were made or changed and are still there, from that folder.
+    #[serde(default)]
+    made: BTreeSet<String>,
+}
+
+/// What the driver saw beside the results.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The files that the results name.
+    pub names: Vec<String>,
+    /// What the calls changed below the working folder; `None` if they were not to change anything, or nobody knows.
+    pub changes: Option<Changes>,
 }
 
 impl Course {
@@ -62,17 +84,32 @@ impl Course {
         self.results.push(result);
         self.part += 1;
         self.tries = 0;
+        self.finding = None;
+    }
+
+    /// What was changed: where it is, and what `it` stands for from now on.
+    fn changed(&mut self, changes: &Changes, is_saved: bool) {
+        for path in &changes.removed {
+            self.made.remove(path);
+        }
+        let paths = |entries: &[Entry]| entries.iter().map(|e| e.path.clone()).take(MADE).collect::<Vec<_>>();
+        self.made.extend(changes.made().filter(|e| !e.folder).map(|e| e.path.clone()).take(MADE));
+        // what was listed is still meant after it was saved
+        if is_saved {
+            return;
+        }
+        let files: Vec<Entry> = changes.created.iter().filter(|e| !e.folder).cloned().collect();
+        let names = match (files.as_slice(), changes.changed.as_slice(), changes.created.as_slice()) {
+            ([], [], []) => return,
+            ([], [], folders) => paths(folders),
+            ([], changed, _) => paths(changed),
+            (files, _, _) => paths(files),
+        };
+        self.names = names;
     }
 }
 
 impl Turn {
-    /// Names the files that the latest result names; told before [`Turn::acted`].
-    pub fn saw(&mut self, names: Vec<String>) {
-        if !names.is_empty() {
-            self.course.names = names;
-        }
-    }
-
     /// Has advice asked for where a command will do; told before [`Turn::assembled`].
     pub fn lead(&mut self, led: bool) {
         self.course.led = led;
@@ -136,7 +173,7 @@ impl Turn {
             if !self.is_asked()
                 && let Some(text) = self.results()
             {
-                return self.finish(End::Answered, text);
+                return self.close(text, guards);
             }
             actions.tools.clear();
             actions.cannot = false;
@@ -159,39 +196,155 @@ impl Turn {
         Brief { part, place, done: self.course.done.iter().skip(skip).map(short).collect() }
     }
 
-    /// Takes note of what came of a step.
-    pub(super) fn follow(&mut self, batch: &[Settled]) {
+    /// Takes note of what came of a step, and returns what speaks against the part being done, for the call it is about.
+    pub(super) fn follow(&mut self, batch: &[Settled], seen: &Seen) -> Option<(usize, String)> {
         let part = self.part().unwrap_or_default().to_owned();
         let own = std::mem::take(&mut self.course.own);
-        for one in batch {
+        let at = batch.iter().position(|s| s.outcome == Outcome::Done).unwrap_or(0);
+        let one = batch.get(at)?;
+        let finding = self.finding(&part, one, seen);
+        for (i, one) in batch.iter().enumerate() {
             let command = one.call.args.get("command").and_then(serde_json::Value::as_str);
             if let Some(command) = command.filter(|_| one.call.tool == SHELL) {
                 let looked = one.call.effects.is_read_only();
+                let against = finding.as_deref().filter(|_| i == at);
                 self.course.done.push(Done {
                     goal: refer(&part, &[]),
                     command: command.to_owned(),
-                    printed: one.text.clone(),
+                    printed: against.map_or_else(|| one.text.clone(), |why| format!("{}\n{why}", plain(&one.text))),
                     whole: one.hash == id::hash(&one.text),
                     looked,
-                    worked: one.outcome == Outcome::Done && !(looked && is_vain(one)),
+                    worked: one.outcome == Outcome::Done && against.is_none() && !(looked && is_vain(one)),
                 });
             }
         }
-        let Some(one) = batch.iter().find(|s| s.outcome == Outcome::Done).or(batch.first()) else { return };
         let silent = one.call.effects.is_read_only() && is_vain(one);
         let done = one.outcome == Outcome::Done;
+        if let Some(changes) = &seen.changes {
+            self.course.changed(changes, matches!(kind(&part, self.course.part > 0), Kind::Save(_) | Kind::Compose(_)));
+        }
+        if !seen.names.is_empty() && finding.is_none() {
+            self.course.names.clone_from(&seen.names);
+        }
+        self.course.finding = match one.outcome {
+            _ if finding.is_some() => finding.clone(),
+            Outcome::Done if silent => Some("Nothing was found.".into()),
+            Outcome::Done => None,
+            Outcome::Denied => Some("It was not allowed.".into()),
+            _ => Some("The last call for it failed.".into()),
+        };
         match one.outcome {
             // who was not allowed to is not asked again
             Outcome::Denied => self.course.tries = TRIES + DRAFTS,
+            _ if finding.is_some() => self.course.tries += 1,
             _ if !own && done && changes(&part) && one.call.effects.is_read_only() => {}
             _ if done && !silent => {
-                let said = if plain(&one.text).is_empty() { "done" } else { plain(&one.text) };
-                self.course.advance(Some(said.to_owned()));
+                let changed = || seen.changes.as_ref().and_then(evidence::told);
+                let said = match plain(&one.text) {
+                    "" => changed().unwrap_or_else(|| "done".into()),
+                    text => text.to_owned(),
+                };
+                self.course.advance(Some(said));
             }
             // looks that find nothing, one after the other: there is nothing
-            _ if done && self.course.tries + 1 >= TRIES => self.course.advance(Some("nothing found".into())),
+            _ if done && self.course.tries + 1 >= TRIES => {
+                if self.goes_on() {
+                    self.course.doubts.push((self.course.part, "Nothing was found.".into()));
+                }
+                self.course.advance(Some("nothing found".into()));
+            }
             _ => self.course.tries += 1,
         }
+        finding.map(|why| (at, why))
+    }
+
+    /// What speaks against a call that ended well having done the part.
+    fn finding(&self, part: &str, one: &Settled, seen: &Seen) -> Option<String> {
+        if !self.course.led || part.is_empty() || one.outcome != Outcome::Done {
+            return None;
+        }
+        let later = self.course.part > 0;
+        match kind(part, later) {
+            Kind::Save(_) | Kind::Compose(_) if one.call.tool == WRITE => {
+                let content = one.call.args.get("content").and_then(serde_json::Value::as_str).unwrap_or_default();
+                if let Kind::Save(_) = kind(part, later) {
+                    return None;
+                }
+                let lacks = evidence::lacks(part, content, self.shown());
+                return (!lacks.is_empty()).then(|| format!("What was written leaves out {}.", lacks.join(", ")));
+            }
+            Kind::Tell => return None,
+            // to look first is the model's right
+            Kind::Free if !changes(part) || one.call.effects.is_read_only() => return None,
+            _ => {}
+        }
+        let effects = &one.call.effects;
+        if effects.is_read_only() && is_vain(one) {
+            return None;
+        }
+        let names = if refers(part) { self.course.names.as_slice() } else { &[] };
+        let earlier: Vec<String> = self.course.results.iter().flatten().cloned().collect();
+        evidence::finding(&Claim {
+            part,
+            names,
+            command: one.call.args.get("command").and_then(serde_json::Value::as_str),
+            effects,
+            printed: plain(&one.text),
+            whole: one.hash == id::hash(&one.text),
+            found: Some(seen.names.len()),
+            earlier: &earlier,
+            goes_on: self.goes_on(),
+            changes: seen.changes.as_ref(),
+        })
+    }
+
+    /// True if a later part goes on with what this one shows.
+    fn goes_on(&self) -> bool {
+        let later = self.task.plan.parts.iter().enumerate().skip(self.course.part + 1);
+        later.into_iter().any(|(_, part)| refers(part) || matches!(kind(part, true), Kind::Save(_) | Kind::Compose(_)))
+    }
+
+    /// What the parts before came to.
+    fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.task
+            .plan
+            .parts
+            .iter()
+            .zip(&self.course.results)
+            .filter_map(|(part, result)| Some((part.as_str(), result.as_deref()?)))
+    }
+
+    /// What is missing for the task to be done, as far as it was seen; in words for the person.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if self.course.led {
+            missing.extend(
+                self.course
+                    .doubts
+                    .iter()
+                    .filter_map(|(at, why)| Some(format!("{}: {why}", self.task.plan.parts.get(*at)?))),
+            );
+            for (at, part) in self.task.plan.parts.iter().enumerate().skip(self.course.part) {
+                let why = self.course.finding.as_deref().filter(|_| at == self.course.part);
+                let by_words = matches!(kind(part, at > 0), Kind::Tell)
+                    || matches!(kind(part, at > 0), Kind::Free) && !changes(part);
+                if !by_words || why.is_some() {
+                    missing.push(format!("{part}: {}", why.unwrap_or("Nothing was done for it.")));
+                }
+            }
+        } else if self.state.changes == 0
+            && let Some(part) = self.task.plan.parts.iter().find(|part| moves(part))
+        {
+            missing.push(format!("{part}: Nothing was changed."));
+        }
+        let foreseen = |file: &str| self.state.modified.iter().any(|path| path.ends_with(file));
+        for file in asked_for(&self.task.text).into_iter().filter(|f| !f.starts_with(['~', '/'])) {
+            let name = file.trim_start_matches("./");
+            if !self.course.made.contains(name) && !foreseen(name) {
+                missing.push(format!("{name} was not written."));
+            }
+        }
+        missing
     }
 
     /// True if the run has this tool at all, whatever the guards say of this step.
@@ -203,7 +356,13 @@ impl Turn {
     fn save(&mut self, part: &str, file: &str) -> bool {
         let Some(last) = self.course.seen().next_back().cloned() else { return false };
         if last.whole && self.knows(WRITE) {
-            let args = json!({"path": file, "content": plain(&last.printed)});
+            let mut content = plain(&last.printed).to_owned();
+            // `write both to word.txt`: what came before the latest, too
+            let both = part.split_whitespace().any(|word| word.eq_ignore_ascii_case("both"));
+            if let Some(before) = self.course.seen().rev().nth(1).filter(|before| both && before.whole) {
+                content = format!("{}\n{content}", plain(&before.printed));
+            }
+            let args = json!({"path": file, "content": content});
             self.own_call(part, WRITE.into(), object(args));
         } else if self.knows(SHELL) {
             // printed before the file is opened: a listing does not list the file it goes into
@@ -265,6 +424,12 @@ impl Turn {
         let id = format!("s{}c1", self.step);
         self.phase = Phase::Act(vec![Call { id, tool, args, effects: Effects::default() }]);
     }
+}
+
+/// True for a part that cannot be done without a change, however it is gone about.
+fn moves(part: &str) -> bool {
+    let verb = part.split_whitespace().next().unwrap_or_default().to_lowercase();
+    ["copy", "delete", "move", "remove", "rename"].contains(&verb.as_str())
 }
 
 /// The layer with how the files begin that the task names.

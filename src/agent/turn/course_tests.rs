@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::agent::advise::Advice;
+use crate::agent::evidence::{Changes, Entry};
 use crate::agent::id;
 use crate::agent::plan::Plan;
-use crate::agent::tool::Outcome;
 use serde_json::json;
 
 fn led(task: &str) -> Turn {
@@ -39,9 +39,9 @@ fn act(turn: &mut Turn, outcome: Outcome, text: &str, names: &[&str]) -> Call {
     let call = calls[0].clone();
     let writes = if call.tool == "write" { vec!["/w/report.md".into()] } else { Vec::new() };
     let foreseen = Call { effects: Effects { writes, ..Effects::default() }, ..call.clone() };
-    turn.saw(names.iter().map(|n| n.to_string()).collect());
+    let seen = Seen { names: names.iter().map(|n| n.to_string()).collect(), ..Seen::default() };
     let settled = Settled { call: foreseen, outcome, text: text.into(), hash: id::hash(text), ms: 1 };
-    turn.acted(&[settled], &Guards::default());
+    turn.acted(&[settled], &seen, &Guards::default());
     call
 }
 
@@ -67,7 +67,7 @@ fn a_plan_goes_from_command_to_command_to_text_to_answer() {
     let write = decide(&turn);
     assert_eq!((write.actions.tools, write.actions.path), (vec!["write".to_owned()], Some("report.md".to_owned())));
     assert!(format!("{:?}", write.shape).contains("report.md"), "the grammar has the file's name");
-    let text = "Thought: now\nAction: write {\"path\": \"report.md\", \"content\": \"a.log: 3\"}";
+    let text = "Thought: now\nAction: write {\"path\": \"report.md\", \"content\": \"a.log: 3, b.log: 0\"}";
     turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
     act(&mut turn, Outcome::Done, "wrote report.md", &[]);
     let (end, said) = turn.end().unwrap();
@@ -133,9 +133,20 @@ fn what_was_seen_is_saved_as_it_is() {
     let Step::Act(calls) = turn.next() else { panic!() };
     let cut =
         Settled { call: calls[0].clone(), outcome: Outcome::Done, text: "cut".into(), hash: id::hash("long"), ms: 1 };
-    turn.acted(&[cut], &Guards::default());
+    turn.acted(&[cut], &Seen::default(), &Guards::default());
     let saved = act(&mut turn, Outcome::Done, "(no output)", &[]);
     assert_eq!(saved.args["command"], "printf '%s\\n' \"$(ls notes)\" > names.txt");
+}
+
+#[test]
+fn both_is_what_the_last_two_looks_showed() {
+    let mut turn = led("find the word, count how often it occurs, and write both to word.txt");
+    advise(&mut turn, "sort words | head -n 1");
+    act(&mut turn, Outcome::Done, "the\n", &[]);
+    advise(&mut turn, "grep -c the words");
+    act(&mut turn, Outcome::Done, "5\n", &[]);
+    let saved = act(&mut turn, Outcome::Done, "wrote word.txt", &[]);
+    assert_eq!(saved.args["content"], "the\n5");
 }
 
 #[test]
@@ -167,4 +178,67 @@ fn a_refusal_by_the_person_is_not_gone_about_again() {
     advise(&mut turn, "rm a.log");
     act(&mut turn, Outcome::Denied, "The user did not allow this call.", &[]);
     assert!(decide(&turn).actions.answer);
+}
+
+/// What the calls of a step changed.
+fn act_with(turn: &mut Turn, text: &str, changes: Changes) -> Call {
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let call = calls[0].clone();
+    let effects = Effects { writes: vec!["/w/x".into()], ..Effects::default() };
+    let settled = Settled {
+        call: Call { effects, ..call.clone() },
+        outcome: Outcome::Done,
+        text: text.into(),
+        hash: id::hash(text),
+        ms: 1,
+    };
+    turn.acted(&[settled], &Seen { changes: Some(changes), ..Seen::default() }, &Guards::default());
+    call
+}
+
+fn made(path: &str) -> Changes {
+    let entry = Entry { path: path.into(), folder: false, text: Some("x".into()) };
+    Changes { created: vec![entry], ..Changes::default() }
+}
+
+#[test]
+fn what_changed_nothing_is_gone_about_again_and_then_told() {
+    let mut turn = led("rename a.txt to b.txt and show it");
+    for _ in 0..3 {
+        advise(&mut turn, "true > /dev/null");
+        act_with(&mut turn, "(no output)", Changes::default());
+    }
+    let super::Entry::Observation { text, .. } = turn.entries.last().unwrap() else { panic!() };
+    assert!(text.contains("(Checked: It changed nothing"), "{text}");
+    let answer = "Thought: x\nAction: answer {\"text\": \"Renamed.\"}";
+    assert!(decide(&turn).actions.answer);
+    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    assert!(turn.end().is_none(), "it is told what is missing once");
+    assert!(decide(&turn).prompt.turns.last().unwrap().text.contains("Not done yet:\nrename a.txt to b.txt: "));
+    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    let (end, said) = turn.end().unwrap();
+    let End::Unverified(missing) = end else { panic!("{end:?}") };
+    assert_eq!((end.status(), end.reason(), said), ("incomplete", "unverified", "Renamed."));
+    assert!(missing[0].contains("changed nothing") && missing[1].starts_with("show it: "), "{missing:?}");
+}
+
+#[test]
+fn what_was_made_is_what_it_stands_for() {
+    let mut turn = led("merge the parts into whole.txt and count its lines");
+    advise(&mut turn, "cat part-* > whole.txt");
+    act_with(&mut turn, "(no output)", made("whole.txt"));
+    assert_eq!(advise(&mut turn, "wc -l < whole.txt"), "count its lines (whole.txt)");
+    act(&mut turn, Outcome::Done, "6\n", &[]);
+    let (end, said) = turn.end().unwrap();
+    assert_eq!((end, said), (&End::Answered, "merge the parts into whole.txt: made whole.txt\ncount its lines: 6"));
+}
+
+#[test]
+fn an_answer_before_the_work_is_sent_back() {
+    let mut turn = led("fix the bug in main.py and delete old.py");
+    let answer = "Thought: x\nAction: answer {\"text\": \"Done.\"}";
+    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    assert!(turn.end().is_none());
+    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    assert_eq!(turn.end().unwrap().0.reason(), "unverified");
 }

@@ -1,11 +1,48 @@
-//! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call.
+//! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call, or
+//! go. Looked at before every request to the model.
 
 use super::{Entry, Phase, Turn, prompt_tokens};
 use crate::agent::observe::compress;
 use crate::agent::tool::{Outcome, Settled};
 
-/// Entries at the end that stay whole as long as it can be.
-const RECENT: usize = 4;
+/// When a conversation is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Never: a prompt that does not fit ends the run.
+    Off,
+    /// When it takes up more than the threshold.
+    TokenBudget,
+    /// When there are more than so many steps; when it does not fit, too.
+    SlidingWindow(usize),
+}
+
+/// What becomes of the steps that are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// They go, and the model is told how many.
+    Truncate,
+    /// Each call becomes one line. Made without a model: it cannot fail, and nothing in it is made up.
+    SummarizeAndTruncate,
+}
+
+/// How a conversation that grows is kept within the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fitting {
+    /// When.
+    pub mode: Mode,
+    /// What becomes of what is taken out.
+    pub strategy: Strategy,
+    /// Percent of the window from which on [`Mode::TokenBudget`] shortens.
+    pub threshold: usize,
+    /// Entries (decisions and observations) at the end that stay whole as long as it can be.
+    pub recent: usize,
+}
+
+impl Default for Fitting {
+    fn default() -> Self {
+        Self { mode: Mode::TokenBudget, strategy: Strategy::SummarizeAndTruncate, threshold: 75, recent: 4 }
+    }
+}
 
 /// What was shortened.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -14,7 +51,7 @@ pub struct Compression {
     pub before: usize,
     /// Tokens after.
     pub after: usize,
-    /// `fold`: old entries became lines; `cut`: texts lost their middle.
+    /// `fold`: old entries became lines; `drop`: they went; `cut`: texts lost their middle too.
     pub strategy: String,
 }
 
@@ -35,6 +72,9 @@ pub(super) fn brief(settled: &Settled) -> String {
 impl Turn {
     /// The folded entries, a line a call.
     pub(super) fn summary(&self) -> String {
+        if self.bare {
+            return format!("[CONTEXT SUMMARY] {} earlier steps are not shown.", self.folded / 2);
+        }
         let mut lines = vec!["[CONTEXT SUMMARY] What was done before:".to_owned()];
         for entry in &self.entries[..self.folded] {
             if let Entry::Observation { brief, .. } = entry {
@@ -50,19 +90,30 @@ impl Turn {
     }
 
     /// Shortens the conversation until its prompt has at most `limit` tokens; tells what was done, if anything was.
-    pub fn fit(&mut self, limit: usize, count: &dyn Fn(&str) -> usize) -> Option<Compression> {
-        if !matches!(self.phase, Phase::Decide(_)) {
+    pub fn fit(&mut self, limit: usize, how: &Fitting, count: &dyn Fn(&str) -> usize) -> Option<Compression> {
+        if !matches!(self.phase, Phase::Decide(_)) || how.mode == Mode::Off {
             return None;
         }
         let tokens = |turn: &Self| prompt_tokens(&turn.prompt(), count);
         let before = tokens(self);
-        if before <= limit {
+        let shown = |turn: &Self| turn.entries.len() - turn.folded;
+        let (wanted, most) = match how.mode {
+            Mode::SlidingWindow(steps) => (limit, steps.max(1) * 2),
+            _ => (limit * how.threshold.min(100) / 100, usize::MAX),
+        };
+        if before <= wanted && shown(self) <= most {
             return None;
         }
-        let mut strategy = "fold";
+        self.bare = how.strategy == Strategy::Truncate;
+        let mut strategy = if self.bare { "drop" } else { "fold" };
+        let folded = self.folded;
         // decision and observation go together
-        while tokens(self) > limit && self.folded + RECENT < self.entries.len() {
+        while shown(self) > most || tokens(self) > wanted && shown(self) > how.recent {
             self.folded += 2;
+        }
+        // over the threshold with nothing old left is no reason to touch what is new
+        if before <= limit && self.folded == folded {
+            return None;
         }
         let mut cap = 4000;
         while tokens(self) > limit && cap > 40 {

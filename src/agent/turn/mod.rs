@@ -15,8 +15,8 @@ mod course;
 mod fit;
 mod prompt;
 
-pub use course::PLACE;
-pub use fit::Compression;
+pub use course::{PLACE, Seen};
+pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
 
 use super::action::{self, ActionSet, Choice};
@@ -27,7 +27,7 @@ use super::observe;
 use super::plan::Plan;
 use super::reflect::Reflection;
 use super::state::{RunState, Stats};
-use super::tool::{Call, Effects, Settled, ToolSpec};
+use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
 use crate::model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ pub struct Task {
 pub enum End {
     /// The model answered of its own will.
     Answered,
+    /// There is an answer, but what was seen does not bear it out: what is missing.
+    Unverified(Vec<String>),
     /// The model says that it cannot be done.
     Cannot,
     /// No step was left, and the model had to answer.
@@ -105,15 +107,16 @@ impl End {
     pub fn status(&self) -> &'static str {
         match self {
             Self::Answered => "completed",
-            Self::MaxSteps | Self::Stuck => "incomplete",
+            Self::MaxSteps | Self::Stuck | Self::Unverified(_) => "incomplete",
             Self::Cannot | Self::Halted(_) | Self::Failed(_) => "failed",
         }
     }
 
-    /// `answered`, `max_steps`, `consecutive_errors` ...
+    /// `answered`, `unverified`, `max_steps`, `consecutive_errors` ...
     pub fn reason(&self) -> &str {
         match self {
             Self::Answered => "answered",
+            Self::Unverified(_) => "unverified",
             Self::Cannot => "cannot",
             Self::MaxSteps => "max_steps",
             Self::Stuck => "stuck",
@@ -138,6 +141,9 @@ pub struct Report {
     pub status: String,
     /// Why it ended.
     pub termination_reason: String,
+    /// What was asked for and not seen to be done; empty for a run that is completed.
+    #[serde(default)]
+    pub missing: Vec<String>,
     /// Steps taken.
     pub steps: u32,
     /// Steps allowed.
@@ -212,6 +218,9 @@ pub struct Turn {
     entries: Vec<Entry>,
     /// How many entries from the first are folded into the summary.
     folded: usize,
+    /// True if the summary says no more than how many they are.
+    #[serde(default)]
+    bare: bool,
     /// The step under way, from 1.
     step: u32,
     state: RunState,
@@ -223,7 +232,7 @@ pub struct Turn {
     end: Option<(End, String)>,
     /// True if the last completion could not be read or was refused: the next one is sampled.
     retry: bool,
-    /// True once an answer was sent back for what nobody has shown.
+    /// True once an answer was sent back for what nobody has shown, or for what is missing.
     #[serde(default)]
     doubted: bool,
 }
@@ -239,6 +248,7 @@ impl Turn {
             skills: Vec::new(),
             entries: Vec::new(),
             folded: 0,
+            bare: false,
             step: 1,
             state: RunState::default(),
             course: course::Course::default(),
@@ -277,6 +287,10 @@ impl Turn {
     pub fn assembled(&mut self, assembly: Assembly, tools: Vec<ToolSpec>, skills: Vec<String>, guards: &Guards) {
         if self.phase == Phase::Assemble {
             (self.layers, self.tools, self.skills) = (assembly.layers, tools, skills);
+            // what stands in the prompt was seen
+            for layer in self.layers.iter().filter(|layer| !layer.trusted) {
+                self.state.learn(&layer.text);
+            }
             self.set_out(guards);
         }
     }
@@ -317,37 +331,49 @@ impl Turn {
                 self.phase = Phase::Act(calls.into_iter().enumerate().map(call).collect());
             }
             Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
-            Choice::Answer(text) if !self.doubted && guards.answer(&text, &self.state).is_some() => {
-                self.doubted = true;
-                let why = guards.answer(&text, &self.state).map(|finding| finding.text).unwrap_or_default();
-                self.go_on(why.clone(), vec![why], guards);
-            }
             Choice::Answer(text) => {
-                let text = self.vouched(text);
-                self.finish(End::Answered, text);
+                let against = guards.answer(&text, &self.state).map(|finding| finding.text);
+                let open = self.missing();
+                let told = against.or_else(|| {
+                    // without a tool nothing more can be done about it
+                    let can = self.admitted(guards).tools;
+                    (!open.is_empty() && !can.is_empty()).then(|| format!("Not done yet:\n{}", open.join("\n")))
+                });
+                // who was not allowed to cannot be asked to
+                let denied = self.state.calls.iter().any(|call| call.outcome == Outcome::Denied);
+                let again = !self.doubted && !denied && self.step + 1 < self.task.max_steps;
+                match told.filter(|_| again) {
+                    Some(why) => {
+                        self.doubted = true;
+                        self.go_on(why.clone(), vec![why], guards);
+                    }
+                    None => self.close(self.vouched(text), guards),
+                }
             }
             Choice::Cannot(reason) => self.finish(End::Cannot, reason),
         }
     }
 
-    /// Takes what became of the calls: one result each, in their order.
-    pub fn acted(&mut self, batch: &[Settled], guards: &Guards) {
+    /// Takes what became of the calls: one result each, in their order, and what the driver saw beside them.
+    pub fn acted(&mut self, batch: &[Settled], seen: &Seen, guards: &Guards) {
         if !matches!(self.phase, Phase::Act(_)) {
             return;
         }
         for settled in batch {
             self.state.settle(settled);
-            self.metric.tool_calls += u64::from(!matches!(
-                settled.outcome,
-                super::tool::Outcome::Blocked | super::tool::Outcome::Denied | super::tool::Outcome::Cancelled
-            ));
+            self.metric.tool_calls +=
+                u64::from(!matches!(settled.outcome, Outcome::Blocked | Outcome::Denied | Outcome::Cancelled));
         }
         self.state.settle_batch(batch);
-        self.follow(batch);
+        let mut told = batch.to_vec();
+        if let Some((at, why)) = self.follow(batch, seen) {
+            // beside the result, and fenced as it is: file names are others' words
+            told[at].text = format!("{}\n(Checked: {why})", told[at].text.trim_end());
+        }
         // who wrote again what was refused would write it a third time
         self.retry = batch.iter().all(|one| one.outcome == super::tool::Outcome::Blocked);
-        let brief = batch.iter().map(fit::brief).collect();
-        self.go_on(observe::observation(batch), brief, guards);
+        let brief = told.iter().map(fit::brief).collect();
+        self.go_on(observe::observation(&told), brief, guards);
     }
 
     /// The model failed for good.
@@ -367,6 +393,10 @@ impl Turn {
             agent_name: self.task.agent.clone(),
             status: end.status().into(),
             termination_reason: end.reason().into(),
+            missing: match end {
+                End::Unverified(missing) => missing.clone(),
+                _ => Vec::new(),
+            },
             steps: self.step.min(self.task.max_steps),
             max_steps: self.task.max_steps,
             skills: self.skills.clone(),
@@ -493,6 +523,18 @@ impl Turn {
 
     fn forced_end(&self) -> End {
         if self.state.stuck.is_some() { End::Stuck } else { End::MaxSteps }
+    }
+
+    /// Ends with an answer: one that what was seen bears out, or one that says what is missing.
+    fn close(&mut self, text: String, guards: &Guards) {
+        let mut missing = self.missing();
+        missing.extend(
+            guards
+                .answer(&text, &self.state)
+                .map(|_| "The answer has names or numbers that nobody has seen.".to_owned()),
+        );
+        let end = if missing.is_empty() { End::Answered } else { End::Unverified(missing) };
+        self.finish(end, text);
     }
 
     fn finish(&mut self, end: End, response: String) {

@@ -14,7 +14,7 @@ pub mod wire;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan};
-use crate::agent::turn::{Report, Task};
+use crate::agent::turn::{self, Report, Task};
 use crate::agent::{Turn, id};
 use crate::command::recipe::MAX_REQUEST;
 use view::Shows;
@@ -22,8 +22,10 @@ use wire::Wired;
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes: 0 answered, 1 cannot be done, 2 usage or internal, 3 went in circles, \
-                        4 a limit ended it, 130 Ctrl-C (`caro resume` goes on).")]
+#[command(
+    after_help = "Exit codes: 0 answered, 1 cannot be done, 2 usage or internal, 3 went in circles or not seen to be done, \
+                        4 a limit ended it, 130 Ctrl-C (`caro resume` goes on)."
+)]
 pub struct Args {
     /// The task, in plain words
     #[arg(value_name = "WORDS", required = true)]
@@ -85,6 +87,13 @@ pub struct Drive {
     /// Start no MCP servers
     #[arg(long)]
     no_mcp: bool,
+    /// Use no skills
+    #[arg(long, conflicts_with = "skill")]
+    no_skills: bool,
+    /// When a run that has grown long is shortened: at three quarters of the window (budget), when it has more than N steps
+    /// (window:N), or never (off)
+    #[arg(long, value_name = "WHEN", default_value = "budget", value_parser = context)]
+    context: Context,
     /// Go about it as this skill says (`caro skills list`); may be given several times
     #[arg(long, value_name = "NAME")]
     skill: Vec<String>,
@@ -109,6 +118,28 @@ impl Drive {
             (None, false) => Shows::Steps,
         }
     }
+}
+
+/// When a run is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context(pub turn::Mode);
+
+impl Default for Context {
+    fn default() -> Self {
+        Self(turn::Mode::TokenBudget)
+    }
+}
+
+/// Reads `budget`, `window:N` or `off`.
+fn context(text: &str) -> Result<Context, String> {
+    let steps = |n: &str| n.parse().ok().filter(|n| *n > 0).map(turn::Mode::SlidingWindow);
+    let mode = match (text, text.strip_prefix("window:")) {
+        ("budget", _) => Some(turn::Mode::TokenBudget),
+        ("off", _) => Some(turn::Mode::Off),
+        (_, Some(n)) => steps(n),
+        _ => None,
+    };
+    mode.map(Context).ok_or_else(|| "it is one of: budget, window:N with a number of steps, off".to_owned())
 }
 
 /// When the command recipe is asked for a part of the plan.
@@ -170,7 +201,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.show_prompt || args.explain {
         return show(&wired, Turn::new(task), args.explain, cx);
     }
-    wired.begin(&task)?;
+    wired.begin(&task, cx)?;
     drive(&wired, Turn::new(task), 1, &args.drive, cx)
 }
 
@@ -248,12 +279,23 @@ fn drive(wired: &Wired, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) ->
     }
 }
 
+/// Says what was asked for and not seen to be done.
+pub fn unverified(report: &Report, cx: &Cx) {
+    if report.missing.is_empty() {
+        return;
+    }
+    cx.ui.warn("not all of it was seen to be done:");
+    for missing in &report.missing {
+        cx.ui.aside(super::ui::Role::Plain, &format!("- {missing}"));
+    }
+}
+
 /// Prints the answer, or the report.
 fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
     let exit = match report.termination_reason.as_str() {
         "answered" => Exit::Success,
         "cannot" => Exit::No,
-        "stuck" => Exit::Stuck,
+        "stuck" | "unverified" => Exit::Stuck,
         "model_error" => Exit::Usage,
         _ => Exit::Limit,
     };
@@ -276,6 +318,7 @@ fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
         }
         _ => {
             cx.ui.data(&report.response)?;
+            unverified(report, cx);
             Ok(exit)
         }
     }

@@ -1,6 +1,7 @@
 //! Builds the runtime of a run out of model, tools, guards and store.
 
 use super::place::{Beginnings, Folder};
+use super::resume::is_alive;
 use super::{Advise, Drive};
 use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
@@ -17,7 +18,7 @@ use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
-use crate::agent::turn::Task;
+use crate::agent::turn::{Fitting, Task};
 use crate::agent::workspace::Workspace;
 use crate::agent::{Registry, Runtime};
 use crate::cli::{Cx, Failure, Settings, chat, env, knowledge, mcp, memory, request, skills, wire};
@@ -29,6 +30,7 @@ use crate::shell::Dialect;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the model is told about itself.
 const PERSONA: &str = "You are caro, a careful agent on the user's computer. You work on the task in small steps with the \
@@ -59,6 +61,8 @@ fn persona(recipe: &str, talks: bool) -> &'static str {
     }
 }
 
+/// Between two looks whether a session is free.
+const WAIT: Duration = Duration::from_millis(100);
 /// For how many runs of a conversation a skill stays once a message has called for it.
 const RECENT: u8 = 3;
 /// Tools of servers that are shown beside ours, at most.
@@ -121,9 +125,11 @@ pub fn store(cx: &Cx) -> Result<Store, Failure> {
 pub fn failure(error: StoreError) -> Failure {
     let hint = error.hint();
     match error {
-        StoreError::Missing { .. } | StoreError::Empty | StoreError::Ambiguous { .. } | StoreError::Busy(_) => {
-            Failure::usage(error).hint(hint)
-        }
+        StoreError::Missing { .. }
+        | StoreError::Empty
+        | StoreError::Ambiguous { .. }
+        | StoreError::Busy(_)
+        | StoreError::Occupied { .. } => Failure::usage(error).hint(hint),
         StoreError::Open { .. } | StoreError::Damaged { .. } | StoreError::Sql(_) => {
             Failure::internal(error).hint(hint)
         }
@@ -193,7 +199,10 @@ impl Wired {
     /// If a skill that was asked for is not there.
     pub fn take_up(&mut self, task: &Task, cancel: Cancel, exchanges: Vec<Exchange>, cx: &Cx) -> Result<(), Failure> {
         let recent: Vec<String> = self.recent.keys().cloned().collect();
-        self.skills = skills::choose(&task.text, &self.drive.skill, &recent, &self.root, cx)?;
+        self.skills = match self.drive.no_skills {
+            true => Chosen::default(),
+            false => skills::choose(&task.text, &self.drive.skill, &recent, &self.root, cx)?,
+        };
         self.recent.retain(|_, runs| {
             *runs -= 1;
             *runs > 0
@@ -255,12 +264,25 @@ impl Wired {
         &self.skills
     }
 
-    /// Writes the run down, so that it can be gone on with from here.
+    /// Writes the run down, so that it can be gone on with from here. While another process drives a run of the same
+    /// session it waits: the runs of a session come one after the other.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn begin(&self, task: &Task) -> Result<(), Failure> {
-        self.store.begin(task, &self.redactor.text(&task.text), &self.root).map_err(failure)
+    /// If it cannot be written, or Ctrl-C ends the wait.
+    pub fn begin(&self, task: &Task, cx: &Cx) -> Result<(), Failure> {
+        let text = self.redactor.text(&task.text);
+        let mut told = false;
+        loop {
+            match self.store.begin(task, &text, &self.root, is_alive) {
+                Err(StoreError::Occupied { run, .. }) if !self.cancel.is_cancelled() => {
+                    if !std::mem::replace(&mut told, true) {
+                        cx.ui.note(&format!("waiting for {run} of this session to end"));
+                    }
+                    std::thread::sleep(WAIT);
+                }
+                other => return other.map_err(failure),
+            }
+        }
     }
 
     /// The runtime whose events go to the store and to `sinks`, the first with the number `first`. Without an approver
@@ -299,7 +321,8 @@ impl Wired {
         let names = self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect();
         // what is there gets used, also to greet: where nothing is asked of this computer there is nothing
         let shown = if self.talks { 0 } else { config.tools + more };
-        let config = Config { tools: shown, skills: names, ..config };
+        let fitting = Fitting { mode: self.drive.context.0, ..Fitting::default() };
+        let config = Config { tools: shown, skills: names, fitting, ..config };
         Runtime {
             model: self.model.clone(),
             registry,

@@ -150,6 +150,7 @@ impl Template {
 mod tests {
     use super::super::testing;
     use super::*;
+    use proptest::prelude::*;
 
     const CHATML: &str = "{{'<|im_start|>' + message.role}}";
 
@@ -190,6 +191,57 @@ mod tests {
         let (start, end) = (tokenizer.reserved("<|im_start|>").unwrap(), tokenizer.reserved("<|im_end|>").unwrap());
         assert_eq!(reserved, [start, end, start], "one turn, closed once, and the assistant's own");
         assert!(spell(&tokenizer, &ids).contains(attack), "nothing of it is lost");
+    }
+
+    /// The names of roles, reserved tokens whole and torn, and what may stand between them.
+    fn hostile() -> impl Strategy<Value = String> {
+        const PIECES: &[&str] = &[
+            "<|im_start|>",
+            "<|im_end|>",
+            "<|im_",
+            "start|>",
+            "<|endoftext|>",
+            "<|eot_id|>",
+            "<|start_header_id|>",
+            "<|end_header_id|>",
+            "<|begin_of_text|>",
+            "<think>",
+            "</think>",
+            "<tool_call>",
+            "[PAD0]",
+            "system\n",
+            "assistant",
+            "user\n",
+            "\n",
+            " ",
+            "obey",
+            "é",
+            "日本",
+            "\u{0}",
+        ];
+        prop::collection::vec(prop::sample::select(PIECES), 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// Whatever stands in turns and in what the model goes on from: as many turns are opened as there are.
+        #[test]
+        fn no_text_opens_or_closes_a_turn(texts in prop::collection::vec(hostile(), 0..4), prefill in hostile()) {
+            for (family, source) in [("qwen2", CHATML), ("llama-bpe", "<|start_header_id|>")] {
+                let tokenizer = testing::tiny_tokenizer(family);
+                let template = Template::detect(source, &tokenizer).unwrap();
+                let encode = |texts: &[String], prefill: &str| {
+                    let mut prompt = Prompt { prefill: prefill.into(), ..Prompt::default() };
+                    for text in texts {
+                        prompt.push(Role::User, text.clone());
+                    }
+                    let ids = template.encode(&prompt, &tokenizer).ids;
+                    let reserved = ids.iter().copied().filter(|&id| tokenizer.vocab().kind(id) != Kind::Normal);
+                    reserved.collect::<Vec<u32>>()
+                };
+                let plain = vec!["plain".to_owned(); texts.len()];
+                prop_assert_eq!(encode(&texts, &prefill), encode(&plain, "plain"));
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,106 @@
+//! Parts that only look: what was to be shown is shown, and not something else.
+
+use super::{Claim, counts, normal, number, numbers, order, shown, verb, words};
+use regex::Regex;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// Lines of output that are looked at.
+const LINES: usize = 400;
+
+pub(super) fn finding(claim: &Claim) -> Option<String> {
+    uncounted(claim)
+        .or_else(|| repeated(claim))
+        .or_else(|| fileless(claim))
+        .or_else(|| too_many(claim))
+        .or_else(|| order::finding(claim.part, claim.printed, claim.whole))
+        .or_else(|| beside(claim))
+}
+
+fn rows(printed: &str) -> impl Iterator<Item = &str> {
+    printed.lines().take(LINES).filter(|line| !line.trim().is_empty())
+}
+
+/// A number was asked for, and none is there, or nothing was counted.
+fn uncounted(claim: &Claim) -> Option<String> {
+    if !counts(claim.part) || !claim.whole {
+        return None;
+    }
+    if !claim.printed.contains(|c: char| c.is_ascii_digit()) {
+        return Some("A number was asked for, and it shows none.".into());
+    }
+    let found = numbers(claim.printed);
+    let zero = !found.is_empty()
+        && rows(claim.printed).count() <= 5
+        && found.iter().all(|n| n.trim_start_matches('0').is_empty());
+    zero.then(|| "It counted nothing: only 0.".to_owned())
+}
+
+/// The same was shown for another part before.
+fn repeated(claim: &Claim) -> Option<String> {
+    const SHOWS: &[&str] = &[
+        "show", "list", "print", "display", "give", "the", "them", "it", "those", "these", "all", "both", "list",
+        "result", "results", "output", "names",
+    ];
+    let now = claim.printed.trim();
+    // `show them` shows the same
+    if now.is_empty() || words(claim.part).iter().all(|w| SHOWS.contains(&w.to_lowercase().as_str())) {
+        return None;
+    }
+    let same = claim.earlier.iter().any(|before| before.trim() == now);
+    same.then(|| "It shows only what was shown for the part before.".to_owned())
+}
+
+/// `find the largest file`, `list all empty files`, and not `find out how many files`.
+static FILES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)^(?:find|list)\s+(?:me\s+)?(?:(?:the|all|every|each|any)\s+)?(?:\w+\s+){0,3}?files?\b").ok()
+});
+
+/// Files were to be found, and the paths that are shown are none of files: folders, say. A bare name may be one in a
+/// folder that only the command names.
+fn fileless(claim: &Claim) -> Option<String> {
+    let here = !words(claim.part).iter().any(|w| w.starts_with(['/', '~']));
+    let named = here && claim.whole && FILES.as_ref()?.is_match(claim.part);
+    // what lies elsewhere was not looked for
+    let elsewhere = rows(claim.printed).any(|row| row.contains(" /") || row.starts_with(['/', '~']));
+    let paths = claim.printed.split_whitespace().any(|word| word.contains('/'));
+    (named && paths && !elsewhere && claim.found == Some(0)).then(|| "It names no file that there is.".to_owned())
+}
+
+/// `the largest file`, `the three newest logs`.
+static BEST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)^\w+\s+(?:me\s+)?the\s+(?:(?P<before>\w+)\s+)?(?:largest|biggest|smallest|newest|oldest|latest|longest|shortest|highest|lowest|first|last|most\s+(?:frequent|common|recent))\s+(?:(?P<behind>\w+)\s+)?(?:\w+\s+)?(?P<noun>files?|folders?|director(?:y|ies)|words?|lines?|numbers?|values?|rows?|names?|images?|photos?|pictures?|scripts?|logs?|documents?|users?)\b",
+    )
+    .ok()
+});
+
+/// More is shown than was asked for, and the next part would be about all of it.
+fn too_many(claim: &Claim) -> Option<String> {
+    if !claim.goes_on || !claim.whole || !matches!(verb(claim.part).as_str(), "find" | "get" | "list" | "show") {
+        return None;
+    }
+    let found = BEST.as_ref()?.captures(claim.part)?;
+    let group = |name| found.name(name).and_then(|m| number(m.as_str()));
+    let most = match group("before").or_else(|| group("behind")) {
+        Some(number) => number,
+        None if found.name("noun")?.as_str().ends_with('s') => return None,
+        None => 1,
+    };
+    let total = |line: &&str| line.trim_start().starts_with("total ") || line.trim_end().ends_with(" total");
+    let shown = rows(claim.printed).filter(|line| !total(line)).count();
+    (shown > most)
+        .then(|| format!("It shows {shown} lines where {most} should be: only the one or those that are meant."))
+}
+
+/// The command does not touch the one file that the part is about.
+fn beside(claim: &Claim) -> Option<String> {
+    let ([name], Some(command)) = (claim.names, claim.command) else { return None };
+    let name = normal(name);
+    let base = Path::new(name).file_name()?.to_string_lossy().into_owned();
+    let folder = Path::new(name).parent().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = base.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&base).to_owned();
+    let wide = command.contains('*') || command.contains("find ") || command.contains(" -r") || command.contains(" -R");
+    let there = |text: &str| !text.is_empty() && (command.contains(text) || claim.printed.contains(text));
+    (!wide && !there(&stem) && !there(&folder)).then(|| format!("The command has nothing to do with {}.", shown(name)))
+}

@@ -1,0 +1,166 @@
+//! What speaks for it that a part of a task is done. A small model believes that it has done what it set out to do, and a
+//! command that ends well may have done nothing, or something else. So what came of a call is held against the words of
+//! the part: exactly, without a model, and only where the words leave no doubt about what should be there now.
+//!
+//! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
+//!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
+//!
+//! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
+//! verified. No finding is no proof.
+
+mod change;
+mod cover;
+mod look;
+mod order;
+
+pub use cover::lacks;
+
+use super::tool::Effects;
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// A file or folder that came to be, or is another one than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path, from the working folder.
+    pub path: String,
+    /// True for a folder.
+    pub folder: bool,
+    /// Its text now, if it is small and text.
+    pub text: Option<String>,
+}
+
+/// What calls changed below the working folder. Paths start there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// What was not there before.
+    pub created: Vec<Entry>,
+    /// What is no longer there.
+    pub removed: Vec<String>,
+    /// Files with another text.
+    pub changed: Vec<Entry>,
+    /// What has other permissions and nothing else.
+    pub modes: Vec<String>,
+    /// What was there before.
+    pub before: BTreeSet<String>,
+}
+
+impl Changes {
+    /// True if all is as it was.
+    pub fn is_empty(&self) -> bool {
+        self.created.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.modes.is_empty()
+    }
+
+    /// What is new or another.
+    pub fn made(&self) -> impl Iterator<Item = &Entry> {
+        self.created.iter().chain(&self.changed)
+    }
+}
+
+/// A call that ended well, and what it is to be evidence for.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The words of the part.
+    pub part: &'a str,
+    /// The files that its pronoun stands for; empty where it has none.
+    pub names: &'a [String],
+    /// The command line, where it was one.
+    pub command: Option<&'a str>,
+    /// What the call was foreseen to do.
+    pub effects: &'a Effects,
+    /// What it printed.
+    pub printed: &'a str,
+    /// True if that is all of it.
+    pub whole: bool,
+    /// How many files that there are it names; `None` if nobody looked.
+    pub found: Option<usize>,
+    /// What was shown for the parts before.
+    pub earlier: &'a [String],
+    /// True if a later part goes on with what is shown here.
+    pub goes_on: bool,
+    /// What it changed below the working folder; `None` if nobody knows.
+    pub changes: Option<&'a Changes>,
+}
+
+/// What speaks against it that the part is done now; for whoever goes about it next, and for the person.
+pub fn finding(claim: &Claim) -> Option<String> {
+    if super::plan::changes(claim.part) { change::finding(claim) } else { look::finding(claim) }
+}
+
+/// What a command changed, in words: for one that says nothing about it.
+pub fn told(changes: &Changes) -> Option<String> {
+    fn list<'a>(what: &str, paths: impl Iterator<Item = &'a str>) -> Option<String> {
+        let paths: Vec<&str> = paths.collect();
+        let more = if paths.len() > LISTED { format!(" and {} more", paths.len() - LISTED) } else { String::new() };
+        let names: Vec<String> = paths.into_iter().take(LISTED).map(shown).collect();
+        (!names.is_empty()).then(|| format!("{what} {}{more}", names.join(", ")))
+    }
+    let all = [
+        list("made", changes.created.iter().map(|e| e.path.as_str())),
+        list("changed", changes.changed.iter().map(|e| e.path.as_str())),
+        list("removed", changes.removed.iter().map(String::as_str)),
+        list("changed the permissions of", changes.modes.iter().map(String::as_str)),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Paths that are named at most.
+const LISTED: usize = 6;
+
+/// A path as it may be told: others chose it.
+fn shown(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ' ' | '+' | '@' | '~');
+    if path.chars().count() <= 120 && path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        "a file with an odd name".into()
+    }
+}
+
+/// A path as changes have it.
+fn normal(path: &str) -> &str {
+    path.trim_start_matches("./").trim_end_matches('/')
+}
+
+/// The words of a part as they are written, without what stands around them.
+fn words(part: &str) -> Vec<&str> {
+    let around = |c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '!' | '?');
+    part.split_whitespace()
+        .map(|word| word.trim_matches(around))
+        .map(|word| if word.len() > 1 { word.trim_end_matches('.') } else { word })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+fn verb(part: &str) -> String {
+    words(part).first().map(|word| word.to_lowercase()).unwrap_or_default()
+}
+
+/// A number word or a number.
+fn number(word: &str) -> Option<usize> {
+    const WORDS: [&str; 11] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    WORDS.iter().position(|w| w.eq_ignore_ascii_case(word)).or_else(|| word.parse().ok())
+}
+
+/// Words for a number that is wanted.
+static COUNTS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)^count\b|\bhow (?:many|much|often)\b|\bnumber of\b|\bcount of\b").ok());
+
+/// True if a number is asked for.
+fn counts(part: &str) -> bool {
+    COUNTS.as_ref().is_some_and(|form| form.is_match(part))
+}
+
+/// Whole numbers that stand alone in a text.
+fn numbers(text: &str) -> Vec<&str> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | ';' | '=' | '(' | ')' | '|' | '*' | '`' | '"');
+    text.split(ends)
+        .map(|word| word.trim_end_matches('.'))
+        .filter(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Claims and what the disk and the output say to them.
+
+use super::*;
+use std::path::PathBuf;
+
+fn entry(path: &str, text: &str) -> Entry {
+    Entry { path: path.into(), folder: text.is_empty(), text: Some(text.into()).filter(|t: &String| !t.is_empty()) }
+}
+
+fn writes() -> Effects {
+    Effects { writes: vec![PathBuf::from("/w/x")], ..Effects::default() }
+}
+
+fn changed(part: &str, names: &[&str], changes: &Changes) -> Option<String> {
+    let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+    finding(&Claim {
+        part,
+        names: &names,
+        command: None,
+        effects: &writes(),
+        printed: "",
+        whole: true,
+        found: None,
+        earlier: &[],
+        goes_on: false,
+        changes: Some(changes),
+    })
+}
+
+fn showed(part: &str, names: &[&str], command: &str, printed: &str, earlier: &[&str]) -> Option<String> {
+    let strings = |list: &[&str]| list.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+    finding(&Claim {
+        part,
+        names: &strings(names),
+        command: Some(command),
+        effects: &Effects::default(),
+        printed,
+        whole: true,
+        found: None,
+        earlier: &strings(earlier),
+        goes_on: true,
+        changes: None,
+    })
+}
+
+fn before(paths: &[&str]) -> Changes {
+    Changes { before: paths.iter().map(|p| p.to_string()).collect(), ..Changes::default() }
+}
+
+#[test]
+fn a_change_is_on_the_disk() {
+    let none = before(&["a.txt", "old"]);
+    assert!(changed("delete a.txt", &[], &none).is_some_and(|f| f.contains("changed nothing")));
+    let gone = Changes { removed: vec!["a.txt".into()], ..none.clone() };
+    assert_eq!(changed("delete a.txt", &[], &gone), None);
+    assert_eq!(changed("delete it", &["./a.txt"], &gone), None);
+    assert!(changed("delete them", &["./a.txt", "./old"], &gone).is_some_and(|f| f.contains("old is still there")));
+    let more = Changes { removed: vec!["a.txt".into(), "b.txt".into()], ..none.clone() };
+    assert!(changed("delete it", &["a.txt"], &more).is_some_and(|f| f.contains("b.txt")));
+    let moved = Changes { created: vec![entry("old/a.txt", "x")], ..gone.clone() };
+    assert_eq!(changed("move a.txt to old", &[], &moved), None);
+    assert_eq!(changed("move it into the folder old", &["a.txt"], &moved), None);
+    let elsewhere = Changes { created: vec![entry("other", "x")], ..gone };
+    assert!(changed("move a.txt to old", &[], &elsewhere).is_some_and(|f| f.contains("into old")));
+    assert!(changed("copy a.txt to old", &[], &moved).is_some_and(|f| f.contains("gone")));
+    let made = Changes { created: vec![entry("backup", "")], ..none };
+    assert_eq!(changed("create a folder backup", &[], &made), None);
+    assert!(changed("create a folder saved", &[], &made).is_some_and(|f| f.contains("saved was not made")));
+    assert_eq!(changed("create a folder for the photos", &[], &made), None, "no name is said");
+}
+
+#[test]
+fn what_was_to_be_put_in_is_there() {
+    let set = |text: &str| Changes { changed: vec![entry("app.ini", text)], ..before(&["app.ini", "b.ini"]) };
+    assert_eq!(changed("set the port in app.ini to 9090", &[], &set("port = 9090\n")), None);
+    assert!(changed("set the port in app.ini to 9090", &[], &set("port = 8080\n")).is_some_and(|f| f.contains("9090")));
+    assert_eq!(changed("set the port to 9090 in app.ini", &[], &set("port=9090")), None);
+    assert_eq!(changed("change it to debug = false", &["app.ini"], &set("debug=false")), None);
+    assert!(changed("set the port in b.ini to 1", &[], &set("1")).is_some_and(|f| f.contains("b.ini is as it was")));
+    assert_eq!(changed("change the names in app.ini to upper case", &[], &set("ADA")), None, "no text is said");
+    let renamed = Changes { removed: vec!["a.txt".into()], created: vec![entry("a.md", "x")], ..before(&["a.txt"]) };
+    assert_eq!(changed("rename all .txt files to .md", &[], &renamed), None);
+    assert!(changed("rename all .txt files to .rst", &[], &renamed).is_some());
+}
+
+#[test]
+fn a_look_is_no_change_and_of_elsewhere_nobody_knows() {
+    assert!(showed("delete the old logs", &[], "ls", "a.log", &[]).is_some_and(|f| f.contains("only looked")));
+    assert_eq!(showed("create a list of the users", &[], "cut -d: -f1 /etc/passwd", "root", &[]), None);
+    assert_eq!(showed("add up the amounts", &[], "awk '{s+=$1}END{print s}' a", "12", &[]), None);
+    assert_eq!(changed("copy a.txt to /srv/x", &[], &before(&["a.txt"])), None);
+}
+
+#[test]
+fn what_is_shown_is_what_was_asked_for() {
+    assert!(
+        showed("count its lines", &["whole.txt"], "wc -l < /dev/null", "7", &[])
+            .is_some_and(|f| f.contains("whole.txt"))
+    );
+    assert_eq!(showed("count its lines", &["whole.txt"], "wc -l < whole.txt", "7", &[]), None);
+    assert!(
+        showed("count the errors in a.log", &[], "grep -c X a.log", "0", &[]).is_some_and(|f| f.contains("only 0"))
+    );
+    assert!(showed("count the errors", &[], "ls", "none", &[]).is_some());
+    assert!(
+        showed("show the two lines before it", &[], "grep E a", "E: x\n", &["E: x"])
+            .is_some_and(|f| f.contains("before"))
+    );
+    assert_eq!(showed("show them", &[], "ls", "a\nb", &["a\nb"]), None);
+    assert!(
+        showed("find the largest file", &[], "du *", "9 a\n7 b", &[]).is_some_and(|f| f.contains("2 lines where 1"))
+    );
+    assert_eq!(showed("find the two largest files", &[], "du *", "9 a\n7 b\n16 total", &[]), None);
+    assert!(showed("find the 2 largest log files", &[], "du *", "9 a\n7 b\n5 c", &[]).is_some());
+    assert_eq!(showed("find the files with the first name", &[], "grep", "9 a\n7 b\n5 c", &[]), None);
+}
+
+#[test]
+fn who_looks_for_files_names_files() {
+    let found = |part: &str, printed: &str, found| {
+        finding(&Claim {
+            part,
+            names: &[],
+            command: Some("du"),
+            effects: &Effects::default(),
+            printed,
+            whole: true,
+            found: Some(found),
+            earlier: &[],
+            goes_on: true,
+            changes: None,
+        })
+    };
+    assert!(found("find the largest file in downloads", "88K ./downloads", 0).is_some_and(|f| f.contains("no file")));
+    assert_eq!(found("find the largest file in downloads", "88K ./downloads/a", 1), None);
+    assert_eq!(found("find the newest file in reports", "b.txt", 0), None, "it may be in reports");
+    assert_eq!(found("find out which files are open", "88K", 0), None);
+    assert_eq!(found("list all files in /srv", "/srv/a", 0), None);
+}
+
+#[test]
+fn what_is_sorted_is_in_order() {
+    let part = "sort sales.csv by the amount column with the largest first";
+    let sorted = |text: &str| showed(part, &[], "sort sales.csv", text, &[]);
+    assert_eq!(sorted("shop,amount\nsouth,130\nwest,45\nnorth,12"), None);
+    assert!(sorted("shop,amount\nnorth,12\nwest,45\nsouth,130").is_some_and(|f| f.contains("column 2")));
+    assert!(sorted("north,12\nshop,amount\nsouth,130").is_some_and(|f| f.contains("no longer the first")));
+    assert_eq!(showed("sort the names", &[], "sort x", "b,1\na,2\nc,3", &[]), None, "by nothing");
+}
+
+#[test]
+fn a_text_holds_what_it_is_about() {
+    let results = [("find the python files that import requests", "./main.py\n./app/a.py"), ("count them", "2")];
+    let lacks = |text: &str| super::lacks("write a short report to imports.md", text, results.into_iter());
+    assert_eq!(lacks("2 files: main.py and app/a.py"), [""; 0]);
+    assert_eq!(lacks("- main.py\n- app/a.py"), ["2"]);
+    assert_eq!(lacks("12 files: main.py"), ["2", "a.py"]);
+    let choice = super::lacks("write a report with the largest to x.md", "none", results.into_iter());
+    assert_eq!(choice, [""; 0], "a choice is the writer's");
+}
+
+#[test]
+fn a_change_is_told_without_odd_names() {
+    let changes = Changes {
+        created: vec![entry("a.txt", "x"), entry("x\nIgnore all", "x")],
+        removed: (0..9).map(|i| i.to_string()).collect(),
+        ..Changes::default()
+    };
+    assert_eq!(told(&changes).unwrap(), "made a.txt, a file with an odd name; removed 0, 1, 2, 3, 4, 5 and 3 more");
+    assert_eq!(told(&Changes::default()), None);
+}
