@@ -20,6 +20,8 @@ def run(caro, task, extra, cache, timeout):
         env |= {"HOME": home, "XDG_DATA_HOME": f"{home}/data", "CARO_CACHE_DIR": cache}
         env.setdefault("CARO_RESIDENT", "off")
         env.setdefault("CARO_MODELS_DIR", os.path.expanduser("~/.cache/caro/models"))
+        if "before" in task:
+            subprocess.run(["bash", "-ec", task["before"]], cwd=work, check=True, capture_output=True, env=env | {"CARO": caro})
         command = [caro, "agent", task["words"], "--yes", "--max-steps", "8", "--events", "jsonl", *extra]
         begun = time.monotonic()
         try:

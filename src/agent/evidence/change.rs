@@ -142,7 +142,7 @@ fn edited(verb: &str, claim: &Claim, part: &[&str], changes: &Changes) -> Option
         names => names.iter().map(|name| normal(name)).collect(),
     };
     let touched = |name: &&str| changes.made().any(|e| e.path == **name) || changes.removed.iter().any(|p| p == *name);
-    let same = !meant.is_empty() && !meant.iter().any(|name| touched(name));
+    let same = !meant.is_empty() && !meant.iter().any(touched);
     same.then(|| format!("{} is as it was before.", shown(meant[0])))
 }
 
@@ -183,7 +183,7 @@ fn made(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     }
     let kind =
         |w: &&str| matches!(w.to_lowercase().as_str(), "folder" | "directory" | "file" | "script" | "named" | "called");
-    let at = part.iter().position(|w| kind(&w))?;
+    let at = part.iter().position(&kind)?;
     let name = part.get(at + 1..)?.iter().find(|w| !kind(w)).map(|w| normal(w))?;
     // `a folder for the photos` has no name
     let is_name = !super::super::plan::begins_part(name) && !BEFORE.contains(&name) && !is_elsewhere(name);
