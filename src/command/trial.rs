@@ -19,7 +19,7 @@ pub enum Ending {
     Silent,
     /// With an error.
     Failed,
-    /// It took too long or wrote too much to be seen to its end.
+    /// It took too long, or more than a view has to give, to be seen to its end.
     Stopped,
 }
 
@@ -67,6 +67,10 @@ impl Trial {
         let quiet = out.trim().is_empty() && changes.is_empty();
         let ending = match rehearsal.status {
             Status::TimedOut | Status::Flooded => Ending::Stopped,
+            Status::Signaled(signal) if is_limit(signal) => Ending::Stopped,
+            // a shell's word for a program that a signal ended
+            Status::Exited(code) if is_limit(code - 128) => Ending::Stopped,
+            Status::Exited(_) if quiet && names_limit(&err) => Ending::Stopped,
             Status::Signaled(_) => Ending::Failed,
             // 126 and 127: no such program; else a complaint counts only where nothing came of the command
             Status::Exited(126 | 127) => Ending::Failed,
@@ -92,7 +96,7 @@ impl Trial {
     /// What a program said against the *command*: an option it does not know, an expression it cannot read. `None` if it
     /// only complained of the state of things (no such file, no permission), which is no fault of the command.
     pub fn misuse(&self) -> Option<&str> {
-        const STATE: [&str; 14] = [
+        const STATE: [&str; 13] = [
             "no such file",
             "cannot access",
             "can't open",
@@ -106,12 +110,35 @@ impl Trial {
             "not empty",
             "read-only file system",
             "not a git repository",
-            "no space left",
         ];
         let complaint = self.complaint.as_deref().filter(|_| self.ending == Ending::Failed)?;
         let plain = complaint.to_lowercase();
         (!STATE.iter().any(|state| plain.contains(state))).then_some(complaint)
     }
+}
+
+/// True for the signals with which a system ends what uses more than it may: KILL, XCPU and XFSZ, whose numbers are the
+/// same on Linux, macOS and the BSDs. `truncate -s 1G f` is no wrong command because a view's files are small.
+fn is_limit(signal: i32) -> bool {
+    matches!(signal, 9 | 24 | 25)
+}
+
+/// True if a program says that it came to the end of what a rehearsal may use, or a shell says it of the program.
+fn names_limit(complaints: &str) -> bool {
+    const LIMITS: [&str; 10] = [
+        "file too large",
+        "file size limit exceeded",
+        "filesize limit exceeded",
+        "cpu time limit exceeded",
+        "cannot allocate memory",
+        "out of memory",
+        "resource temporarily unavailable",
+        "no space left",
+        "disk quota exceeded",
+        "too many open files",
+    ];
+    let plain = complaints.to_lowercase();
+    LIMITS.iter().any(|limit| plain.contains(limit))
 }
 
 /// A line without what commands for the same thing spell differently: `./` before a path, blanks around and between.
@@ -154,6 +181,30 @@ mod tests {
         assert_eq!(of(0, "\n", "complaint"), Ending::Failed);
         assert_eq!(of(127, "x", "not found"), Ending::Failed);
         assert_eq!(Trial::of(&rehearsal(Status::TimedOut, "x", "")).ending, Ending::Stopped);
+    }
+
+    #[test]
+    fn the_limits_of_a_rehearsal_are_no_fault_of_the_command() {
+        let of = |status, err| Trial::of(&rehearsal(status, "", err));
+        for (status, err) in [
+            (Status::Signaled(25), ""),
+            (Status::Signaled(24), ""),
+            (Status::Signaled(9), ""),
+            (Status::Exited(153), ""),
+            (Status::Exited(137), "bash: line 1: 7 Killed"),
+            (Status::Exited(1), "truncate: failed to truncate 'f' at 1073741824 bytes: File too large"),
+            (Status::Exited(1), "fallocate: fallocate failed: File too large"),
+            (Status::Exited(2), "bash: fork: retry: Resource temporarily unavailable"),
+            (Status::Exited(1), "sort: memory exhausted: Cannot allocate memory"),
+        ] {
+            let trial = of(status, err);
+            assert_eq!((trial.ending, trial.misuse()), (Ending::Stopped, None), "{status:?} {err}");
+        }
+        for (status, err) in
+            [(Status::Signaled(11), ""), (Status::Exited(1), "find: bad mode"), (Status::Exited(139), "segfault")]
+        {
+            assert_eq!(of(status, err).ending, Ending::Failed, "{status:?} {err}");
+        }
     }
 
     #[test]
