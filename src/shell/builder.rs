@@ -287,11 +287,13 @@ impl Builder {
         for index in 0..self.script.commands.len() {
             let command = &self.script.commands[index];
             let Some(name) = command.key() else { continue };
-            let shell = unwrap::is_shell(&name) && command.operands().next().is_none();
+            let file = self.substituted(index);
+            let shell = unwrap::is_shell(&name) && (command.operands().next().is_none() || file.is_some());
             let later = matches!(name.as_str(), "at" | "batch");
             let remote = name == "ssh" && !self.wraps(index);
+            let stdin = |w: &Word| w.text == "/dev/stdin";
             let sources =
-                matches!(name.as_str(), "source" | ".") && command.args().iter().any(|w| w.text == "/dev/stdin");
+                matches!(name.as_str(), "source" | ".") && (file.is_some() || command.args().iter().any(stdin));
             if !(shell && !self.wraps(index) || remote || sources || later) {
                 continue;
             }
@@ -307,7 +309,7 @@ impl Builder {
                 "<<<" => Some(r.target.clone()),
                 _ => r.body.clone(),
             });
-            let given = given.or_else(|| self.echoed(index));
+            let given = given.or_else(|| self.echoed(index)).or(file);
             if let Some(word) = given {
                 self.walk(&Source { text: &word.text, dialect, place: place_of(&word) }, &cx);
             }
@@ -320,7 +322,17 @@ impl Builder {
 
     /// What a lone `echo` or `printf` of known text feeds to that command.
     fn echoed(&self, index: usize) -> Option<Word> {
-        let mut feeders = self.script.commands.iter().filter(|c| c.feeds.contains(&index));
+        Self::printed(self.script.commands.iter().filter(|c| c.feeds.contains(&index)))
+    }
+
+    /// What it puts into a `<(...)` of that command: `bash <(echo ls)`.
+    fn substituted(&self, index: usize) -> Option<Word> {
+        let file = |c: &&Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Process);
+        Self::printed(self.script.commands.iter().filter(file))
+    }
+
+    /// What the only one of these prints, if that is known.
+    fn printed<'s>(mut feeders: impl Iterator<Item = &'s Invocation>) -> Option<Word> {
         let feeder = feeders.next().filter(|_| feeders.next().is_none())?;
         if feeder.name() == Some("cat") && feeder.operands().next().is_none() {
             return feeder

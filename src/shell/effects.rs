@@ -2,11 +2,16 @@
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 
 mod paths;
+mod reading;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use super::Dialect;
+use super::embedded::{Act, Language};
 use super::parse::{How, Invocation, Script, Word};
 pub use paths::{Place, place_of};
+use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
 
@@ -111,200 +116,196 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
     }
 }
 
-fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
-    let Some(first) = command.words.first() else { return };
-    let mut push = |kind: Kind, path: Option<String>, recursive: bool, narrowed: bool, word: &Word| {
-        found.push(Effect {
+/// What one command does, as it is being put together.
+struct Doing<'s> {
+    script: &'s Script,
+    index: usize,
+    command: &'s Invocation,
+    found: &'s mut Vec<Effect>,
+}
+
+impl Doing<'_> {
+    fn push(&mut self, kind: Kind, path: Option<String>, recursive: bool, narrowed: bool, word: &Word) {
+        self.found.push(Effect {
             kind,
             path,
             recursive,
             narrowed,
-            command: Some(index),
+            command: Some(self.index),
             token: word.raw.clone(),
             span: word.span.clone(),
-            remote: command.remote,
+            remote: self.command.remote,
         });
-    };
-    let key = command.key().unwrap_or_default();
-    let own_function = script.functions.iter().any(|f| f.name == first.text);
-    if own_function {
+    }
+
+    /// An effect that has no path.
+    fn plain(&mut self, kind: Kind, word: &Word) {
+        self.push(kind, None, false, false, word);
+    }
+}
+
+fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
+    let Some(first) = command.words.first() else { return };
+    if script.functions.iter().any(|f| f.name == first.text) {
         return;
     }
-    // `a=rm; $a x`: a program word that the script itself spells out.
-    let key = match first.value {
-        Some(_) => key,
-        None => paths::resolved(script, first).concat().rsplit('/').next().unwrap_or_default().to_lowercase(),
-    };
+    let mut doing = Doing { script, index, command, found };
+    let key = key_of(script, command);
     let Some(program) = table::program(&key, script.dialect) else {
-        return push(Kind::Unknown, None, false, false, first);
+        return doing.plain(Kind::Unknown, first);
     };
     let read = Reading::of(command, program);
-    if program.is_quiet(&read) {
-        return;
-    }
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
         // `sh -c '...'` runs nothing but what is in the text and is judged by itself.
         if kind != Kind::Run || !wraps {
-            push(kind, None, false, false, first);
+            doing.plain(kind, first);
         }
+    }
+    if let Some(option) = table::suspect(&key, program, &read) {
+        doing.plain(Kind::Unknown, read.word(option).unwrap_or(first));
     }
     if key == "find" && read.has("-delete") {
         let narrowed = paths::narrowed(command);
         for root in paths::roots(script, command) {
-            push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
+            doing.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
-    for (value_of, word, attached) in &read.values {
-        if let Some(kind) = program.option_of(value_of).and_then(|o| o.value).filter(|k| *k != Kind::None) {
-            let paths = attached.map_or_else(|| paths::resolved(script, word), |path| vec![path.to_owned()]);
-            for path in paths {
-                push(kind, Some(path), false, false, word);
+    of_values(&mut doing, program, &read);
+    if let Some(language) = program.language {
+        of_language(&mut doing, language, program, &read);
+    }
+    of_operands(&mut doing, program, &read);
+}
+
+/// The name under which the table may know a command's program.
+fn key_of(script: &Script, command: &Invocation) -> String {
+    match command.words.first() {
+        // `a=rm; $a x`: a program word that the script itself spells out.
+        Some(first) if first.value.is_none() => {
+            paths::resolved(script, first).concat().rsplit('/').next().unwrap_or_default().to_lowercase()
+        }
+        _ => command.key().unwrap_or_default(),
+    }
+}
+
+fn of_values(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
+    for value in &read.values {
+        if let Some(kind) = program.value_of(&value.of, read).filter(|k| *k != Kind::None) {
+            for path in paths::resolved_part(doing.script, value.word, value.part) {
+                doing.push(kind, Some(path), false, false, value.word);
             }
         }
     }
+}
+
+/// The arguments that are programs in a language of their own: the first operand, or the values of `-e`.
+fn scripts<'c>(program: &Program, read: &Reading<'c>) -> impl Iterator<Item = (&'c Word, &'c str)> {
+    let given = read.values.iter().filter(|v| matches!(v.of.as_str(), "-e" | "--expression" | "--source"));
+    let own = read.operands.first().filter(|_| program.language.is_some() && !read.has_any(&program.script));
+    let given = given.filter(|_| program.language.is_some()).map(|v| (v.word, v.text()));
+    given.chain(own.map(|o| (o.word, o.text())))
+}
+
+/// What the program in an argument of `awk` or `sed` does.
+fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, read: &Reading<'_>) {
+    for (word, text) in scripts(program, read) {
+        if word.value.is_none() && text.starts_with('$') && !text.contains([' ', ';', '!']) {
+            // `sed "$script"`: nobody knows what it does; `sed "$n!d"` and the like are plain enough
+            doing.plain(Kind::Run, word);
+        }
+        for act in language.acts(text) {
+            match act {
+                Act::Write(path) => doing.push(Kind::Overwrite, path, false, false, word),
+                // a command that is there in full is judged by itself
+                Act::Run(None) => doing.plain(Kind::Run, word),
+                Act::Run(Some(_)) => {}
+            }
+        }
+    }
+}
+
+fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
+    let (script, command, index) = (doing.script, doing.command, doing.index);
+    let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));
-    let scripted = program.script.iter().any(|o| read.has(o));
-    let mut operands: Vec<(String, &Word, bool)> = Vec::new();
+    let scripted = read.has_any(&program.script)
+        || read.options.iter().any(|(name, _)| program.script_word.as_ref().is_some_and(|p| p.fits(name)));
+    let by = |names: &[&str]| command.via.last().is_some_and(|v| names.contains(&v.as_str()));
+    let mut operands: Vec<(String, &Word, bool, bool)> = Vec::new();
     // an empty word names no file: it is the suffix of BSD's `sed -i ''`
-    for word in read.operands.iter().filter(|w| w.value.as_deref() != Some("")) {
-        let brace =
-            word.text.contains("{}") && command.via.iter().any(|v| matches!(v.as_str(), "find" | "fd" | "xargs"));
-        if brace {
-            let handed = paths::handed(script, index);
-            if handed.is_empty() || word.text != "{}" {
-                operands.extend(paths::resolved(script, word).into_iter().map(|p| (p, *word, false)));
-            }
-            operands.extend(handed.into_iter().map(|(path, narrowed)| (path, *word, narrowed)));
-        } else {
-            operands.extend(paths::resolved(script, word).into_iter().map(|p| (p, *word, false)));
+    for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
+        let word = operand.word;
+        let handed = match word.text.contains("{}") && by(&["find", "fd", "fdfind", "xargs", "gfind"]) {
+            true => paths::handed(script, index),
+            false => Vec::new(),
+        };
+        if handed.is_empty() || word.text != "{}" {
+            let paths = paths::resolved_part(script, word, operand.part).into_iter();
+            operands.extend(paths.map(|p| (p, word, false, recursive)));
         }
+        operands.extend(handed.into_iter().map(|(path, narrowed)| (path, word, narrowed, true)));
     }
-    let appended = command.via.last().is_some_and(|v| matches!(v.as_str(), "xargs" | "gxargs" | "parallel"));
-    if appended && !read.operands.iter().any(|w| w.text.contains("{}")) {
-        operands.extend(paths::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed)));
+    let takes_more = by(&["xargs", "gxargs", "parallel", "fd", "fdfind"]);
+    // `fd` puts the path at the end unless one of its marks says where
+    let appended = takes_more && !command.words.iter().any(|w| w.text.contains('{') && w.text.contains('}'));
+    if appended {
+        operands.extend(paths::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed, true)));
     }
     if program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe {
-        let kind = read.operand(program);
+        let kind = program.operand(read);
         for (path, narrowed, deep) in paths::piped(script, index) {
             if kind != Kind::Read && kind != Kind::None {
-                push(kind, Some(path), recursive || deep, narrowed, first);
+                doing.push(kind, Some(path), recursive || deep, narrowed, first);
             }
         }
     }
     let count = operands.len();
-    if appended && count == 0 && read.operand(program) != Kind::Read {
-        push(read.operand(program), None, recursive, false, first);
+    if appended && count == 0 && !matches!(program.operand(read), Kind::Read | Kind::None) {
+        // `xargs -a list rm -rf`: what it is handed nobody knows
+        let path = recursive.then(|| "$(...)".to_owned());
+        doing.push(program.operand(read), path, recursive, false, first);
     }
-    for (at, (path, word, narrowed)) in operands.into_iter().enumerate() {
-        let kind = if at == 0 && !scripted && program.first.is_some() {
-            program.first.unwrap_or(Kind::None)
-        } else if at + 1 == count && count > 1 {
-            read.last(program).unwrap_or_else(|| read.operand(program))
-        } else {
-            read.operand(program)
-        };
+    for (at, (path, word, narrowed, deep)) in operands.into_iter().enumerate() {
+        let of_first = program.first(read).filter(|_| at == 0 && !scripted);
+        let of_last = program.last(read).filter(|_| at + 1 == count && count > 1);
+        let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
+        // what `find` hands over stands for all below it, which matters where it is written over
+        let deep = if kind == Kind::Overwrite { deep } else { recursive };
         if kind != Kind::None {
-            push(kind, Some(path), recursive, narrowed, word);
+            doing.push(kind, Some(path), deep, narrowed, word);
         }
     }
 }
 
-/// A command's words, read as its program reads them.
-struct Reading<'c> {
-    options: Vec<(String, &'c Word)>,
-    /// Option, the word its value is in, and the value where it is only a part of that word.
-    values: Vec<(String, &'c Word, Option<&'c str>)>,
-    operands: Vec<&'c Word>,
+/// Index and text of a command's first operand, with the values of options set aside: `clean` of `git -C x clean`.
+pub(super) fn verb<'c>(command: &'c Invocation, dialect: Dialect) -> Option<(usize, &'c str)> {
+    let plain = Program::default();
+    let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
+    let operand = Reading::of(command, program).operands.first().copied()?;
+    let index = command.words.iter().position(|w| std::ptr::eq(w, operand.word))?;
+    Some((index, operand.text()))
 }
 
-impl<'c> Reading<'c> {
-    fn of(command: &'c Invocation, program: &Program) -> Self {
-        let mut read = Self { options: Vec::new(), values: Vec::new(), operands: Vec::new() };
-        let args = command.args();
-        let mut at = 0;
-        while let Some(word) = args.get(at) {
-            at += 1;
-            let text = word.text.as_str();
-            let next = args.get(at);
-            match program.style {
-                Style::Assign => match text.split_once('=') {
-                    Some((name, _)) => {
-                        read.options.push((format!("{name}="), word));
-                        read.values.push((format!("{name}="), word, None));
-                    }
-                    None => read.operands.push(word),
-                },
-                Style::Powershell => match text.strip_prefix('-').filter(|t| !t.is_empty()) {
-                    Some(name) => {
-                        let name = format!("-{}", name.split(':').next().unwrap_or(name).to_ascii_lowercase());
-                        if let Some(value) = next.filter(|_| program.takes_value(&name)) {
-                            read.values.push((name.clone(), value, None));
-                            at += 1;
-                        }
-                        read.options.push((name, word));
-                    }
-                    None if text.starts_with('/') && text.len() < 4 => {
-                        read.options.push((text.to_ascii_lowercase(), word))
-                    }
-                    None => read.operands.push(word),
-                },
-                Style::Unix => {
-                    if text == "--" {
-                        read.operands.extend(&args[at..]);
-                        break;
-                    } else if let Some(long) = text.strip_prefix("--") {
-                        let name = format!("--{}", long.split('=').next().unwrap_or(long));
-                        if long.contains('=') {
-                            read.values.push((name.clone(), word, None));
-                        } else if let Some(value) = next.filter(|_| program.takes_value(&name)) {
-                            read.values.push((name.clone(), value, None));
-                            at += 1;
-                        }
-                        read.options.push((name, word));
-                    } else if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
-                        read.options.push((text.to_owned(), word));
-                        for (i, letter) in cluster.char_indices() {
-                            let name = format!("-{letter}");
-                            let takes = program.takes_value(&name);
-                            read.options.push((name.clone(), word));
-                            if takes {
-                                if i + letter.len_utf8() < cluster.len() {
-                                    read.values.push((name, word, cluster.get(i + letter.len_utf8()..)));
-                                } else if let Some(value) = next {
-                                    read.values.push((name, value, None));
-                                    at += 1;
-                                }
-                                break;
-                            }
-                        }
-                    } else {
-                        read.operands.push(word);
-                    }
-                }
-            }
-        }
-        // `dd of=x` and `--output=x`: the value is part of the word; what stands before `=` is no path.
-        read
+/// The commands in a command's arguments, with the index of their word: the value of an option (`gzip` of `tar -I gzip`),
+/// what a program of `awk` or `sed` hands to a shell.
+pub(super) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, String)> {
+    let of = |words: &[Word]| Invocation { words: words.to_vec(), ..Invocation::default() };
+    let known = of(&words[..words.len().min(1)]).key().and_then(|key| table::program(&key, dialect));
+    let Some(program) = known.filter(|p| !p.commands.is_empty() || p.language.is_some()) else { return Vec::new() };
+    let command = of(words);
+    let read = Reading::of(&command, program);
+    let values = read.values.iter().filter(|v| program.commands.contains(&v.of));
+    let mut held: Vec<(&Word, String)> = values.map(|v| (v.word, v.text().to_owned())).collect();
+    for (word, text) in scripts(program, &read) {
+        let acts = program.language.map(|l| l.acts(text)).unwrap_or_default();
+        held.extend(acts.into_iter().filter_map(|act| match act {
+            Act::Run(command) => Some((word, command?)),
+            Act::Write(_) => None,
+        }));
     }
-
-    fn has(&self, option: &str) -> bool {
-        option == "always" || self.options.iter().any(|(name, _)| name == option)
-    }
-
-    fn word(&self, option: &str) -> Option<&'c Word> {
-        self.options.iter().find(|(name, _)| name == option).map(|(_, word)| *word)
-    }
-
-    fn operand(&self, program: &Program) -> Kind {
-        let by_option = program.option.iter().filter(|o| o.has.iter().any(|h| self.has(h))).find_map(|o| o.operands);
-        by_option.or(program.operands).unwrap_or(Kind::Read)
-    }
-
-    fn last(&self, program: &Program) -> Option<Kind> {
-        let by_option = program.option.iter().filter(|o| o.has.iter().any(|h| self.has(h))).find_map(|o| o.last);
-        by_option.or(program.last)
-    }
+    let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
+    held.into_iter().filter_map(|(word, text)| Some((index(word)?, text))).collect()
 }
 
 /// The cmdlet or program that a name stands for in that dialect's tables.

@@ -6,8 +6,10 @@
 mod builder;
 mod builtin;
 pub mod effects;
+mod embedded;
 mod fish;
 pub mod parse;
+mod pattern;
 mod posix;
 mod powershell;
 pub mod rules;

@@ -6,8 +6,9 @@
 
 mod flow;
 
+use super::Dialect;
 use super::effects::{Effect, Kind, Place, effects, place_of};
-use super::parse::Script;
+use super::parse::{Assignment, Script};
 use super::rules::{Rules, Verdict};
 use std::ops::Range;
 
@@ -96,6 +97,7 @@ pub fn is_read_only(script: &Script) -> bool {
     script.errors.is_empty()
         && script.functions.is_empty()
         && script.commands.iter().all(|c| !c.remote && c.name().is_some())
+        && !assigned(script).any(|a| is_code(a, script.dialect))
         && effects(script).iter().all(reads)
         && assess(script).level == Level::Safe
 }
@@ -109,14 +111,81 @@ const RUN_FROM: &[&str] = &[
     "PAGER",
     "GIT_PAGER",
     "MANPAGER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "SYSTEMD_PAGER",
+    "PSQL_PAGER",
     "EDITOR",
     "VISUAL",
+    "SUDO_EDITOR",
+    "FCEDIT",
     "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
     "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
     "GIT_EXTERNAL_DIFF",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "RSYNC_RSH",
+    "CVS_RSH",
     "LESSOPEN",
+    "LESSCLOSE",
     "BROWSER",
+    "MANROFFOPT",
+    "FZF_DEFAULT_COMMAND",
+    "PROMPT_COMMAND",
+    "SHELL",
 ];
+
+/// Variables that name code which programs load.
+const LOADED: &[&str] = &["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV"];
+
+/// Variables that say where programs find code, or what options they have: what reads without them may not with them.
+const STEERS: &[&str] = &[
+    "PATH",
+    "ENV",
+    "IFS",
+    "PERL5OPT",
+    "RUBYOPT",
+    "NODE_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "FZF_DEFAULT_OPTS",
+    "LESS",
+    "LESSKEY",
+    "LESSKEYIN",
+    "MANOPT",
+    "TAR_OPTIONS",
+    "GZIP",
+    "XZ_OPT",
+    "ZIPOPT",
+    "GREP_OPTIONS",
+    "RIPGREP_CONFIG_PATH",
+    "ACKRC",
+    "BAT_CONFIG_PATH",
+    "GCONV_PATH",
+    "AWKPATH",
+    "AWKLIBPATH",
+    "GIT_DIR",
+    "GIT_EXEC_PATH",
+];
+const STEERS_BY_BEGINNING: &[&str] = &["LD_", "DYLD_", "PYTHON", "PERL5", "RUBYLIB", "LUA_", "GIT_CONFIG", "BASH_"];
+
+/// True if a program may run other code because of that assignment.
+fn is_code(assignment: &Assignment, dialect: Dialect) -> bool {
+    let name = assignment.name.as_str();
+    let runs = || !is_read_only(&super::parse(&assignment.value.text, dialect));
+    RUN_FROM.contains(&name) && runs()
+        || [LOADED, STEERS].iter().any(|list| list.contains(&name))
+        || STEERS_BY_BEGINNING.iter().any(|start| name.starts_with(start))
+}
+
+/// Every assignment: those before a command, and those that stand alone or are exported.
+fn assigned(script: &Script) -> impl Iterator<Item = &Assignment> {
+    script.commands.iter().flat_map(|c| &c.assignments).chain(&script.assignments)
+}
 
 /// What one effect means.
 fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
@@ -135,8 +204,11 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
         Kind::Create if place == Place::Device => {
             say(Danger, "device", format!("it puts something in the place of the device {path}"))
         }
-        Kind::Create if matches!(place, Place::Root | Place::System) => {
+        Kind::Create if matches!(place, Place::Root | Place::System | Place::Configuration) => {
             say(Caution, "overwrite", format!("it puts files into {path}, which belongs to the system"))
+        }
+        Kind::Create if place == Place::Home => {
+            say(Caution, "overwrite", format!("it puts files into the home folder {path}, over what is there"))
         }
         Kind::Create => None,
         Kind::Delete => {
@@ -159,7 +231,8 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
             match place {
                 Place::Sink => None,
                 Place::Device => say(Danger, "device", format!("it writes over the raw device {path}")),
-                Place::System | Place::Root if is_folder_target(effect) => {
+                _ if path.is_empty() => say(Caution, "overwrite", format!("it {word} files that may be there")),
+                Place::System | Place::Root if is_folder_target(effect) && (effect.narrowed || !effect.recursive) => {
                     say(Caution, "overwrite", format!("it writes into {path}, which belongs to the system"))
                 }
                 Place::System | Place::Root => {
@@ -287,15 +360,20 @@ fn of_structure(script: &Script) -> Vec<Reason> {
             };
         found.push(reason(level, "code", &first.raw, first.span.clone(), why));
     }
-    for assignment in script.commands.iter().flat_map(|c| &c.assignments) {
+    for assignment in assigned(script) {
         let name = assignment.name.as_str();
         let value = &assignment.value;
-        if matches!(name, "LD_PRELOAD" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PROMPT_COMMAND") {
+        if LOADED.contains(&name) {
             let why = format!("with {name} set, programs run code that is not theirs");
             found.push(reason(Level::Danger, "code", &value.raw, value.span.clone(), why));
         } else if RUN_FROM.contains(&name) && !value.text.is_empty() {
-            let inner = assess(&super::parse(&value.text, script.dialect));
-            found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
+            // `|lesspipe %s`: LESSOPEN may begin with a bar
+            let inner = assess(&super::parse(value.text.trim_start_matches('|'), script.dialect));
+            // what is only exported runs some day, and `EDITOR=vim` is no harm
+            let exported = script.assignments.contains(assignment);
+            let idle = |r: &Reason| exported && matches!(r.effect.as_str(), "code" | "unknown");
+            let reasons = inner.reasons.into_iter().filter(|r| !idle(r));
+            found.extend(reasons.map(|r| Reason { span: Some(value.span.clone()), ..r }));
         }
     }
     for (construct, span) in &script.constructs {

@@ -1,7 +1,7 @@
 //! Programs that run other programs: which of their words are theirs, and which are a command of its own.
 
 use super::script::Word;
-use super::{Dialect, builtin};
+use super::{Dialect, builtin, effects};
 use std::ops::Range;
 
 /// What a wrapper's words hold.
@@ -126,6 +126,9 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["command"], Form::Rest(0), "", &[]),
     wrapper(&["exec"], Form::Rest(0), "a", &[]),
+    wrapper(&["systemd-cat"], Form::Rest(0), "tp", &["identifier", "priority", "stderr-priority", "level-prefix"]),
+    // on macOS: `arch -x86_64 cmd`; elsewhere it takes no words
+    wrapper(&["arch"], Form::Rest(0), "de", &[]),
     wrapper(&["time"], Form::Rest(0), "fo", &["format", "output"]),
     wrapper(&["timeout", "gtimeout"], Form::Rest(1), "ks", &["kill-after", "signal"]),
     wrapper(&["stdbuf"], Form::Rest(0), "ioe", &["input", "output", "error"]),
@@ -202,26 +205,7 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["powershell", "pwsh"], Form::PowerShell, "", &[]),
     wrapper(&["cmd"], Form::Cmd, "", &[]),
-    wrapper(
-        &[
-            "awk",
-            "gawk",
-            "mawk",
-            "nawk",
-            "python",
-            "python2",
-            "python3",
-            "perl",
-            "ruby",
-            "node",
-            "php",
-            "lua",
-            "osascript",
-        ],
-        Form::Code,
-        "",
-        &[],
-    ),
+    wrapper(&["python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "osascript"], Form::Code, "", &[]),
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
 ];
 
@@ -233,8 +217,12 @@ pub(super) fn is_shell(name: &str) -> bool {
 /// Sees through the words of a wrapper; `None` if the program is none.
 pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
     let name = name_of(words.first()?, dialect)?;
-    let wrapper = WRAPPERS.iter().find(|w| w.names.contains(&name.as_str()))?;
     let mut out = Unwrapped::default();
+    let commands = effects::commands_in(words, dialect).into_iter();
+    out.held.extend(commands.map(|(index, text)| Held::Call(index, text)));
+    let Some(wrapper) = WRAPPERS.iter().find(|w| w.names.contains(&name.as_str())) else {
+        return (!out.held.is_empty()).then_some(out);
+    };
     match wrapper.form {
         Form::Find => find(words, &name, &mut out),
         Form::Shell => shell(words, &name, &mut out),
@@ -309,9 +297,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     if name == "command" && words[1..at].iter().any(asks) {
         return;
     }
-    let split = (1..at).find(|i| matches!(words[*i].text.as_str(), "-S" | "--split-string"));
-    if let Some(i) = split.filter(|_| name == "env") {
-        out.held.push(Held::Script(i + 1..end.min(i + 2), None));
+    if name == "env" && split_string(&words[..at], end, out) {
         return;
     }
     if matches!(name, "sudo" | "doas") {
@@ -363,6 +349,27 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     }
 }
 
+/// `env -S 'cmd'`, `env -S'cmd'`, `env --split-string=cmd`: true if there is one.
+fn split_string(options: &[Word], end: usize, out: &mut Unwrapped) -> bool {
+    for (i, word) in options.iter().enumerate().skip(1) {
+        let text = word.text.as_str();
+        let short = text.strip_prefix('-').filter(|c| !c.starts_with('-')).and_then(|c| c.split_once('S'));
+        let attached = match (text.split_once('='), short) {
+            // getopt takes every beginning of a long option for it
+            (Some((long, value)), _) if long.len() > 3 && "--split-string".starts_with(long) => value,
+            (None, _) if text.len() > 3 && "--split-string".starts_with(text) => "",
+            (_, Some((before, value))) if !before.contains(['u', 'C', 'a']) => value,
+            _ => continue,
+        };
+        out.held.push(match attached {
+            "" => Held::Script(i + 1..end.min(i + 2), None),
+            text => Held::Call(i, text.to_owned()),
+        });
+        return true;
+    }
+    false
+}
+
 /// `su -c '...'`, `flock FILE cmd`, `trap '...' SIGNAL`.
 fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, at: usize, out: &mut Unwrapped) {
     if name == "trap" {
@@ -374,8 +381,17 @@ fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, 
     let is_option = |w: &Word| {
         w.text == "--command" || w.text.strip_prefix('-').is_some_and(|c| !c.starts_with('-') && c.ends_with(letter))
     };
+    // `-c'script'`: in the same word
+    let attached = |(i, w): (usize, &Word)| {
+        let cluster = w.text.strip_prefix('-').filter(|c| !c.starts_with('-'))?;
+        let (before, script) = cluster.split_once(letter)?;
+        (before.chars().all(|c| matches!(c, 'l' | 'm' | 'p' | 'q' | 'e' | 'a' | 'f' | 'x' | 'n' | 's')))
+            .then(|| (i, script.to_owned()))
+    };
     if let Some(i) = words.iter().position(is_option).filter(|i| *i > 0) {
         out.held.push(Held::Script(i + 1..(i + 2).min(words.len()), Some(Dialect::Sh)));
+    } else if let Some((i, script)) = words.iter().enumerate().skip(1).find_map(attached) {
+        out.held.push(Held::Call(i, script));
     } else if let Some(value) = words.iter().position(|w| w.text.starts_with("--command=")) {
         // The option's name stands before the script in the same word; the shell reads it as an assignment-like word.
         out.held.push(Held::Script(value..value + 1, Some(Dialect::Sh)));

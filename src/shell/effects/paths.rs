@@ -115,7 +115,7 @@ pub fn place_of(path: &str) -> Place {
     if !path.starts_with('/') {
         let first = path.split('/').next().unwrap_or_default();
         let rest = path.split('/').skip_while(|p| matches!(*p, ".." | ".")).collect::<Vec<_>>().join("/");
-        let all = matches!(rest.as_str(), "" | "*" | ".*" | "*.*" | "**" | "**/*" | ".[!.]*" | "{*,.*}" | "{.*,*}");
+        let all = rest.is_empty() || rest.split('/').all(fits_most);
         let up = first == "..";
         return if all || up && rest.is_empty() { Place::Here } else { Place::Ordinary };
     }
@@ -128,9 +128,8 @@ pub fn place_of(path: &str) -> Place {
         return if parts.len() > 1 { Place::Temporary } else { Place::System };
     }
     // A glob in the top name stands for whatever it can match: `/us*`.
-    let known = SYSTEM
-        .iter()
-        .any(|s| s == top || top.contains(['*', '?']) && s.starts_with(top.split(['*', '?']).next().unwrap_or(top)));
+    let known =
+        SYSTEM.iter().any(|s| s == top || top.find(['*', '?', '[']).is_some_and(|at| s.starts_with(&top[..at])));
     if !known {
         return Place::Ordinary;
     }
@@ -147,9 +146,24 @@ pub fn place_of(path: &str) -> Place {
         "proc" | "sys" if !path.contains("sysrq") && !path.starts_with("/proc/sys/kernel") => Place::Configuration,
         "var" if parts.len() == 2 && matches!(parts[1], "www" | "games" | "opt" | "local") => Place::Ordinary,
         "var" if parts.len() == 2 || matches!(parts[1], "lib" | "db" | "spool") && parts.len() == 3 => Place::System,
-        top if DEEP.contains(&top) => Place::System,
+        top if DEEP.contains(&top) || top.contains(['*', '?', '[']) => Place::System,
         _ => Place::Ordinary,
     }
+}
+
+/// True for a glob that fits nearly every name: `*`, `.??*`, `[a-z]*`.
+fn fits_most(name: &str) -> bool {
+    let mut class = false;
+    let literal = |c: char| {
+        class = if class { c != ']' } else { c == '[' };
+        !class && !matches!(c, '*' | '?' | ']' | '.' | '{' | '}' | ',')
+    };
+    name.contains(['*', '?', '[']) && !name.contains(literal)
+}
+
+/// True if the name is that, or a glob which begins like it.
+fn may_fit(name: &str, own: &str) -> bool {
+    name == own || name.find(['*', '?', '[']).is_some_and(|at| at > 0 && own.starts_with(&name[..at]))
 }
 
 /// A path below a home folder, from the slash on.
@@ -157,9 +171,8 @@ fn home(inside: &str) -> Place {
     let parts: Vec<&str> = inside.split('/').filter(|p| !p.is_empty()).collect();
     match parts.as_slice() {
         [] => Place::Home,
-        [first] if matches!(*first, "*" | ".*" | "." | ".." | "*.*" | ".[!.]*") => Place::Home,
-        [first] if first.starts_with('$') => Place::Home,
-        [first] | [first, "*"] if PERSONAL.contains(first) => Place::Personal,
+        [first] if matches!(*first, "." | "..") || first.starts_with('$') || fits_most(first) => Place::Home,
+        [first] | [first, "*"] if PERSONAL.iter().any(|own| may_fit(first, own)) => Place::Personal,
         [".ssh" | ".gnupg" | ".password-store", ..] => Place::Personal,
         _ => Place::Ordinary,
     }
@@ -228,15 +241,18 @@ fn normal(path: &str) -> String {
 
 /// The paths that a word stands for: variables that the script itself sets are filled in, braces are opened.
 pub(super) fn resolved(script: &Script, word: &Word) -> Vec<String> {
-    let text =
-        if word.raw.contains('=') && word.raw.starts_with(|c: char| c == '-' || c.is_ascii_lowercase()) && !word.quoted
-        {
-            // `--output=x`, `of=x`: the path is the value.
-            word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value)
-        } else {
-            word.text.as_str()
-        };
-    let mut text = text.to_owned();
+    resolved_part(script, word, None)
+}
+
+/// The same for a part of the word, if one is given: the value of `--output=x`.
+pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) -> Vec<String> {
+    let own = || {
+        let named = word.raw.contains('=') && word.raw.starts_with(|c: char| c == '-' || c.is_ascii_lowercase());
+        // `name=path`: the path is the value.
+        let value = word.text.split_once('=').filter(|_| named && !word.quoted).map(|(_, value)| value);
+        value.unwrap_or(&word.text)
+    };
+    let mut text = part.unwrap_or_else(own).to_owned();
     if script.dialect == Dialect::PowerShell {
         return vec![text.replace('\\', "/")];
     }
@@ -247,7 +263,7 @@ pub(super) fn resolved(script: &Script, word: &Word) -> Vec<String> {
     if word.expands {
         text = filled(script, &text, word);
     }
-    if word.expands && text.contains('{') && !text.contains("${") { opened(&text) } else { vec![text] }
+    if word.expands && text.contains('{') { opened(&text) } else { vec![text] }
 }
 
 /// `$name` and `${name}` replaced by what the script assigned before, if that is plain text.
@@ -281,12 +297,67 @@ fn filled(script: &Script, text: &str, word: &Word) -> String {
     out
 }
 
-/// The first braces of a text opened: `/{bin,etc}` is `/bin` and `/etc`.
+/// The most paths that braces are opened to.
+const OPENED: usize = 64;
+
+/// The braces of a text opened, as the shell does: `/{bin,etc}` is `/bin` and `/etc`, `{a..c}x` is `ax`, `bx` and `cx`.
 fn opened(text: &str) -> Vec<String> {
-    let Some(open) = text.find('{') else { return vec![text.to_owned()] };
-    let Some(close) = text[open..].find('}').map(|i| open + i) else { return vec![text.to_owned()] };
-    let (head, tail) = (&text[..open], &text[close + 1..]);
-    text[open + 1..close].split(',').take(64).map(|part| format!("{head}{part}{tail}")).collect()
+    let mut done = Vec::new();
+    let mut pending = vec![text.to_owned()];
+    while let Some(text) = pending.pop() {
+        match one_opened(&text) {
+            Some(parts) if done.len() + pending.len() + parts.len() <= OPENED => pending.extend(parts),
+            _ => done.push(text),
+        }
+    }
+    done.reverse();
+    done
+}
+
+/// The first braces that open, opened.
+fn one_opened(text: &str) -> Option<Vec<String>> {
+    for (open, _) in text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$')) {
+        let mut depth = 0usize;
+        let mut cuts = Vec::new();
+        let close = text[open + 1..].char_indices().find_map(|(at, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => return Some(open + 1 + at),
+                '}' => depth -= 1,
+                ',' if depth == 0 => cuts.push(open + 1 + at),
+                _ => {}
+            }
+            None
+        });
+        let Some(close) = close else { continue };
+        let parts: Vec<String> = match (cuts.is_empty(), text[open + 1..close].split_once("..")) {
+            (true, None) => continue,
+            (true, Some((from, to))) => match range(from, to) {
+                Some(parts) => parts,
+                None => continue,
+            },
+            _ => {
+                let starts = std::iter::once(open + 1).chain(cuts.iter().map(|c| c + 1));
+                let ends = cuts.iter().copied().chain([close]);
+                starts.zip(ends).map(|(start, end)| text[start..end].to_owned()).collect()
+            }
+        };
+        let (head, tail) = (&text[..open], &text[close + 1..]);
+        return Some(parts.into_iter().map(|part| format!("{head}{part}{tail}")).collect());
+    }
+    None
+}
+
+/// `a..e`, `1..9`, `a..z..2`.
+fn range(from: &str, to: &str) -> Option<Vec<String>> {
+    let to = to.split("..").next().unwrap_or(to);
+    if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        let (low, high) = (from.min(to), from.max(to));
+        return Some((low..=high).take(OPENED).map(|n| n.to_string()).collect());
+    }
+    let letter = |text: &str| text.chars().next().filter(|c| text.len() == 1 && c.is_ascii_alphabetic());
+    let (from, to) = (letter(from)?, letter(to)?);
+    Some((from.min(to)..=from.max(to)).map(String::from).collect())
 }
 
 /// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
@@ -316,56 +387,120 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
     Vec::new()
 }
 
+/// Options of `fd` whose value is the next word.
+const FD_VALUED: &[&str] = &[
+    "-e",
+    "--extension",
+    "-t",
+    "--type",
+    "-d",
+    "--max-depth",
+    "--min-depth",
+    "--exact-depth",
+    "-E",
+    "--exclude",
+    "-S",
+    "--size",
+    "--changed-within",
+    "--changed-before",
+    "-o",
+    "--owner",
+    "-c",
+    "--color",
+    "-j",
+    "--threads",
+    "--max-results",
+    "--base-directory",
+    "--search-path",
+    "--and",
+    "--format",
+    "--path-separator",
+];
+
+fn is_fd(command: &Invocation) -> bool {
+    command.name().is_some_and(|n| matches!(n, "fd" | "fdfind"))
+}
+
+/// The operands of `fd`: a pattern, then the folders to look in.
+fn fd_operands(command: &Invocation) -> Vec<&Word> {
+    let mut found = Vec::new();
+    let mut words = command.args().iter();
+    while let Some(word) = words.next() {
+        if matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch") {
+            break;
+        } else if FD_VALUED.contains(&word.text.as_str()) {
+            words.next();
+        } else if !word.text.starts_with('-') {
+            found.push(word);
+        }
+    }
+    found
+}
+
 /// Where `find` or `fd` starts.
 pub(super) fn roots(script: &Script, command: &Invocation) -> Vec<String> {
     let mut roots = Vec::new();
-    for word in command.args() {
-        if word.text.starts_with(['-', '(', '!']) && word.text != "-" {
-            if matches!(word.text.as_str(), "-H" | "-L" | "-P") || word.text.starts_with("-O") {
-                continue;
-            }
-            break;
+    if is_fd(command) {
+        roots.extend(fd_operands(command).into_iter().skip(1).flat_map(|w| resolved(script, w)));
+        let named = |w: &&Word| w.text.starts_with("--search-path") || w.text.starts_with("--base-directory");
+        if let Some(at) = command.args().iter().position(|w| named(&w)) {
+            roots.extend(command.args()[at..].iter().take(2).flat_map(|w| resolved(script, w)));
         }
-        roots.extend(resolved(script, word));
+    } else {
+        for word in command.args() {
+            if word.text.starts_with(['-', '(', '!']) && word.text != "-" {
+                if matches!(word.text.as_str(), "-H" | "-L" | "-P") || word.text.starts_with("-O") {
+                    continue;
+                }
+                break;
+            }
+            roots.extend(resolved(script, word));
+        }
     }
-    if command.name().is_some_and(|n| n.starts_with("fd")) || roots.is_empty() { vec![".".to_owned()] } else { roots }
+    if roots.is_empty() { vec![".".to_owned()] } else { roots }
 }
 
-/// True if a `find` has a test that leaves most of what it walks alone.
+/// True if a `find` or `fd` has a test that leaves most of what it walks alone.
 pub(super) fn narrowed(command: &Invocation) -> bool {
-    let tests = [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-regex",
-        "-iregex",
-        "-mtime",
-        "-mmin",
-        "-atime",
-        "-amin",
-        "-ctime",
-        "-cmin",
-        "-newer",
-        "-newermt",
-        "-size",
-        "-empty",
-        "-user",
-        "-group",
-        "-nouser",
-        "-nogroup",
-        "-perm",
-        "-samefile",
-        "-inum",
-        "-links",
-        "-xtype",
-    ];
-    let everything =
-        |i: usize| command.words.get(i + 1).is_some_and(|w| matches!(w.text.as_str(), "*" | ".*" | "*.*" | "**"));
-    command.name().is_some_and(|n| n.starts_with("fd"))
-        || command.words.iter().enumerate().any(|(i, w)| tests.contains(&w.text.as_str()) && !everything(i))
+    let all = |w: &Word| matches!(w.text.as_str(), "*" | ".*" | "*.*" | "**" | "." | "" | "^");
+    if is_fd(command) {
+        let tests = ["-e", "--extension", "-S", "--size", "-o", "--owner"];
+        let tested = |w: &Word| tests.contains(&w.text.as_str()) || w.text.starts_with("--changed-");
+        return fd_operands(command).first().is_some_and(|w| !all(w)) || command.args().iter().any(tested);
+    }
+    let everything = |i: usize| command.words.get(i + 1).is_some_and(all);
+    command.words.iter().enumerate().any(|(i, w)| TESTS.contains(&w.text.as_str()) && !everything(i))
 }
+
+/// The tests of `find` that few files pass.
+const TESTS: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-newermt",
+    "-size",
+    "-empty",
+    "-user",
+    "-group",
+    "-nouser",
+    "-nogroup",
+    "-perm",
+    "-samefile",
+    "-inum",
+    "-links",
+    "-xtype",
+];
 
 /// What `{}` of `find -exec` and the end of an `xargs` command stand for: paths, and whether they are narrowed.
 pub(super) fn handed(script: &Script, index: usize) -> Vec<(String, bool)> {
@@ -393,25 +528,40 @@ pub(super) fn handed(script: &Script, index: usize) -> Vec<(String, bool)> {
 }
 
 fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<(String, bool)> {
-    match feeder.name() {
-        Some("echo" | "printf") => feeder
-            .operands()
-            .flat_map(|w| resolved(script, w))
-            .filter(|p| !p.contains('%'))
-            .map(|p| (p.replace("\\0", "").replace("\\n", ""), false))
-            .collect(),
-        Some("find" | "gfind") => {
+    let of = |feeder: &Invocation| match feeder.name() {
+        Some("echo" | "printf") => Some(
+            feeder
+                .operands()
+                .flat_map(|w| resolved(script, w))
+                .filter(|p| !p.contains('%'))
+                .map(|p| (p.replace("\\0", "").replace("\\n", ""), false))
+                .collect(),
+        ),
+        Some("find" | "gfind" | "fd" | "fdfind") => {
             let narrowed = narrowed(feeder);
-            roots(script, feeder).into_iter().map(|root| (root, narrowed)).collect()
+            Some(roots(script, feeder).into_iter().map(|root| (root, narrowed)).collect())
         }
         Some("ls" | "dir") => {
             let named: Vec<String> = feeder.operands().flat_map(|w| resolved(script, w)).collect();
-            if named.is_empty() {
-                vec![("*".to_owned(), false)]
-            } else {
-                named.into_iter().map(|p| (p, false)).collect()
-            }
+            let named = if named.is_empty() { vec!["*".to_owned()] } else { named };
+            Some(named.into_iter().map(|p| (p, false)).collect::<Vec<_>>())
         }
-        _ => Vec::new(),
+        _ => None,
+    };
+    // `find ... | grep x | xargs`: a filter leaves some of what it is fed, a sorter all
+    let mut at = feeder;
+    let mut fewer = false;
+    for _ in 0..8 {
+        if let Some(paths) = of(at) {
+            return paths.into_iter().map(|(path, narrowed)| (path, narrowed || fewer)).collect();
+        }
+        fewer |= matches!(at.name(), Some("grep" | "egrep" | "rg" | "head" | "tail" | "awk"));
+        if !fewer && !matches!(at.name(), Some("sort" | "uniq" | "cat" | "tac" | "tr")) {
+            break;
+        }
+        let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, at)) else { break };
+        let Some(before) = script.commands.iter().find(|c| c.feeds.contains(&index)) else { break };
+        at = before;
     }
+    Vec::new()
 }

@@ -1,8 +1,11 @@
 //! The table of programs, as `platform-rules/programs.toml` has it.
 
-use super::{Kind, Reading, canonical};
+use super::reading::Reading;
+use super::{Kind, canonical};
 use crate::shell::Dialect;
-use std::collections::{BTreeMap, HashMap};
+use crate::shell::embedded::Language;
+use crate::shell::pattern::Whole;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/programs.toml"));
@@ -14,13 +17,15 @@ pub(super) enum Style {
     /// `-abc`, `-o value`, `--long=value`.
     #[default]
     Unix,
+    /// `-name value`: words of more than a letter after one dash, as `find` has them.
+    Word,
     /// `name=value`, as `dd` has it.
     Assign,
-    /// `-Name value`, whatever the case.
+    /// `-Name value`, `-Name:value`, whatever the case.
     Powershell,
 }
 
-/// One family of programs.
+/// One family of programs. The head of `programs.toml` says what each field means.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Program {
@@ -31,26 +36,36 @@ pub(super) struct Program {
     pub last: Option<Kind>,
     pub valued: String,
     pub valued_long: Vec<String>,
+    pub leading: Vec<String>,
+    pub bundle: bool,
     pub script: Vec<String>,
+    pub script_word: Option<Whole>,
+    pub language: Option<Language>,
     pub recursive: Vec<String>,
+    pub commands: Vec<String>,
     pub does: Vec<Kind>,
-    /// With one of these as an option or as the first operand the program only shows something.
-    pub quiet: Vec<String>,
+    pub shows: Vec<Whole>,
     pub verbs: BTreeMap<String, Vec<Kind>>,
-    /// Verbs that only list when nothing more is said, or `list`, `show`, `status`.
-    pub listing: Vec<String>,
     pub option: Vec<Opt>,
 }
 
-/// What changes with an option.
+/// What changes with an option, or with a word of some shape.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Opt {
     pub has: Vec<String>,
+    pub with: Vec<String>,
+    pub lacks: Vec<String>,
+    pub word: Option<Whole>,
+    pub operand: Option<Whole>,
+    pub value_is: Option<Whole>,
+    pub value_is_not: Option<Whole>,
     pub operands: Option<Kind>,
+    pub first: Option<Kind>,
     pub last: Option<Kind>,
     pub value: Option<Kind>,
     pub does: Option<Vec<Kind>>,
+    pub also: Vec<Kind>,
 }
 
 /// PowerShell parameters that take a value which is no path.
@@ -79,87 +94,225 @@ const POWERSHELL_VALUED: &[&str] = &[
     "-tail",
     "-totalcount",
     "-skip",
-    "-descending",
 ];
+
+impl Opt {
+    /// True if the command has what this entry is about.
+    fn applies(&self, read: &Reading<'_>) -> bool {
+        let valued =
+            |test: &dyn Fn(&str) -> bool| read.values.iter().any(|v| self.has.contains(&v.of) && test(v.text()));
+        (self.has.is_empty() || read.has_any(&self.has))
+            && (self.with.is_empty() || read.has_any(&self.with))
+            && !read.has_any(&self.lacks)
+            && self.word.as_ref().is_none_or(|p| read.line.split(' ').any(|w| p.fits(w)))
+            && self.operand.as_ref().is_none_or(|p| read.operands.iter().any(|o| p.fits(o.text())))
+            && self.value_is.as_ref().is_none_or(|p| valued(&|v| p.fits(v)))
+            && self.value_is_not.as_ref().is_none_or(|p| valued(&|v| !p.fits(v)))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.has.iter().chain(&self.with).chain(&self.lacks)
+    }
+}
 
 impl Program {
     pub fn takes_value(&self, option: &str) -> bool {
-        if self.style == Style::Powershell {
-            return POWERSHELL_VALUED.contains(&option) && option != "-descending" || self.valued_by_option(option);
-        }
-        match option.strip_prefix("--") {
-            Some(long) => self.valued_long.iter().any(|v| v == long) || self.valued_by_option(option),
-            None => option.strip_prefix('-').is_some_and(|o| self.valued.contains(o)) || self.valued_by_option(option),
-        }
+        let by_option = || self.option.iter().any(|o| o.value.is_some() && o.has.iter().any(|h| h == option));
+        let listed = match self.style {
+            Style::Powershell => POWERSHELL_VALUED.contains(&option),
+            Style::Word => self.valued_long.iter().any(|v| option.trim_start_matches('-') == v),
+            Style::Unix | Style::Assign => match option.strip_prefix("--") {
+                Some(long) => self.valued_long.iter().any(|v| v == long),
+                None => option.strip_prefix('-').is_some_and(|o| self.valued.contains(o)),
+            },
+        };
+        listed || by_option() || self.commands.iter().any(|c| c == option)
     }
 
-    fn valued_by_option(&self, option: &str) -> bool {
-        self.option_of(option).is_some_and(|o| o.value.is_some())
+    /// The long option of this row that this one begins, as getopt takes `--outp` for `--output`.
+    pub fn unabbreviated<'n>(&'n self, name: &'n str) -> &'n str {
+        let known = name.len() < 3 || self.knows(name);
+        self.named().find(|n| !known && n.starts_with(name)).unwrap_or(name)
     }
 
-    pub fn option_of(&self, name: &str) -> Option<&Opt> {
-        self.option.iter().find(|o| o.has.iter().any(|h| h == name))
+    fn named(&self) -> impl Iterator<Item = &str> {
+        let entries = self.option.iter().flat_map(Opt::names);
+        entries.chain(&self.script).chain(&self.recursive).chain(&self.commands).map(String::as_str)
+    }
+
+    /// True if this row says something of that option.
+    fn knows(&self, option: &str) -> bool {
+        self.named().any(|n| n == option) || self.takes_value(option)
+    }
+
+    /// What becomes of the value of that option.
+    pub fn value_of(&self, option: &str, read: &Reading<'_>) -> Option<Kind> {
+        let named = |o: &&Opt| o.has.iter().any(|h| h == option);
+        self.option.iter().filter(named).filter(|o| o.applies(read)).find_map(|o| o.value)
     }
 
     /// True if this use of the program only shows something.
-    pub fn is_quiet(&self, read: &Reading<'_>) -> bool {
-        let verb = read.operands.first().map(|w| w.text.as_str());
-        let shows = |q: &String| if q.starts_with('-') { verb.is_none() && read.has(q) } else { verb == Some(q) };
-        let bare = verb.is_none() && read.options.is_empty();
-        self.quiet.iter().any(shows) || bare && !self.quiet.is_empty() && self.bare_is_quiet()
-    }
-
-    /// `ip`, `systemctl`, `mount` without arguments list what there is.
-    fn bare_is_quiet(&self) -> bool {
-        self.does == [Kind::System] || self.does == [Kind::Repository]
+    pub fn only_shows(&self, read: &Reading<'_>) -> bool {
+        self.shows.iter().any(|shape| shape.fits(&read.line))
     }
 
     /// What the program does besides what it does to its operands.
     pub fn does(&self, read: &Reading<'_>) -> Vec<Kind> {
-        let by_option = self.option.iter().filter(|o| o.has.iter().any(|h| read.has(h))).find_map(|o| o.does.clone());
-        if let Some(kinds) = by_option {
-            return kinds;
+        let applying = || self.option.iter().filter(|o| o.applies(read));
+        let mut kinds = match applying().find_map(|o| o.does.clone()) {
+            _ if self.only_shows(read) => Vec::new(),
+            Some(kinds) => kinds,
+            None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
+        };
+        kinds.extend(applying().flat_map(|o| o.also.iter().copied()));
+        kinds
+    }
+
+    /// What its verb does: two words where the table has them, else one.
+    fn by_verb(&self, read: &Reading<'_>) -> Option<&[Kind]> {
+        if self.verbs.is_empty() {
+            return None;
         }
-        if !self.verbs.is_empty() {
-            let verb = read.operands.first().map(|w| w.text.as_str());
-            let more = read.operands.get(1).map(|w| w.text.as_str());
-            let lists = matches!(more, Some("list" | "show" | "status" | "get-url"))
-                || more.is_none()
-                    && !["-d", "-D", "-m", "-M", "-e", "--edit", "--unset", "-f", "-u"].iter().any(|o| read.has(o))
-                || ["--list", "-l", "--get"].iter().any(|o| read.has(o));
-            if lists && verb.is_some_and(|v| self.listing.iter().any(|l| l == v)) {
-                return Vec::new();
-            }
-            if let Some(kinds) = verb.and_then(|v| self.verbs.get(v)) {
-                return kinds.clone();
-            }
-            if verb.is_none() {
-                return Vec::new();
-            }
-        }
-        self.does.clone()
+        let word = |at: usize| read.operands.get(at).map(|o| o.text());
+        let Some(verb) = word(0) else { return Some(&[]) };
+        let two = word(1).and_then(|second| self.verbs.get(&format!("{verb} {second}")));
+        two.or_else(|| self.verbs.get(verb)).map(Vec::as_slice)
+    }
+
+    pub fn operand(&self, read: &Reading<'_>) -> Kind {
+        self.by_option(read, |o| o.operands).or(self.operands).unwrap_or(Kind::Read)
+    }
+
+    pub fn first(&self, read: &Reading<'_>) -> Option<Kind> {
+        self.by_option(read, |o| o.first).or(self.first)
+    }
+
+    pub fn last(&self, read: &Reading<'_>) -> Option<Kind> {
+        self.by_option(read, |o| o.last).or(self.last)
+    }
+
+    fn by_option(&self, read: &Reading<'_>, of: impl Fn(&Opt) -> Option<Kind>) -> Option<Kind> {
+        self.option.iter().filter(|o| o.applies(read)).find_map(of)
+    }
+
+    /// True for a program whose row says no more than that it reads.
+    pub fn is_reader(&self) -> bool {
+        let written = |kind: Option<Kind>| kind.is_some_and(|k| !matches!(k, Kind::None | Kind::Read));
+        self.operands == Some(Kind::Read)
+            && !written(self.first)
+            && self.does.is_empty()
+            && matches!(self.style, Style::Unix | Style::Word)
     }
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     program: Vec<Program>,
+    #[serde(default)]
+    suspect: Suspect,
 }
 
-/// The program of that name, in lower case.
-pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
-    static TABLE: OnceLock<(Vec<Program>, HashMap<String, usize>)> = OnceLock::new();
-    let (programs, by_name) = TABLE.get_or_init(|| {
+/// Options that write, run or kill in one program or another.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Suspect {
+    /// The beginnings of long options.
+    long: Vec<String>,
+    /// For each option that is suspect: the programs in which it only chooses what is shown.
+    harmless: BTreeMap<String, Vec<String>>,
+}
+
+struct Table {
+    programs: Vec<Program>,
+    by_name: HashMap<String, usize>,
+    long: Vec<String>,
+    short: HashSet<String>,
+    harmless: HashSet<(String, String)>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
         let file: File = toml::from_str(TEXT).unwrap_or_else(|error| {
             debug_assert!(false, "platform-rules/programs.toml: {error}");
-            File { program: Vec::new() }
+            File::default()
         });
         let mut by_name = HashMap::new();
         for (index, program) in file.program.iter().enumerate() {
             by_name.extend(program.names.iter().map(|n| (n.to_ascii_lowercase(), index)));
         }
-        (file.program, by_name)
-    });
+        let Suspect { long, harmless } = file.suspect;
+        let short = harmless.keys().filter(|k| !k.starts_with("--")).cloned().collect();
+        let pairs = harmless.into_iter().flat_map(|(o, names)| names.into_iter().map(move |n| (o.clone(), n)));
+        Table { programs: file.program, by_name, long, short, harmless: pairs.collect() }
+    })
+}
+
+/// True if that option of that program is listed as one that only chooses what is shown.
+#[cfg(test)]
+pub(super) fn is_harmless(option: &str, name: &str) -> bool {
+    table().harmless.contains(&(option.to_owned(), name.to_owned()))
+}
+
+/// The program of that name, in lower case.
+pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
+    let table = table();
     let version = || key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    by_name.get(&canonical(key, dialect)).or_else(|| by_name.get(version())).map(|i| &programs[*i])
+    let found = table.by_name.get(&canonical(key, dialect)).or_else(|| table.by_name.get(version()));
+    found.map(|i| &table.programs[*i])
+}
+
+/// An option of a reading program that writes in others, and of which nothing says that here it does not.
+pub(super) fn suspect<'r>(key: &str, program: &Program, read: &'r Reading<'_>) -> Option<&'r str> {
+    if !program.is_reader() {
+        return None;
+    }
+    let table = table();
+    let harmless = |option: &str| table.harmless.contains(&(option.to_owned(), key.to_owned()));
+    let suspicious = |option: &str| {
+        if program.knows(option) {
+            return false;
+        }
+        match option.strip_prefix("--") {
+            Some(name) => {
+                let stem =
+                    table.long.iter().any(|l| name.starts_with(l.as_str()) || name.len() > 2 && l.starts_with(name));
+                stem && !harmless(option)
+            }
+            None => table.short.contains(option) && !harmless(option),
+        }
+    };
+    read.options.iter().map(|(name, _)| name.as_str()).find(|name| suspicious(name))
+}
+
+/// The names of the programs that only read as far as the table says.
+#[cfg(test)]
+pub(super) fn readers() -> impl Iterator<Item = &'static str> {
+    table().programs.iter().filter(|p| p.is_reader()).flat_map(|p| p.names.iter().map(String::as_str))
+}
+
+/// Everything the table says twice or in vain.
+#[cfg(test)]
+pub(super) fn faults() -> Vec<String> {
+    let table = table();
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for program in &table.programs {
+        for name in program.names.iter().filter(|n| !seen.insert(n.as_str())) {
+            found.push(format!("{name} stands twice"));
+        }
+        let of_option = |o: &'static Opt| [&o.word, &o.operand, &o.value_is, &o.value_is_not].into_iter().flatten();
+        let patterns =
+            program.shows.iter().chain(&program.script_word).chain(program.option.iter().flat_map(of_option));
+        if patterns.into_iter().any(|p| !p.is_sound()) {
+            found.push(format!("{:?} has a pattern that is none", program.names));
+        }
+    }
+    for (option, name) in &table.harmless {
+        if !table.by_name.contains_key(name) {
+            found.push(format!("{name}, for which {option} is harmless, is no program"));
+        }
+    }
+    found
 }

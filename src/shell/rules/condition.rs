@@ -1,9 +1,9 @@
 //! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
 //! text of a command.
 
+use crate::shell::effects::verb;
 use crate::shell::parse::{Construct, Invocation, Script};
-use regex::Regex;
-use std::sync::OnceLock;
+use crate::shell::pattern::Pattern;
 
 /// When a rule matches a command. Conditions that are not given hold.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
@@ -21,7 +21,7 @@ pub struct Condition {
     /// Options of which none may be there.
     #[serde(default)]
     pub lacks: Vec<String>,
-    /// The first operand must be one of these (`git clean`, `ip addr`).
+    /// The first operand must be one of these (`git clean`, `ip addr`), the values of options before it set aside.
     #[serde(default)]
     pub verb: Vec<String>,
     /// Some operand must match.
@@ -33,6 +33,9 @@ pub struct Condition {
     /// The first word after the program must match.
     #[serde(default)]
     pub first: Option<Pattern>,
+    /// The last word must match.
+    #[serde(default)]
+    pub last: Option<Pattern>,
     /// Some word that the shell expands must match, expansions as written (`awk "{print $1}"`).
     #[serde(default)]
     pub expands: Option<Pattern>,
@@ -80,27 +83,6 @@ pub struct Next {
     /// What the next word must not match.
     #[serde(default)]
     pub is_not: Option<Pattern>,
-}
-
-/// A regular expression over a word's resolved text, compiled on first use.
-#[derive(Debug, Clone, serde::Deserialize)]
-#[serde(from = "String")]
-pub struct Pattern {
-    text: String,
-    regex: OnceLock<Option<Regex>>,
-}
-
-impl From<String> for Pattern {
-    fn from(text: String) -> Self {
-        Self { text, regex: OnceLock::new() }
-    }
-}
-
-impl Pattern {
-    /// True if the text matches. A pattern that is no regular expression matches nothing (`tests/rules.rs` finds it).
-    pub fn is_match(&self, text: &str) -> bool {
-        self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref().is_some_and(|r| r.is_match(text))
-    }
 }
 
 /// Programs whose options are whole words after one dash.
@@ -182,8 +164,8 @@ impl Condition {
         }
         let listed: Vec<(usize, &str)> = operands(command).collect();
         if !self.verb.is_empty() {
-            let (at, _) = listed.first().filter(|(_, text)| self.verb.iter().any(|v| v == text))?;
-            blame(*at);
+            let (at, text) = verb(command, script.dialect)?;
+            blame(self.verb.iter().any(|v| *v == text).then_some(at)?);
         }
         if let Some(pattern) = &self.operand {
             blame(listed.iter().find(|(_, text)| pattern.is_match(text))?.0);
@@ -194,6 +176,10 @@ impl Condition {
         if let Some(pattern) = &self.first {
             let matches = command.args().first().is_some_and(|w| pattern.is_match(&w.text));
             blame(matches.then_some(1)?);
+        }
+        if let Some(pattern) = &self.last {
+            let matches = command.args().last().is_some_and(|w| pattern.is_match(&w.text));
+            blame(matches.then_some(command.args().len())?);
         }
         if let Some(pattern) = &self.expands {
             blame(1 + command.args().iter().position(|w| w.expands && pattern.is_match(&w.text))?);

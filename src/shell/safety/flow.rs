@@ -1,7 +1,7 @@
 //! What comes from the network, or out of a decoder, and goes into something that runs it.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::canonical;
+use crate::shell::effects::{Effect, Kind, Place, canonical, effects, place_of};
 use crate::shell::parse::{Construct, How, Invocation, Script};
 
 /// Where a stream comes from.
@@ -242,31 +242,34 @@ fn reads_standard_input(command: &Invocation) -> bool {
         matches!(w.text.as_str(), "-c" | "-m" | "-e" | "-n" | "-ne" | "-pe" | "-lc" | "-r" | "-ane" | "-lane" | "-p")
     });
     let stdin_option = args.iter().any(|w| matches!(w.text.as_str(), "-s" | "-" | "/dev/stdin"));
+    // `bash -es stable`
+    let cluster = |c: &str| c.contains('s') && !c.contains('c') && c.chars().all(|c| c.is_ascii_alphabetic());
+    let named = command.name().is_some_and(|n| SHELLS.contains(&n));
+    let stdin_option = stdin_option || named && args.iter().any(|w| w.text.strip_prefix('-').is_some_and(cluster));
     stdin_option || !script_option && args.iter().all(|w| w.text.starts_with('-'))
 }
 
 /// Names of files that the script downloads.
 fn downloads(script: &Script) -> Vec<String> {
     let mut names = Vec::new();
+    let done = effects(script);
     for (index, command) in script.commands.iter().enumerate() {
         if !is_one_of(script, command, FETCHERS) {
             continue;
         }
         let mut named = false;
-        for pair in command.words.windows(2) {
-            if matches!(pair[0].text.as_str(), "-o" | "-O" | "--output" | "--output-document" | "-OutFile" | "-outfile")
-                && !pair[1].text.starts_with('-')
-                && !pair[1].text.contains("://")
-            {
-                names.push(pair[1].text.clone());
-                named = true;
-            }
+        // `-o FILE` in every spelling: what the table says it writes
+        let made = |e: &&Effect| e.command == Some(index) && matches!(e.kind, Kind::Overwrite | Kind::Create);
+        for path in done.iter().filter(made).filter_map(|e| e.path.clone()).filter(|p| place_of(p) != Place::Sink) {
+            names.push(path);
+            named = true;
         }
         for redirect in command.redirects.iter().filter(|r| r.writes() && !r.target.text.starts_with("/dev/")) {
             names.push(redirect.target.text.clone());
             named = true;
         }
-        if !named {
+        // `-O`, and `-P DIR`: the name is the address's
+        if !named || command.args().iter().any(|w| w.text.starts_with("-O") || w.text.starts_with("-P")) {
             let last = |text: &str| {
                 text.contains("://")
                     .then(|| text.split(['?', '#']).next().unwrap_or(text).rsplit('/').next().unwrap_or("").to_owned())

@@ -1,0 +1,227 @@
+//! A command's words, read as its program reads them: options, their values, and operands.
+
+use super::table::{Program, Style};
+use crate::shell::parse::{Invocation, Word};
+
+/// What a program makes of its words.
+#[derive(Debug, Default)]
+pub(super) struct Reading<'c> {
+    /// Options by name, each letter of a cluster by itself, with the word they stand in.
+    pub options: Vec<(String, &'c Word)>,
+    /// The values of options.
+    pub values: Vec<Value<'c>>,
+    /// The words that are neither.
+    pub operands: Vec<Operand<'c>>,
+    /// All words after the program, joined with blanks; blanks inside a word are `_`.
+    pub line: String,
+}
+
+/// The value of an option.
+#[derive(Debug)]
+pub(super) struct Value<'c> {
+    /// The option.
+    pub of: String,
+    /// The word that the value is in.
+    pub word: &'c Word,
+    /// The value, where it is only a part of that word (`-ofile`, `--output=file`).
+    pub part: Option<&'c str>,
+}
+
+impl<'c> Value<'c> {
+    pub fn text(&self) -> &'c str {
+        self.part.unwrap_or(&self.word.text)
+    }
+}
+
+/// A word that is no option, or the part of one that counts as such (`-Path:C:\x`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operand<'c> {
+    pub word: &'c Word,
+    pub part: Option<&'c str>,
+}
+
+impl<'c> Operand<'c> {
+    pub fn text(&self) -> &'c str {
+        self.part.unwrap_or(&self.word.text)
+    }
+}
+
+impl<'c> Reading<'c> {
+    pub fn of(command: &'c Invocation, program: &Program) -> Self {
+        let mut read = Self::default();
+        let args = command.args();
+        let join = |w: &Word| match w.text.as_str() {
+            "" => "''".to_owned(),
+            text => text.replace(char::is_whitespace, "_"),
+        };
+        read.line = args.iter().map(join).collect::<Vec<_>>().join(" ");
+        if program.style == Style::Powershell {
+            // cmdlets and the programs of Windows do not tell letters by their case
+            read.line = read.line.to_lowercase();
+        }
+        let mut at = 0;
+        if program.bundle
+            && let Some(word) = args.first().filter(|w| !w.text.starts_with('-'))
+        {
+            at = read.bundle(&word.text, word, args, program);
+        }
+        while let Some(word) = args.get(at) {
+            at += 1;
+            let text = word.text.as_str();
+            let dashed = text.len() > 1 && text.starts_with('-');
+            let ends = text == "--" && matches!(program.style, Style::Unix | Style::Word);
+            if ends {
+                read.operands.extend(args[at..].iter().map(|word| Operand { word, part: None }));
+                break;
+            }
+            let next = args.get(at);
+            at += usize::from(match program.style {
+                Style::Assign => read.assign(word),
+                Style::Powershell => read.parameter(word, next, program),
+                Style::Word if dashed => read.word_option(word, next, program),
+                Style::Unix if text.starts_with("--") => read.long(word, next, program),
+                Style::Unix if dashed => read.cluster(word, next, program),
+                Style::Unix | Style::Word => read.operand(word),
+            });
+        }
+        read
+    }
+
+    fn operand(&mut self, word: &'c Word) -> bool {
+        self.operands.push(Operand { word, part: None });
+        false
+    }
+
+    /// True if that option has a value here. `git -C DIR log -C`: what stands after the verb is the verb's own.
+    fn takes_value(&self, name: &str, program: &Program) -> bool {
+        let late = !self.operands.is_empty() && program.leading.iter().any(|l| l == name);
+        !late && program.takes_value(name)
+    }
+
+    fn value(&mut self, of: &str, word: &'c Word, part: Option<&'c str>) {
+        self.values.push(Value { of: of.to_owned(), word, part });
+    }
+
+    /// `name=value`.
+    fn assign(&mut self, word: &'c Word) -> bool {
+        let Some((name, value)) = word.text.split_once('=') else { return self.operand(word) };
+        self.options.push((format!("{name}="), word));
+        self.value(&format!("{name}="), word, Some(value));
+        false
+    }
+
+    /// `-Name value`, `-Name:value`, `/s`. True if the next word is its value.
+    fn parameter(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
+        let text = word.text.as_str();
+        let Some(name) = text.strip_prefix('-').filter(|t| !t.is_empty()) else {
+            if text.starts_with('/') && text.len() < 4 {
+                self.options.push((text.to_ascii_lowercase(), word));
+                return false;
+            }
+            return self.operand(word);
+        };
+        let (name, part) = name.split_once(':').map_or((name, None), |(name, part)| (name, Some(part)));
+        let name = format!("-{}", name.to_ascii_lowercase());
+        let takes = program.takes_value(&name);
+        let taken = match (part, next) {
+            (Some(part), _) if takes => {
+                self.value(&name, word, Some(part));
+                false
+            }
+            // `-Recurse:$true` is a switch; any other value may be a path
+            (Some(part), _) if !part.starts_with("$true") && !part.starts_with("$false") => {
+                self.operands.push(Operand { word, part: Some(part) });
+                false
+            }
+            (None, Some(next)) if takes => {
+                self.value(&name, next, None);
+                true
+            }
+            _ => false,
+        };
+        self.options.push((name, word));
+        taken
+    }
+
+    /// `-name value`: the word as a whole is the option.
+    fn word_option(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
+        let (name, part) = word.text.split_once('=').map_or((word.text.as_str(), None), |(n, p)| (n, Some(p)));
+        self.options.push((name.to_owned(), word));
+        match (part, next) {
+            (Some(part), _) => self.value(name, word, Some(part)),
+            (None, Some(next)) if self.takes_value(name, program) => {
+                self.value(name, next, None);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// `--name value`, `--name=value`, `--nam=value`.
+    fn long(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
+        let (name, part) = word.text.split_once('=').map_or((word.text.as_str(), None), |(n, p)| (n, Some(p)));
+        let name = program.unabbreviated(name);
+        self.options.push((name.to_owned(), word));
+        match (part, next) {
+            (Some(part), _) => self.value(name, word, Some(part)),
+            (None, Some(next)) if self.takes_value(name, program) => {
+                self.value(name, next, None);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// `-abc`, `-ovalue`, `-o value`.
+    fn cluster(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
+        let letters = &word.text[1..];
+        self.options.push((word.text.clone(), word));
+        for (i, letter) in letters.char_indices() {
+            let name = format!("-{letter}");
+            self.options.push((name.clone(), word));
+            if self.takes_value(&name, program) {
+                let rest = &letters[i + letter.len_utf8()..];
+                match next {
+                    _ if !rest.is_empty() => self.value(&name, word, Some(rest)),
+                    Some(next) => {
+                        self.value(&name, next, None);
+                        return true;
+                    }
+                    None => {}
+                }
+                break;
+            }
+        }
+        false
+    }
+
+    /// `tar xzfC a.tgz dir`: the letters of the first word, whose values follow in their order. Index of the next word.
+    fn bundle(&mut self, letters: &str, word: &'c Word, args: &'c [Word], program: &Program) -> usize {
+        let mut at = 1;
+        for letter in letters.chars() {
+            let name = format!("-{letter}");
+            if program.takes_value(&name)
+                && let Some(value) = args.get(at)
+            {
+                self.value(&name, value, None);
+                at += 1;
+            }
+            self.options.push((name, word));
+        }
+        at
+    }
+
+    pub fn has(&self, option: &str) -> bool {
+        option == "always" || self.options.iter().any(|(name, _)| name == option)
+    }
+
+    pub fn has_any(&self, options: &[String]) -> bool {
+        options.iter().any(|o| self.has(o))
+    }
+
+    pub fn word(&self, option: &str) -> Option<&'c Word> {
+        self.options.iter().find(|(name, _)| name == option).map(|(_, word)| *word)
+    }
+}

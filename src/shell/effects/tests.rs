@@ -1,0 +1,31 @@
+//! The table of programs against itself.
+
+use super::table;
+use crate::shell::{Dialect, is_read_only, parse};
+
+#[test]
+fn the_table_is_sound() {
+    assert_eq!(table::faults(), Vec::<String>::new());
+}
+
+/// An option that writes in one program is asked about in every other that reads, unless the table says that there it is
+/// harmless: so a program that is added, or an option that is forgotten, is never run unasked.
+#[test]
+fn what_writes_elsewhere_is_not_taken_for_reading() {
+    let options =
+        ["-o", "-O", "-i", "-k", "-w", "-s", "--output", "--in-place", "--write", "--exec", "--kill", "--set"];
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for name in table::readers() {
+        for option in options {
+            let lines = [format!("{name} {option} F G H"), format!("{name} {option}=F G H")];
+            let reads = |line: &String| is_read_only(&parse(line, Dialect::Bash));
+            seen += 1;
+            if lines.iter().any(reads) && !table::is_harmless(option, name) {
+                wrong.push(format!("{name} {option}"));
+            }
+        }
+    }
+    assert!(seen > 2000, "{seen}: the test sees the table");
+    assert!(wrong.is_empty(), "{}", wrong.join(", "));
+}
