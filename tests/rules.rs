@@ -1,7 +1,7 @@
 //! Every rule of `platform-rules/` is run on its own examples.
 
 use caro::shell::rules::{Verdict, catalogue, rewritten, rule_matches};
-use caro::shell::{Dialect, Rules, Severity, Target, parse, platform_notes};
+use caro::shell::{Dialect, Severity, Target, parse, platform_notes};
 use std::collections::HashSet;
 
 /// The dialects that a file's examples are read in: its own, or for a system those that run there.
@@ -115,38 +115,6 @@ fn a_rule_becomes_a_finding_with_a_fix() {
     assert_eq!(findings[0].fix.as_deref(), Some("cat a | sed -i '' 's/a/b/' f.txt"));
     let linux = Target::named("linux-gnu").unwrap();
     assert!(caro::shell::rules::check(&script, linux).is_empty());
-}
-
-#[test]
-fn user_rules_add_and_tighten_but_never_loosen() {
-    let dir = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
-    let rule = |id: &str, verdict: &str| {
-        format!(
-            "[[rule]]\nid = \"{id}\"\ntool = [\"frobnicate\"]\nverdict = \"{verdict}\"\neffect = \"x\"\nwhy = \"no\"\nsource = \"me\"\nmatches = []\nnot_matches = []\n"
-        )
-    };
-    write("all.toml", &rule("mine", "deny"));
-    let rules = Rules::load(Some(dir.path())).unwrap();
-    let script = parse("frobnicate x", Dialect::Bash);
-    let risk = caro::shell::safety::assess_with(&script, &rules);
-    assert_eq!(risk.level, caro::shell::Level::Danger);
-    assert_eq!(risk.reasons[0].token, "frobnicate");
-
-    write("all.toml", &rule("git-clean-force", "confirm"));
-    let error = Rules::load(Some(dir.path())).unwrap_err();
-    assert!(error.to_string().contains("git-clean-force") && error.hint().contains("stricter"), "{error}");
-
-    write("all.toml", "[[rule]]\nid = \"x\"\ntool = [\"y\"]\nverdit = \"deny\"\n");
-    let error = Rules::load(Some(dir.path())).unwrap_err().to_string();
-    assert!(error.contains("all.toml, line 4"), "{error}");
-
-    write("all.toml", "");
-    write("atari.toml", "");
-    let error = Rules::load(Some(dir.path())).unwrap_err();
-    assert!(error.to_string().contains("atari.toml") && error.hint().contains("macos-bsd"), "{error}");
-    assert!(Rules::load(Some(&dir.path().join("none"))).is_ok());
-    assert!(Rules::load(None).is_ok());
 }
 
 /// Good commands, by the system and shell they are written for: no rule may have anything against one.

@@ -1,7 +1,7 @@
 //! The shell as text: parse, quote, name the programs, foresee the effects, judge the risk, apply platform rules.
 //!
-//! Nothing here runs a program or knows a model, and only [`Rules::load`] reads a file. Rules are data
-//! (`platform-rules/`), the code only interprets them.
+//! Nothing here runs a program, reads a file or knows a model. Rules are data (`platform-rules/`), built in; the code only
+//! interprets them.
 
 mod builder;
 mod builtin;
@@ -23,7 +23,7 @@ mod word;
 pub use builtin::{is_builtin, powershell_alias};
 pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
-pub use rules::{Rules, platform_notes};
+pub use rules::platform_notes;
 pub use safety::{Level, Risk, assess, is_read_only};
 pub use target::{Dialect, Os, Target, Userland};
 pub use word::quote;

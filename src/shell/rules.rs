@@ -7,9 +7,7 @@ mod rewrite;
 
 use super::parse::{Invocation, Script};
 use super::{Dialect, Finding, Severity, Target};
-pub use load::RulesError;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::OnceLock;
 
 /// What a rule says when it matches, from mild to strict.
@@ -61,7 +59,7 @@ pub struct Rule {
 /// One file of rules.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub(super) struct File {
     /// Short lines for a prompt.
     #[serde(default)]
     notes: Vec<String>,
@@ -129,73 +127,42 @@ pub(crate) struct Match<'s> {
     pub span: std::ops::Range<usize>,
 }
 
-/// The rules in force: those built in, and the user's on top.
-#[derive(Debug, Default)]
-pub struct Rules {
-    /// User files by the name of the built-in file they extend (`macos-bsd`, `bash`, `all`).
-    user: HashMap<String, Set>,
-}
-
-impl Rules {
-    /// The built-in rules alone.
-    pub fn builtin() -> &'static Self {
-        static BUILTIN: OnceLock<Rules> = OnceLock::new();
-        BUILTIN.get_or_init(Self::default)
-    }
-
-    /// The built-in rules with those of `dir/*.toml` on top. A user rule adds; one with the id of a built-in rule
-    /// must be at least as strict as that. A folder that does not exist adds nothing.
-    ///
-    /// # Errors
-    /// If a file cannot be read, is no TOML, has an unknown field or name, or loosens a rule; with file and line.
-    pub fn load(dir: Option<&Path>) -> Result<Self, RulesError> {
-        let Some(dir) = dir.filter(|d| d.exists()) else { return Ok(Self::default()) };
-        Ok(Self { user: load::user(dir)?.into_iter().map(|(name, rules)| (name, Set::new(rules))).collect() })
-    }
-
-    /// Everything the rules have against the script on that target, in the order of the text.
-    pub fn check(&self, script: &Script, target: Target) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        for found in self.matching(script, Some(target)) {
-            let severity = match found.rule.verdict {
-                Verdict::Hint => Severity::Hint,
-                Verdict::Warn => Severity::Warning,
-                Verdict::Error => Severity::Error,
-                Verdict::Confirm | Verdict::Deny => continue,
-            };
-            if findings.iter().any(|f| f.id == found.rule.id) {
-                continue;
-            }
-            let command = found.command.map(|i| &script.commands[i]);
-            findings.push(Finding {
-                id: found.rule.id.clone(),
-                severity,
-                token: found.token,
-                span: Some(found.span),
-                why: found.rule.why.clone(),
-                evidence: Vec::new(),
-                fix: found.rule.rewrite.as_ref().and_then(|r| r.apply(script, command?)),
-            });
-        }
-        findings.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
-        findings
-    }
-
-    /// Every rule that matches; without a target only those that hold everywhere.
-    pub(crate) fn matching<'s>(&'s self, script: &'s Script, target: Option<Target>) -> Vec<Match<'s>> {
-        let mut names = vec!["all"];
-        if let Some(target) = target {
-            names.push(target.name());
-            names.push(file_of(script.dialect));
-        }
-        let sets = names.iter().flat_map(|name| builtin(name).into_iter().chain(self.user.get(*name)));
-        sets.flat_map(|set| set.matching(script)).collect()
-    }
-}
-
-/// Everything the built-in rules have against the script on that target.
+/// Everything the rules have against the script on that target, in the order of the text.
 pub fn check(script: &Script, target: Target) -> Vec<Finding> {
-    Rules::builtin().check(script, target)
+    let mut findings: Vec<Finding> = Vec::new();
+    for found in matching(script, Some(target)) {
+        let severity = match found.rule.verdict {
+            Verdict::Hint => Severity::Hint,
+            Verdict::Warn => Severity::Warning,
+            Verdict::Error => Severity::Error,
+            Verdict::Confirm | Verdict::Deny => continue,
+        };
+        if findings.iter().any(|f| f.id == found.rule.id) {
+            continue;
+        }
+        let command = found.command.map(|i| &script.commands[i]);
+        findings.push(Finding {
+            id: found.rule.id.clone(),
+            severity,
+            token: found.token,
+            span: Some(found.span),
+            why: found.rule.why.clone(),
+            evidence: Vec::new(),
+            fix: found.rule.rewrite.as_ref().and_then(|r| r.apply(script, command?)),
+        });
+    }
+    findings.sort_by_key(|f| f.span.as_ref().map_or(0, |s| s.start));
+    findings
+}
+
+/// Every rule that matches; without a target only those that hold everywhere.
+pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>> {
+    let mut names = vec!["all"];
+    if let Some(target) = target {
+        names.push(target.name());
+        names.push(file_of(script.dialect));
+    }
+    names.iter().filter_map(|name| builtin(name)).flat_map(|set| set.matching(script)).collect()
 }
 
 /// Short lines on what is peculiar to that system and that shell, for a prompt.
@@ -204,7 +171,7 @@ pub fn platform_notes(target: Target, dialect: Dialect) -> impl Iterator<Item = 
     files.into_iter().filter_map(load::file).flat_map(|file| file.notes.iter().map(String::as_str))
 }
 
-/// The built-in rules of all files, each with the name of its file: for tests and documentation.
+/// The rules of all files, each with the name of its file: for tests and documentation.
 pub fn catalogue() -> Vec<(&'static str, &'static Rule)> {
     load::NAMES
         .iter()
@@ -233,7 +200,7 @@ fn file_of(dialect: Dialect) -> &'static str {
     }
 }
 
-/// A built-in file's rules, indexed on first use: a run needs three of the files.
+/// A file's rules, indexed on first use: a run needs three of the files.
 fn builtin(name: &str) -> Option<&'static Set> {
     static SETS: [OnceLock<Set>; load::NAMES.len()] = [const { OnceLock::new() }; load::NAMES.len()];
     let at = load::NAMES.iter().position(|n| *n == name)?;

@@ -9,7 +9,7 @@ mod flow;
 use super::Dialect;
 use super::effects::{Effect, Kind, Place, effects, place_of};
 use super::parse::{Assignment, Script};
-use super::rules::{Rules, Verdict};
+use super::rules::{Verdict, matching};
 use std::ops::Range;
 
 /// How dangerous a command is.
@@ -48,7 +48,7 @@ pub struct Reason {
     pub why: String,
 }
 
-/// Judges a parsed command by the built-in rules.
+/// Judges a parsed command.
 ///
 /// ```
 /// use caro::shell::{Dialect, parse, safety::{Level, assess}};
@@ -56,15 +56,10 @@ pub struct Reason {
 /// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
 /// ```
 pub fn assess(script: &Script) -> Risk {
-    assess_with(script, Rules::builtin())
-}
-
-/// Judges a parsed command by the given rules.
-pub fn assess_with(script: &Script, rules: &Rules) -> Risk {
     let mut reasons: Vec<Reason> = effects(script).iter().filter_map(|e| of_effect(script, e)).collect();
     reasons.extend(flow::reasons(script));
     reasons.extend(of_structure(script));
-    for found in rules.matching(script, None) {
+    for found in matching(script, None) {
         let level = match found.rule.verdict {
             Verdict::Confirm => Level::Caution,
             Verdict::Deny => Level::Danger,
