@@ -3,51 +3,7 @@
 use super::Inspected;
 use super::edit::warning;
 use crate::shell::parse::How;
-use crate::shell::{Dialect, Finding, Invocation, quote};
-
-/// Programs that do nothing but print, given that no option below makes them write.
-const PRINTERS: [&str; 40] = [
-    "ls",
-    "find",
-    "grep",
-    "egrep",
-    "sort",
-    "cat",
-    "awk",
-    "sed",
-    "cut",
-    "uniq",
-    "wc",
-    "head",
-    "tail",
-    "du",
-    "df",
-    "ps",
-    "date",
-    "echo",
-    "printf",
-    "tr",
-    "diff",
-    "stat",
-    "jq",
-    "uname",
-    "who",
-    "env",
-    "tree",
-    "comm",
-    "paste",
-    "join",
-    "nl",
-    "file",
-    "md5sum",
-    "sha256sum",
-    "netstat",
-    "ss",
-    "xargs",
-    "basename",
-    "dirname",
-    "rev",
-];
+use crate::shell::{Dialect, Finding, Invocation, is_read_only, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_script(it).into_iter().collect()
@@ -58,12 +14,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let text = it.script.text.trim_end();
     let commands = &it.script.commands;
     let (first, last) = (commands.first()?, commands.last()?);
-    let writes = commands
-        .iter()
-        .flat_map(|c| &c.redirects)
-        .chain(&it.script.redirects)
-        .any(|r| r.writes() && r.target.text != "/dev/null");
-    if text.contains(&name) || writes || text.contains('#') || text.ends_with([';', '&']) {
+    // nothing but printing: what a program writes, the table of effects knows
+    if text.contains(&name) || !is_read_only(it.script) || text.contains('#') || text.ends_with([';', '&']) {
         return None;
     }
     let top: Vec<&Invocation> = commands.iter().filter(|c| c.inside.is_none()).collect();
@@ -74,9 +26,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         }),
         [] => false,
     };
-    let printing =
-        commands.iter().all(prints) && !commands.iter().any(|c| c.inside.is_some_and(|i| i.how == How::Process));
-    if !one_pipeline || !printing || it.dialect == Dialect::PowerShell {
+    let process = commands.iter().any(|c| c.inside.is_some_and(|i| i.how == How::Process));
+    if !one_pipeline || process || it.dialect == Dialect::PowerShell {
         return None;
     }
     let operator = if append { ">>" } else { ">" };
@@ -88,18 +39,6 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         format!("the result is to be written to {name}, and this only prints it"),
         Some(fix),
     ))
-}
-
-fn prints(command: &Invocation) -> bool {
-    let Some(name) = command.name().filter(|n| PRINTERS.contains(n)) else { return false };
-    let any = |test: &dyn Fn(&str) -> bool| command.args().iter().any(|w| test(&w.text));
-    match name {
-        "find" => !any(&|t| matches!(t, "-delete" | "-exec" | "-execdir" | "-ok" | "-fprint" | "-fprintf" | "-fls")),
-        "sed" => !any(&|t| t.starts_with("-i") || t.starts_with("--in") || t.starts_with('w') || t.contains("/w")),
-        "sort" | "tree" => !any(&|t| t.starts_with("-o") || t.starts_with("--output")),
-        "awk" => !any(&|t| t.contains('>') || t.contains("system")),
-        _ => true,
-    }
 }
 
 /// The file that the request wants the result in, and whether at its end.
