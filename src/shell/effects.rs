@@ -1,6 +1,7 @@
 //! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 
+mod handed;
 mod paths;
 mod reading;
 mod table;
@@ -14,6 +15,7 @@ pub use paths::{Place, place_of};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
+pub(super) use table::{Variable, variable};
 
 /// One thing that a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -166,8 +168,8 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         doing.plain(Kind::Unknown, read.word(option).unwrap_or(first));
     }
     if key == "find" && read.has("-delete") {
-        let narrowed = paths::narrowed(command);
-        for root in paths::roots(script, command) {
+        let narrowed = handed::narrowed(command);
+        for root in handed::roots(script, command) {
             doing.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
@@ -237,7 +239,7 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
         let word = operand.word;
         let handed = match word.text.contains("{}") && by(&["find", "fd", "fdfind", "xargs", "gfind"]) {
-            true => paths::handed(script, index),
+            true => handed::handed(script, index),
             false => Vec::new(),
         };
         if handed.is_empty() || word.text != "{}" {
@@ -250,11 +252,12 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
     // `fd` puts the path at the end unless one of its marks says where
     let appended = takes_more && !command.words.iter().any(|w| w.text.contains('{') && w.text.contains('}'));
     if appended {
-        operands.extend(paths::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed, true)));
+        operands
+            .extend(handed::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed, true)));
     }
     if program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe {
         let kind = program.operand(read);
-        for (path, narrowed, deep) in paths::piped(script, index) {
+        for (path, narrowed, deep) in handed::piped(script, index) {
             if kind != Kind::Read && kind != Kind::None {
                 doing.push(kind, Some(path), recursive || deep, narrowed, first);
             }
@@ -279,7 +282,7 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
 }
 
 /// Index and text of a command's first operand, with the values of options set aside: `clean` of `git -C x clean`.
-pub(super) fn verb<'c>(command: &'c Invocation, dialect: Dialect) -> Option<(usize, &'c str)> {
+pub(super) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &str)> {
     let plain = Program::default();
     let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
     let operand = Reading::of(command, program).operands.first().copied()?;

@@ -7,7 +7,7 @@
 mod flow;
 
 use super::Dialect;
-use super::effects::{Effect, Kind, Place, effects, place_of};
+use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
 use super::parse::{Assignment, Script};
 use super::rules::{Verdict, matching};
 use std::ops::Range;
@@ -101,80 +101,13 @@ fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl
     Reason { level, effect: effect.to_owned(), token: token.to_owned(), span: Some(span), why: why.into() }
 }
 
-/// Variables whose value programs run as a command.
-const RUN_FROM: &[&str] = &[
-    "PAGER",
-    "GIT_PAGER",
-    "MANPAGER",
-    "BAT_PAGER",
-    "DELTA_PAGER",
-    "SYSTEMD_PAGER",
-    "PSQL_PAGER",
-    "EDITOR",
-    "VISUAL",
-    "SUDO_EDITOR",
-    "FCEDIT",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_ASKPASS",
-    "GIT_PROXY_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "RSYNC_RSH",
-    "CVS_RSH",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "BROWSER",
-    "MANROFFOPT",
-    "FZF_DEFAULT_COMMAND",
-    "PROMPT_COMMAND",
-    "SHELL",
-];
-
-/// Variables that name code which programs load.
-const LOADED: &[&str] = &["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV"];
-
-/// Variables that say where programs find code, or what options they have: what reads without them may not with them.
-const STEERS: &[&str] = &[
-    "PATH",
-    "ENV",
-    "IFS",
-    "PERL5OPT",
-    "RUBYOPT",
-    "NODE_OPTIONS",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "FZF_DEFAULT_OPTS",
-    "LESS",
-    "LESSKEY",
-    "LESSKEYIN",
-    "MANOPT",
-    "TAR_OPTIONS",
-    "GZIP",
-    "XZ_OPT",
-    "ZIPOPT",
-    "GREP_OPTIONS",
-    "RIPGREP_CONFIG_PATH",
-    "ACKRC",
-    "BAT_CONFIG_PATH",
-    "GCONV_PATH",
-    "AWKPATH",
-    "AWKLIBPATH",
-    "GIT_DIR",
-    "GIT_EXEC_PATH",
-];
-const STEERS_BY_BEGINNING: &[&str] = &["LD_", "DYLD_", "PYTHON", "PERL5", "RUBYLIB", "LUA_", "GIT_CONFIG", "BASH_"];
-
 /// True if a program may run other code because of that assignment.
 fn is_code(assignment: &Assignment, dialect: Dialect) -> bool {
-    let name = assignment.name.as_str();
-    let runs = || !is_read_only(&super::parse(&assignment.value.text, dialect));
-    RUN_FROM.contains(&name) && runs()
-        || [LOADED, STEERS].iter().any(|list| list.contains(&name))
-        || STEERS_BY_BEGINNING.iter().any(|start| name.starts_with(start))
+    match variable(&assignment.name) {
+        Some(Variable::Runs) => !is_read_only(&super::parse(&assignment.value.text, dialect)),
+        Some(Variable::Loads | Variable::Steers) => true,
+        None => false,
+    }
 }
 
 /// Every assignment: those before a command, and those that stand alone or are exported.
@@ -356,12 +289,12 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         found.push(reason(level, "code", &first.raw, first.span.clone(), why));
     }
     for assignment in assigned(script) {
-        let name = assignment.name.as_str();
-        let value = &assignment.value;
-        if LOADED.contains(&name) {
+        let (name, value) = (assignment.name.as_str(), &assignment.value);
+        let kind = variable(name);
+        if kind == Some(Variable::Loads) {
             let why = format!("with {name} set, programs run code that is not theirs");
             found.push(reason(Level::Danger, "code", &value.raw, value.span.clone(), why));
-        } else if RUN_FROM.contains(&name) && !value.text.is_empty() {
+        } else if kind == Some(Variable::Runs) && !value.text.is_empty() {
             // `|lesspipe %s`: LESSOPEN may begin with a bar
             let inner = assess(&super::parse(value.text.trim_start_matches('|'), script.dialect));
             // what is only exported runs some day, and `EDITOR=vim` is no harm

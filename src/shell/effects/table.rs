@@ -200,6 +200,7 @@ impl Program {
         let written = |kind: Option<Kind>| kind.is_some_and(|k| !matches!(k, Kind::None | Kind::Read));
         self.operands == Some(Kind::Read)
             && !written(self.first)
+            && !written(self.last)
             && self.does.is_empty()
             && matches!(self.style, Style::Unix | Style::Word)
     }
@@ -211,6 +212,28 @@ struct File {
     program: Vec<Program>,
     #[serde(default)]
     suspect: Suspect,
+    #[serde(default)]
+    variables: Variables,
+}
+
+/// Variables of the environment through which programs run other code, by name; `*` at the end stands for any ending.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variables {
+    runs: Vec<String>,
+    loads: Vec<String>,
+    steers: Vec<String>,
+}
+
+/// How programs run other code because of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::shell) enum Variable {
+    /// Its value is a command.
+    Runs,
+    /// Its value names code that is loaded into every program.
+    Loads,
+    /// It says where code is found, or what options a program has.
+    Steers,
 }
 
 /// Options that write, run or kill in one program or another.
@@ -229,6 +252,7 @@ struct Table {
     long: Vec<String>,
     short: HashSet<String>,
     harmless: HashSet<(String, String)>,
+    variables: Variables,
 }
 
 fn table() -> &'static Table {
@@ -245,7 +269,7 @@ fn table() -> &'static Table {
         let Suspect { long, harmless } = file.suspect;
         let short = harmless.keys().filter(|k| !k.starts_with("--")).cloned().collect();
         let pairs = harmless.into_iter().flat_map(|(o, names)| names.into_iter().map(move |n| (o.clone(), n)));
-        Table { programs: file.program, by_name, long, short, harmless: pairs.collect() }
+        Table { programs: file.program, by_name, long, short, harmless: pairs.collect(), variables: file.variables }
     })
 }
 
@@ -261,6 +285,17 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
     let version = || key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let found = table.by_name.get(&canonical(key, dialect)).or_else(|| table.by_name.get(version()));
     found.map(|i| &table.programs[*i])
+}
+
+/// What programs make of that variable, if it can make them run other code.
+pub(in crate::shell) fn variable(name: &str) -> Option<Variable> {
+    let named = |listed: &String| match listed.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => listed == name,
+    };
+    let Variables { runs, loads, steers } = &table().variables;
+    let kinds = [(runs, Variable::Runs), (loads, Variable::Loads), (steers, Variable::Steers)];
+    kinds.into_iter().find(|(names, _)| names.iter().any(named)).map(|(_, kind)| kind)
 }
 
 /// An option of a reading program that writes in others, and of which nothing says that here it does not.

@@ -1,0 +1,210 @@
+//! What one command hands to another as operands: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
+
+use super::paths::resolved;
+use crate::shell::parse::{How, Invocation, Script, Word};
+
+/// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
+/// come from below folders.
+pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> {
+    let mut narrowed = false;
+    let mut at = index;
+    for _ in 0..8 {
+        let Some((feeder, command)) = script.commands.iter().enumerate().find(|(_, c)| c.feeds.contains(&at)) else {
+            break;
+        };
+        let key = super::canonical(&command.key().unwrap_or_default(), script.dialect);
+        let says = |names: &[&str]| command.args().iter().any(|w| names.iter().any(|n| w.text.eq_ignore_ascii_case(n)));
+        if key == "get-childitem" || key == "get-item" {
+            let filtered = narrowed || says(&["-filter", "-include", "-exclude"]);
+            let mut roots: Vec<String> =
+                command.operands().flat_map(|w| resolved(script, w)).filter(|p| filtered || !p.is_empty()).collect();
+            if roots.is_empty() {
+                roots.push("*".to_owned());
+            }
+            let deep = says(&["-recurse", "-r", "-rec", "-s"]);
+            return roots.into_iter().map(|root| (root, filtered, deep)).collect();
+        }
+        narrowed |= matches!(key.as_str(), "where-object" | "select-object");
+        at = feeder;
+    }
+    Vec::new()
+}
+
+/// Options of `fd` whose value is the next word.
+const FD_VALUED: &[&str] = &[
+    "-e",
+    "--extension",
+    "-t",
+    "--type",
+    "-d",
+    "--max-depth",
+    "--min-depth",
+    "--exact-depth",
+    "-E",
+    "--exclude",
+    "-S",
+    "--size",
+    "--changed-within",
+    "--changed-before",
+    "-o",
+    "--owner",
+    "-c",
+    "--color",
+    "-j",
+    "--threads",
+    "--max-results",
+    "--base-directory",
+    "--search-path",
+    "--and",
+    "--format",
+    "--path-separator",
+];
+
+fn is_fd(command: &Invocation) -> bool {
+    command.name().is_some_and(|n| matches!(n, "fd" | "fdfind"))
+}
+
+/// The operands of `fd`: a pattern, then the folders to look in.
+fn fd_operands(command: &Invocation) -> Vec<&Word> {
+    let mut found = Vec::new();
+    let mut words = command.args().iter();
+    while let Some(word) = words.next() {
+        if matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch") {
+            break;
+        } else if FD_VALUED.contains(&word.text.as_str()) {
+            words.next();
+        } else if !word.text.starts_with('-') {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// Where `find` or `fd` starts.
+pub(super) fn roots(script: &Script, command: &Invocation) -> Vec<String> {
+    let mut roots = Vec::new();
+    if is_fd(command) {
+        roots.extend(fd_operands(command).into_iter().skip(1).flat_map(|w| resolved(script, w)));
+        let named = |w: &&Word| w.text.starts_with("--search-path") || w.text.starts_with("--base-directory");
+        if let Some(at) = command.args().iter().position(|w| named(&w)) {
+            roots.extend(command.args()[at..].iter().take(2).flat_map(|w| resolved(script, w)));
+        }
+    } else {
+        for word in command.args() {
+            if word.text.starts_with(['-', '(', '!']) && word.text != "-" {
+                if matches!(word.text.as_str(), "-H" | "-L" | "-P") || word.text.starts_with("-O") {
+                    continue;
+                }
+                break;
+            }
+            roots.extend(resolved(script, word));
+        }
+    }
+    if roots.is_empty() { vec![".".to_owned()] } else { roots }
+}
+
+/// True if a `find` or `fd` has a test that leaves most of what it walks alone.
+pub(super) fn narrowed(command: &Invocation) -> bool {
+    let all = |w: &Word| matches!(w.text.as_str(), "*" | ".*" | "*.*" | "**" | "." | "" | "^");
+    if is_fd(command) {
+        let tests = ["-e", "--extension", "-S", "--size", "-o", "--owner"];
+        let tested = |w: &Word| tests.contains(&w.text.as_str()) || w.text.starts_with("--changed-");
+        return fd_operands(command).first().is_some_and(|w| !all(w)) || command.args().iter().any(tested);
+    }
+    let everything = |i: usize| command.words.get(i + 1).is_some_and(all);
+    command.words.iter().enumerate().any(|(i, w)| TESTS.contains(&w.text.as_str()) && !everything(i))
+}
+
+/// The tests of `find` that few files pass.
+const TESTS: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-newermt",
+    "-size",
+    "-empty",
+    "-user",
+    "-group",
+    "-nouser",
+    "-nogroup",
+    "-perm",
+    "-samefile",
+    "-inum",
+    "-links",
+    "-xtype",
+];
+
+/// What `{}` of `find -exec` and the end of an `xargs` command stand for: paths, and whether they are narrowed.
+pub(super) fn handed(script: &Script, index: usize) -> Vec<(String, bool)> {
+    let mut at = index;
+    while let Some(inside) = script.commands[at].inside.filter(|i| i.how == How::Wrapped) {
+        at = inside.command;
+        let wrapper = &script.commands[at];
+        match wrapper.name() {
+            Some("find" | "gfind" | "fd" | "fdfind") => {
+                let narrowed = narrowed(wrapper);
+                return roots(script, wrapper).into_iter().map(|root| (root, narrowed)).collect();
+            }
+            Some("xargs" | "gxargs") => {
+                let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&at)).collect();
+                return feeders.iter().flat_map(|f| from_feeder(script, f)).collect();
+            }
+            Some("parallel") => {
+                let after = wrapper.words.iter().skip_while(|w| !w.text.starts_with(":::")).skip(1);
+                return after.flat_map(|w| resolved(script, w)).map(|path| (path, false)).collect();
+            }
+            _ => {}
+        }
+    }
+    Vec::new()
+}
+
+fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<(String, bool)> {
+    let of = |feeder: &Invocation| match feeder.name() {
+        Some("echo" | "printf") => Some(
+            feeder
+                .operands()
+                .flat_map(|w| resolved(script, w))
+                .filter(|p| !p.contains('%'))
+                .map(|p| (p.replace("\\0", "").replace("\\n", ""), false))
+                .collect(),
+        ),
+        Some("find" | "gfind" | "fd" | "fdfind") => {
+            let narrowed = narrowed(feeder);
+            Some(roots(script, feeder).into_iter().map(|root| (root, narrowed)).collect())
+        }
+        Some("ls" | "dir") => {
+            let named: Vec<String> = feeder.operands().flat_map(|w| resolved(script, w)).collect();
+            let named = if named.is_empty() { vec!["*".to_owned()] } else { named };
+            Some(named.into_iter().map(|p| (p, false)).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    // `find ... | grep x | xargs`: a filter leaves some of what it is fed, a sorter all
+    let mut at = feeder;
+    let mut fewer = false;
+    for _ in 0..8 {
+        if let Some(paths) = of(at) {
+            return paths.into_iter().map(|(path, narrowed)| (path, narrowed || fewer)).collect();
+        }
+        fewer |= matches!(at.name(), Some("grep" | "egrep" | "rg" | "head" | "tail" | "awk"));
+        if !fewer && !matches!(at.name(), Some("sort" | "uniq" | "cat" | "tac" | "tr")) {
+            break;
+        }
+        let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, at)) else { break };
+        let Some(before) = script.commands.iter().find(|c| c.feeds.contains(&index)) else { break };
+        at = before;
+    }
+    Vec::new()
+}
