@@ -22,7 +22,7 @@ const MOSTLY: (usize, usize) = (3, 4);
 
 /// When sampling ends, from the request on: what is not written by then is not waited for, and nothing is begun that would
 /// not be.
-const LATEST: Duration = Duration::from_millis(3500);
+const LATEST: Duration = Duration::from_millis(3000);
 
 /// What a token of several completions at once costs, in tokens of one: as `caro bench` has it for short batches, and some
 /// more, because the longest of them decides.
