@@ -445,3 +445,68 @@ fn memory_and_workspace_are_kept_apart() {
     assert!(with("memory.db").iter().all(|f| !f.to_string_lossy().contains("workspace")), "{files:?}");
     assert!(with("/workspace/").iter().all(|f| !f.to_string_lossy().contains("memory")), "{files:?}");
 }
+
+/// Kills caro while a command of its agent runs, in each of these ways, and looks for what it had started.
+#[cfg(target_os = "linux")]
+#[test]
+fn whatever_ends_caro_ends_its_commands() {
+    let signal = |pid: u32, name: &str| {
+        assert!(Command::new("/bin/kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+    };
+    let within = |limit: u64, condition: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !condition() && begun.elapsed() < Duration::from_secs(limit) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        condition()
+    };
+    // after SIGKILL nobody is left to look for what the command itself has started
+    for (number, signals, command, before) in [
+        (1, vec!["TERM"], "sleep 4301.1; echo", ""),
+        (2, vec!["HUP"], "sleep 4301.2; echo", ""),
+        (3, vec!["INT", "INT"], "sleep 4301.3; echo", ""),
+        (4, vec!["KILL"], "exec sleep 4301.4", ""),
+        (5, vec!["HUP", "TERM"], "sleep 4301.5; echo", "trap '' HUP; "),
+    ] {
+        let machine = Machine::new();
+        let script = machine.model(by_step(&[step("wait", &[("shell", json!({ "command": command }))]), answer("x")]));
+        let line = format!("{before}exec {} agent 'wait a while' --yes", env!("CARGO_BIN_EXE_caro"));
+        let mut caro = Command::new("/bin/sh");
+        caro.args(["-c", &line]).env_clear().envs(machine.env()).env("CARO_MODEL", script);
+        caro.current_dir(machine.path("work")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut caro = caro.spawn().unwrap();
+        let sleeps = || crate::exec::runs(&format!("4301.{number}"));
+        let asleep = || {
+            std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+                let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+                line == format!("sleep\04301.{number}\0").as_bytes()
+            })
+        };
+        assert!(within(30, &asleep), "{signals:?}: the command was never begun");
+        for (i, name) in signals.iter().enumerate() {
+            if i > 0 {
+                std::thread::sleep(Duration::from_millis(150));
+                // told to ignore the first, it goes on with its command
+                assert!(before.is_empty() || asleep() && caro.try_wait().unwrap().is_none(), "{signals:?}");
+            }
+            if caro.try_wait().unwrap().is_none() {
+                signal(caro.id(), name);
+            }
+        }
+        assert!(within(10, &|| !sleeps()), "{signals:?}: its command runs on");
+        let _ = caro.kill();
+        caro.wait().unwrap();
+    }
+}
+
+#[test]
+fn commands_run_in_the_persons_time_zone() {
+    let machine = Machine::new();
+    let script = by_step(&[step("look", &[("shell", json!({"command": "date +%Z"}))]), answer("told")]);
+    let script = machine.model(script);
+    let mut caro = machine.caro(&["agent", "which time zone is it"]);
+    let ran = Ran::of(caro.env("CARO_MODEL", script).env("TZ", "XYZ-9").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let all = events(&machine, "").iter().map(Value::to_string).collect::<String>();
+    assert!(all.contains("XYZ"), "{ran:#?}");
+}

@@ -34,7 +34,7 @@ fn within(limit: Duration, condition: impl Fn() -> bool) -> bool {
 
 /// True if a process runs whose command line holds `mark`.
 #[cfg(target_os = "linux")]
-fn runs(mark: &str) -> bool {
+pub fn runs(mark: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
         let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));

@@ -1,9 +1,15 @@
 //! Ctrl-C: the first ends what can be ended well, the second ends the process, and the terminal stays clean either way.
+//! SIGTERM and SIGHUP do the same with no second one needed. No child is left running in any of these.
 
 use super::Exit;
+use crate::exec;
 use crate::model::Cancel;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the process may take to end well after it was told to end.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What a Ctrl-C means right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +42,11 @@ impl Interrupt {
         let listener = Self { phase: phase.clone(), cancel, current: current.clone(), turns: AtomicBool::new(false) };
         let (ready, listening) = std::sync::mpsc::channel();
         let started = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
-            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
                 let Ok(mut signals) = Signals::new() else { return };
                 let _ = ready.send(());
-                while signals.recv().await {
+                while let Some(heard) = signals.recv().await {
                     let phase = phase.load(Ordering::Relaxed);
                     if phase == Phase::Child as u8 {
                         continue;
@@ -48,9 +54,14 @@ impl Interrupt {
                     clear();
                     let cancel = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if phase == Phase::Ends as u8 || cancel.is_cancelled() {
-                        std::process::exit(Exit::Interrupted.code().into());
+                        end(heard);
                     }
                     cancel.cancel();
+                    if heard.is_final() {
+                        // nobody is there to say it again
+                        let _ = tokio::time::timeout(GRACE, signals.recv()).await;
+                        end(heard);
+                    }
                 }
             });
         });
@@ -104,21 +115,72 @@ impl Drop for During<'_> {
     }
 }
 
-/// Ctrl-C as the system tells it.
+/// Ends the process now, and every child with it: no destructor runs.
+fn end(heard: Heard) -> ! {
+    exec::kill_all();
+    std::process::exit(heard.code())
+}
+
+/// What told us to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// Ctrl-C.
+    Interrupt,
+    /// Another signal, by its number: SIGTERM or SIGHUP.
+    #[cfg(unix)]
+    Signal(i32),
+}
+
+impl Heard {
+    /// True if whoever sent it does not ask but tell.
+    fn is_final(self) -> bool {
+        self != Self::Interrupt
+    }
+
+    /// The exit code, as a shell reports it.
+    fn code(self) -> i32 {
+        match self {
+            Self::Interrupt => Exit::Interrupted.code().into(),
+            #[cfg(unix)]
+            Self::Signal(number) => 128 + number,
+        }
+    }
+}
+
+/// What tells us to end, as the system tells it.
 #[cfg(unix)]
-struct Signals(tokio::signal::unix::Signal);
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    /// `None` under `nohup`, which is to go on without its terminal.
+    hangup: Option<tokio::signal::unix::Signal>,
+}
 
 #[cfg(unix)]
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map(Self)
+        use tokio::signal::unix::{SignalKind, signal};
+        let hangup = if exec::hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
-    async fn recv(&mut self) -> bool {
-        self.0.recv().await.is_some()
+    async fn recv(&mut self) -> Option<Heard> {
+        use tokio::signal::unix::SignalKind;
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            heard = self.interrupt.recv() => heard.map(|()| Heard::Interrupt),
+            heard = self.terminate.recv() => heard.map(|()| Heard::Signal(SignalKind::terminate().as_raw_value())),
+            heard = hangup => heard.map(|()| Heard::Signal(SignalKind::hangup().as_raw_value())),
+        }
     }
 }
 
+/// Ctrl-C.
 #[cfg(windows)]
 struct Signals(tokio::signal::windows::CtrlC);
 
@@ -128,7 +190,7 @@ impl Signals {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 
-    async fn recv(&mut self) -> bool {
-        self.0.recv().await.is_some()
+    async fn recv(&mut self) -> Option<Heard> {
+        self.0.recv().await.map(|()| Heard::Interrupt)
     }
 }

@@ -1,7 +1,7 @@
 //! A child whose output is wanted, not its terminal: started behind the fence, read to its end or its limits.
 
 use super::fence::Fence;
-use super::{ExecError, Job, Limits, Output, Status, environment};
+use super::{ExecError, Job, Limits, Output, Status, ending, environment};
 use std::ffi::OsString;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
     command
         .args(args)
         .env_clear()
-        .envs(environment::scrubbed(scratch_path))
+        .envs(environment::scrubbed(job.world, scratch_path))
         .envs(fence.variables())
         .envs(job.env.iter().map(|(name, value)| (name, value)))
         .current_dir(working_directory(job, scratch_path))
@@ -45,8 +45,8 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     fence.arm(&mut command);
-    let mut child = command.spawn().map_err(failed)?;
-    let group = fence.group(child.id());
+    let mut child = ending::spawn(command).map_err(failed)?;
+    let group = ending::Group::new(fence.members(child.id()));
 
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -1,5 +1,6 @@
 //! The variables a child sees that is not the person's own: few, the same on every machine where possible, nothing secret.
 
+use super::World;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -35,6 +36,48 @@ const KEPT: &[&str] = &[
     "PSModulePath",
 ];
 
+/// Taken over by whatever works in the person's place. What it prints stays English and without colours: it is read by a
+/// model, and matched.
+const WORK: &[&str] = &[
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "GOPATH",
+    "GOROOT",
+    "NODE_PATH",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CURRENT_DESKTOP",
+];
+
+/// Taken over by what the person agreed to: how the network is reached, who unlocks keys, and the person's own services.
+const AGREED: &[&str] = &[
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "FTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_TTY",
+    "GNUPGHOME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "KUBECONFIG",
+];
+
 /// The same for everybody: English, no colour, no pager, a wide and dumb terminal.
 const FIXED: &[(&str, &str)] = &[
     ("LANG", LOCALE),
@@ -51,11 +94,14 @@ const FIXED: &[(&str, &str)] = &[
     ("VISUAL", "false"),
     ("COLUMNS", "200"),
     ("LINES", "10000"),
-    ("TZ", "UTC0"),
+    (ZONE, "UTC0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
+
+/// The time zone: the person's own for whatever works in the person's place. Without it the system's is meant.
+const ZONE: &str = "TZ";
 
 /// An English UTF-8 locale: macOS has had `C.UTF-8` only of late.
 const LOCALE: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
@@ -76,15 +122,21 @@ pub(super) fn detached() -> Vec<(OsString, OsString)> {
 }
 
 /// The environment of a captured child, with its temporary files in `scratch`.
-pub(super) fn scrubbed(scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
-    from(|name| std::env::var_os(name), scratch)
+pub(super) fn scrubbed(world: World, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
+    from(|name| std::env::var_os(name), world, scratch)
 }
 
 /// [`scrubbed`] over any source of variables.
-fn from(var: impl Fn(&str) -> Option<OsString>, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
-    let mut all: Vec<(OsString, OsString)> = Vec::with_capacity(KEPT.len() + FIXED.len() + 4);
-    all.extend(KEPT.iter().filter_map(|name| Some((OsString::from(name), var(name)?))));
-    all.extend(FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+fn from(var: impl Fn(&str) -> Option<OsString>, world: World, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
+    let own: &[&[&str]] = match world {
+        World::Asked => &[KEPT],
+        World::Work => &[KEPT, WORK, &[ZONE]],
+        World::Agreed => &[KEPT, WORK, &[ZONE], AGREED],
+    };
+    let mut all: Vec<(OsString, OsString)> = Vec::new();
+    all.extend(own.iter().copied().flatten().filter_map(|name| Some((OsString::from(name), var(name)?))));
+    let fixed = FIXED.iter().filter(|(name, _)| *name != ZONE || world == World::Asked);
+    all.extend(fixed.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     all.push((OsString::from("PATH"), search_path(var("PATH").as_deref())));
     if let Some(scratch) = scratch {
         all.extend(["TMPDIR", "TEMP", "TMP"].map(|name| (OsString::from(name), scratch.as_os_str().to_owned())));
@@ -115,18 +167,40 @@ mod tests {
         assert_eq!(search_path(None), OsString::from(FALLBACK_PATH));
     }
 
-    #[test]
-    fn secrets_stay_here() {
-        let env = from(|name| Some(OsString::from(format!("{name}-value"))), None);
+    fn names(world: World) -> Vec<String> {
+        let env = from(|name| Some(OsString::from(format!("{name}-value"))), world, None);
         let names: Vec<_> = env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-        for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "SSH_AUTH_SOCK", "http_proxy", "DISPLAY"]
-        {
-            assert!(!names.iter().any(|name| name == secret), "{secret} is passed on");
-        }
-        assert!(names.iter().any(|name| name == "HOME"));
         let mut unique = names.clone();
         unique.sort();
         unique.dedup();
         assert_eq!(unique.len(), names.len(), "a variable is set twice");
+        names
+    }
+
+    #[test]
+    fn secrets_stay_here() {
+        for world in [World::Asked, World::Work, World::Agreed] {
+            let names = names(world);
+            for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "ENV"] {
+                assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {world:?}");
+            }
+            assert!(names.iter().any(|name| name == "HOME"));
+            for door in ["SSH_AUTH_SOCK", "http_proxy", "DISPLAY"] {
+                assert_eq!(names.iter().any(|name| name == door), world == World::Agreed, "{door} in {world:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_is_done_in_the_persons_time_zone() {
+        let zone = |world, set: Option<&str>| {
+            let env = from(|name| set.filter(|_| name == "TZ").map(OsString::from), world, None);
+            env.into_iter().find(|(name, _)| name == "TZ").map(|(_, value)| value.to_string_lossy().into_owned())
+        };
+        for world in [World::Work, World::Agreed] {
+            assert_eq!(zone(world, Some("Asia/Tokyo")).as_deref(), Some("Asia/Tokyo"));
+            assert_eq!(zone(world, None), None, "without one it is the system's");
+        }
+        assert_eq!(zone(World::Asked, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
     }
 }

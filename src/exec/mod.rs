@@ -5,7 +5,7 @@
 //! - [`foreground`]: a command line that the person runs, with the terminal.
 //! - [`piped`]: a child that we talk with as long as both live.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
-//! - `detach`: a child that goes on when we end.
+//! - `detach`: a child that goes on when we end. `ending`: that no other does.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
 //!
@@ -14,6 +14,7 @@
 mod capture;
 #[cfg(unix)]
 mod detach;
+mod ending;
 mod environment;
 mod fence;
 mod foreground;
@@ -23,6 +24,9 @@ pub mod rehearse;
 pub use capture::{capture, capture_blocking};
 #[cfg(unix)]
 pub use detach::detach;
+#[cfg(unix)]
+pub use ending::hangup_is_ignored;
+pub use ending::kill_all;
 pub use fence::{Support, support};
 pub use foreground::foreground;
 pub use piped::{Piped, Process, piped};
@@ -48,6 +52,8 @@ pub struct Job {
     pub limits: Limits,
     /// What it may touch.
     pub sandbox: Sandbox,
+    /// Whose environment it sees.
+    pub world: World,
 }
 
 impl Job {
@@ -61,6 +67,7 @@ impl Job {
             stdin: Vec::new(),
             limits: Limits::default(),
             sandbox: Sandbox::ReadOnly,
+            world: World::Asked,
         }
     }
 
@@ -102,9 +109,31 @@ pub enum Sandbox {
     None,
     /// No network, no writes outside its own temporary directory, where this system can enforce it (see [`support`]).
     ReadOnly,
+    /// As [`Sandbox::ReadOnly`], but it may ask the kernel (netlink), as what shows interfaces, routes and sockets has to.
+    /// Who is root could change them so: for commands of which it is known that they only show.
+    AskKernel,
     /// No writes but below these files and folders and its own temporary directory, where this system can enforce it. The
     /// network stays open. On Linux nothing inside can gain rights (`sudo` fails).
     Within(Vec<PathBuf>),
+}
+
+impl Sandbox {
+    /// True if it lets nothing change.
+    pub fn only_reads(&self) -> bool {
+        matches!(self, Self::ReadOnly | Self::AskKernel)
+    }
+}
+
+/// Whose environment a captured child sees. Tokens and keys are in none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum World {
+    /// Everybody's: it is asked about itself, and is to say the same everywhere (UTC, English, no colours).
+    #[default]
+    Asked,
+    /// It works in the person's place: the person's time zone and tools.
+    Work,
+    /// The person agreed to it: the person's proxies, key agents and services too.
+    Agreed,
 }
 
 /// How a child ended.

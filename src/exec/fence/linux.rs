@@ -1,6 +1,6 @@
 //! Linux: Landlock against writes, seccomp against the network and against everything that changes the system
 //! otherwise, no new privileges. Each is used where the kernel has it.
-#![allow(unsafe_code)] // One system call that libc has no function for.
+#![allow(unsafe_code)] // Two system calls that libc has no functions for.
 
 use super::seccomp;
 use landlock::{
@@ -24,13 +24,13 @@ pub(super) struct Sandboxed {
 }
 
 impl Sandboxed {
-    /// Prepares the rules for a child whose own directory is `scratch`.
-    pub(super) fn prepare(scratch: Option<&Path>) -> Self {
+    /// Prepares the rules for a child whose own directory is `scratch`, and which may ask the kernel if `netlink`.
+    pub(super) fn prepare(scratch: Option<&Path>, netlink: bool) -> Self {
         let scratch = scratch.map(Path::to_path_buf);
         Self {
             wanted: true,
             landlock: ruleset(scratch.as_slice(), Scope::from_all(ABI::V6)).map(Arc::new),
-            filter: seccomp::filter(),
+            filter: seccomp::filter(netlink),
         }
     }
 
@@ -65,6 +65,15 @@ impl Sandboxed {
         }
         Ok(())
     }
+}
+
+/// The version of the kernel's Landlock, below 1 where it has none.
+pub(super) fn landlock_version() -> i32 {
+    /// `LANDLOCK_CREATE_RULESET_VERSION` of linux/landlock.h.
+    const VERSION: u32 = 1;
+    // SAFETY: asks for the version, for which the kernel takes no attributes and touches no memory.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    i32::try_from(version).unwrap_or(0)
 }
 
 /// True if the kernel accepts a ruleset at all.
@@ -103,8 +112,7 @@ mod tests {
     /// The kernel is asked directly, lest a ruleset that we build wrongly be taken for a kernel that has none.
     #[test]
     fn a_kernel_with_landlock_takes_our_ruleset() {
-        // SAFETY: asks for the version (flag 1), for which the kernel takes no attributes and touches no memory.
-        let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, 1u32) };
+        let version = landlock_version();
         let scratch = tempfile::tempdir().unwrap();
         assert_eq!(
             (landlock_works(), ruleset(&[scratch.path().into()], BitFlags::EMPTY).is_some()),

@@ -17,9 +17,9 @@ mod windows;
 #[cfg(target_os = "linux")]
 pub(super) use seccomp::view_filter;
 #[cfg(unix)]
-pub(super) use unix::{Fence, Group};
+pub(super) use unix::{Fence, Members};
 #[cfg(windows)]
-pub(super) use windows::{Fence, Group};
+pub(super) use windows::{Fence, Members};
 
 use serde::Serialize;
 
@@ -34,6 +34,13 @@ pub struct Support {
     pub processes: bool,
 }
 
+impl Support {
+    /// True if a command that is taken for one that only reads is held to it.
+    pub fn holds_to_reading(&self) -> bool {
+        self.writes && self.network
+    }
+}
+
 /// What the sandbox can enforce here; asked of the kernel once.
 pub fn support() -> Support {
     static SUPPORT: std::sync::LazyLock<Support> = std::sync::LazyLock::new(probe);
@@ -42,7 +49,7 @@ pub fn support() -> Support {
 
 #[cfg(target_os = "linux")]
 fn probe() -> Support {
-    let seccomp = seccomp::filter().is_some();
+    let seccomp = seccomp::filter(false).is_some();
     Support { writes: linux::landlock_works(), network: seccomp, processes: seccomp }
 }
 

@@ -34,7 +34,7 @@ impl Fence {
     /// Prepares the fence for one job whose own directory is `scratch`.
     pub(in crate::exec) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
-        let sandboxed = job.sandbox == Sandbox::ReadOnly;
+        let sandboxed = job.sandbox.only_reads();
         // Only some systems can confine writes to it.
         let _ = scratch;
         Self {
@@ -44,13 +44,14 @@ impl Fence {
             profile: match &job.sandbox {
                 Sandbox::None => None,
                 _ if !super::support().writes => None,
-                Sandbox::ReadOnly => Some(seatbelt_profile(&places(&[], scratch), true)),
+                Sandbox::ReadOnly | Sandbox::AskKernel => Some(seatbelt_profile(&places(&[], scratch), true)),
                 Sandbox::Within(allowed) => Some(seatbelt_profile(&places(allowed, scratch), false)),
             },
             #[cfg(target_os = "linux")]
             linux: match &job.sandbox {
                 Sandbox::None => Sandboxed::default(),
-                Sandbox::ReadOnly => Sandboxed::prepare(scratch),
+                Sandbox::ReadOnly => Sandboxed::prepare(scratch, false),
+                Sandbox::AskKernel => Sandboxed::prepare(scratch, true),
                 Sandbox::Within(allowed) => Sandboxed::within(&places(allowed, scratch)),
             },
         }
@@ -75,10 +76,20 @@ impl Fence {
     pub(in crate::exec) fn arm(&self, command: &mut Command) {
         let limits = self.limits.clone();
         #[cfg(target_os = "linux")]
+        let parent = rustix::process::getpid();
+        #[cfg(target_os = "linux")]
         let linux = self.linux.clone();
         let hook = move || -> io::Result<()> {
             // A new session is a new process group too, and has no controlling terminal.
             rustix::process::setsid()?;
+            // Whatever ends us ends it; what it started itself is ours to end (`ending`).
+            #[cfg(target_os = "linux")]
+            {
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                if rustix::process::getppid() != Some(parent) {
+                    return Err(io::Error::from_raw_os_error(libc::ESRCH));
+                }
+            }
             for (resource, limit) in &limits {
                 // A limit we may not set is one that is stricter already.
                 let _ = rustix::process::setrlimit(*resource, *limit);
@@ -96,24 +107,25 @@ impl Fence {
     }
 
     /// The processes of the child `id`.
-    pub(in crate::exec) fn group(&self, id: Option<u32>) -> Group {
+    pub(in crate::exec) fn members(&self, id: Option<u32>) -> Members {
         #[cfg(target_os = "linux")]
         let closed = self.linux.keeps_group();
         #[cfg(not(target_os = "linux"))]
         let closed = false;
         let leader = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Group { leader, tag: if closed { None } else { Some(format!("{TAG}={}", self.tag)) } }
+        Members { leader, tag: if closed { None } else { Some(format!("{TAG}={}", self.tag)) } }
     }
 }
 
-/// The processes of one job. Dropping it kills them.
-pub(in crate::exec) struct Group {
+/// The processes of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::exec) struct Members {
     leader: Option<Pid>,
     /// How to recognise a process that left the group; `None` where none can.
     tag: Option<String>,
 }
 
-impl Group {
+impl Members {
     /// Kills the whole group, and on Linux whoever left it.
     pub(in crate::exec) fn kill(&self) {
         if let Some(leader) = self.leader {
@@ -125,20 +137,6 @@ impl Group {
         }
         #[cfg(not(target_os = "linux"))]
         let _ = &self.tag;
-    }
-
-    /// Says that every process is dead.
-    pub(in crate::exec) fn disarm(mut self) {
-        self.leader = None;
-        self.tag = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if self.leader.is_some() {
-            self.kill();
-        }
     }
 }
 

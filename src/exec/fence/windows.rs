@@ -33,17 +33,18 @@ impl Fence {
     }
 
     /// The processes of the child `id`.
-    pub(in crate::exec) fn group(&self, id: Option<u32>) -> Group {
-        Group { leader: id }
+    pub(in crate::exec) fn members(&self, id: Option<u32>) -> Members {
+        Members { leader: id }
     }
 }
 
-/// The processes of one job. Dropping it kills them.
-pub(in crate::exec) struct Group {
+/// The processes of one job, by the first of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::exec) struct Members {
     leader: Option<u32>,
 }
 
-impl Group {
+impl Members {
     /// Kills the child and its descendants.
     pub(in crate::exec) fn kill(&self) {
         let Some(leader) = self.leader else { return };
@@ -54,16 +55,5 @@ impl Group {
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .status();
-    }
-
-    /// Says that every process is dead.
-    pub(in crate::exec) fn disarm(mut self) {
-        self.leader = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

@@ -226,8 +226,7 @@ pub async fn rehearse(_: &Play) -> Result<Rehearsal, RehearsalError> {
 /// # Errors
 /// If this system has no such fence either, or the shell cannot be started.
 pub async fn read_only(play: &Play) -> Result<Rehearsal, RehearsalError> {
-    let support = super::support();
-    if !(support.writes && support.network) {
+    if !super::support().holds_to_reading() {
         return Err(RehearsalError::Unavailable("writes and the network cannot be fenced".into()));
     }
     let Some((program, before)) = play.shell.split_first() else {

@@ -1,0 +1,114 @@
+//! That no child outlives us but those that are to: they are started by a thread that lives as long as we do, and whoever
+//! ends this process from within kills them all first.
+//!
+//! | what ends us | who ends the children |
+//! | --- | --- |
+//! | the end of a job, its limits, a dropped future | [`Group`] |
+//! | Ctrl-C, SIGTERM, SIGHUP | whoever hears it, by [`kill_all`] |
+//! | SIGKILL, a crash | Linux: the kernel, for the child itself; what that has started lives on to its own end |
+#![cfg_attr(unix, allow(unsafe_code))] // One question to the system about a signal.
+
+use super::fence::Members;
+use std::io;
+use std::sync::{Mutex, PoisonError, mpsc};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+
+/// The jobs that run now.
+static LIVE: Mutex<Vec<Members>> = Mutex::new(Vec::new());
+
+fn live() -> std::sync::MutexGuard<'static, Vec<Members>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every process of every job. For whoever is about to end this process without unwinding it.
+pub fn kill_all() {
+    let all = std::mem::take(&mut *live());
+    all.iter().for_each(Members::kill);
+}
+
+/// The processes of one job. Dropping it kills them.
+pub(super) struct Group(Option<Members>);
+
+impl Group {
+    /// Takes note of a job that has just been started.
+    pub(super) fn new(members: Members) -> Self {
+        live().push(members.clone());
+        Self(Some(members))
+    }
+
+    /// Kills them all.
+    pub(super) fn kill(&self) {
+        if let Some(members) = &self.0 {
+            members.kill();
+        }
+    }
+
+    /// Says that every process is dead.
+    pub(super) fn disarm(mut self) {
+        self.forget();
+    }
+
+    fn forget(&mut self) -> Option<Members> {
+        let members = self.0.take()?;
+        let mut live = live();
+        if let Some(at) = live.iter().position(|one| *one == members) {
+            live.swap_remove(at);
+        }
+        Some(members)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(members) = self.forget() {
+            members.kill();
+        }
+    }
+}
+
+type Order = (Command, Handle, mpsc::SyncSender<io::Result<Child>>);
+
+/// Starts the program from a thread that never ends: on Linux a child is told of the end of the *thread* that started it,
+/// and the caller's may be one that a runtime keeps for a while.
+///
+/// Needs a Tokio runtime with IO enabled.
+pub(super) fn spawn(command: Command) -> io::Result<Child> {
+    static STARTER: Mutex<Option<mpsc::Sender<Order>>> = Mutex::new(None);
+    let handle = Handle::try_current().map_err(io::Error::other)?;
+    let (answer, child) = mpsc::sync_channel(1);
+    {
+        let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut order = (command, handle, answer);
+        if let Some(orders) = &*starter {
+            match orders.send(order) {
+                Ok(()) => return child.recv().map_err(io::Error::other)?,
+                // it has ended, by a panic
+                Err(mpsc::SendError(back)) => order = back,
+            }
+        }
+        let (orders, taken) = mpsc::channel();
+        std::thread::Builder::new().name("caro-start".into()).spawn(move || start_all(taken))?;
+        orders.send(order).map_err(|_| io::Error::other("the thread that starts programs is gone"))?;
+        *starter = Some(orders);
+    }
+    child.recv().map_err(io::Error::other)?
+}
+
+fn start_all(orders: mpsc::Receiver<Order>) {
+    for (mut command, handle, answer) in orders {
+        let _inside = handle.enter();
+        // who asked may be gone: the child is killed as it is dropped
+        let _ = answer.send(command.spawn());
+    }
+}
+
+/// True if we were started to outlive the terminal (`nohup`): SIGHUP is to be left alone then.
+#[cfg(unix)]
+pub fn hangup_is_ignored() -> bool {
+    // SAFETY: all zeros is a valid `sigaction`: the default handler with an empty mask.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: asks only; `now` is ours and large enough.
+    let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now) };
+    asked == 0 && now.sa_sigaction == libc::SIG_IGN
+}
