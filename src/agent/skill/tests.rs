@@ -267,6 +267,17 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
     assert!(matches!(told(scripts, run("slow.sh", json!({"timeout": 1}))), Err(ToolError::TimedOut(1))));
     assert!(failed(scripts, run("odd.exe", json!({}))).contains("a known extension"));
     assert!(failed(scripts, run("../references/a.md", json!({}))).contains("no script"));
+    // who stops the run does not wait for the script
+    let stopped = cx(&root);
+    let switch = stopped.cancel.clone();
+    let puller = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        switch.cancel();
+    });
+    let begun = std::time::Instant::now();
+    let ended = scripts.call(&args(run("slow.sh", json!({"timeout": 20}))), &stopped);
+    assert!(ended.is_err() && begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    puller.join().unwrap();
     if crate::exec::support().writes {
         let target = root.join("written");
         let why = failed(scripts, run("write.sh", json!({"args": [target]})));

@@ -4,7 +4,8 @@
 use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec};
-use crate::exec::{self, Job, Limits, Sandbox, Status};
+use crate::agent::tools::child;
+use crate::exec::{self, Job, Limits, Sandbox, Status, World};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -182,7 +183,7 @@ impl RunScript {
         job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall, output: OUTPUT };
-        job.sandbox = Sandbox::ReadOnly;
+        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Work);
         Ok(job)
     }
 }
@@ -208,7 +209,7 @@ impl Tool for RunScript {
             effects
                 .reasons
                 .push(format!("it runs a script that came with the project (skill `{name}`), in the sandbox"));
-        } else if !support.writes || !support.network {
+        } else if !support.holds_to_reading() {
             effects.hazard = Hazard::Change;
             effects.opaque = true;
             effects
@@ -221,7 +222,7 @@ impl Tool for RunScript {
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let job = self.job(args, cx)?;
         let wall = job.limits.wall.as_secs();
-        let output = exec::capture_blocking(&job).map_err(|e| ToolError::Failed(format!("{e}: {}", e.hint())))?;
+        let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         match output.status {
             Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),

@@ -2,12 +2,14 @@
 //! what may be done unasked is not decided here but by the guards.
 
 mod artifact;
+pub(in crate::agent) mod child;
 mod files;
 mod knowledge;
 mod manual;
 mod read;
 mod search;
 mod shell;
+mod sockets;
 mod workspace;
 
 pub use files::{Edit, Write};

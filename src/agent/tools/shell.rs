@@ -1,15 +1,15 @@
 //! `shell`: a command line, run through `exec`. What it would do is foreseen from its parse tree; one that only reads is
 //! held to that by the sandbox.
 
-use super::text;
+use super::sockets::{Need, need};
+use super::{child, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal};
-use crate::exec::{self, Job, Limits, Sandbox, Status};
+use crate::exec::{self, Job, Limits, Sandbox, Status, Support, World};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Bytes kept of each stream.
 const OUTPUT: usize = 256 << 10;
@@ -48,12 +48,17 @@ impl Shell {
     /// folder, and where it was foreseen to write: that is what was agreed to.
     fn sandbox(&self, script: &Script, root: &Path) -> Sandbox {
         if shell::is_read_only(script) {
-            return Sandbox::ReadOnly;
+            match need(script) {
+                Need::Nothing => return Sandbox::ReadOnly,
+                Need::Kernel => return Sandbox::AskKernel,
+                // it was asked for as one that changes something
+                Need::Service(_) => {}
+            }
         }
         let Some(more) = &self.writable else { return Sandbox::None };
         let mut places = vec![root.to_path_buf()];
         places.extend(more.iter().cloned());
-        let foreseen = foresee(script, root).writes;
+        let foreseen = foresee(script, root, exec::support()).writes;
         // what is not there yet is made in its folder
         places.extend(foreseen.into_iter().filter(|path| !path.starts_with(root)).flat_map(|path| {
             let folder = path.parent().map(Path::to_path_buf);
@@ -77,6 +82,7 @@ impl Shell {
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };
         job.sandbox = self.sandbox(&shell::parse(command, self.dialect), &cx.root);
+        job.world = if job.sandbox.only_reads() { World::Work } else { World::Agreed };
         job
     }
 }
@@ -84,8 +90,8 @@ impl Shell {
 /// What a system says where the sandbox does not let a program write.
 const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
 
-/// What a command line would do.
-fn foresee(script: &Script, root: &Path) -> Effects {
+/// What a command line would do, where the sandbox can do this much.
+fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let mut effects = Effects { exec: true, ..Effects::default() };
     let read_only = shell::is_read_only(script);
     let moved = script.commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd")));
@@ -120,6 +126,20 @@ fn foresee(script: &Script, root: &Path) -> Effects {
     };
     effects.opaque |= !read_only && effects.writes.is_empty();
     effects.reasons = risk.reasons.into_iter().map(|r| r.why).take(4).collect();
+    // what the table takes for reading runs unasked only where it is held to that
+    let unheld = match need(script) {
+        _ if !read_only => None,
+        Need::Service(name) => {
+            Some(format!("`{name}` asks a service of this machine, which no sandbox holds to reading"))
+        }
+        _ if !support.holds_to_reading() => Some("this system has no sandbox that would hold it to reading".to_owned()),
+        _ => None,
+    };
+    if let Some(why) = unheld {
+        effects.opaque = true;
+        effects.hazard = effects.hazard.max(Hazard::Change);
+        effects.reasons.push(why);
+    }
     // one program that prints files as they are reads them as the `read` tool does
     if let [only] = script.commands.as_slice()
         && read_only
@@ -152,7 +172,7 @@ impl Tool for Shell {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        foresee(&shell::parse(text(args, "command"), self.dialect), &cx.root)
+        foresee(&shell::parse(text(args, "command"), self.dialect), &cx.root, exec::support())
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -161,34 +181,19 @@ impl Tool for Shell {
             return Err(ToolError::Arguments("`command` is empty".into()));
         }
         let job = self.job(command, cx);
-        let work = async {
-            let stopped = async {
-                while !cx.cancel.is_cancelled() {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            };
-            tokio::select! {
-                done = exec::capture(&job) => Some(done),
-                // dropping the job kills all of it
-                () = stopped => None,
-            }
-        };
-        let failed = |e: std::io::Error| ToolError::Failed(format!("no runtime: {e}"));
-        let done = match tokio::runtime::Handle::try_current() {
-            Ok(handle) => handle.block_on(work),
-            Err(_) => {
-                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?.block_on(work)
-            }
-        };
-        let Some(done) = done else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
-        let output = done.map_err(|e| ToolError::Failed(e.to_string()))?;
+        let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
         let (stdout, mut stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
-        let fenced = matches!(job.sandbox, Sandbox::Within(_)) && exec::support().writes;
-        if fenced && !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
-            stderr.push_str(&format!(
-                "\n(Commands may write below {} only. The user can allow more: --write DIR.)",
-                cx.root.display()
-            ));
+        if !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
+            match &job.sandbox {
+                Sandbox::Within(_) if exec::support().writes => stderr.push_str(&format!(
+                    "\n(Commands may write below {} only. The user can allow more: --write DIR.)",
+                    cx.root.display()
+                )),
+                Sandbox::ReadOnly | Sandbox::AskKernel => stderr.push_str(
+                    "\n(A command that only reads runs without network, sockets and the right to change anything.)",
+                ),
+                _ => {}
+            }
         }
         let note = match output.status {
             Status::Exited(0) if stdout.is_empty() && stderr.is_empty() => "(no output)".to_owned(),
@@ -221,8 +226,35 @@ impl Tool for Shell {
 mod tests {
     use super::*;
 
+    /// On a system that has a sandbox.
     fn effects(command: &str, root: &Path) -> Effects {
-        foresee(&shell::parse(command, Dialect::Bash), root)
+        let all = Support { writes: true, network: true, processes: true };
+        foresee(&shell::parse(command, Dialect::Bash), root, all)
+    }
+
+    #[test]
+    fn without_a_sandbox_reading_is_asked_for() {
+        let root = Path::new("/");
+        for (writes, network) in [(false, false), (true, false), (false, true)] {
+            let support = Support { writes, network, processes: false };
+            let effects = foresee(&shell::parse("ls -l | wc -l", Dialect::Bash), root, support);
+            assert!(!effects.is_read_only() && effects.hazard == Hazard::Change, "{effects:?}");
+            assert!(effects.reasons.iter().any(|why| why.contains("no sandbox")), "{effects:?}");
+            // it is as dangerous as it was
+            assert_eq!(foresee(&shell::parse("rm -rf /", Dialect::Bash), root, support).hazard, Hazard::Danger);
+        }
+        assert!(effects("ls -l | wc -l", root).is_read_only());
+    }
+
+    #[test]
+    fn what_reads_through_a_service_is_asked_for_and_gets_its_socket() {
+        let shell = Shell::new("/bin/sh".into(), Dialect::Bash);
+        let sandbox = |command: &str| shell.sandbox(&shell::parse(command, Dialect::Bash), Path::new("/w"));
+        let asked = effects("docker ps", Path::new("/"));
+        assert!(!asked.is_read_only() && asked.reasons.iter().any(|why| why.contains("`docker`")), "{asked:?}");
+        assert!(matches!(sandbox("docker ps"), Sandbox::Within(_)));
+        assert!(effects("ip addr", Path::new("/")).is_read_only());
+        assert_eq!((sandbox("ip addr"), sandbox("ls")), (Sandbox::AskKernel, Sandbox::ReadOnly));
     }
 
     #[test]

@@ -1,0 +1,161 @@
+//! Commands that only read, but through a socket, which the sandbox of reading commands does not have.
+//!
+//! What asks the kernel about its network gets the socket for that, if it is spelt so that it can only ask. What asks a
+//! service gets none: nobody can hold a service to reading, so the person is asked.
+
+use crate::shell::Script;
+
+/// What a command that only reads needs to do so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Need {
+    /// No socket.
+    Nothing,
+    /// To ask the kernel.
+    Kernel,
+    /// To talk with a service of this machine: by this program.
+    Service(String),
+}
+
+/// Programs that are clients of a service.
+const CLIENTS: &[&str] = &[
+    "bluetoothctl",
+    "busctl",
+    "crictl",
+    "docker",
+    "docker-compose",
+    "helm",
+    "hostnamectl",
+    "incus",
+    "kubectl",
+    "localectl",
+    "loginctl",
+    "lpstat",
+    "lxc",
+    "machinectl",
+    "nerdctl",
+    "networkctl",
+    "nmcli",
+    "notify-send",
+    "pactl",
+    "playerctl",
+    "podman",
+    "resolvectl",
+    "snap",
+    "ssh-add",
+    "systemctl",
+    "timedatectl",
+    "tmux",
+    "udisksctl",
+    "upower",
+    "virsh",
+    "wpctl",
+    "xrandr",
+];
+
+/// Options of `ip` that only say how it prints. Source: ip(8).
+const IP_PRINTS: &[&str] = &[
+    "-4",
+    "-6",
+    "-br",
+    "-brief",
+    "-c",
+    "-color",
+    "-d",
+    "-details",
+    "-h",
+    "-human",
+    "-j",
+    "-json",
+    "-o",
+    "-oneline",
+    "-p",
+    "-pretty",
+    "-s",
+    "-statistics",
+    "-stats",
+    "-t",
+    "-ts",
+];
+
+/// What the commands of a script that only reads need.
+pub(super) fn need(script: &Script) -> Need {
+    let mut need = Need::Nothing;
+    for command in &script.commands {
+        let Some(name) = command.name() else { continue };
+        let args: Vec<&str> = command.args().iter().map(|word| word.text.as_str()).collect();
+        if CLIENTS.contains(&name) && !matches!(args[..], ["--version" | "--help"]) {
+            return Need::Service(name.to_owned());
+        }
+        if asks_kernel(name, &args) {
+            need = Need::Kernel;
+        }
+    }
+    need
+}
+
+/// True if it asks the kernel, and is spelt so that it cannot do anything else with that socket.
+fn asks_kernel(name: &str, args: &[&str]) -> bool {
+    match name {
+        "ip" => {
+            let options = args.iter().take_while(|a| a.starts_with('-')).count();
+            let prints = |option: &&str| IP_PRINTS.contains(option);
+            args[..options].iter().all(prints)
+                && match args[options..] {
+                    [] | ["netns", ..] => false,
+                    [_] => true,
+                    [_, verb, ..] => matches!(verb, "s" | "sh" | "show" | "l" | "ls" | "list" | "lst" | "get"),
+                }
+        }
+        // -K ends connections
+        "ss" => args
+            .iter()
+            .all(|a| if a.starts_with("--") { !a.starts_with("--k") } else { !a.starts_with('-') || !a.contains('K') }),
+        "hostname" => matches!(args, ["-I" | "-i" | "-A" | "--all-ip-addresses" | "--ip-address" | "--all-fqdns"]),
+        "lsusb" => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{Dialect, parse};
+
+    #[test]
+    fn who_asks_the_kernel_can_only_ask() {
+        let need = |text: &str| need(&parse(text, Dialect::Bash));
+        for asks in [
+            "ip addr",
+            "ip a",
+            "ip -br a",
+            "ip -4 route show table all",
+            "ip route get 192.0.2.1",
+            "ss -tlnp",
+            "ss --tcp --listening | wc -l",
+            "hostname -I",
+            "ls; lsusb",
+        ] {
+            assert_eq!(need(asks), Need::Kernel, "{asks}");
+        }
+        for does in [
+            "ip link delete eth0",
+            "ip route del default",
+            "ip -b file",
+            "ip -batch file",
+            "ip link set eth0 up",
+            "ip netns exec x rm y",
+            "ss -K dst 192.0.2.1",
+            "ss -tK",
+            "ss --kill",
+            "hostname new",
+            "ls",
+            "ip",
+        ] {
+            assert_eq!(need(does), Need::Nothing, "{does}");
+        }
+        for client in ["docker ps", "ip a; systemctl status x", "nmcli device"] {
+            assert!(matches!(need(client), Need::Service(_)), "{client}");
+        }
+        assert_eq!(need("docker --version"), Need::Nothing);
+    }
+}
