@@ -10,13 +10,15 @@ mod ground;
 mod policy;
 mod repeat;
 mod reread;
+mod secret;
 
 pub use budget::{Budget, Halt};
 pub use goal::{GoalGuard, asked_for};
 pub use ground::GroundGuard;
-pub use policy::{Policy, Rights, is_secret, kind_of, refused};
+pub use policy::{Policy, Rights, kind_of, refused};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;
+pub use secret::is_secret;
 
 use super::action::ActionSet;
 use super::state::RunState;

@@ -1,5 +1,6 @@
 //! What runs unasked, what is asked for, what never runs.
 
+use super::secret::reads_secret;
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::agent::state::RunState;
 use crate::agent::tool::{Call, Hazard};
@@ -23,37 +24,6 @@ pub struct Policy {
     pub rights: Rights,
 }
 
-/// Folders and files that hold what opens doors.
-const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".netrc",
-    ".pgpass",
-    ".docker",
-    ".git-credentials",
-    ".npmrc",
-    ".pypirc",
-    ".password-store",
-    "shadow",
-    "gshadow",
-    "id_rsa",
-    "id_ed25519",
-    "id_ecdsa",
-    "keyrings",
-    "Keychains",
-];
-
-/// True if the path, by its name, holds keys or passwords.
-pub fn is_secret(path: &Path) -> bool {
-    path.components().any(|part| {
-        let part = part.as_os_str().to_string_lossy();
-        SECRETS.contains(&&*part) || part == ".env" || part.starts_with(".env.") || part.ends_with(".pem")
-    })
-}
-
 /// The kind of call that `always` allows for the rest of the run: a tool's changes inside the working directory.
 pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
@@ -73,7 +43,7 @@ impl Guard for Policy {
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         let effects = &call.effects;
         let mut reasons = Vec::new();
-        for path in effects.reads.iter().filter(|path| is_secret(path)) {
+        for path in effects.reads.iter().filter(|path| reads_secret(path)) {
             reasons.push(format!("it reads {}, which may hold secrets", path.display()));
         }
         let outside = |path: &&PathBuf| !path.starts_with(&self.root) && !self.is_own(path);
@@ -89,7 +59,7 @@ impl Guard for Policy {
         }
         // whatever was allowed for the rest of the run, these are asked for each time
         if !reasons.is_empty() {
-            return Ok(Verdict::Ask(reasons));
+            return Ok(Verdict::Ask(each_once(reasons)));
         }
         let changes =
             effects.opaque || effects.hazard == Hazard::Change || effects.writes.iter().any(|path| !self.is_own(path));
@@ -101,10 +71,17 @@ impl Guard for Policy {
             if reasons.is_empty() {
                 reasons.push("what it does cannot be foreseen".into());
             }
-            return Ok(Verdict::Ask(reasons));
+            return Ok(Verdict::Ask(each_once(reasons)));
         }
         Ok(Verdict::Allow)
     }
+}
+
+/// The same in their order: a file that is written twelve times is one reason.
+fn each_once(mut reasons: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    reasons.retain(|reason| seen.insert(reason.clone()));
+    reasons
 }
 
 /// What the model is told where nobody agreed.
@@ -146,6 +123,15 @@ mod tests {
 
     fn reads(path: &str) -> Effects {
         Effects { reads: vec![path.into()], ..Effects::default() }
+    }
+
+    #[test]
+    fn a_reason_is_given_once() {
+        let policy = Policy { root: "/w".into(), own: Vec::new(), rights: Rights::default() };
+        let effects = Effects { writes: vec!["/w/log.txt".into(); 12], ..Effects::default() };
+        let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects };
+        let Verdict::Ask(reasons) = policy.check(&call, &RunState::default()).unwrap() else { panic!("not asked") };
+        assert_eq!(reasons, ["it writes /w/log.txt"]);
     }
 
     #[test]

@@ -169,6 +169,9 @@ impl Work<'_> {
         for (path, reason) in &found.errors {
             self.failed(path, reason.clone());
         }
+        for path in &found.secret {
+            self.pass_over(path, "it may hold keys or passwords; name the file itself to read it in");
+        }
         let mut waiting = Vec::new();
         for path in &found.files {
             self.check()?;
@@ -199,13 +202,17 @@ impl Work<'_> {
         }
     }
 
+    fn pass_over(&mut self, path: &Path, reason: &str) {
+        self.done.skipped += 1;
+        if self.done.passed_over.len() < NAMED {
+            self.done.passed_over.push(Skipped { path: path.display().to_string(), reason: reason.into() });
+        }
+    }
+
     /// Looks at one file: a document to be stored, if it is one and is not known as it is.
     fn look(&mut self, path: &Path) -> Option<Waiting> {
         let skipped = |work: &mut Self, reason: &str| {
-            work.done.skipped += 1;
-            if work.done.passed_over.len() < NAMED {
-                work.done.passed_over.push(Skipped { path: path.display().to_string(), reason: reason.into() });
-            }
+            work.pass_over(path, reason);
             None
         };
         let Some(name) = path.to_str() else { return skipped(self, "its name is not UTF-8") };

@@ -1,9 +1,10 @@
 //! Which files of a folder are documents, and their text.
 //!
-//! What the project's own ignore files leave out is left out, and so are hidden files, folders that tools fill, and files
-//! that nobody wrote for reading. Links are not followed.
+//! What the project's own ignore files leave out is left out, and so are hidden files, folders that tools fill, files
+//! that nobody wrote for reading, and files that by their names hold keys or passwords. Links are not followed.
 
 use super::file::LibraryError;
+use crate::agent::guard::is_secret;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -40,6 +41,8 @@ const LONG_LINES: usize = 2000;
 pub struct Found {
     /// Files to be read, sorted.
     pub files: BTreeSet<PathBuf>,
+    /// Files that seem to hold keys or passwords: their text is not for a database.
+    pub secret: BTreeSet<PathBuf>,
     /// Folders and files that could not be looked into, with the reason.
     pub errors: Vec<(PathBuf, String)>,
 }
@@ -65,7 +68,10 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
             Ok(entry) => {
                 let regular = entry.file_type().is_some_and(|t| t.is_file());
                 let name = entry.file_name().to_string_lossy();
-                if regular && (entry.depth() == 0 || !SKIPPED_ENDINGS.iter().any(|end| name.ends_with(end))) {
+                let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
+                if regular && is_secret(below) {
+                    found.secret.insert(entry.into_path());
+                } else if regular && (entry.depth() == 0 || !SKIPPED_ENDINGS.iter().any(|end| name.ends_with(end))) {
                     found.files.insert(entry.into_path());
                 }
             }
@@ -178,6 +184,8 @@ mod tests {
             "Cargo.lock",
             "app.min.js",
             "src/main.rs",
+            "docs/id_rsa",
+            "docs/server.key",
         ] {
             std::fs::write(root.join(file), "x").unwrap();
         }
@@ -193,6 +201,7 @@ mod tests {
             found.files.iter().map(|f| f.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/")).collect();
         assert_eq!(names, ["README.md", "docs/a.txt", "src/main.rs"]);
         assert!(found.errors.is_empty());
+        assert_eq!(found.secret.len(), 2, "{:?}", found.secret);
         // named itself, a file is taken whatever its name
         let mut found = Found::default();
         find(&root.join("Cargo.lock"), &mut found).unwrap();

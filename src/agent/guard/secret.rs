@@ -1,0 +1,232 @@
+//! Which files hold keys and passwords, by their names.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Folders and files that hold what opens doors, in lower case; `*` is any text. Several parts stand in this order.
+const SECRETS: &[&[&str]] = &[
+    &[".ssh"],
+    &[".gnupg"],
+    &[".aws"],
+    &[".azure"],
+    &[".kube"],
+    &[".docker"],
+    &[".password-store"],
+    &[".config", "gh"],
+    &[".config", "gcloud"],
+    &[".config", "hub"],
+    &["keyrings"],
+    &["keychains"],
+    &["etc", "shadow*"],
+    &["etc", "gshadow*"],
+    &[".netrc"],
+    &["_netrc"],
+    &[".pgpass"],
+    &[".my.cnf"],
+    &[".git-credentials"],
+    &[".npmrc"],
+    &[".pypirc"],
+    &[".vault-token"],
+    &[".htpasswd"],
+    &[".env"],
+    &[".env.*"],
+    &[".envrc"],
+    &["id_rsa"],
+    &["id_dsa"],
+    &["id_ecdsa"],
+    &["id_ecdsa_sk"],
+    &["id_ed25519"],
+    &["id_ed25519_sk"],
+    &["*.pem"],
+    &["*.key"],
+    &["*.p12"],
+    &["*.pfx"],
+    &["*.jks"],
+    &["*.keystore"],
+    &["*.kdbx"],
+    &["*.ppk"],
+    &["credentials.json"],
+    &["client_secret*.json"],
+    &["service-account*.json"],
+    &["secrets.yml"],
+    &["secrets.yaml"],
+    &["secrets.json"],
+    &["secrets.toml"],
+];
+
+/// Names that show how such a file looks and have nothing in it.
+const SAMPLES: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist"];
+
+/// Entries that are held against a pattern. Who names more of them at once is asked about.
+const MOST: usize = 20_000;
+
+/// True if the path, by its name, holds keys or passwords.
+pub fn is_secret(path: &Path) -> bool {
+    // on many disks upper and lower case are one
+    let parts: Vec<String> = path.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let sample = parts.last().is_some_and(|name| SAMPLES.contains(&name.as_str()));
+    let known = |secret: &[&str]| {
+        parts.windows(secret.len()).any(|window| window.iter().zip(secret).all(|(name, form)| fits(form, name)))
+    };
+    SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && known(secret))
+}
+
+/// True if reading this path, which may be a pattern of the shell, may show keys or passwords.
+pub(super) fn reads_secret(path: &Path) -> bool {
+    let mut left = MOST;
+    shows(path, &mut left)
+}
+
+/// [`reads_secret`], after so many entries at most.
+fn shows(path: &Path, left: &mut usize) -> bool {
+    if is_secret(path) {
+        return true;
+    }
+    let mut parts = path.components();
+    let mut folder = PathBuf::new();
+    for part in parts.by_ref() {
+        let name = part.as_os_str().to_string_lossy().to_lowercase();
+        if matches!(part, Component::Normal(_)) && is_pattern(&name) {
+            let rest: PathBuf = parts.collect();
+            // what is not there, or cannot be listed, is not read
+            return std::fs::read_dir(&folder).into_iter().flatten().flatten().any(|entry| {
+                *left = left.saturating_sub(1);
+                let own = entry.file_name().to_string_lossy().to_lowercase();
+                // as in a shell, what is hidden has to be meant
+                let meant = !own.starts_with('.') || name.starts_with('.');
+                let leads_on = || rest.as_os_str().is_empty() || entry.path().is_dir();
+                *left == 0 || meant && fits(&name, &own) && leads_on() && shows(&entry.path().join(&rest), left)
+            });
+        }
+        folder.push(part);
+    }
+    false
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// True if the name fits the pattern. `*` is any text and `?` one character; a `[...]` counts as any one character, so
+/// that a doubt counts as yes.
+fn fits(pattern: &str, name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    // reach[n]: the places so far can stand for the first n characters
+    let mut reach = vec![false; name.len() + 1];
+    reach[0] = true;
+    for place in places(pattern) {
+        let mut next = vec![false; name.len() + 1];
+        match place {
+            Place::Any => {
+                let first = reach.iter().position(|reached| *reached).unwrap_or(next.len());
+                next[first..].fill(true);
+            }
+            one => {
+                for (n, c) in name.iter().enumerate() {
+                    next[n + 1] = reach[n] && (one == Place::One || one == Place::Char(*c));
+                }
+            }
+        }
+        reach = next;
+    }
+    reach[name.len()]
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Any,
+    One,
+    Char(char),
+}
+
+fn places(pattern: &str) -> Vec<Place> {
+    let mut found = Vec::new();
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        found.push(match c {
+            '*' => Place::Any,
+            '?' => Place::One,
+            '[' if rest.as_str().contains(']') => {
+                rest.by_ref().skip(1).find(|c| *c == ']');
+                Place::One
+            }
+            c => Place::Char(c),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns_as_in_a_shell() {
+        for (pattern, name) in [
+            ("*.pem", "a.pem"),
+            ("id_*", "id_rsa"),
+            (".en?", ".env"),
+            ("[i]d_rsa", "id_rsa"),
+            ("*", ""),
+            ("a*c", "abc"),
+            ("a**c*", "ac"),
+            ("[]]x", "]x"),
+            ("a[", "a["),
+        ] {
+            assert!(fits(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("*.pem", "a.pe"), ("id_?", "id_rsa"), ("a*", "ba"), ("", "x"), ("??", "x"), ("a*c", "acb"), ("x", "*")]
+        {
+            assert!(!fits(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_known_by_name() {
+        for secret in [
+            "/home/me/.ssh/config",
+            "/home/me/.SSH/x",
+            "/w/.env",
+            "/w/.env.local",
+            "/w/server.key",
+            "/w/a/b.p12",
+            "/home/me/.config/gh/hosts.yml",
+            "/home/me/.config/gcloud/x",
+            "/etc/shadow",
+            "/etc/shadow-",
+            "/w/credentials.json",
+            "/Users/me/Library/Keychains/login.keychain",
+        ] {
+            assert!(is_secret(Path::new(secret)), "{secret}");
+        }
+        for plain in [
+            "/w/shadow/a.css",
+            "/w/.env.example",
+            "/w/environment.md",
+            "/home/me/.config/htop/htoprc",
+            "/w/keyboard.md",
+            "/w/monkey",
+            "/etc/hosts",
+            "/w/gh",
+        ] {
+            assert!(!is_secret(Path::new(plain)), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_held_against_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at(".ssh")).unwrap();
+        std::fs::create_dir(at("plain")).unwrap();
+        for file in [".ssh/id_new", ".env", "server.key", "plain/a.txt", "a.log"] {
+            std::fs::write(at(file), "x").unwrap();
+        }
+        for reads in [".en*", ".e?v", ".*", "s*", "*", "*.key", "[s]erver.*", ".ss*/id_new", "*/../.ssh/x"] {
+            assert!(reads_secret(&at(reads)), "{reads}");
+        }
+        for free in ["*.log", "a*", "plain/*", "*/a.txt", "none/*", "[a]*"] {
+            assert!(!reads_secret(&at(free)), "{free}");
+        }
+    }
+}
