@@ -109,3 +109,31 @@ fn ctrl_c_at_a_question_changes_nothing_and_the_run_can_go_on() {
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
     assert!(there(&machine).contains(&"c.txt"));
 }
+
+#[test]
+fn a_command_is_shown_to_its_last_line_and_a_text_when_asked_for() {
+    let lines: String = (1..=12).map(|n| format!("echo {n} >> log.txt\n")).collect();
+    let command = format!("{lines}cp /etc/hostname stolen.txt");
+    let text: String = (1..=20).map(|n| format!("row {n}\n")).collect();
+    let machine = Machine::new();
+    let rules = by_step(&[
+        step("run", &[("shell", json!({ "command": command }))]),
+        step("write", &[("write", json!({"path": "a.txt", "content": text}))]),
+        answer("Done."),
+    ]);
+    let mut terminal = Terminal::start(&machine, rules, &["agent", TASK]);
+    terminal.shows("allow it?");
+    let shown = terminal.text();
+    assert!(shown.contains("stolen.txt") && shown.contains("echo 3 "), "{shown}");
+    let reasons = shown.lines().filter(|l| l.contains("it writes") && l.contains("log.txt")).count();
+    assert!(reasons <= 1, "a reason is given {reasons} times:\n{shown}");
+    terminal.types("n\n");
+    terminal.shows("v(iew all)");
+    assert!(!terminal.text().contains("row 20") && terminal.text().contains("more lines"), "{}", terminal.text());
+    terminal.types("v\n");
+    terminal.shows("row 20");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert_eq!(std::fs::read_to_string(machine.path("work/a.txt")).unwrap().lines().count(), 20);
+    assert!(!machine.path("work/stolen.txt").exists());
+}

@@ -9,27 +9,36 @@ use crate::cli::ui::Role;
 use crate::cli::{Cx, edit};
 use serde_json::Value;
 
-/// Lines of a text to be written that are shown.
+/// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.
 const LINES: usize = 12;
 /// What has to be typed before something dangerous.
 const WORD: &str = "danger";
 
 /// Asks; whatever cannot be understood as yes is no.
 pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
-    present(cx, call, reasons);
+    let mut cut = present(cx, call, reasons, Some(LINES));
     let danger = call.effects.hazard == Hazard::Danger;
     let can_edit = editable(call).is_some();
-    let edit_word = if can_edit { "/e(dit)" } else { "" };
-    if danger {
-        cx.ui.ask(&format!("type {} to allow it:", cx.ui.paint_err(Role::Danger, WORD)));
-    } else {
-        cx.ui.ask(&format!("allow it? [y/N/a(lways for `{}` in this run){edit_word}]", call.tool));
-    }
-    let Ok(Some(reply)) = typed(cx) else {
-        cx.ui.tell("");
-        return (Approval::No, None);
+    let reply = loop {
+        let view_word = if cut { "/v(iew all)" } else { "" };
+        let edit_word = if can_edit { "/e(dit)" } else { "" };
+        if danger {
+            let view = if cut { " (v shows all of it)" } else { "" };
+            cx.ui.ask(&format!("type {} to allow it{view}:", cx.ui.paint_err(Role::Danger, WORD)));
+        } else {
+            cx.ui.ask(&format!("allow it? [y/N/a(lways for `{}` in this run){edit_word}{view_word}]", call.tool));
+        }
+        let Ok(Some(reply)) = typed(cx) else {
+            cx.ui.tell("");
+            return (Approval::No, None);
+        };
+        let reply = reply.to_lowercase();
+        if !cut || !matches!(reply.as_str(), "v" | "view") {
+            break reply;
+        }
+        cut = present(cx, call, reasons, None);
     };
-    match reply.to_lowercase().as_str() {
+    match reply.as_str() {
         WORD if danger => (Approval::Yes, None),
         _ if danger => (Approval::No, None),
         "y" | "yes" => (Approval::Yes, None),
@@ -46,7 +55,9 @@ pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>)
     }
 }
 
-fn present(cx: &Cx, call: &Call, reasons: &[String]) {
+/// Shows what is asked for, of each text so many lines; true if any was cut.
+fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>) -> bool {
+    let mut cut = false;
     let ui = &cx.ui;
     let line = |parts: &[(Role, &str)]| {
         let painted: String = parts.iter().map(|(role, text)| ui.paint_err(*role, text)).collect();
@@ -60,15 +71,19 @@ fn present(cx: &Cx, call: &Call, reasons: &[String]) {
             [only] => line(&[(Role::Accent, &format!("{} {name}: ", call.tool)), (Role::Command, only)]),
             many => {
                 line(&[(Role::Accent, &format!("{} {name}:", call.tool))]);
-                many.iter().take(LINES).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
-                if many.len() > LINES {
-                    line(&[(Role::Dim, &format!("  | ... {} more lines", many.len() - LINES))]);
+                // what runs is agreed to line by line; its last one may be the one that matters
+                let shown = lines_shown.filter(|_| name != "command").unwrap_or(usize::MAX);
+                many.iter().take(shown).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
+                if many.len() > shown {
+                    cut = true;
+                    line(&[(Role::Dim, &format!("  | ... {} more lines", many.len() - shown))]);
                 }
             }
         }
     }
     let role = if call.effects.hazard == Hazard::Danger { Role::Danger } else { Role::Caution };
     reasons.iter().for_each(|reason| line(&[(role, reason)]));
+    cut
 }
 
 /// The argument that can be edited in one line.
