@@ -176,7 +176,7 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
             .map(|(c, trusted)| {
                 serde_json::json!({
                     "name": c.name, "from": origin(c), "reach": c.shown(), "disabled": c.disabled, "trusted": trusted,
-                    "timeout": c.timeout.as_secs_f64(), "auto_approve": c.approved
+                    "timeout": c.timeout.as_secs_f64(), "auto_approve": c.approved, "given": c.given()
                 })
             })
             .collect();
@@ -302,6 +302,10 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
     for c in &configs {
         let head = cx.ui.paint_err(Role::Accent, &c.name);
         cx.ui.tell(&format!("  {head}  {}", cx.ui.paint_err(Role::Command, &c.shown())));
+        if !c.given().is_empty() {
+            let given = format!("is given your variables {}", c.given().join(", "));
+            cx.ui.tell(&format!("  {}  {}", c.name, cx.ui.paint_err(Role::Caution, &given)));
+        }
     }
     if !yes {
         if !cx.ui.can_ask() {

@@ -25,6 +25,7 @@ fn config(url: &str, headers: &[(&str, &str)]) -> Config {
         disabled: false,
         approved: Vec::new(),
         origin: Origin::User,
+        written: Default::default(),
     }
 }
 

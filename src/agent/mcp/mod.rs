@@ -16,7 +16,7 @@ mod server;
 mod tool;
 pub mod trust;
 
-pub use config::{Config, ConfigError, Origin, Reach};
+pub use config::{Config, ConfigError, Origin, Reach, Written};
 pub use server::McpError;
 pub use trust::Trust;
 

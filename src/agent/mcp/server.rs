@@ -388,7 +388,7 @@ impl Server {
     }
 
     fn failed(&self, reason: impl Into<String>) -> McpError {
-        McpError::Start { server: self.config.name.clone(), reason: reason.into() }
+        McpError::Start { server: self.config.name.clone(), reason: self.config.masked(&reason.into()) }
     }
 
     fn nonsense(&self, reason: &str) -> McpError {

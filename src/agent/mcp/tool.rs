@@ -135,6 +135,7 @@ mod tests {
         };
         Server::new(Config {
             name: "s".into(),
+            written: Default::default(),
             reach,
             timeout: Duration::from_secs(1),
             disabled: false,
