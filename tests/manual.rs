@@ -99,6 +99,25 @@ async fn wrong_flags_are_caught() {
     assert!(missed.len() * 10 < all, "{} of {all} missed: {missed:#?}", missed.len());
 }
 
+/// Programs whose usage has a word such as `script` or `arg`, and whose flags are their own wherever they stand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flag_after_an_operand_is_looked_up_too() {
+    if !has_pages() {
+        return;
+    }
+    let manual = shared();
+    let mut seen = 0;
+    for (wrong, words) in commands(include_str!("manual/wrong-after-operand.txt")) {
+        let Some(program) = program(words[0]) else { continue };
+        let (entry, skip) = manual.get_for(&program, &words[1..]).await.unwrap();
+        let unknown = entry.unknown_flags(&words[1 + skip..]);
+        assert!(unknown.iter().any(|found| found.flag == wrong), "{}: {unknown:?}", words.join(" "));
+        seen += 1;
+    }
+    println!("{seen} flags after an operand");
+    assert!(seen >= 4, "only {seen} commands could be looked at");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn real_pages_say_what_they_say() {
     if !has_pages() {

@@ -3,7 +3,7 @@
 use super::assemble::{Heard, assemble};
 use super::index::{Kind, clean};
 use super::{Entry, Program, trust};
-use crate::exec::{Job, Limits, Status, capture};
+use crate::exec::{Job, Limits, Status, capture, support};
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
@@ -30,11 +30,16 @@ pub(super) struct Fetcher {
     home: Option<PathBuf>,
     /// Where programs are not trusted.
     trees: RwLock<Vec<PathBuf>>,
+    /// True if a program that is asked for its help can do nothing else.
+    fenced: bool,
 }
+
+/// Why nobody was asked. A program that does not know `--help` does its work, whatever that is.
+const UNFENCED: &str = "help is not captured here: this system has no sandbox for it";
 
 impl Fetcher {
     pub(super) fn new(man: Option<PathBuf>, home: Option<PathBuf>) -> Self {
-        Self { man, home, trees: RwLock::default() }
+        Self { man, home, trees: RwLock::default(), fenced: support().holds_to_reading() }
     }
 
     /// Programs below the working tree of `cwd` are not run from now on.
@@ -64,6 +69,7 @@ impl Fetcher {
             let listed = whole.subcommands.iter().any(|known| known == sub);
             if heard.page.is_none()
                 && listed
+                && self.fenced
                 && trust::never_run(program.name()).is_none()
                 && self.refusal(path).is_none()
             {
@@ -89,7 +95,7 @@ impl Fetcher {
         }
         let started = Instant::now();
         let left = || PATIENCE.saturating_sub(started.elapsed());
-        let runs = trust::never_run(name).is_none();
+        let runs = self.fenced && trust::never_run(name).is_none();
         // The page of the same name is about another program than busybox's.
         let many = path.canonicalize().ok().and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()));
         let applet =
@@ -105,7 +111,11 @@ impl Fetcher {
         if runs && (answers || heard.page.is_none()) {
             heard.help = Some(ask(Job::new(path).args(["--help"]), left().max(VERSION), HELP).await);
         }
-        assemble(name, path, heard)
+        let mut entry = assemble(name, path, heard);
+        if !self.fenced && entry.options.is_empty() {
+            entry.problem = Some(UNFENCED.into());
+        }
+        entry
     }
 
     /// What the shell says about something it does itself.
@@ -193,4 +203,25 @@ async fn ask(mut job: Job, wall: Duration, output: usize) -> Answer {
 /// The kind of text that an answer to `--help` is: some programs open their man page.
 pub(super) fn kind_of(help: &str) -> Kind {
     if help.contains("\nNAME\n") && help.contains("\nSYNOPSIS\n") { Kind::Page } else { Kind::Help }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[tokio::test]
+    async fn without_a_sandbox_no_program_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, mark) = (dir.path().join("caro-deletes"), dir.path().join("ran"));
+        std::fs::write(&path, format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let fetcher = Fetcher { fenced: false, ..Fetcher::new(None, None) };
+        let program = Program::File { name: "caro-deletes".into(), path };
+        let entry = fetcher.fetch(&program).await;
+        assert_eq!(entry.problem.as_deref(), Some(UNFENCED));
+        let whole = Entry { subcommands: vec!["all".into()], ..Entry::default() };
+        fetcher.fetch_sub(&program, &whole, "all").await;
+        assert!(!mark.exists(), "it was run");
+    }
 }

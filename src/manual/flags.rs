@@ -38,6 +38,8 @@ const FREE_FORM: &[&str] = &[
 /// Programs whose page covers every subcommand, with flags anywhere.
 const ONE_PAGE: &[&str] =
     &["systemctl", "apt-get", "apt-cache", "loginctl", "hostnamectl", "timedatectl", "journalctl"];
+/// Programs that take whatever follows their first operand for operands too: a set of `tr` may begin with a dash.
+const OPERANDS_LAST: &[&str] = &["tr", "scp"];
 /// Programs whose first operand may be a bundle of options without a dash.
 const BARE: &[&str] = &["tar", "bsdtar", "ar", "ps"];
 /// Options after which another program's words follow, up to `;` or `+`. Source: find(1).
@@ -82,7 +84,7 @@ impl Entry {
                 if let Some(operand) = self.operand(at, word) {
                     uses.push(operand);
                 }
-                if self.delegates && !ONE_PAGE.contains(&name) {
+                if self.delegates && !ONE_PAGE.contains(&name) || OPERANDS_LAST.contains(&name) {
                     break;
                 }
                 at += 1;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Raised whenever the tables or [`Entry`] change; another number in the file means another program wrote it.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 /// How long to wait for another process' write.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The file's name in the cache folder.

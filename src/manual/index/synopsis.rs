@@ -38,14 +38,36 @@ const DELEGATES: &[&str] = &[
     "program-file",
 ];
 
+/// Programs whose synopsis has one of these words, though every flag is their own wherever it stands.
+const OWN: &[&str] = &["bsdtar", "dpkg", "dpkg-query", "mount", "script", "shuf", "tar"];
+
 /// Reads the synopsis of the program `name` in a man page or help text.
 pub(in crate::manual) fn usage(name: &str, text: &str) -> Usage {
     let line = synopsis_of(text);
-    let delegates = line
-        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '=' | '_')))
-        .any(|word| DELEGATES.contains(&word.to_ascii_lowercase().as_str()));
+    let delegates = !OWN.contains(&name) && delegates(&line);
     let subcommands = subcommands(name, text);
     Usage { delegates: delegates || subcommands.len() > 1, line, subcommands }
+}
+
+/// True if an operand of the synopsis begins something with flags of its own. The word after an option is that option's
+/// argument (`-e script`) and no operand.
+fn delegates(line: &str) -> bool {
+    const OPEN: [char; 4] = ['[', '(', '{', '|'];
+    let mut before = "";
+    line.split_whitespace().any(|token| {
+        let option = before.trim_start_matches(OPEN);
+        let valued =
+            option.len() > 1 && option.starts_with('-') && option != "--" && !before.ends_with([']', '}', ')', '|']);
+        before = token;
+        let mut words = token.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '=' | '_')));
+        (!valued || token.starts_with(OPEN)) && words.any(|w| DELEGATES.contains(&w.to_ascii_lowercase().as_str()))
+    })
+}
+
+/// True if the line is a sentence about the program, as some texts have them right after the usage.
+fn is_prose(line: &str) -> bool {
+    let ends = line.ends_with(['.', ',', ':', ';']) && !line.ends_with("...");
+    ends && line.split(' ').filter(|w| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase())).count() >= 4
 }
 
 /// The SYNOPSIS section of a man page, else the usage lines of a help text; at most 2000 bytes.
@@ -63,13 +85,18 @@ fn synopsis_of(text: &str) -> String {
     for line in lines {
         let ends =
             if man { !line.is_empty() && !line.starts_with(' ') } else { line.trim().is_empty() && !out.is_empty() };
-        if ends || out.len() > 2000 || !man && line.trim_start().starts_with("--") {
+        let line = line.trim();
+        let option = line.starts_with("--") || line.starts_with('-') && (line.contains("  ") || line.contains('\t'));
+        if ends || out.len() > 2000 || !man && option {
             break;
+        }
+        if is_prose(line) {
+            continue;
         }
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(line.trim());
+        out.push_str(line);
     }
     out
 }
@@ -138,6 +165,32 @@ mod tests {
         assert_eq!((u.delegates, u.subcommands), (true, vec!["build".to_string(), "check".into()]));
         let page = "NAME\n       git - x\n\nGIT COMMANDS\n       git-add(1)\n           Add.\n       git-cherry-pick(1)\n           Pick.\n";
         assert_eq!(usage("git", page).subcommands, ["add", "cherry-pick"]);
+    }
+
+    #[test]
+    fn an_options_argument_and_a_sentence_are_no_operands() {
+        let of = |name, text: &str| usage(name, text).delegates;
+        assert!(!of("sed", "Usage: sed [-n] [-e script] [-f script-file] [file...]\n"));
+        assert!(!of("scp", "usage: scp [-46] [-S program] [-X sftp_option] source ... target\n"));
+        assert!(!of(
+            "curl",
+            "Usage: curl [options...] <url>\n -d, --data <data>  Send\n -h, --help  Get help for commands\n"
+        ));
+        assert!(!of(
+            "jq",
+            "SYNOPSIS\n       jq [options...] filter [files...]\n\n       Running the command jq with a filter is what it does.\n\nX\n"
+        ));
+        assert!(!of("tar", "SYNOPSIS\n       tar {A|c|d} [ARG...]\n\nX\n"));
+        for (name, synopsis) in [
+            ("flock", "flock [options] file|directory -c command flock [options] file command [arguments]"),
+            ("sudo", "sudo [-u user] [-s] [command [arg ...]]"),
+            ("env", "env [OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]"),
+            ("watch", "watch [options] command"),
+            ("python", "python [ -c command | script | - ] [ arguments ]"),
+            ("java", "java [options] -jar jarfile [args...]"),
+        ] {
+            assert!(of(name, &format!("SYNOPSIS\n       {synopsis}\n\nX\n")), "{synopsis}");
+        }
     }
 
     #[test]
