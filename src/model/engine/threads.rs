@@ -59,6 +59,22 @@ struct Worker {
     handle: Option<JoinHandle<()>>,
 }
 
+/// This thread runs tasks, until it is dropped: by a panic too.
+struct Busy;
+
+impl Busy {
+    fn set() -> Self {
+        BUSY.set(true);
+        Self
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.set(false);
+    }
+}
+
 /// A fixed set of threads that run the tasks of one region at a time. The caller takes part.
 pub struct Pool {
     shared: Arc<Shared>,
@@ -110,9 +126,15 @@ impl Pool {
     /// # Panics
     /// With the first panic of a task, once no task runs any more; tasks not yet begun are left out.
     pub fn run(&self, tasks: usize, task: impl Fn(usize, usize) + Sync) {
-        if tasks <= 1 || self.workers.is_empty() || BUSY.get() {
-            // The turn is taken here too, so that thread numbers stay exclusive; inside a task it is already ours.
-            let _turn = (!BUSY.get()).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        if BUSY.get() {
+            // Inside a task the turn is already ours.
+            (0..tasks).for_each(|index| task(index, 0));
+            return;
+        }
+        if tasks <= 1 || self.workers.is_empty() {
+            // The turn is taken here too, so that thread numbers stay exclusive.
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _busy = Busy::set();
             (0..tasks).for_each(|index| task(index, 0));
             return;
         }
@@ -308,6 +330,23 @@ mod tests {
         let count = AtomicUsize::new(0);
         pool.run(8, |_, _| pool.run(8, |_, _| _ = count.fetch_add(1, Ordering::Relaxed)));
         assert_eq!(count.into_inner(), 64);
+    }
+
+    #[test]
+    fn a_region_inside_a_short_one_runs() {
+        for (threads, outer) in [(1, 1), (1, 3), (2, 1)] {
+            let (done, waited) = std::sync::mpsc::channel();
+            // on a thread of its own: a deadlock is to be a failure, and not to last
+            std::thread::spawn(move || {
+                let (pool, count) = (Pool::new(threads), AtomicUsize::new(0));
+                pool.run(outer, |_, _| pool.run(4, |_, _| _ = count.fetch_add(1, Ordering::Relaxed)));
+                let panics = || pool.run(1, |_, _| panic!("in a task"));
+                assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+                each_once(&pool, 9);
+                let _ = done.send(count.into_inner());
+            });
+            assert_eq!(waited.recv_timeout(Duration::from_secs(20)), Ok(outer * 4), "{threads} threads");
+        }
     }
 
     #[test]
