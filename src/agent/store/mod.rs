@@ -236,12 +236,16 @@ impl Store {
         }
         let turn: Turn =
             serde_json::from_str(&text).map_err(|e| StoreError::Damaged { id: run.into(), reason: e.to_string() })?;
+        // of two that come at once, one finds that the owner is not who it was
+        let taken = sql.execute(
+            "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1 AND owner = ?4",
+            params![run, std::process::id(), now(), owner],
+        )?;
+        if taken == 0 {
+            return Err(StoreError::Busy(run.into()));
+        }
         let query = "SELECT COALESCE(MAX(seq), 0) + 1 AS next FROM events WHERE run = ?1";
         let next = sql.query_row(query, [run], |row| count(row, "next"))?;
-        sql.execute(
-            "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1",
-            params![run, std::process::id(), now()],
-        )?;
         Ok((turn, next))
     }
 
@@ -494,6 +498,22 @@ mod tests {
         assert!(store.take_over("run_1", |_| false).is_ok());
         store.keep("run_1", "{}").unwrap();
         assert!(matches!(store.take_over("run_1", |_| false), Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn of_two_that_resume_at_once_one_gets_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("agent.db");
+        let (one, other) = (Store::open(&file).unwrap(), Store::open(&file).unwrap());
+        one.begin(&task("run_1", "s_1"), "x", Path::new("/")).unwrap();
+        one.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
+        one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
+        // between the look and the claim of the one, the other takes it
+        let slow = one.take_over("run_1", |_| {
+            other.take_over("run_1", |_| false).unwrap();
+            false
+        });
+        assert!(matches!(slow, Err(StoreError::Busy(_))), "{slow:?}");
     }
 
     #[test]
