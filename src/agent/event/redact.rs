@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// What stands where a secret was.
 pub const MARK: &str = "[redacted]";
 
-/// Forms of secrets that nothing else has. Where a group is named `keep`, it stays.
+/// Forms of secrets that nothing else has. What is in a group named `keep` before it, or `rest` behind it, stays.
 const FORMS: &[&str] = &[
     // a private key, to its end or the end of the text
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
@@ -28,7 +28,13 @@ const FORMS: &[&str] = &[
     // password=..., api_key: "...", --token ...
     r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*(?:=|:\s)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"',;&}]{6,})"#,
     // user:password in an address
-    r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+(?:@)",
+    r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<rest>@)",
+    // --password ..., --token ... as words of their own
+    r"(?i)(?P<keep>\s--?(?:password|passwd|pass|secret|token|api[_-]?key)\s+)[^\s-]\S{3,}",
+    // curl -u user:password, mysql -ppassword, sshpass -p password
+    r#"(?P<keep>\bcurl\b[^\n|;&]*\s(?:-u\s*|--user[\s=]|--proxy-user[\s=])["']?[^\s:"']+:)[^\s"']+"#,
+    r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|mariadb-admin)\b[^\n|;&]*\s-p)[^\s-]\S*",
+    r"(?P<keep>\bsshpass\s+-p\s*)\S+",
 ];
 
 static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(FORMS).ok());
@@ -58,8 +64,8 @@ impl Redactor {
         let Some(set) = &*SET else { return MARK.into() };
         let found: Vec<usize> = set.matches(&text).into_iter().collect();
         for form in found.into_iter().filter_map(|i| EACH.get(i)) {
-            let keeps = form.capture_names().flatten().any(|name| name == "keep");
-            let with = if keeps { format!("${{keep}}{MARK}") } else { MARK.to_owned() };
+            // a group that a form does not have is empty
+            let with = format!("${{keep}}{MARK}${{rest}}");
             text = Cow::Owned(form.replace_all(&text, with.as_str()).into_owned());
         }
         text.into_owned()
@@ -100,16 +106,31 @@ mod tests {
             ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer [redacted]"),
             ("export DB_PASSWORD=correcthorse ls", "export DB_PASSWORD=[redacted] ls"),
             (r#"{"api_key": "0123456789"}"#, r#"{"api_key": [redacted]}"#),
-            ("postgres://me:secret1@db/x", "postgres://me:[redacted]db/x"),
+            ("postgres://me:secret1@db/x", "postgres://me:[redacted]@db/x"),
+            ("redis://:secret1@db", "redis://:[redacted]@db"),
+            ("curl -s -u me:secret https://x", "curl -s -u me:[redacted] https://x"),
+            ("curl --user 'me:secret' https://x", "curl --user 'me:[redacted]' https://x"),
+            ("mysql -u root -psecret db", "mysql -u root -p[redacted] db"),
+            ("sshpass -p secret ssh x", "sshpass -p [redacted] ssh x"),
+            ("deploy --token abcdefgh now", "deploy --token [redacted] now"),
             ("it is hunter2-hunter2!", "it is [redacted]!"),
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", "[redacted]\nrest"),
             ("-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]"),
         ] {
             assert_eq!(redactor.text(text), kept);
         }
-        for harmless in
-            ["abc", "the password is asked for", "token count: 5", "basic training", "a sk-1 b", "max_tokens=512"]
-        {
+        for harmless in [
+            "abc",
+            "the password is asked for",
+            "token count: 5",
+            "basic training",
+            "a sk-1 b",
+            "max_tokens=512",
+            "mysql -p -u root",
+            "curl -u me https://x:8080/a",
+            "ls -p dir",
+            "grep --token --count f",
+        ] {
             assert_eq!(redactor.text(harmless), harmless);
         }
     }
