@@ -20,28 +20,78 @@ fn the_table_of_settings_is_the_programs_own() {
     assert!(rows >= 8, "{settings:#?}");
 }
 
+/// What the README calls: the words after each `caro ` in code.
+fn calls() -> Vec<Vec<&'static str>> {
+    let spans = README.split('`').skip(1).step_by(2);
+    let blocks = README.lines().filter_map(|line| line.strip_prefix("    "));
+    let command = |text: &'static str| {
+        let text = text.strip_prefix("$ ").unwrap_or(text).strip_prefix("caro ")?;
+        // what is quoted, named in capitals or told behind a `#` is the person's
+        let own = |word: &str| word.starts_with(['"', '\'', '#', '(']) || word.chars().all(|c| c.is_ascii_uppercase());
+        Some(text.split_whitespace().take_while(|word| !own(word)).collect::<Vec<_>>())
+    };
+    spans.chain(blocks).filter_map(command).collect()
+}
+
+/// The verbs that a help text lists.
+fn listed(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| !line.starts_with("Commands:") && !line.starts_with("Verbs:")).skip(1);
+    list.take_while(|line| !line.trim().is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
 #[test]
 fn every_verb_and_flag_named_exists() {
     let machine = Machine::new();
-    let help = machine.run(&["--help"]).out
-        + &machine.run(&["agent", "--help"]).out
-        + &machine.run(&["knowledge", "ingest", "--help"]).out;
-    let named = |mark: &str| -> Vec<String> {
-        README
-            .match_indices(mark)
-            .map(|(at, _)| &README[at + mark.len()..])
-            .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect())
-            .collect()
+    let help = |verbs: &[&str]| {
+        let ran = machine.run(&[verbs, &["--help"]].concat());
+        assert_eq!(ran.code, Some(0), "{verbs:?}: {ran:#?}");
+        ran.out
     };
-    let verbs = named("`caro ");
-    let known = ["model", "manual", "check", "explain", "batch", "context", "config", "completions"];
-    assert!(known.iter().all(|verb| verbs.iter().any(|v| v == verb)), "the README forgets a verb");
-    for verb in known {
-        assert!(help.contains(&format!("\n  {verb} ")), "{verb} is no verb");
+    let top = help(&[]);
+    let verbs = listed(&top);
+    let mut named = Vec::new();
+    for words in calls() {
+        // quotes are optional: the one request of the README that has none
+        if words.first() == Some(&"find") {
+            continue;
+        }
+        let (mut path, mut text) = (Vec::new(), top.clone());
+        for (at, word) in words.into_iter().enumerate() {
+            let word = word.trim_end_matches(',');
+            if let Some(flag) = word.strip_prefix("--").filter(|flag| !flag.is_empty()) {
+                let flag = flag.split('=').next().unwrap();
+                let exists = [&text, &top].iter().any(|help| help.contains(&format!("--{flag}")));
+                assert!(exists, "`caro {}` has no --{flag}", path.join(" "));
+            } else if listed(&text).contains(&word) {
+                path.push(word);
+                text = help(&path);
+            } else if word == "|" && !path.is_empty() {
+                // `caro model list | pull`: another one of the same verb
+                path.truncate(1);
+                text = help(&path);
+            } else if at == 0 {
+                assert!(word.starts_with('-'), "`caro {word}` is no verb");
+            }
+        }
+        named.extend(path.first().copied());
     }
-    for flag in named("`--").into_iter().chain(named("`caro --")).filter(|f| !f.is_empty()) {
-        // a flag of cargo, or of one verb
-        let elsewhere = ["profile", "origin", "features"].contains(&flag.as_str());
-        assert!(elsewhere || help.contains(&format!("--{flag}")), "--{flag} is no flag");
+    let forgotten: Vec<&&str> =
+        verbs.iter().filter(|verb| !["help", "version"].contains(verb) && !named.contains(verb)).collect();
+    assert!(forgotten.is_empty(), "the README forgets {forgotten:?}");
+    // flags that are named alone, of whichever verb
+    let of_verbs: String = verbs.iter().filter(|v| **v != "help").map(|verb| help(&[verb])).collect();
+    let ingest = help(&["knowledge", "ingest"]);
+    for (at, mark) in README.match_indices("`--") {
+        let rest = &README[at + mark.len()..];
+        let flag = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len())];
+        // a flag of cargo
+        let cargos = ["profile", "features"].contains(&flag) || flag.is_empty();
+        assert!(
+            cargos || [&top, &of_verbs, &ingest].iter().any(|h| h.contains(&format!("--{flag}"))),
+            "--{flag} is no flag"
+        );
     }
 }
