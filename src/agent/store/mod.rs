@@ -505,7 +505,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let (one, other) = (Store::open(&file).unwrap(), Store::open(&file).unwrap());
-        one.begin(&task("run_1", "s_1"), "x", Path::new("/")).unwrap();
+        one.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
         one.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
         one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         // between the look and the claim of the one, the other takes it
