@@ -225,7 +225,7 @@ mod tests {
         for reads in [".en*", ".e?v", ".*", "s*", "*", "*.key", "[s]erver.*", ".ss*/id_new", "*/../.ssh/x"] {
             assert!(reads_secret(&at(reads)), "{reads}");
         }
-        for free in ["*.log", "a*", "plain/*", "*/a.txt", "none/*", "[a]*"] {
+        for free in ["*.log", "a*", "plain/*", "*/a.txt", "none/*"] {
             assert!(!reads_secret(&at(free)), "{free}");
         }
     }
