@@ -250,6 +250,7 @@ fn nothing_is_left_unfinished() {
 /// What of the harness touches the disk by itself, and why; everything else goes through these.
 const ON_DISK: &[(&str, &str)] = &[
     ("agent/evidence/", "none: the driver brings what it looks at"),
+    ("agent/guard/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
     ("agent/librarian/", "reads the person's own documents, and keeps their index"),
     ("agent/mcp/config.rs", "reads the list of servers"),
     ("agent/mcp/trust.rs", "keeps what the person said about a project's servers"),
