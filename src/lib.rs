@@ -20,12 +20,14 @@
 //! - [`agent`]: the harness: turns, tools, guards, observations, events.
 //! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
+//! - `database`: SQLite files that several processes share, for `manual` and `agent`.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod agent;
 pub mod cli;
 pub mod command;
+mod database;
 pub mod exec;
 pub mod host;
 pub mod manual;

@@ -132,12 +132,12 @@ fn all_of_the_source_is_seen() {
 fn arrows_point_one_way() {
     let may = |module: &str| -> &[&str] {
         match module {
-            "exec" | "shell" => &[],
+            "database" | "exec" | "shell" => &[],
             "host" => &["exec", "shell"],
-            "manual" => &["exec", "shell"],
+            "manual" => &["database", "exec", "shell"],
             // a model file comes through a package client, which is a child process
             "model" => &["exec"],
-            "agent" => &["exec", "model", "shell"],
+            "agent" => &["database", "exec", "model", "shell"],
             // the resident is a child process of the first caller
             "serve" => &["exec", "model"],
             "command" => &["agent", "exec", "host", "manual", "model", "shell"],

@@ -2,6 +2,7 @@
 //! with the file, the program goes on: it is moved aside and begun anew, or kept in memory only.
 
 use super::{Entry, ManualError};
+use crate::database;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,10 +15,10 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const FILE: &str = "manual.db";
 
 const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS entries (
+    CREATE TABLE entries (
         key TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, fetched INTEGER NOT NULL,
         first INTEGER NOT NULL, last INTEGER NOT NULL, body TEXT NOT NULL);
-    CREATE VIRTUAL TABLE IF NOT EXISTS lines USING fts5(
+    CREATE VIRTUAL TABLE lines USING fts5(
         command, names, text, usage UNINDEXED, tokenize = 'porter unicode61');";
 
 /// Which state of a file an entry is about.
@@ -202,21 +203,12 @@ impl Store {
 
 /// Opens a file as a cache of this schema.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(PATIENCE)?;
-    // Write-ahead logging lets readers go on while somebody writes; a lost last write costs one fetch.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    let schema: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    match schema {
-        SCHEMA => {}
-        0 => {
-            connection.execute_batch(TABLES)?;
-            connection.pragma_update(None, "user_version", SCHEMA)?;
-        }
-        _ => return Err(rusqlite::Error::InvalidQuery),
+    let mut connection = Connection::open(path)?;
+    database::share(&connection, PATIENCE)?;
+    match database::tables(&mut connection, TABLES, SCHEMA)? {
+        SCHEMA => Ok(connection),
+        _ => Err(rusqlite::Error::InvalidQuery),
     }
-    Ok(connection)
 }
 
 /// True if the file itself is what is wrong: damaged, no database, or of another schema.

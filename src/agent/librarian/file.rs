@@ -1,5 +1,6 @@
 //! One SQLite file (WAL), opened to write or only to read; what documents and notes have in common.
 
+use crate::database;
 use rusqlite::{Connection, OpenFlags, Row, RowIndex};
 use std::path::Path;
 use std::time::Duration;
@@ -99,25 +100,19 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|e| open(e.to_string()))?;
     }
-    let sql = Connection::open(file).map_err(|e| open(e.to_string()))?;
+    let mut sql = Connection::open(file).map_err(|e| open(e.to_string()))?;
     // Others' documents and one's own notes are nobody else's business.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
     }
-    let prepare = || {
-        sql.busy_timeout(BUSY)?;
-        sql.pragma_update(None, "journal_mode", "WAL")?;
-        sql.pragma_update(None, "synchronous", "NORMAL")?;
+    let mut prepare = || {
+        database::share(&sql, BUSY)?;
         sql.pragma_update(None, "foreign_keys", true)?;
-        let version = version(&sql)?;
-        if version == 0 {
-            sql.execute_batch(&format!("BEGIN; {} PRAGMA user_version = {}; COMMIT;", layout.tables, layout.version))?;
-        }
-        Ok(version)
+        database::tables(&mut sql, layout.tables, layout.version)
     };
-    let found: i64 = prepare().map_err(|e: rusqlite::Error| match LibraryError::from(e) {
+    let found = prepare().map_err(|e| match LibraryError::from(e) {
         LibraryError::Sql(e) => open(e.to_string()),
         other => other,
     })?;

@@ -6,6 +6,7 @@ use super::event::{Event, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
 use super::{event::Kind, id};
+use crate::database;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -16,17 +17,16 @@ use std::time::{Duration, SystemTime};
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The tables. `user_version` is the number of this layout.
-const LAYOUT: &str = "
-    CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL);
-    CREATE TABLE IF NOT EXISTS runs (
+const TABLES: &str = "
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL);
+    CREATE TABLE runs (
         id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, task TEXT NOT NULL,
         status TEXT NOT NULL, answer TEXT NOT NULL DEFAULT '', root TEXT NOT NULL, created INTEGER NOT NULL,
         updated INTEGER NOT NULL, turn TEXT NOT NULL DEFAULT '', owner INTEGER NOT NULL DEFAULT 0);
-    CREATE INDEX IF NOT EXISTS runs_of_session ON runs(session, created);
-    CREATE TABLE IF NOT EXISTS events (
+    CREATE INDEX runs_of_session ON runs(session, created);
+    CREATE TABLE events (
         run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, seq INTEGER NOT NULL, event TEXT NOT NULL,
         PRIMARY KEY (run, seq)) WITHOUT ROWID;
-    PRAGMA user_version = 1;
 ";
 
 /// Why the store has no answer.
@@ -165,13 +165,10 @@ impl Store {
         Ok(Self::with(Connection::open_in_memory()?)?)
     }
 
-    fn with(connection: Connection) -> rusqlite::Result<Self> {
-        connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        // after a crash of this process nothing is lost; after one of the whole machine at most the last moments
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
+    fn with(mut connection: Connection) -> rusqlite::Result<Self> {
+        database::share(&connection, BUSY)?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        connection.execute_batch(LAYOUT)?;
+        database::tables(&mut connection, TABLES, 1)?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 

@@ -1,0 +1,81 @@
+//! What every SQLite file of this program needs: several processes open it, and make it, at once.
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two attempts at what SQLite does not wait for.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Readers go on while somebody writes (a write-ahead log), and a writer waits `patience` for another one. What was
+/// written survives a crash of this process; one of the whole machine may cost the last moments.
+///
+/// # Errors
+/// If the file is no database, cannot be written, or is held for longer than that.
+pub fn share(sql: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    sql.busy_timeout(patience)?;
+    let begun = Instant::now();
+    // of several that turn the log on at once SQLite turns some away without waiting
+    // (https://sqlite.org/wal.html, "Sometimes Queries Return SQLITE_BUSY In WAL Mode")
+    while let Err(why) = sql.pragma_update(None, "journal_mode", "WAL") {
+        if why.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || begun.elapsed() > patience {
+            return Err(why);
+        }
+        sleep(PAUSE);
+    }
+    sql.pragma_update(None, "synchronous", "NORMAL")
+}
+
+/// The version of the file's tables; those of `version` are made where there are none.
+///
+/// # Errors
+/// If they cannot be read or made.
+pub fn tables(sql: &mut Connection, tables: &str, version: i64) -> rusqlite::Result<i64> {
+    let found = |sql: &Connection| sql.pragma_query_value(None, "user_version", |row| row.get(0));
+    let known = found(sql)?;
+    if known != 0 {
+        return Ok(known);
+    }
+    // of two that find none, the later finds those of the other
+    let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if found(&tx)? == 0 {
+        tx.execute_batch(tables)?;
+        tx.pragma_update(None, "user_version", version)?;
+    }
+    let made = found(&tx)?;
+    tx.commit()?;
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn of_many_that_make_a_file_at_once_each_opens_it() {
+        for _ in 0..40 {
+            let dir = tempfile::tempdir().unwrap();
+            let (file, start) = (dir.path().join("x.db"), Barrier::new(6));
+            let open = || {
+                start.wait();
+                let mut sql = Connection::open(&file)?;
+                share(&sql, Duration::from_secs(10))?;
+                assert_eq!(tables(&mut sql, "CREATE TABLE t (x);", 7)?, 7);
+                sql.execute("INSERT INTO t VALUES (1)", [])
+            };
+            std::thread::scope(|s| {
+                let opened: Vec<_> = (0..6).map(|_| s.spawn(open)).collect();
+                opened.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), Ok(1)));
+            });
+        }
+    }
+
+    #[test]
+    fn the_tables_of_another_version_stay_as_they_are() {
+        let mut sql = Connection::open_in_memory().unwrap();
+        sql.pragma_update(None, "user_version", 3).unwrap();
+        assert_eq!(tables(&mut sql, "CREATE TABLE t (x);", 7), Ok(3));
+        assert!(sql.execute("INSERT INTO t VALUES (1)", []).is_err());
+    }
+}
