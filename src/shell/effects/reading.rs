@@ -145,23 +145,25 @@ impl<'c> Reading<'c> {
 
     /// `-name value`: the word as a whole is the option.
     fn word_option(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
-        let (name, part) = word.text.split_once('=').map_or((word.text.as_str(), None), |(n, p)| (n, Some(p)));
-        self.options.push((name.to_owned(), word));
-        match (part, next) {
-            (Some(part), _) => self.value(name, word, Some(part)),
-            (None, Some(next)) if self.takes_value(name, program) => {
-                self.value(name, next, None);
-                return true;
-            }
-            _ => {}
-        }
-        false
+        let (name, part) = spelt(word);
+        self.named(name, part, word, next, program)
     }
 
     /// `--name value`, `--name=value`, `--nam=value`.
     fn long(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
-        let (name, part) = word.text.split_once('=').map_or((word.text.as_str(), None), |(n, p)| (n, Some(p)));
-        let name = program.unabbreviated(name);
+        let (name, part) = spelt(word);
+        self.named(program.unabbreviated(name), part, word, next, program)
+    }
+
+    /// An option that is a word of its own, with its value behind `=` or in the next word; true if that one is taken.
+    fn named(
+        &mut self,
+        name: &str,
+        part: Option<&'c str>,
+        word: &'c Word,
+        next: Option<&'c Word>,
+        program: &Program,
+    ) -> bool {
         self.options.push((name.to_owned(), word));
         match (part, next) {
             (Some(part), _) => self.value(name, word, Some(part)),
@@ -224,4 +226,9 @@ impl<'c> Reading<'c> {
     pub fn word(&self, option: &str) -> Option<&'c Word> {
         self.options.iter().find(|(name, _)| name == option).map(|(_, word)| *word)
     }
+}
+
+/// The option's name, and what stands behind its `=`.
+fn spelt(word: &Word) -> (&str, Option<&str>) {
+    word.text.split_once('=').map_or((word.text.as_str(), None), |(name, part)| (name, Some(part)))
 }
