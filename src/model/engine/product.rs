@@ -70,6 +70,22 @@ macro_rules! by_rows {
     };
 }
 
+/// Covers the columns with tiles of 16 as far as they go, and the rest portably. Unsafe as the tiles are: each lies inside the
+/// matrices if they lie inside their slices.
+macro_rules! by_columns {
+    ($tile:ident, $a:ident, $b:ident, $c:ident, $stride:ident, $m:ident, $n:ident, $k:ident) => {{
+        let whole = $n - $n % 16;
+        for col in (0..whole).step_by(16) {
+            for row in (0..$m).step_by(6) {
+                let from = &$a.data[row * $a.stride..];
+                let (b_at, c_at) = (&$b.data[col..], &mut $c[row * $stride + col..]);
+                by_rows!($tile, $m - row, from, $a.stride, b_at, $b.stride, c_at, $stride, $k);
+            }
+        }
+        portable($a, $b, $c, $stride, 0..$m, whole..$n, $k);
+    }};
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{View, portable};
@@ -141,16 +157,8 @@ mod x86 {
     /// The CPU has AVX2 and FMA; the matrices lie inside their slices.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn avx2(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usize, m: usize, n: usize, k: usize) {
-        let whole = n - n % 16;
-        for col in (0..whole).step_by(16) {
-            for row in (0..m).step_by(6) {
-                let from = &a.data[row * a.stride..];
-                let (b_at, c_at) = (&b.data[col..], &mut c[row * stride + col..]);
-                // SAFETY: the tile's rows and its 16 columns lie inside the matrices.
-                unsafe { by_rows!(tile256, m - row, from, a.stride, b_at, b.stride, c_at, stride, k) };
-            }
-        }
-        portable(a, b, c, stride, 0..m, whole..n, k);
+        // SAFETY: the matrices lie inside their slices.
+        unsafe { by_columns!(tile256, a, b, c, stride, m, n, k) };
     }
 
     /// `R` rows by 16 columns.
@@ -200,16 +208,8 @@ mod arm {
     /// # Safety
     /// The matrices lie inside their slices.
     pub(super) unsafe fn neon(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usize, m: usize, n: usize, k: usize) {
-        let whole = n - n % 16;
-        for col in (0..whole).step_by(16) {
-            for row in (0..m).step_by(6) {
-                let from = &a.data[row * a.stride..];
-                let (b_at, c_at) = (&b.data[col..], &mut c[row * stride + col..]);
-                // SAFETY: the tile's rows and its 16 columns lie inside the matrices.
-                unsafe { by_rows!(tile, m - row, from, a.stride, b_at, b.stride, c_at, stride, k) };
-            }
-        }
-        portable(a, b, c, stride, 0..m, whole..n, k);
+        // SAFETY: the matrices lie inside their slices.
+        unsafe { by_columns!(tile, a, b, c, stride, m, n, k) };
     }
 
     /// `R` rows by 16 columns: 24 of the 32 registers hold sums.
