@@ -14,8 +14,7 @@ pub fn generate(
     request: Request,
     mut on: impl FnMut(&str) -> Flow + Send + 'static,
 ) -> impl Future<Output = Result<Completion, ModelError>> {
-    let work = tokio::task::spawn_blocking(move || model.generate(&request, &mut on));
-    async { work.await.map_err(|e| ModelError::Engine(e.to_string()))? }
+    asked(model, move |model| model.generate(&request, &mut on))
 }
 
 /// Asks the model several times, as [`Model::sample`] does.
@@ -23,8 +22,7 @@ pub fn generate(
 /// # Errors
 /// As [`generate`].
 pub async fn sample(model: Arc<dyn Model>, request: Request, count: usize) -> Result<Vec<Completion>, ModelError> {
-    let work = tokio::task::spawn_blocking(move || model.sample(&request, count));
-    work.await.map_err(|e| ModelError::Engine(e.to_string()))?
+    asked(model, move |model| model.sample(&request, count)).await
 }
 
 /// Asks the model what it thinks of replies, as [`Model::score`] does.
@@ -36,6 +34,14 @@ pub async fn score(
     replies: Vec<(Prompt, String)>,
     cancel: Cancel,
 ) -> Result<Vec<Completion>, ModelError> {
-    let work = tokio::task::spawn_blocking(move || model.score(&replies, &cancel));
-    work.await.map_err(|e| ModelError::Engine(e.to_string()))?
+    asked(model, move |model| model.score(&replies, &cancel)).await
+}
+
+/// Asks on a thread where it may block, at once.
+fn asked<T: Send + 'static>(
+    model: Arc<dyn Model>,
+    ask: impl FnOnce(&dyn Model) -> Result<T, ModelError> + Send + 'static,
+) -> impl Future<Output = Result<T, ModelError>> {
+    let work = tokio::task::spawn_blocking(move || ask(&*model));
+    async { work.await.map_err(|e| ModelError::Engine(e.to_string()))? }
 }
