@@ -2,84 +2,10 @@
 //! telling it. By its words alone; a part that is read wrongly costs a step, since every command is checked, every call
 //! guarded, and the model decides freely where a part's own way fails.
 
+use super::verbs::{BEGINS, CHANGES, PUTS, TELLS, THINKS, asks};
 use crate::agent::guard::asked_for;
 use regex::Regex;
 use std::sync::LazyLock;
-
-/// First words of a part.
-const STARTS: &[&str] = &[
-    "add",
-    "analyse",
-    "analyze",
-    "append",
-    "archive",
-    "back",
-    "change",
-    "check",
-    "clean",
-    "compare",
-    "compress",
-    "convert",
-    "copy",
-    "correct",
-    "count",
-    "create",
-    "delete",
-    "describe",
-    "edit",
-    "explain",
-    "export",
-    "extract",
-    "fill",
-    "filter",
-    "find",
-    "fix",
-    "get",
-    "give",
-    "group",
-    "insert",
-    "install",
-    "join",
-    "list",
-    "look",
-    "make",
-    "measure",
-    "merge",
-    "move",
-    "note",
-    "open",
-    "pack",
-    "print",
-    "put",
-    "read",
-    "record",
-    "remove",
-    "rename",
-    "replace",
-    "report",
-    "run",
-    "save",
-    "search",
-    "set",
-    "show",
-    "sort",
-    "split",
-    "store",
-    "sum",
-    "summarise",
-    "summarize",
-    "swap",
-    "tell",
-    "test",
-    "touch",
-    "translate",
-    "turn",
-    "unpack",
-    "unzip",
-    "update",
-    "write",
-    "zip",
-];
 
 /// What may stand between two parts.
 static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -88,7 +14,7 @@ static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// True for a verb, in lower case, that a part may begin with.
 pub fn begins_part(word: &str) -> bool {
-    STARTS.contains(&word)
+    asks(word, BEGINS)
 }
 
 /// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
@@ -99,7 +25,7 @@ pub fn parts(task: &str) -> Vec<String> {
     for found in separator.find_iter(task) {
         let next = task[found.end()..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']);
-        if sentence || STARTS.contains(&next.to_lowercase().as_str()) {
+        if sentence || asks(&next.to_lowercase(), BEGINS) {
             parts.push(&task[start..found.start()]);
             start = found.end();
         }
@@ -130,45 +56,6 @@ pub enum Kind {
     /// Anything else: the model chooses among all tools.
     Free,
 }
-
-/// Verbs that put something into a file.
-const PUTS: &[&str] = &[
-    "write",
-    "save",
-    "put",
-    "store",
-    "record",
-    "note",
-    "export",
-    "output",
-    "report",
-    "append",
-    "summarise",
-    "summarize",
-];
-
-/// Verbs of parts that only ask for words.
-const TELLS: &[&str] = &["tell", "say", "answer", "explain", "describe", "summarise", "summarize", "report", "give"];
-
-/// Verbs of work that is more than a command.
-const THINKS: &[&str] = &[
-    "debug",
-    "design",
-    "explain",
-    "describe",
-    "implement",
-    "improve",
-    "migrate",
-    "proofread",
-    "refactor",
-    "review",
-    "rewrite",
-    "suggest",
-    "summarise",
-    "summarize",
-    "translate",
-    "write",
-];
 
 /// Things that are not made by one command.
 const TEXTS: &[&str] = &[
@@ -208,7 +95,7 @@ pub fn kind(part: &str, later: bool) -> Kind {
     let words = words(part);
     let Some(verb) = words.first().map(String::as_str) else { return Kind::Free };
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
-    if PUTS.contains(&verb)
+    if asks(verb, PUTS)
         && later
         && let Some(file) = asked_for(part).pop()
     {
@@ -218,69 +105,20 @@ pub fn kind(part: &str, later: bool) -> Kind {
             Kind::Save(file)
         };
     }
-    if TELLS.contains(&verb) && (later || verb == "tell") {
+    if asks(verb, TELLS) && (later || verb == "tell") {
         return if later { Kind::Tell } else { Kind::Command };
     }
     let fixes = matches!(verb, "fix" | "correct") && !words.iter().any(|w| w == "to" || w == "with");
     let makes = matches!(verb, "create" | "make" | "add" | "write" | "generate") && has(TEXTS);
-    if THINKS.contains(&verb) || fixes || makes {
+    if asks(verb, THINKS) || fixes || makes {
         return Kind::Free;
     }
     Kind::Command
 }
 
-/// Verbs of parts that change something.
-const CHANGES: &[&str] = &[
-    "add",
-    "append",
-    "archive",
-    "back",
-    "change",
-    "clean",
-    "compress",
-    "convert",
-    "copy",
-    "correct",
-    "create",
-    "debug",
-    "delete",
-    "edit",
-    "fill",
-    "fix",
-    "implement",
-    "improve",
-    "insert",
-    "install",
-    "make",
-    "merge",
-    "migrate",
-    "move",
-    "pack",
-    "put",
-    "record",
-    "refactor",
-    "remove",
-    "rename",
-    "replace",
-    "rewrite",
-    "save",
-    "set",
-    "split",
-    "store",
-    "swap",
-    "touch",
-    "translate",
-    "turn",
-    "unpack",
-    "unzip",
-    "update",
-    "write",
-    "zip",
-];
-
 /// True if the part is to change something: looking alone does not do it.
 pub fn changes(part: &str) -> bool {
-    words(part).first().is_some_and(|verb| CHANGES.contains(&verb.as_str()))
+    words(part).first().is_some_and(|verb| asks(verb, CHANGES))
 }
 
 /// Words that stand for what was seen before.
