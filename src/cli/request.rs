@@ -130,18 +130,10 @@ impl Place {
 pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArgs, cancel: &Cancel) -> Ask {
     Ask {
         request,
-        cwd: place.cwd.clone(),
-        target: place.target,
-        dialect: place.dialect,
-        refine: settings.refine,
-        max_iterations: settings.max_iterations,
-        timeout: settings.timeout,
         alternatives: usize::from(args.alternatives),
         few_shot: usize::from(args.few_shot),
-        candidates: settings.candidates,
-        rehearse: settings.rehearse,
-        before: Before::default(),
         cancel: cancel.clone(),
+        ..part(place, settings)
     }
 }
 
