@@ -23,8 +23,9 @@ impl Run<'_> {
     /// time on a machine takes longer: the state of the examples is computed then, and kept.
     pub(super) async fn review(&self, candidates: &mut [Candidate]) {
         let model = &self.recipe.model;
-        let each = AROUND + model.count(&self.ask.request);
-        let tokens: usize = candidates.iter().map(|c| each + model.count(&c.draft.cmd)).sum();
+        // counted at once: each count asks the resident
+        let commands = candidates.iter().map(|c| c.draft.cmd.as_str()).collect::<Vec<_>>().join("\n");
+        let tokens = candidates.len() * (AROUND + model.count(&self.ask.request)) + model.count(&commands);
         if self.reading.mul_f64(tokens as f64) > TIME {
             return;
         }
