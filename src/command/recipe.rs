@@ -52,8 +52,6 @@ pub(super) struct Run<'a> {
     pub(super) cancel: Cancel,
     manuals: Manuals,
     pub(super) timing: Timing,
-    /// How likely the model's last answer was ([`confidence::likelihood`]).
-    pub(super) likelihood: f64,
     /// Time to read a token of a prompt, as the last long one took it.
     pub(super) reading: Duration,
     /// Commands that the answer was chosen from.
@@ -76,20 +74,9 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        Run {
-            recipe: self,
-            inspector,
-            ask,
-            cancel,
-            manuals,
-            timing,
-            likelihood: 0.0,
-            reading: Duration::ZERO,
-            candidates: 1,
-            started,
-        }
-        .go(trace)
-        .await
+        Run { recipe: self, inspector, ask, cancel, manuals, timing, reading: Duration::ZERO, candidates: 1, started }
+            .go(trace)
+            .await
     }
 
     /// The request, trimmed; or why it cannot be one.
@@ -147,7 +134,6 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 run.trace_prompt(iteration, &prompt, trace);
                 let completion = run.decide(prompt, Sampling::GREEDY).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
-                run.likelihood = confidence::likelihood(&completion);
                 turn.decided(&completion, confidence::of(&completion), run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
@@ -159,10 +145,12 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 run.trace_draft(turn.iterations, &draft, trace);
                 turn.inspected(draft, run.has_time())
             }
-            Step::Sample { best, prompt, count } => match run.choose(best, prompt, count, trace).await? {
-                Some((draft, why)) => turn.chosen(draft, &why),
-                None => turn.refused(),
-            },
+            Step::Sample { best, likelihood, prompt, count } => {
+                match run.choose(best, likelihood, prompt, count, trace).await? {
+                    Some((draft, why)) => turn.chosen(draft, &why),
+                    None => turn.refused(),
+                }
+            }
             done @ Step::Done(_) => done,
         };
         Ok(())

@@ -34,11 +34,12 @@ const READING: f64 = 10.0;
 const MENDS: usize = 3;
 
 impl Run<'_> {
-    /// Holds `best` against `count` sampled commands; the one that stays, and why. `None` if the model mostly says that this
-    /// is no task for a shell.
+    /// Holds `best`, which was so likely, against `count` sampled commands; the one that stays, and why. `None` if the
+    /// model mostly says that this is no task for a shell.
     pub(super) async fn choose(
         &mut self,
         best: Draft,
+        likelihood: f64,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
@@ -51,7 +52,7 @@ impl Run<'_> {
             trace(Trace::Decision { what: "no time to sample others".into() });
             return Ok(Some((best, String::new())));
         }
-        let mut candidates = vec![Candidate { draft: best, likelihood: self.likelihood, explains: 1.0, trial: None }];
+        let mut candidates = vec![Candidate { draft: best, likelihood, explains: 1.0, trial: None }];
         let replies = self.others(prompt, count, most).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
         if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {

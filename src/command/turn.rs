@@ -9,8 +9,8 @@
 
 use super::answer::{Ask, Before, Refine};
 use super::checks::{prose, syntax, weight};
-use super::prompt;
 use super::reply::{self, Reply};
+use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
 use crate::shell::safety::{Level, Risk};
 use crate::shell::{Dialect, Finding, Severity, Target};
@@ -83,6 +83,8 @@ pub enum Step {
     Sample {
         /// The best command so far.
         best: Draft,
+        /// How likely the model was to write it ([`confidence::likelihood`]).
+        likelihood: f64,
         /// The prompt.
         prompt: Prompt,
         /// How many others.
@@ -134,6 +136,9 @@ pub struct Turn {
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
+    /// How likely the model was to write the best command, a mechanical fix left aside; and its last one.
+    likelihood: f64,
+    last: f64,
     changes: String,
     mending: bool,
     /// The fixes tried.
@@ -158,6 +163,8 @@ impl Turn {
             asked: 0,
             mends: 0,
             best: None,
+            likelihood: 0.0,
+            last: 0.0,
             changes: String::new(),
             mending: false,
             tried: Vec::new(),
@@ -176,6 +183,7 @@ impl Turn {
             // half a command is no command
             return self.done(Outcome::Stopped);
         }
+        self.last = confidence::likelihood(completion);
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
             Reply::Command(_) if completion.finish == Finish::Length => self.settle(Outcome::Nothing, time_left),
@@ -195,6 +203,7 @@ impl Turn {
                 let so_far = if self.changes.is_empty() { String::new() } else { format!("{}; then ", self.changes) };
                 self.changes = so_far + &describe(&before, &draft);
                 self.best = Some(draft);
+                self.likelihood = self.last;
             }
             Some(before) => {
                 self.best = Some(before);
@@ -203,7 +212,7 @@ impl Turn {
                     return self.settle(Outcome::Nothing, time_left);
                 }
             }
-            None => self.best = Some(draft),
+            None => (self.best, self.likelihood) = (Some(draft), self.last),
         }
         self.mending = false;
         let Some(best) = self.best.clone() else { return self.settle(Outcome::Nothing, time_left) };
@@ -259,7 +268,7 @@ impl Turn {
             {
                 self.sampled = true;
                 let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST, &self.before);
-                Step::Sample { best: best.clone(), prompt, count: self.candidates - 1 }
+                Step::Sample { best: best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
             }
             _ => self.done(otherwise),
         }
@@ -499,13 +508,33 @@ mod tests {
                 assert_eq!(command(step).0, "one");
                 continue;
             }
-            let Step::Sample { best, prompt, count: 4 } = step else { panic!("{step:?}") };
+            let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
             assert_eq!(
                 (best.cmd.as_str(), prompt),
                 ("one", prompt::first(&ask.request, ask.target, ask.dialect, NEAREST, &Before::default()))
             );
             let (cmd, changes) = command(t.chosen(draft("two", 0.5, vec![]), "three of five do this"));
             assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
+        }
+    }
+
+    #[test]
+    fn the_command_that_stays_is_as_likely_as_it_was_itself() {
+        let likely = |logprob: f32, cmd: &str| {
+            let tokens = vec![Token { bytes: cmd.into(), logprob: Some(logprob), runner_up: None }];
+            Completion { tokens, ..said(cmd, Finish::Stop) }
+        };
+        for (second, taken) in [(vec![error("b", None), error("c", None)], false), (vec![], true)] {
+            let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+            t.begin();
+            t.decided(&likely(-2.0, "one"), 0.3, true);
+            t.inspected(draft("one", 0.3, vec![error("a", None)]), true);
+            t.decided(&likely(-1.0, "two"), 0.3, true);
+            let step = t.inspected(draft("two", 0.3, second), true);
+            let Step::Sample { best, likelihood, .. } = step else { panic!("{step:?}") };
+            let (cmd, log) = if taken { ("two", -1.0_f64) } else { ("one", -2.0) };
+            assert_eq!(best.cmd, cmd);
+            assert!((likelihood - log.exp()).abs() < 1e-6, "{likelihood}");
         }
     }
 
