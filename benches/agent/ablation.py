@@ -8,10 +8,10 @@ saves; with it the person's own model does what it can. Each task runs with ever
 scripted ones without every other part too. Prints a table: tasks done, seconds, requests, tokens, reads that were repeated, and
 reads that were refused.
 """
-import argparse, json, os, pathlib, sys, tempfile, tomllib
+import json, os, pathlib, sys, tempfile, tomllib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from run import HERE, run
+from run import HERE, arguments, run
 
 PARTS = {
     "guard": ["--no-guard", "action"],
@@ -51,13 +51,9 @@ def script(task, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("caro")
+    parser = arguments(__doc__)
     parser.add_argument("--real", action="store_true", help="the person's model, not the scripted one")
     parser.add_argument("--part", choices=list(PARTS), help="only the tasks of this part")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--cache", default=os.path.expanduser("~/.cache/caro"))
-    parser.add_argument("--timeout", type=float, default=240, help="seconds a task")
     parser.add_argument("-v", action="store_true", help="one line a task")
     args = parser.parse_args()
     tasks = tomllib.loads((HERE / "ablation.toml").read_text())["task"]

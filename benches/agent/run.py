@@ -64,15 +64,21 @@ def trace(events):
     return lines
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(what):
+    """What every script that runs tasks is told."""
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("caro")
-    parser.add_argument("--set", choices=["dev", "held", "held2", "all"], default="all")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--cache", default=os.path.expanduser("~/.cache/caro"))
     parser.add_argument("--timeout", type=float, default=240, help="seconds a task")
+    return parser
+
+
+def main():
+    parser = arguments(__doc__)
+    parser.add_argument("--set", choices=["dev", "held", "held2", "all"], default="all")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("-v", action="store_true", help="show what each run did")
     args = parser.parse_args()
     tasks = tomllib.loads((HERE / "tasks.toml").read_text())["task"]
