@@ -6,11 +6,13 @@
 mod age;
 mod archive;
 mod counts;
+mod csv;
 mod depth;
 mod edit;
 mod flags;
 mod header;
 mod in_place;
+mod input;
 mod letter_case;
 mod lines;
 mod links;
@@ -69,10 +71,12 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 15] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 17] = [
     quoting::check,
+    input::check,
     precedence::check,
     totals::check,
+    csv::check,
     age::check,
     depth::check,
     letter_case::check,

@@ -1,0 +1,220 @@
+//! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and
+//! its first line may be no value but the columns' names.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Word};
+use std::io::Read;
+use std::path::Path;
+
+/// What such files are separated by; the first where nothing is known.
+const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+
+/// Bytes of a file that are looked at.
+const LOOK: u64 = 4096;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let commands = &it.script.commands;
+    let mut found = Vec::new();
+    for (at, command) in commands.iter().enumerate() {
+        let own = || command.operands().find(|w| is_csv(w));
+        // what is handed on line by line still has its separators
+        let handed = || {
+            let source =
+                commands.iter().find(|c| c.feeds.contains(&at) && c.name().is_some_and(|n| WHOLE.contains(&n)))?;
+            source.operands().chain(source.redirects.iter().map(|r| &r.target)).find(|w| is_csv(w))
+        };
+        let Some(file) = own().or_else(handed) else { continue };
+        let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
+        found.extend(separator(it, command, &lines));
+        if commands.iter().all(|c| c.name() != Some("tail")) {
+            found.extend(header(it, command, file, &lines));
+        }
+    }
+    found
+}
+
+/// Programs that hand lines on as they are.
+const WHOLE: [&str; 6] = ["cat", "egrep", "fgrep", "grep", "head", "tail"];
+
+fn is_csv(word: &Word) -> bool {
+    word.text.to_lowercase().ends_with(".csv")
+}
+
+/// The first lines of a file; none if it cannot be read.
+fn begin(file: &Path) -> Vec<String> {
+    let mut bytes = Vec::new();
+    let is_file = file.metadata().is_ok_and(|m| m.is_file());
+    let read = is_file.then(|| std::fs::File::open(file).ok()?.take(LOOK).read_to_end(&mut bytes).ok()).flatten();
+    read.map(|_| String::from_utf8_lossy(&bytes).lines().take(5).map(str::to_owned).collect()).unwrap_or_default()
+}
+
+/// What separates the values: what the first line has most of; `None` if that has none of them.
+fn separated_by(lines: &[String]) -> Option<char> {
+    let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
+    let count = |c: char| first.matches(c).count();
+    SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
+}
+
+fn separator(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
+    let args = || command.args().iter().map(|w| w.text.as_str());
+    let cluster = |letter: char| args().any(|a| a.starts_with('-') && !a.starts_with("--") && a.contains(letter));
+    let (option, by_columns, said) = match command.name()? {
+        "awk" | "gawk" | "mawk" => {
+            let program = args().find(|a| a.contains('{'))?;
+            let columns =
+                program.bytes().zip(program.bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
+            let said = args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
+            let inside =
+                args().any(|a| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split("));
+            ("-F", columns, said || inside)
+        }
+        "sort" => (
+            "-t",
+            cluster('k') || args().any(|a| a.starts_with("--key")),
+            cluster('t') || args().any(|a| a.starts_with("--field-separator")),
+        ),
+        "cut" => (
+            "-d",
+            cluster('f') || args().any(|a| a.starts_with("--fields")),
+            cluster('d') || args().any(|a| a.starts_with("--delimiter")),
+        ),
+        _ => return None,
+    };
+    let by = separated_by(lines)?;
+    // cut's own is the tabulator
+    if !by_columns || said || (by == '\t' && option == "-d") {
+        return None;
+    }
+    let quoted = match by {
+        ',' => ",".to_owned(),
+        '\t' => "$'\\t'".to_owned(),
+        other => format!("'{other}'"),
+    };
+    let program = command.words.first()?;
+    let fix = Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done();
+    let why = format!("the columns of the file are separated by {}: say so with {option}", name(by));
+    Some(warning("csv-separator", program, why, fix))
+}
+
+fn name(separator: char) -> &'static str {
+    match separator {
+        ',' => "commas",
+        ';' => "semicolons",
+        '\t' => "tabulators",
+        _ => "bars",
+    }
+}
+
+/// Values are counted, and the name of their column, which the request says, with them.
+fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+    let counts = it
+        .script
+        .commands
+        .iter()
+        .any(|c| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique"));
+    let by = separated_by(lines).filter(|_| counts && lines.len() > 1)?;
+    let words = Words::of(it.request);
+    let is_said = |name: &str| words.list().iter().any(|word| word == name || word.strip_suffix('s') == Some(name));
+    let mut names = lines[0].split(by).map(|name| name.trim().trim_matches('"').to_lowercase());
+    let named = names.clone().any(|name| is_said(&name));
+    // names are words, each another
+    let are_names =
+        names.all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
+    if !named || !are_names {
+        return None;
+    }
+    let skipped = match command.name()? {
+        "awk" | "gawk" | "mawk" => {
+            let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''))?;
+            Edits::new(it.script).replace(program, &program.raw.replacen('\'', "'NR>1 ", 1)).done()
+        }
+        "cut" => {
+            let [alone] = command.operands().filter(|w| is_csv(w)).collect::<Vec<_>>()[..] else { return None };
+            let before = command.words.first()?;
+            Edits::new(it.script).before(before, &format!("tail -n +2 {} | ", alone.raw)).replace(alone, "").done()
+        }
+        _ => return None,
+    };
+    let why = format!("the first line of {} has the columns' names, which are no values", file.text);
+    skipped.map(|fix| warning("csv-header", file, why, Some(fix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+    use crate::shell::{Dialect, Target};
+    use std::collections::BTreeMap;
+
+    fn mended(command: &str) -> Option<String> {
+        findings(check, "", command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn columns_have_their_separator() {
+        for (wrong, right) in [
+            ("awk '{s+=$3} END {print s}' sales.csv", "awk -F, '{s+=$3} END {print s}' sales.csv"),
+            ("sort sales.csv -k2,2nr", "sort -t, sales.csv -k2,2nr"),
+            ("tail -n +2 sales.csv | sort -nrk2", "tail -n +2 sales.csv | sort -t, -nrk2"),
+            ("cut -f2 a.csv | sort -u", "cut -d, -f2 a.csv | sort -u"),
+            ("grep x a.csv | awk '{print $2}'", "grep x a.csv | awk -F, '{print $2}'"),
+        ] {
+            assert_eq!(mended(wrong).as_deref(), Some(right));
+            assert_eq!(mended(right), None);
+        }
+        for right in [
+            "awk 'END {print NR}' a.csv",
+            "awk 'BEGIN {FS=\";\"} {print $2}' a.csv",
+            "awk --csv '{print $2}' a.csv",
+            "sort a.csv",
+            "sort -k2 a.txt",
+            "cut -c1-3 a.csv",
+            "cut -sd';' -f2 a.csv",
+            "wc -l a.csv | awk '{print $1}'",
+        ] {
+            assert_eq!(mended(right), None, "{right}");
+        }
+    }
+
+    fn here(request: &str, command: &str, file: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.csv"), file).unwrap();
+        let script = crate::shell::parse(command, Dialect::Bash);
+        let (target, dialect, manuals) = (Target::ALL[0].1, Dialect::Bash, BTreeMap::new());
+        let it = Inspected {
+            request,
+            script: &script,
+            target,
+            dialect,
+            context: None,
+            cwd: Some(dir.path()),
+            manuals: &manuals,
+        };
+        check(&it).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn the_file_itself_says_what_separates_it() {
+        let sum = |file| here("", "awk '{s+=$2} END {print s}' a.csv", file);
+        assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
+        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F$'\\t' '{s+=$2} END {print s}' a.csv"));
+        assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
+    }
+
+    #[test]
+    fn the_names_of_columns_are_no_values() {
+        const FILE: &str = "time,user\n10:01,ada\n10:02,bob\n";
+        let users = "how many different users are in a.csv";
+        let count = "awk -F, '{print $2}' a.csv | sort | uniq | wc -l";
+        let mended = "awk -F, 'NR>1 {print $2}' a.csv | sort | uniq | wc -l";
+        assert_eq!(here(users, count, FILE).as_deref(), Some(mended));
+        assert_eq!(here(users, mended, FILE), None);
+        let cut = "tail -n +2 a.csv | cut -d, -f2 | sort -u | wc -l";
+        assert_eq!(here(users, "cut -d, -f2 a.csv | sort -u | wc -l", FILE).as_deref(), Some(cut));
+        assert_eq!(here(users, cut, FILE), None);
+        assert_eq!(here("how many different words", count, FILE), None, "nothing says that these are names");
+        assert_eq!(here(users, count, "10:01,ada\n10:02,user\n"), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! `grep -c x a.txt | grep -c x b.txt` throws away what the first one found: who is given a file does not read the pipe.
+
+use super::Inspected;
+use super::edit::warning;
+use crate::shell::{Finding, Invocation, Severity};
+
+/// Programs that read the files they are given, and their standard input only without one: how many operands come before
+/// the files, and the letters of options with a value in the next word.
+const READERS: [(&str, usize, &str); 12] = [
+    ("awk", 1, "Fv"),
+    ("cat", 0, ""),
+    ("cut", 0, "bcdf"),
+    ("egrep", 1, "ABCdDem"),
+    ("fgrep", 1, "ABCdDem"),
+    ("grep", 1, "ABCdDem"),
+    ("head", 0, "cn"),
+    ("sed", 1, "el"),
+    ("sort", 0, "koSTt"),
+    ("tail", 0, "cns"),
+    ("uniq", 0, "fsw"),
+    ("wc", 0, ""),
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(ignored).collect()
+}
+
+/// True if a pipe stands right before it, not before a loop or a group around it.
+fn is_piped_into(command: &Invocation, it: &Inspected) -> bool {
+    let start = command.words.first().map_or(0, |w| w.span.start);
+    let before = it.script.text.get(..start).unwrap_or_default().trim_end();
+    command.inside.is_none() && command.via.is_empty() && before.ends_with('|') && !before.ends_with("||")
+}
+
+fn ignored(command: &Invocation) -> Option<Finding> {
+    let name = command.name()?;
+    let (_, before, valued) = READERS.iter().find(|(reader, ..)| *reader == name)?;
+    let mut operands = Vec::new();
+    let (mut given, mut is_value) = (false, false);
+    for word in command.args() {
+        let text = word.text.as_str();
+        // `-` is the pipe itself, `-f` names what is no input, `<(...)` may hold anything, and the next word of a long option
+        // may be its value
+        let unclear = matches!(text, "-" | "/dev/stdin") || text.contains("<(");
+        let letters = text.strip_prefix('-').filter(|l| !l.is_empty());
+        if unclear
+            || text.starts_with("--") && !text.contains('=')
+            || letters.is_some_and(|l| l.starts_with('f') && *before > 0)
+        {
+            return None;
+        }
+        match letters {
+            _ if std::mem::take(&mut is_value) => {}
+            Some(letters) => {
+                given |= letters.starts_with('e') && *before > 0;
+                is_value = letters.chars().next_back().is_some_and(|last| valued.contains(last))
+                    && letters.chars().filter(|c| valued.contains(*c)).count() == 1;
+            }
+            None => operands.push(word),
+        }
+    }
+    let file = operands.get(if given { 0 } else { *before })?;
+    let file_name = &file.raw;
+    let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
+    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn a_pipe_into_a_program_with_a_file_is_lost() {
+        let tokens =
+            |command: &str| -> Vec<String> { findings(check, "", command).into_iter().map(|f| f.token).collect() };
+        assert_eq!(tokens("grep -c x a.log | grep -c x b.log | grep -c x c.log"), ["b.log", "c.log"]);
+        assert_eq!(tokens("ls | wc -l notes.txt"), ["notes.txt"]);
+        assert_eq!(tokens("find . -name '*.c' | sort -u list.txt | head -n 3"), ["list.txt"]);
+        assert_eq!(tokens("cat a.csv | awk -F, '{print $2}' a.csv"), ["a.csv"]);
+        for right in [
+            "grep -c x a.log b.log | sort -t: -k2 -nr | head -n 1",
+            "cat a | grep -f words.txt",
+            "ls | cat - b.txt",
+            "find . -type f | while read -r f; do wc -l \"$f\"; done",
+            "find . -type f | xargs grep -c x b.txt",
+            "a || cat b.txt",
+            "make 2>&1 | tee log.txt | tail -n 3",
+            "sort a | comm -12 - b",
+            "cat a | sed -n 3p",
+            "sort a | sed -f script.sed",
+            "cat a | awk '{ print $1 }'",
+            "cat a | cut -d, -f2",
+            "cat a | cut -d , -f 2 | head -c 20 | sort -k 2 -t :",
+            "cat a | grep -e x -e y",
+            "cat a | grep -v -m 1 x",
+            "cat a | tail -n +2",
+        ] {
+            assert_eq!(tokens(right), [""; 0], "{right}");
+        }
+    }
+}
