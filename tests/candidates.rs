@@ -1,7 +1,8 @@
 //! A doubtful answer is held against others, end to end on a scripted model, to which a command is the less likely the more
 //! words it has: what is likeliest to be done wins, as a rehearsal shows it.
 
-use crate::machine::{Machine, have};
+use crate::agent::events;
+use crate::machine::{Machine, Ran, have};
 use serde_json::{Value, json};
 
 /// A first answer that fails, one that is as likely as any, and three that print the same in different words.
@@ -55,6 +56,29 @@ fn a_doubtful_answer_is_withdrawn_where_the_samples_refuse() {
         assert_eq!(ran.json()["refusal"].is_string(), refused, "{ran:#?}");
         assert_eq!(ran.code, Some(i32::from(refused)));
     }
+}
+
+/// A part of a task, whose command was run and did not do it: nothing that does the same is run again.
+#[test]
+fn what_did_not_do_it_is_not_done_again() {
+    if !can_rehearse() {
+        return;
+    }
+    let machine = Machine::new();
+    let wrong = "mkdir -p .backup";
+    let replies = [wrong, wrong, wrong, "test -d .backup || mkdir .backup", "mkdir backup", wrong, "cp a.conf backup"];
+    machine.write("work/a.conf", "x");
+    let model = machine.model(json!([{ "replies": replies, "logprob": -0.01 }]));
+    let task = "create a folder backup and copy a.conf into it";
+    let ran = Ran::of(
+        machine.caro(&["agent", "--yes", "--advise", "always", task]).env("CARO_MODEL", model).output().unwrap(),
+    );
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(machine.path("work/backup/a.conf").exists(), "{ran:#?}");
+    let events = events(&machine, "");
+    let calls = events.iter().filter(|e| e["event_type"] == "tool_call");
+    let commands: Vec<_> = calls.map(|e| e["input"]["args"]["command"].as_str().unwrap_or("?").to_owned()).collect();
+    assert_eq!(commands, [wrong, "mkdir backup", "cp a.conf backup"]);
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl CommandAdviser {
                 requests: 0,
             }));
         }
+        ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let (mut requests, mut written) = (0, 0);
         let mut first = None;
         for round in 0..TRIES {
@@ -65,8 +66,7 @@ impl CommandAdviser {
             };
             requests += u64::from(answer.iterations);
             written += answer.timing.tokens as u64;
-            let again = brief.done.iter().any(|done| !done.worked && done.command == answer.cmd);
-            if answer.refusal.is_some() || again {
+            if answer.refusal.is_some() {
                 break;
             }
             // what a check still calls an error need not be tried

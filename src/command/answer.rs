@@ -34,8 +34,11 @@ pub struct Ask {
     pub refine: Refine,
     /// The most iterations, 1 to 3.
     pub max_iterations: u32,
-    /// When there is no answer any more; no second iteration begins after half of this or of the recipe's own budget.
+    /// When there is no answer any more.
     pub timeout: Duration,
+    /// How long a better answer than the first is looked for: no second iteration begins after half of this, and sampling
+    /// ends at two thirds. A slow machine still gets its first iteration.
+    pub budget: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,
     /// How many pairs of the example library, those nearest to the request, the model is shown as well; 0 by default,
@@ -47,8 +50,17 @@ pub struct Ask {
     pub rehearse: bool,
     /// What was said before the request, where it is a part of something larger.
     pub before: Before,
+    /// Commands that were run for it and did not do it: none of them is the answer.
+    pub spent: Vec<String>,
     /// Ends it early.
     pub cancel: Cancel,
+}
+
+impl Ask {
+    /// The budget of a person at a prompt (the specification's figure).
+    pub const AT_A_PROMPT: Duration = Duration::from_secs(5);
+    /// The budget of a part of a larger task: nobody waits for the single one.
+    pub const IN_A_TASK: Duration = Duration::from_secs(8);
 }
 
 /// What the model is told before a request that stands in a row of them. Data, never instructions.

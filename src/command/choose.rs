@@ -86,7 +86,7 @@ pub fn all_agree(candidates: &[Candidate]) -> bool {
 }
 
 /// True if the two do the same, as far as is known.
-fn agree(a: &Candidate, b: &Candidate) -> bool {
+pub(super) fn agree(a: &Candidate, b: &Candidate) -> bool {
     match (&a.trial, &b.trial) {
         (Some(a), Some(b)) if a.ending == Ending::Fine && b.ending == Ending::Fine => a.outcome == b.outcome,
         _ => a.draft.cmd == b.draft.cmd,

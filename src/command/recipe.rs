@@ -22,9 +22,6 @@ pub(super) const MAX_TOKENS: usize = 192;
 const MAX_REQUEST_TOKENS: usize = 1024;
 /// The most bytes of a request: sixteen a token is more than any language needs, so what is beyond it is not even counted.
 pub const MAX_REQUEST: usize = MAX_REQUEST_TOKENS * 16;
-/// The time for everything, where the machine is quick enough (the specification's figure). A slow machine still gets its
-/// first iteration; only [`Ask::timeout`] ends that.
-pub(super) const BUDGET: Duration = Duration::from_secs(5);
 /// How long an answer waits for manuals that are not cached yet.
 const MANUAL_WAIT: Duration = Duration::from_millis(600);
 /// Temperature and nucleus of further, different answers.
@@ -146,10 +143,7 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 turn.inspected(draft, run.has_time())
             }
             Step::Sample { best, likelihood, prompt, count } => {
-                match run.choose(best, likelihood, prompt, count, trace).await? {
-                    Some((draft, why)) => turn.chosen(draft, &why),
-                    None => turn.refused(),
-                }
+                turn.chosen(run.choose(best, likelihood, prompt, count, trace).await?)
             }
             done @ Step::Done(_) => done,
         };
@@ -198,9 +192,14 @@ impl Run<'_> {
         })
     }
 
-    /// No new iteration begins once half of the time is spent.
+    /// No new iteration begins once half of the budget is spent.
     fn has_time(&self) -> bool {
-        self.started.elapsed() < self.ask.timeout.min(BUDGET) / 2 && !self.cancel.is_cancelled()
+        self.started.elapsed() < self.budget() / 2 && !self.cancel.is_cancelled()
+    }
+
+    /// How long a better answer is looked for, from the request on.
+    pub(super) fn budget(&self) -> Duration {
+        self.ask.budget.min(self.ask.timeout)
     }
 
     fn subject(&self) -> Subject<'_> {

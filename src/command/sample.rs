@@ -1,12 +1,12 @@
 //! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
 
 use super::answer::{CommandError, Trace};
-use super::choose::{Candidate, all_agree, choose};
+use super::choose::{Candidate, agree, all_agree, choose};
 use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending};
-use super::turn::{Draft, better};
+use super::turn::{Chosen, Draft, better};
 use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell::{Finding, Severity};
@@ -20,9 +20,9 @@ const SPARE: usize = 16;
 /// command for what was none.
 const MOSTLY: (usize, usize) = (3, 4);
 
-/// When sampling ends, from the request on: what is not written by then is not waited for, and nothing is begun that would
-/// not be.
-const LATEST: Duration = Duration::from_millis(3300);
+/// The share of the budget after which nothing is sampled: what is not written by then is not waited for, and nothing is
+/// begun that would not be.
+const LATEST: f64 = 2.0 / 3.0;
 
 /// What a token of several completions at once costs, in tokens of one: the record of choices has 1.7 to 1.8.
 const TOGETHER: f64 = 1.8;
@@ -34,31 +34,34 @@ const READING: f64 = 10.0;
 const MENDS: usize = 3;
 
 impl Run<'_> {
-    /// Holds `best`, which was so likely, against `count` sampled commands; the one that stays, and why. `None` if the
-    /// model mostly says that this is no task for a shell.
+    /// Holds `best`, which was so likely, against `count` sampled commands.
     pub(super) async fn choose(
         &mut self,
-        best: Draft,
+        best: Option<Draft>,
         likelihood: f64,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
-    ) -> Result<Option<(Draft, String)>, CommandError> {
+    ) -> Result<Chosen, CommandError> {
         let since = Instant::now();
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
-        let length = self.recipe.model.count(&best.cmd);
+        let spent = &self.ask.spent;
+        let first = best.as_ref().map(|best| &best.cmd).or(spent.last()).map_or("", String::as_str);
+        let length = self.recipe.model.count(first);
         let most = (2 * length + SPARE).min(MAX_TOKENS);
-        if self.started.elapsed() + self.writing(length) > LATEST {
+        if self.started.elapsed() + self.writing(length) > self.budget().mul_f64(LATEST) {
             trace(Trace::Decision { what: "no time to sample others".into() });
-            return Ok(Some((best, String::new())));
+            return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best, String::new())));
         }
-        let mut candidates = vec![Candidate { draft: best, likelihood, explains: 1.0, trial: None }];
+        let candidate = |draft, likelihood| Candidate { draft, likelihood, explains: 1.0, trial: None };
+        let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
+        self.candidates = candidates.len() as u32;
         let replies = self.others(prompt, count, most).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
         if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
             trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
             self.timing.choice = ms(since.elapsed());
-            return Ok(None);
+            return Ok(Chosen::Refused);
         }
         for (reply, confidence, likelihood) in replies {
             let Reply::Command(cmd) = reply else { continue };
@@ -67,20 +70,25 @@ impl Run<'_> {
             self.candidates += 1;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
                 Some(known) => known.likelihood = known.likelihood.max(likelihood),
-                None => candidates.push(Candidate { draft, likelihood, explains: 1.0, trial: None }),
+                None => candidates.push(candidate(draft, likelihood)),
             }
         }
-        if self.candidates == 1 {
+        if self.candidates == 1 && spent.is_empty() {
             // nobody else came in time: nothing has been learnt
             self.timing.choice = ms(since.elapsed());
-            return Ok(Some((candidates.swap_remove(0).draft, String::new())));
+            return Ok(Chosen::Draft(candidates.swap_remove(0).draft, String::new()));
         }
+        let others = candidates.len();
+        candidates.extend(spent.iter().map(|cmd| candidate(Draft { cmd: cmd.clone(), ..Draft::none() }, 0.0)));
         // where all are one command there is nothing to choose, and nothing to rehearse
         if candidates.len() > 1 {
             self.rehearse(&mut candidates).await;
-            if !all_agree(&candidates) {
-                self.review(&mut candidates).await;
-            }
+        }
+        // what does the same as a command that did not do it does not do it either
+        let spent = candidates.split_off(others);
+        candidates.retain(|c| !spent.iter().any(|spent| agree(c, spent)));
+        if !all_agree(&candidates) {
+            self.review(&mut candidates).await;
         }
         for c in &candidates {
             let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
@@ -96,13 +104,13 @@ impl Run<'_> {
             );
             trace(Trace::Decision { what });
         }
-        let choice = choose(&candidates).unwrap_or(super::choose::Choice { index: 0, share: 0.0 });
+        self.timing.choice = ms(since.elapsed());
+        let Some(choice) = choose(&candidates) else { return Ok(Chosen::Nothing) };
         let chosen = candidates.swap_remove(choice.index);
         let why =
             format!("likeliest by what it does, of {} candidates ({:.0} %)", self.candidates, choice.share * 100.0);
-        self.timing.choice = ms(since.elapsed());
         let confidence = confidence::agreed(chosen.draft.confidence, choice.share);
-        Ok(Some((Draft { confidence, ..chosen.draft }, why)))
+        Ok(Chosen::Draft(Draft { confidence, ..chosen.draft }, why))
     }
 
     /// How long several commands of so many tokens take, by what the first one took.
@@ -125,7 +133,7 @@ impl Run<'_> {
             shape: Shape::Lark(reply::GRAMMAR.into()),
             sampling: Sampling { temperature, top_p, seed: 1 },
             max_tokens,
-            cancel: self.cancel.with_deadline(self.started + LATEST.min(self.ask.timeout)),
+            cancel: self.cancel.with_deadline(self.started + self.budget().mul_f64(LATEST)),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
         if let Some(Usage { prompt_tokens, cached_tokens, prefill, .. }) = completions.first().map(|c| c.usage) {

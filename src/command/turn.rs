@@ -81,8 +81,8 @@ pub enum Step {
     },
     /// Sample other commands for the first prompt, and choose among them and this one.
     Sample {
-        /// The best command so far.
-        best: Draft,
+        /// The best command so far; `None` if all that the model wrote is spent.
+        best: Option<Draft>,
         /// How likely the model was to write it ([`confidence::likelihood`]).
         likelihood: f64,
         /// The prompt.
@@ -92,6 +92,17 @@ pub enum Step {
     },
     /// The end.
     Done(Outcome),
+}
+
+/// What came of sampling others.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chosen {
+    /// This one stays, and why.
+    Draft(Draft, String),
+    /// The model mostly says that the request is no task for a shell.
+    Refused,
+    /// There is none.
+    Nothing,
 }
 
 /// What the loop came to.
@@ -117,6 +128,8 @@ pub enum Outcome {
 pub struct Turn {
     request: String,
     before: Before,
+    /// Commands that are not the answer.
+    spent: Vec<String>,
     refine: Refine,
     max_iterations: u32,
     /// How many commands to choose from where the model is unsure.
@@ -157,6 +170,7 @@ impl Turn {
             dialect: ask.dialect,
             request: ask.request.clone(),
             before: ask.before.clone(),
+            spent: ask.spent.clone(),
             refine: ask.refine,
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
@@ -187,7 +201,7 @@ impl Turn {
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
             Reply::Command(_) if completion.finish == Finish::Length => self.settle(Outcome::Nothing, time_left),
-            Reply::Command(cmd) if self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
+            Reply::Command(cmd) if self.spent.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
                 self.settle(Outcome::Nothing, time_left)
             }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
@@ -220,7 +234,8 @@ impl Turn {
             return self.settle(Outcome::Nothing, time_left);
         }
         // a rule that knows the mended command needs no model, and no time
-        let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| !self.tried.contains(fix));
+        let is_new = |fix: &String| !self.tried.contains(fix) && !self.spent.contains(fix);
+        let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(is_new);
         if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
             self.iterations = self.iterations.max(2);
             self.mends += 1;
@@ -238,8 +253,19 @@ impl Turn {
         Step::Decide { iteration: self.iterations, prompt: next }
     }
 
-    /// Others were sampled, and this is what was chosen.
-    pub fn chosen(&mut self, draft: Draft, why: &str) -> Step {
+    /// Others were sampled, and this is what came of it.
+    pub fn chosen(&mut self, chosen: Chosen) -> Step {
+        let (draft, why) = match chosen {
+            Chosen::Draft(draft, why) => (draft, why),
+            Chosen::Refused => {
+                self.best = None;
+                return self.done(Outcome::Refused);
+            }
+            Chosen::Nothing => {
+                self.best = None;
+                return self.done(Outcome::Nothing);
+            }
+        };
         if let Some(before) = self.best.replace(draft)
             && self.best.as_ref().is_some_and(|now| now.cmd != before.cmd)
         {
@@ -249,29 +275,22 @@ impl Turn {
         self.done(Outcome::Nothing)
     }
 
-    /// Others were sampled, and most of them refuse.
-    pub fn refused(&mut self) -> Step {
-        self.best = None;
-        self.done(Outcome::Refused)
-    }
-
-    /// Ends, unless the command is doubtful and there is time to look at others.
+    /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
     fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
-        let doubtful = |d: &&Draft| d.confidence < DOUBT && !is_broken(&d.findings);
-        match self.best.as_ref().filter(doubtful) {
-            Some(best)
-                if time_left
-                    && self.measured
-                    && !self.sampled
-                    && self.candidates > 1
-                    && self.refine != Refine::Never =>
-            {
-                self.sampled = true;
-                let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST, &self.before);
-                Step::Sample { best: best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
-            }
-            _ => self.done(otherwise),
+        let is_open = match &self.best {
+            Some(best) => best.confidence < DOUBT && !is_broken(&best.findings) && self.measured,
+            None => !self.spent.is_empty(),
+        };
+        let may = time_left && !self.sampled && self.candidates > 1 && self.refine != Refine::Never;
+        if !is_open || !may {
+            return self.done(otherwise);
         }
+        self.sampled = true;
+        // who is shown a command writes it again, whatever is said of it
+        let mut before = self.before.clone();
+        before.said.retain(|said| !self.spent.contains(&said.command));
+        let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST, &before);
+        Step::Sample { best: self.best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
     }
 
     /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.
@@ -345,7 +364,9 @@ mod tests {
             few_shot: 0,
             candidates: 1,
             rehearse: true,
+            budget: Ask::AT_A_PROMPT,
             before: Before::default(),
+            spent: vec![],
             cancel: Cancel::new(),
         }
     }
@@ -510,10 +531,11 @@ mod tests {
             }
             let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
             assert_eq!(
-                (best.cmd.as_str(), prompt),
+                (best.unwrap().cmd.as_str(), prompt),
                 ("one", prompt::first(&ask.request, ask.target, ask.dialect, NEAREST, &Before::default()))
             );
-            let (cmd, changes) = command(t.chosen(draft("two", 0.5, vec![]), "three of five do this"));
+            let (cmd, changes) =
+                command(t.chosen(Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into())));
             assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
         }
     }
@@ -533,7 +555,7 @@ mod tests {
             let step = t.inspected(draft("two", 0.3, second), true);
             let Step::Sample { best, likelihood, .. } = step else { panic!("{step:?}") };
             let (cmd, log) = if taken { ("two", -1.0_f64) } else { ("one", -2.0) };
-            assert_eq!(best.cmd, cmd);
+            assert_eq!(best.unwrap().cmd, cmd);
             assert!((likelihood - log.exp()).abs() < 1e-6, "{likelihood}");
         }
     }
@@ -544,6 +566,27 @@ mod tests {
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.3, true);
         assert!(matches!(t.inspected(draft("one", 0.3, vec![]), true), Step::Sample { .. }));
-        assert_eq!(command(t.chosen(draft("one", 0.7, vec![]), "all agree")), ("one".into(), String::new()));
+        assert_eq!(
+            command(t.chosen(Chosen::Draft(draft("one", 0.7, vec![]), "all agree".into()))),
+            ("one".into(), String::new())
+        );
+    }
+
+    #[test]
+    fn a_spent_command_is_no_answer() {
+        let spent = |candidates| {
+            let mut t = Turn::new(&Ask { candidates, spent: vec!["one".into()], ..ask(Refine::Evidence) });
+            t.begin();
+            t
+        };
+        let mut t = spent(5);
+        let step = t.decided(&said("one", Finish::Stop), 0.99, true);
+        let Step::Sample { best: None, count: 4, .. } = step else { panic!("{step:?}") };
+        assert_eq!(t.chosen(Chosen::Nothing), Step::Done(Outcome::Nothing));
+        assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
+        // nor is it the mend of another
+        let mut t = spent(1);
+        t.decided(&said("oen", Finish::Stop), 0.9, true);
+        assert!(matches!(t.inspected(draft("oen", 0.9, vec![error("a", Some("one"))]), true), Step::Decide { .. }));
     }
 }

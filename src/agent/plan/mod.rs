@@ -1,11 +1,11 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model; a model's own
-//! plan can be read with [`Plan::with_model`]. [`part`]: what a task falls into, and what kind of work each part is; [`verbs`]: what the
-//! words say that tell.
+//! plan can be read with [`Plan::with_model`]. [`part`]: what a task falls into, and what kind of work each part is;
+//! [`verbs`]: what the verbs of a task ask for.
 
 pub mod part;
 mod verbs;
 
-pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers};
+pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers, tallies};
 
 use serde::{Deserialize, Serialize};
 

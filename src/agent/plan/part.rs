@@ -124,7 +124,7 @@ pub fn changes(part: &str) -> bool {
 /// Words that stand for what was seen before.
 static REFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)\b(?:each(?: (?:one|of them|file|folder|of these|of those))?|them|they|it|its|those|these|both|that (?:file|folder|one)|this (?:file|folder|one)|the (?:file|folder)s?|(?:all|both) of them|every one)\b",
+        r"(?i)\b(?:each(?: (?:one|of them|file|folder|of these|of those))?|them|they|it|its|those|these|both|that (?:file|folder|one)|this (?:file|folder|one)|the (?:(?:changed|copied|created|edited|modified|moved|new|renamed|resulting|updated) )?(?:file|folder)s?|(?:all|both) of them|every one)\b",
     )
     .ok()
 });
@@ -162,6 +162,14 @@ pub fn refer(part: &str, names: &[String]) -> String {
 /// True if the part has a word that stands for what was seen before.
 pub fn refers(part: &str) -> bool {
     REFERS.as_ref().is_some_and(|form| form.find_iter(part).any(|f| !is_described(&part[f.end()..])))
+}
+
+/// True for a part that only asks how many things the one before has shown.
+pub fn tallies(part: &str) -> bool {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^(?:count|show how many|print how many) (?:(?:all of )?(?:them|these|those)(?: all)?|there are)[.!]?$").ok()
+    });
+    FORM.as_ref().is_some_and(|form| form.is_match(part.trim()))
 }
 
 /// Things that lie in folders.
@@ -202,7 +210,10 @@ pub fn locate(part: &str) -> String {
     let placed = |w: &String| {
         w.contains('/') || ["in", "below", "under", "inside", "here", "within", "from", "of"].contains(&w.as_str())
     };
-    let about = words.iter().any(|w| LYING.contains(&w.as_str()));
+    // what is yet to be made lies nowhere: `create a folder backup below .` is read as `.backup`
+    let makes =
+        words.first().is_some_and(|verb| ["add", "create", "generate", "make", "touch"].contains(&verb.as_str()));
+    let about = !makes && words.iter().any(|w| LYING.contains(&w.as_str()));
     let named =
         words.iter().skip(1).any(|w| w.split_once('.').is_some_and(|(stem, ext)| !stem.is_empty() && !ext.is_empty()));
     if about && !named && !words.iter().any(placed) { format!("{part} below .") } else { part.to_owned() }
@@ -244,6 +255,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_only_to_be_counted_is_known() {
+        for part in ["count them", "Count them all.", "show how many there are", "count all of those"] {
+            assert!(tallies(part), "{part}");
+        }
+        for part in ["count their lines", "count the errors in them", "count the files", "show them"] {
+            assert!(!tallies(part), "{part}");
+        }
+    }
+
+    #[test]
     fn the_kind_of_a_part_is_in_its_verb() {
         for (part, later, want) in [
             ("find the three largest log files", false, Kind::Command),
@@ -272,6 +293,7 @@ mod tests {
             ("delete the file a.txt", "delete the file a.txt"),
             ("show the top processes", "show the top processes"),
             ("find logs under /var/log", "find logs under /var/log"),
+            ("create a folder backup", "create a folder backup"),
         ] {
             assert_eq!(locate(part), want);
         }
@@ -287,6 +309,7 @@ mod tests {
                 "show how many lines each of a.txt and b.txt has",
             ),
             ("delete it", &["x/big.bin"], "delete x/big.bin"),
+            ("show the changed file", &["app.ini"], "show app.ini"),
             ("count its lines", &["x.txt"], "count its lines (x.txt)"),
             ("move them to old", &["a.c", "b.c"], "move a.c and b.c to old"),
             ("delete them", &["w", "x", "y", "z"], "delete them (w, x, y, z)"),

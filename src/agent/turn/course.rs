@@ -2,7 +2,7 @@
 //! about. A small model decides well where there is little to decide, so the harness leaves it as little as it can:
 //!
 //! - what one command can do, the adviser is asked for;
-//! - what was seen is saved as it was seen, without a model;
+//! - what was seen is saved as it was seen, and counted, without a model;
 //! - a text about it is the model's, but what it may do then is write that file;
 //! - everything else, and whatever failed, the model decides freely.
 
@@ -13,7 +13,7 @@ use crate::agent::evidence::{self, Changes, Claim, Entry};
 use crate::agent::guard::{Guards, asked_for};
 use crate::agent::id;
 use crate::agent::observe::compress;
-use crate::agent::plan::{Kind, changes, kind, locate, refer, refers};
+use crate::agent::plan::{Kind, changes, kind, locate, refer, refers, tallies};
 use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
 use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,7 @@ impl Turn {
         {
             let has = |tool: &str| actions.tools.iter().any(|t| t == tool);
             match kind(&part, self.course.part > 0) {
+                Kind::Command if has(SHELL) && self.course.tries == 0 && tallies(&part) && self.count(&part) => return,
                 Kind::Command if has(SHELL) && self.course.tries < TRIES => {
                     self.phase = Phase::Advise;
                     return;
@@ -244,6 +245,8 @@ impl Turn {
                     "" => changed().unwrap_or_else(|| "done".into()),
                     text => text.to_owned(),
                 };
+                // the disk was looked at, too
+                self.state.learn(&said);
                 self.course.advance(Some(said));
             }
             // looks that find nothing, one after the other: there is nothing
@@ -371,6 +374,20 @@ impl Turn {
         } else {
             return false;
         }
+        true
+    }
+
+    /// Has what the latest result listed counted; false if that was no list.
+    fn count(&mut self, part: &str) -> bool {
+        let Some(last) = self.course.seen().next_back() else { return false };
+        let lines = plain(&last.printed).lines().count();
+        let names = self.course.names.len();
+        // a line that is no item, a heading for example, would be counted
+        if !last.whole || lines == 0 || (names > 0 && names != lines) {
+            return false;
+        }
+        let command = format!("{{ {}; }} | wc -l", last.command);
+        self.own_call(part, SHELL.into(), object(json!({ "command": command })));
         true
     }
 

@@ -121,6 +121,22 @@ fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
 }
 
 #[test]
+fn what_was_listed_is_counted_as_it_was() {
+    let list = |printed: &str, names: &[&str]| {
+        let mut turn = led("find the python files, count them, and save the number to n.txt");
+        advise(&mut turn, "find . -name '*.py'");
+        act(&mut turn, Outcome::Done, printed, names);
+        turn
+    };
+    let mut turn = list("./a.py\n./b.py\n", &["./a.py", "./b.py"]);
+    assert_eq!(act(&mut turn, Outcome::Done, "2\n", &[]).args["command"], "{ find . -name '*.py'; } | wc -l");
+    assert_eq!(act(&mut turn, Outcome::Done, "wrote n.txt", &[]).args["content"], "2");
+    // a heading is no item
+    let mut turn = list("total 2\n./a.py\n./b.py\n", &["./a.py", "./b.py"]);
+    assert_eq!(advise(&mut turn, "ls | wc -l"), "count ./a.py and ./b.py");
+}
+
+#[test]
 fn what_was_seen_is_saved_as_it_is() {
     let mut turn = led("list the files in notes and save the list to names.txt");
     advise(&mut turn, "ls notes");
