@@ -147,6 +147,27 @@ fn what_is_no_task_asks_no_model() {
 }
 
 #[test]
+fn a_plan_of_the_model_is_shown_and_followed() {
+    let machine = Machine::new();
+    logs(&machine);
+    let plan = "STEPS: 9\nPLAN:\n- count the errors in logs/app.log\n- write the number to report.md";
+    let rules = || {
+        let mut rules = by_step(&script());
+        rules.as_array_mut().unwrap().insert(0, json!({"system": "You plan a task", "reply": plan}));
+        rules
+    };
+    let shown = machine.ask(rules(), &["agent", TASK, "--plan", "model", "--plan-only", "--json"]).json();
+    assert_eq!((&shown["steps"], &shown["max_steps"], &shown["source"]), (&json!(9), &json!(9), &json!("model")));
+    assert_eq!(shown["parts"][1], "write the number to report.md");
+    assert_eq!(machine.run(&["session", "list"]).out, "", "nothing of it is kept");
+    let document = machine.ask(rules(), &["agent", TASK, "--plan", "model", "--yes", "--json"]).json();
+    assert_eq!((&document["max_steps"], &document["metric"]["total_requests"]), (&json!(9), &json!(4)));
+    let events = events(&machine, "");
+    let planned: Vec<&Value> = events.iter().filter(|e| e["event_type"] == "planning_step").collect();
+    assert_eq!((planned.len(), &planned[0]["metadata"]["source"]), (1, &json!("model")));
+}
+
+#[test]
 fn nobody_to_ask_is_no_and_the_answer_is_still_open() {
     let machine = Machine::new();
     logs(&machine);

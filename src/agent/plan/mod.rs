@@ -1,7 +1,8 @@
-//! How many steps a task may take, in which parts, and whether it is a task at all. All without a model; a model's own
-//! plan can be read with [`Plan::with_model`]. [`part`]: what a task falls into, and what kind of work each part is;
-//! [`verbs`]: what the verbs of a task ask for.
+//! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
+//! wants one to be asked ([`model`]). [`part`]: what a task falls into, and what kind of work each part is; [`verbs`]: what
+//! the verbs of a task ask for.
 
+pub mod model;
 pub mod part;
 mod verbs;
 
@@ -102,40 +103,20 @@ impl Plan {
         Self { steps: estimate(task).max(for_parts), parts, source: Source::Heuristic }
     }
 
-    /// The plan with what a model wrote as `STEPS: n` and `PLAN:` with one part a line; unchanged if it wrote neither.
-    #[must_use]
-    pub fn with_model(mut self, task: &str, text: &str) -> Self {
-        let number = text.lines().find_map(|line| line.trim().strip_prefix("STEPS:")?.trim().parse::<u32>().ok());
-        let listed: Vec<String> = text
-            .lines()
-            .skip_while(|line| !line.trim().starts_with("PLAN:"))
-            .flat_map(|line| {
-                let line = line.trim().trim_start_matches("PLAN:").trim();
-                let line =
-                    line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | '-' | '*' | ' '));
-                (!line.is_empty()).then(|| line.to_owned())
-            })
-            .take(8)
-            .collect();
-        if number.is_none() && listed.is_empty() {
-            return self;
-        }
-        let changes = ["edit", "fix", "update"].iter().any(|verb| task.to_lowercase().contains(verb));
-        self.steps = self.steps.max(number.unwrap_or(0)).max(if changes { 3 } else { 0 }).min(CAP);
-        if !listed.is_empty() {
-            self.parts = listed;
-        }
-        self.source = Source::Model;
-        self
-    }
-
-    /// The plan as the prompt has it; nothing for a task of one part.
+    /// The plan as the prompt has it, with how to use it where it is not made of the task's own words; nothing for a task
+    /// of one part.
     pub fn checklist(&self) -> String {
         if self.parts.len() < 2 {
             return String::new();
         }
         let lines: Vec<String> = self.parts.iter().enumerate().map(|(i, part)| format!("{}. {part}", i + 1)).collect();
-        format!("Plan:\n{}", lines.join("\n"))
+        let lines = lines.join("\n");
+        match self.source {
+            Source::Heuristic => format!("Plan:\n{lines}"),
+            Source::Model => format!(
+                "[ADAPTIVE PLAN]\n{lines}\nFollow it part by part. Do not read a file twice. Act once you know enough."
+            ),
+        }
     }
 }
 
@@ -167,14 +148,5 @@ mod tests {
         for task in ["list files", "fix main.rs", "show disk usage", "git status"] {
             assert!(unclear(task).is_none(), "{task}");
         }
-    }
-
-    #[test]
-    fn a_models_plan_counts_if_it_has_the_form() {
-        let plan = Plan::heuristic("fix the typo in a.txt");
-        let with = plan.clone().with_model("fix the typo in a.txt", "STEPS: 7\nPLAN:\n1. read a.txt\n2) edit it");
-        assert_eq!((with.steps, with.parts.len(), with.source), (7, 2, Source::Model));
-        assert_eq!(plan.clone().with_model("fix the typo in a.txt", "I would look first"), plan);
-        assert_eq!(plan.clone().with_model("x", "STEPS: 900").steps, CAP);
     }
 }

@@ -6,13 +6,14 @@ mod disk;
 mod drive;
 mod generate;
 mod named;
+mod plan;
 
 pub use drive::{Hands, Machine, Next, drive};
 pub use generate::{generate, sample, score};
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
-use super::event::{Actor, Draft, Emitter, Kind, Tokens};
+use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::guard::Guards;
 use super::observe::{Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
@@ -190,6 +191,7 @@ impl Hands<Turn> for Driver<'_> {
     async fn bring(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
         let runtime = self.runtime;
         match step {
+            Step::Plan(ask) => runtime.plan(turn, *ask).await,
             Step::Assemble(query) => runtime.assemble(turn, &query),
             Step::Advise(mut brief) => {
                 brief.part = named::placed(&brief.part, &runtime.config.root);
@@ -218,18 +220,18 @@ impl Runtime {
     pub async fn run(&self, mut turn: Turn) -> Driven {
         let started = Instant::now();
         let resumed = matches!(turn.next(), Step::Act(_));
-        let fresh = matches!(turn.next(), Step::Assemble(_));
+        let planned = matches!(turn.next(), Step::Assemble(_));
+        let fresh = planned || matches!(turn.next(), Step::Plan(_));
         self.emitter.emit(Draft::new(Kind::AgentStart).metadata(json!({
             "agent": turn.task().agent, "session": turn.task().session, "model": self.model.id(),
             "max_steps": turn.task().max_steps, "resumed": !fresh
         })));
         if fresh {
             self.emitter.emit(Draft::new(Kind::UserMessage).by(Actor::User).input(turn.task().text.clone()));
-            let plan = &turn.task().plan;
-            self.emitter.emit(
-                Draft::new(Kind::PlanningStep)
-                    .metadata(json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source})),
-            );
+            // a plan that a model makes is told of once it is made
+            if planned {
+                self.tell_plan(&turn);
+            }
         }
         turn.lead(self.adviser.is_some());
         let mut driver = Driver { runtime: self, started, resumed };
@@ -242,6 +244,13 @@ impl Runtime {
             Draft::new(Kind::AgentEnd).took(started.elapsed()).output(report).metadata(json!({"status": status})),
         );
         driven
+    }
+
+    /// The same with events that go nowhere, for what is only looked at.
+    #[must_use]
+    pub fn unrecorded(mut self) -> Self {
+        self.emitter = Arc::new(Emitter::new(self.emitter.run(), 1, Redactor::default(), Vec::new()));
+        self
     }
 
     /// The turn with its context assembled, and what was assembled. Asks no model.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::agent::assemble::Fixed;
-use crate::agent::event::{Event, Memory, Redactor};
+use crate::agent::event::{Event, Memory};
 use crate::agent::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
 use crate::agent::observe::{MemoryArtifacts, Raw};
 use crate::agent::plan::Plan;
@@ -341,6 +341,60 @@ fn secrets_are_neither_in_events_nor_in_checkpoints_and_orders_do_not_reach_the_
     assert!(!keeps.0.lock().unwrap().contains("AKIAABCDEFGHIJKLMNOP"));
     assert!(!events.contains("rm -rf"));
     assert_eq!(of(&bench.memory.events(), Kind::GuardrailViolation).len(), 1);
+}
+
+#[test]
+fn a_model_makes_the_plan_only_where_it_is_asked_to() {
+    let plan = "STEPS: 9\nPLAN:\n- read a\n- read b";
+    let sources = |bench: &Bench| -> Vec<(Value, Value)> {
+        let events = bench.memory.events();
+        of(&events, Kind::PlanningStep)
+            .iter()
+            .map(|e| (e.metadata["steps"].clone(), e.metadata["source"].clone()))
+            .collect()
+    };
+    let with = bench(&[plan, ANSWER]);
+    let run = report(&with, turn(8).planned_by_model(20));
+    assert_eq!((run.response.as_str(), run.max_steps, run.metric.total_requests), ("ok", 9, 2));
+    assert_eq!(sources(&with), [(9.into(), "model".into())]);
+    let asked = with.memory.events();
+    let asked = of(&asked, Kind::ModelCall);
+    assert_eq!((asked[0].metadata["recipe"].as_str(), asked[0].span_id.as_str()), (Some("plan"), "plan"));
+    let prompt = asked[1].input.to_string();
+    assert!(prompt.contains("[ADAPTIVE PLAN]\\n1. read a\\n2. read b\\n"), "{prompt}");
+    // a number that the person gave holds
+    assert_eq!(report(&bench(&[plan, ANSWER]), turn(8).planned_by_model(8)).max_steps, 8);
+
+    let without = bench(&[ANSWER]);
+    assert_eq!(report(&without, turn(8)).metric.total_requests, 1, "no request is made for a plan");
+    assert_eq!(sources(&without), [(3.into(), "heuristic".into())]);
+
+    // what is no plan, and one that was cut off, leave the words of the task
+    let long = format!("STEPS: 9\nPLAN:\n- {}", "a b ".repeat(29));
+    let cut =
+        bench(&[&[long.as_str(), &long[17..], &long[17..], &long[17..], &long[17..], &long[17..]].concat(), ANSWER]);
+    assert_eq!(report(&cut, turn(8).planned_by_model(20)).max_steps, 8);
+    assert_eq!(sources(&cut), [(3.into(), "heuristic".into())]);
+    let none = bench(&[ANSWER]);
+    assert_eq!(report(&none, turn(8).planned_by_model(20)).response, "ok");
+    assert_eq!(sources(&none), [(3.into(), "heuristic".into())]);
+    assert_eq!(of(&none.memory.events(), Kind::ModelError).len(), 1);
+}
+
+#[test]
+fn the_request_for_a_plan_counts_and_a_stop_before_it_is_resumed_before_it() {
+    let mut limited = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
+    limited.runtime.guards = Guards::new(vec![Arc::new(Budget { requests: 1, ..Budget::default() })], &[]);
+    let run = report(&limited, turn(8).planned_by_model(20));
+    assert_eq!((run.termination_reason.as_str(), run.metric.total_requests), ("request_limit", 1));
+    assert_eq!(of(&limited.memory.events(), Kind::ResourceGuardHalt).len(), 1);
+
+    let mut stopped = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
+    stopped.runtime.cancel.cancel();
+    let Driven::Stopped(turn) = drive(&stopped, turn(8).planned_by_model(20)) else { panic!() };
+    let kept: Turn = serde_json::from_str(&serde_json::to_string(&turn).unwrap()).unwrap();
+    stopped.runtime.cancel = Cancel::new();
+    assert_eq!(report(&stopped, kept).max_steps, 9);
 }
 
 #[test]

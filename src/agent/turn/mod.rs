@@ -6,6 +6,8 @@
 //!                     \-> Advise --advised-/
 //! ```
 //!
+//! Where a model is to make the plan, `Plan --planned-->` comes first.
+//!
 //! A turn is plain data. Stored at every step, it goes on in another process as if nothing had happened.
 //!
 //! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`Turn::fit`] had to
@@ -24,7 +26,8 @@ use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::guard::{Guards, Halt};
 use super::observe;
-use super::plan::Plan;
+use super::plan::model::Ask;
+use super::plan::{Plan, Source};
 use super::reflect::Reflection;
 use super::state::{RunState, Stats};
 use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
@@ -34,6 +37,8 @@ use serde::{Deserialize, Serialize};
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
+    /// Ask the model for a plan.
+    Plan(Box<Ask>),
     /// Bring the layers of context and the tools to show.
     Assemble(Query),
     /// Ask for advice on the part under way.
@@ -199,6 +204,8 @@ pub(crate) enum Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
+    /// A plan is to be made; it may raise the most steps to this.
+    Plan(u32),
     Assemble,
     Advise,
     Decide(ActionSet),
@@ -260,9 +267,19 @@ impl Turn {
         }
     }
 
+    /// Has the model asked for the plan first, which may raise [`Task::max_steps`] to `most`. For a run at its beginning.
+    #[must_use]
+    pub fn planned_by_model(mut self, most: u32) -> Self {
+        if self.phase == Phase::Assemble {
+            self.phase = Phase::Plan(most);
+        }
+        self
+    }
+
     /// What is to be done next. The same until its result is brought.
     pub fn next(&self) -> Step {
         match &self.phase {
+            Phase::Plan(_) => Step::Plan(Box::new(Ask::new(&self.task.text, &self.task.place))),
             Phase::Assemble => {
                 Step::Assemble(Query { task: self.task.text.clone(), session: self.task.session.clone() })
             }
@@ -280,6 +297,25 @@ impl Turn {
             Phase::Act(calls) => Step::Act(calls.clone()),
             Phase::Reflect => Step::Reflect,
             Phase::Done(report) => Step::Done(report.clone()),
+        }
+    }
+
+    /// Takes what the model wrote as a plan, and what that cost; the plan of the task's own words stays where it wrote
+    /// none, or none that can be used.
+    pub fn planned(&mut self, reply: Option<(&str, Finish, (u64, u64, u64))>, guards: &Guards) {
+        let Phase::Plan(most) = self.phase else { return };
+        self.phase = Phase::Assemble;
+        let Some((text, finish, (request, cached, response))) = reply else { return };
+        self.spend(1, request, cached, response);
+        // the last line of one that was cut off says half of what it was to say
+        if finish == Finish::Stop {
+            self.task.plan = self.task.plan.clone().with_model(text);
+        }
+        if self.task.plan.source == Source::Model {
+            self.task.max_steps = self.task.max_steps.max(self.task.plan.steps.min(most));
+        }
+        if let Some(Halt { reason, text }) = guards.settle(&mut self.state) {
+            self.finish(End::Halted(reason), text);
         }
     }
 

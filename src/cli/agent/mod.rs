@@ -13,7 +13,7 @@ pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::librarian::needs_knowledge;
-use crate::agent::plan::{self, Plan};
+use crate::agent::plan::{self, Plan, Source};
 use crate::agent::turn::{self, Report, Task};
 use crate::agent::{Turn, id};
 use crate::command::recipe::MAX_REQUEST;
@@ -36,6 +36,10 @@ pub struct Args {
     /// Only show how many steps it may take, and in which parts
     #[arg(long)]
     plan_only: bool,
+    /// Who makes the plan: the words of the task (heuristic), or the model in one request more (model). It can only add
+    /// steps and divide the task otherwise
+    #[arg(long, value_enum, value_name = "WHO", default_value_t)]
+    plan: Planner,
     /// The most steps, at least 5; by default the plan decides, up to 20
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
@@ -142,6 +146,16 @@ fn context(text: &str) -> Result<Context, String> {
     mode.map(Context).ok_or_else(|| "it is one of: budget, window:N with a number of steps, off".to_owned())
 }
 
+/// Who makes the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Planner {
+    /// The words of the task.
+    #[default]
+    Heuristic,
+    /// The model; where what it writes cannot be used, the words of the task.
+    Model,
+}
+
 /// When the command recipe is asked for a part of the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Advise {
@@ -160,6 +174,7 @@ struct PlanOnly<'a> {
     steps: u32,
     max_steps: u32,
     parts: &'a [String],
+    source: Source,
 }
 
 /// Works on a task.
@@ -177,7 +192,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let plan = Plan::heuristic(&text);
     let max_steps = max_steps(args.max_steps, &plan, cx);
-    if args.plan_only {
+    if args.plan_only && args.plan == Planner::Heuristic {
         return plan_only(&plan, max_steps, args.drive.json, cx);
     }
     let root = cx
@@ -201,8 +216,21 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.show_prompt || args.explain {
         return show(&wired, Turn::new(task), args.explain, cx);
     }
-    wired.begin(&task, cx)?;
-    drive(&wired, Turn::new(task), 1, &args.drive, cx)
+    let turn = match args.plan {
+        Planner::Heuristic => Turn::new(task),
+        // a number that the person gave holds
+        Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
+    };
+    if args.plan_only {
+        let runtime = wired.runtime(1, Vec::new(), None).unrecorded();
+        let turn = cx.runtime()?.block_on(runtime.planned(turn));
+        if cx.interrupt().cancel().is_cancelled() {
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+        return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
+    }
+    wired.begin(turn.task(), cx)?;
+    drive(&wired, turn, 1, &args.drive, cx)
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
@@ -216,7 +244,7 @@ pub(super) fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
 
 fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
     if json {
-        cx.ui.document(&PlanOnly { steps: plan.steps, max_steps, parts: &plan.parts })?;
+        cx.ui.document(&PlanOnly { steps: plan.steps, max_steps, parts: &plan.parts, source: plan.source })?;
         return Ok(Exit::Success);
     }
     cx.ui.line(&plan.steps.to_string())?;

@@ -14,6 +14,7 @@ use crate::agent::librarian::{Knowledge, Librarian};
 use crate::agent::mcp::Hub;
 use crate::agent::memory::{Memory, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
+use crate::agent::plan::Plan;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
@@ -215,7 +216,8 @@ impl Wired {
             Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
             Arc::new(Budget { requests: self.limits.requests, tokens: self.limits.tokens, ..Budget::default() }),
             Arc::new(GoalGuard::new(&task.text, &self.root)),
-            Arc::new(GroundGuard::new(&task.text, &task.plan)),
+            // by the words of the task, whoever made the plan: no model's word changes a guard
+            Arc::new(GroundGuard::new(&task.text, &Plan::heuristic(&task.text))),
             Arc::new(Policy {
                 root: self.root.clone(),
                 own: self.own.iter().cloned().collect(),

@@ -1,0 +1,80 @@
+//! Has a model make the plan of a run, where the person wants it.
+
+use super::{Runtime, generate};
+use crate::agent::event::{Actor, Draft, Kind, Tokens};
+use crate::agent::plan::model::{Ask, TOKENS};
+use crate::agent::turn::{Step, Turn, prompt_tokens};
+use crate::model::{Completion, Finish, Flow, Request, Sampling};
+use serde_json::json;
+use std::time::Instant;
+
+/// What the events of this request belong to.
+const SPAN: &str = "plan";
+
+impl Runtime {
+    /// The turn with its plan made and nothing else done; still without one if that was stopped. Needs a Tokio runtime.
+    pub async fn planned(&self, mut turn: Turn) -> Turn {
+        if let Step::Plan(ask) = turn.next() {
+            self.plan(&mut turn, *ask).await;
+        }
+        turn
+    }
+
+    /// Asks the model for the plan. One that cannot be had costs nothing but the attempt: the words of the task make one,
+    /// too.
+    pub(super) async fn plan(&self, turn: &mut Turn, ask: Ask) {
+        let Ask { prompt, shape } = ask;
+        let tokens = prompt_tokens(&prompt, &self.count());
+        let limit = self.model.limits().context.saturating_sub(TOKENS);
+        if tokens > limit {
+            let why = format!("the task is too long for a plan: {tokens} tokens, and {limit} are the most");
+            self.emitter.emit(Draft::new(Kind::ModelError).span(SPAN).error(why));
+            turn.planned(None, &self.guards);
+            return self.tell_plan(turn);
+        }
+        self.emitter.emit(
+            Draft::new(Kind::ModelCall)
+                .span(SPAN)
+                .input(json!(prompt.turns))
+                .metadata(json!({"recipe": "plan", "tokens": tokens, "limit": limit, "model": self.model.id()})),
+        );
+        let cancel = self.cancel.clone();
+        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: TOKENS, cancel };
+        let begun = Instant::now();
+        match generate(self.model.clone(), request, |_| Flow::Continue).await {
+            // stopped: it is asked for again on resume
+            Ok(Completion { finish: Finish::Cancelled, .. }) => return,
+            Err(_) if self.cancel.is_cancelled() => return,
+            Ok(completion) => {
+                let usage = completion.usage;
+                let (request, cached, response) =
+                    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64);
+                self.emitter.emit(
+                    Draft::new(Kind::ModelResponse)
+                        .by(Actor::Model)
+                        .span(SPAN)
+                        .output(completion.text.clone())
+                        .took(begun.elapsed())
+                        .tokens(Tokens { request, cached, response })
+                        .metadata(json!({"recipe": "plan"})),
+                );
+                let reply = (completion.text.as_str(), completion.finish, (request, cached, response));
+                turn.planned(Some(reply), &self.guards);
+            }
+            Err(error) => {
+                self.emitter
+                    .emit(Draft::new(Kind::ModelError).span(SPAN).error(error.to_string()).took(begun.elapsed()));
+                turn.planned(None, &self.guards);
+            }
+        }
+        self.tell_plan(turn);
+        self.notice(turn);
+    }
+
+    /// Says which plan the run has.
+    pub(super) fn tell_plan(&self, turn: &Turn) {
+        let plan = &turn.task().plan;
+        let about = json!({"steps": plan.steps, "parts": plan.parts, "source": plan.source});
+        self.emitter.emit(Draft::new(Kind::PlanningStep).metadata(about));
+    }
+}
