@@ -93,8 +93,14 @@ pub fn told(changes: &Changes) -> Option<String> {
     fn list<'a>(what: &str, paths: impl Iterator<Item = &'a str>) -> Option<String> {
         let paths: Vec<&str> = paths.collect();
         let more = if paths.len() > LISTED { format!(" and {} more", paths.len() - LISTED) } else { String::new() };
+        // how many there are is asked often, and a model miscounts
+        let count = if paths.len() > 1 { format!(" {}:", paths.len()) } else { String::new() };
         let names: Vec<String> = paths.into_iter().take(LISTED).map(shown).collect();
-        (!names.is_empty()).then(|| format!("{what} {}{more}", names.join(", ")))
+        (!names.is_empty()).then(|| format!("{what}{count} {}{more}", names.join(", ")))
+    }
+    if let Some(folder) = moved_to(changes) {
+        return list("moved", changes.removed.iter().map(String::as_str))
+            .map(|moved| format!("{moved} to {}", shown(folder)));
     }
     let all = [
         list("made", changes.created.iter().map(|e| e.path.as_str())),
@@ -104,6 +110,18 @@ pub fn told(changes: &Changes) -> Option<String> {
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The folder that everything was moved to that was taken away, if that is all that happened.
+fn moved_to(changes: &Changes) -> Option<&str> {
+    fn split(path: &str) -> (&str, &str) {
+        path.rsplit_once('/').unwrap_or((".", path))
+    }
+    let came: BTreeSet<(&str, &str)> = changes.created.iter().map(|e| split(&e.path)).collect();
+    let (folder, _) = *came.first()?;
+    let same = changes.removed.len() == came.len()
+        && changes.removed.iter().all(|path| came.contains(&(folder, split(path).1)));
+    (same && changes.changed.is_empty() && changes.modes.is_empty()).then_some(folder)
 }
 
 /// Paths that are named at most.

@@ -166,6 +166,18 @@ fn a_change_is_told_without_odd_names() {
         removed: (0..9).map(|i| i.to_string()).collect(),
         ..Changes::default()
     };
-    assert_eq!(told(&changes).unwrap(), "made a.txt, a file with an odd name; removed 0, 1, 2, 3, 4, 5 and 3 more");
+    assert_eq!(
+        told(&changes).unwrap(),
+        "made 2: a.txt, a file with an odd name; removed 9: 0, 1, 2, 3, 4, 5 and 3 more"
+    );
     assert_eq!(told(&Changes::default()), None);
+    let entry = |path: &str| Entry { path: path.into(), folder: false, text: None };
+    let mut moved = Changes {
+        created: vec![entry("new/b.jpg"), entry("new/a.jpg")],
+        removed: vec!["a.jpg".into(), "old/b.jpg".into()],
+        ..Changes::default()
+    };
+    assert_eq!(told(&moved).unwrap(), "moved 2: a.jpg, old/b.jpg to new");
+    moved.removed[0] = "c.jpg".into();
+    assert_eq!(told(&moved).unwrap(), "made 2: new/b.jpg, new/a.jpg; removed 2: c.jpg, old/b.jpg");
 }

@@ -6,7 +6,7 @@ pub mod model;
 pub mod part;
 mod verbs;
 
-pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers, tallies};
+pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers, stand_in, tallies};
 
 use serde::{Deserialize, Serialize};
 

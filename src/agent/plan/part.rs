@@ -159,6 +159,20 @@ pub fn refer(part: &str, names: &[String]) -> String {
     if stands { format!("{before}{all}{behind}") } else { format!("{part} ({})", names.join(", ")) }
 }
 
+/// The part with what the one before it is about in the place of `them`, for when nothing was seen that has names: after
+/// `count the logs in old`, `delete them` becomes `delete the logs in old`.
+pub fn stand_in(part: &str, before: &str) -> String {
+    let Some((_, thing)) = before.trim().split_once(' ') else { return part.to_owned() };
+    let is_known =
+        ["the ", "all ", "every "].iter().any(|begin| thing.to_lowercase().starts_with(begin)) && !refers(thing);
+    let mut words: Vec<&str> = part.split(' ').collect();
+    match words.iter_mut().find(|word| word.eq_ignore_ascii_case("them")).filter(|_| is_known) {
+        Some(word) => *word = thing,
+        None => return part.to_owned(),
+    }
+    words.join(" ")
+}
+
 /// True if the part has a word that stands for what was seen before.
 pub fn refers(part: &str) -> bool {
     REFERS.as_ref().is_some_and(|form| form.find_iter(part).any(|f| !is_described(&part[f.end()..])))
@@ -282,6 +296,18 @@ mod tests {
             ("write a poem to sea.txt", false, Kind::Free),
         ] {
             assert_eq!(kind(part, later), want, "{part}");
+        }
+    }
+
+    #[test]
+    fn what_the_part_before_is_about_stands_in() {
+        let count = "count the .tmp files below build";
+        assert_eq!(stand_in("delete them", count), "delete the .tmp files below build");
+        assert_eq!(stand_in("move them to old", count), "move the .tmp files below build to old");
+        for (part, before) in
+            [("delete it", count), ("delete them", "count a few"), ("delete them", "show them"), ("show them", "")]
+        {
+            assert_eq!(stand_in(part, before), part);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::agent::evidence::{self, Changes, Claim, Entry};
 use crate::agent::guard::{Guards, asked_for};
 use crate::agent::id;
 use crate::agent::observe::compress;
-use crate::agent::plan::{Kind, changes, kind, locate, refer, refers, tallies};
+use crate::agent::plan::{Kind, changes, kind, locate, refer, refers, stand_in, tallies};
 use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
 use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,11 @@ impl Turn {
     /// What the adviser is told.
     pub(super) fn brief(&self) -> Brief {
         let words = self.part().unwrap_or(&self.task.text);
-        let mut part = refer(words, &self.course.names);
+        let before = self.course.part.checked_sub(1).and_then(|at| self.task.plan.parts.get(at));
+        let mut part = match before {
+            Some(before) if self.course.names.is_empty() => stand_in(words, before),
+            _ => refer(words, &self.course.names),
+        };
         if part == words {
             part = locate(words);
         }

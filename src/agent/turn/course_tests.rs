@@ -137,6 +137,14 @@ fn what_was_listed_is_counted_as_it_was() {
 }
 
 #[test]
+fn what_was_only_counted_can_be_meant() {
+    let mut turn = led("count the logs in old and delete them");
+    advise(&mut turn, "ls old/*.log | wc -l");
+    act(&mut turn, Outcome::Done, "3\n", &[]);
+    assert_eq!(advise(&mut turn, "rm old/*.log"), "delete the logs in old");
+}
+
+#[test]
 fn what_was_seen_is_saved_as_it_is() {
     let mut turn = led("list the files in notes and save the list to names.txt");
     advise(&mut turn, "ls notes");

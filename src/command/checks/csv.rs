@@ -109,12 +109,11 @@ fn name(separator: char) -> &'static str {
 
 /// Values are counted, and the name of their column, which the request says, with them.
 fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
-    let counts = it
-        .script
-        .commands
-        .iter()
-        .any(|c| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique"));
-    let by = separated_by(lines).filter(|_| counts && lines.len() > 1)?;
+    let distinct =
+        |c: &Invocation| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique");
+    let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''));
+    let divides = program.is_some_and(|p| p.text.contains("/NR") || p.text.contains("/ NR"));
+    let by = separated_by(lines).filter(|_| (divides || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
     let words = Words::of(it.request);
     let is_said = |name: &str| words.list().iter().any(|word| word == name || word.strip_suffix('s') == Some(name));
     let mut names = lines[0].split(by).map(|name| name.trim().trim_matches('"').to_lowercase());
@@ -127,8 +126,9 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
     }
     let skipped = match command.name()? {
         "awk" | "gawk" | "mawk" => {
-            let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''))?;
-            Edits::new(it.script).replace(program, &program.raw.replacen('\'', "'NR>1 ", 1)).done()
+            let program = program?;
+            let raw = program.raw.replace("/NR", "/(NR-1)").replace("/ NR", "/ (NR-1)");
+            Edits::new(it.script).replace(program, &raw.replacen('\'', "'NR>1 ", 1)).done()
         }
         "cut" => {
             let [alone] = command.operands().filter(|w| is_csv(w)).collect::<Vec<_>>()[..] else { return None };
@@ -211,6 +211,11 @@ mod tests {
         let mended = "awk -F, 'NR>1 {print $2}' a.csv | sort | uniq | wc -l";
         assert_eq!(here(users, count, FILE).as_deref(), Some(mended));
         assert_eq!(here(users, mended, FILE), None);
+        let average = "average of the temperature column in a.csv";
+        assert_eq!(
+            here(average, "awk -F, '{s += $2} END {print s/NR}' a.csv", "day,temperature\nmon,3\n").as_deref(),
+            Some("awk -F, 'NR>1 {s += $2} END {print s/(NR-1)}' a.csv")
+        );
         let cut = "tail -n +2 a.csv | cut -d, -f2 | sort -u | wc -l";
         assert_eq!(here(users, "cut -d, -f2 a.csv | sort -u | wc -l", FILE).as_deref(), Some(cut));
         assert_eq!(here(users, cut, FILE), None);

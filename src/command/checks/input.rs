@@ -6,7 +6,7 @@ use crate::shell::{Finding, Invocation, Severity};
 
 /// Programs that read the files they are given, and their standard input only without one: how many operands come before
 /// the files, and the letters of options with a value in the next word.
-const READERS: [(&str, usize, &str); 12] = [
+const READERS: [(&str, usize, &str); 13] = [
     ("awk", 1, "Fv"),
     ("cat", 0, ""),
     ("cut", 0, "bcdf"),
@@ -14,6 +14,7 @@ const READERS: [(&str, usize, &str); 12] = [
     ("fgrep", 1, "ABCdDem"),
     ("grep", 1, "ABCdDem"),
     ("head", 0, "cn"),
+    ("jq", 1, ""),
     ("sed", 1, "el"),
     ("sort", 0, "koSTt"),
     ("tail", 0, "cns"),
@@ -76,6 +77,7 @@ mod tests {
             |command: &str| -> Vec<String> { findings(check, "", command).into_iter().map(|f| f.token).collect() };
         assert_eq!(tokens("grep -c x a.log | grep -c x b.log | grep -c x c.log"), ["b.log", "c.log"]);
         assert_eq!(tokens("ls | wc -l notes.txt"), ["notes.txt"]);
+        assert_eq!(tokens("jq .name a.json | jq .license a.json"), ["a.json"]);
         assert_eq!(tokens("find . -name '*.c' | sort -u list.txt | head -n 3"), ["list.txt"]);
         assert_eq!(tokens("cat a.csv | awk -F, '{print $2}' a.csv"), ["a.csv"]);
         for right in [
@@ -93,6 +95,7 @@ mod tests {
             "cat a | cut -d, -f2",
             "cat a | cut -d , -f 2 | head -c 20 | sort -k 2 -t :",
             "cat a | grep -e x -e y",
+            "cat a | jq -r .name",
             "cat a | grep -v -m 1 x",
             "cat a | tail -n +2",
         ] {
