@@ -212,10 +212,12 @@ impl Run<'_> {
         let shape = Shape::Lark(reply::GRAMMAR.into());
         let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
         let (words, mut written) = mpsc::unbounded_channel::<String>();
+        let mut said = String::new();
         let generation = generate(self.recipe.model.clone(), request, move |text| {
             // a receiver that is gone only means that nobody prefetches any more
             let _ = words.send(text.to_owned());
-            Flow::Continue
+            said.push_str(text);
+            if reply::goes_round(&said) { Flow::Stop } else { Flow::Continue }
         });
         let mut text = String::new();
         while let Some(piece) = written.recv().await {
@@ -228,7 +230,10 @@ impl Run<'_> {
             }
             text.push_str(&piece);
         }
-        let completion = generation.await?;
+        let mut completion = generation.await?;
+        if reply::goes_round(&completion.text) {
+            completion.finish = Finish::Length;
+        }
         let Usage { load, prefill, decode, completion_tokens, drafted_tokens, accepted_tokens, .. } = completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);

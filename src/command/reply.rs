@@ -34,6 +34,19 @@ pub fn read(text: &str) -> Reply {
     inside.lines().map(str::trim).find(|l| !l.is_empty()).map_or(Reply::Nothing, line)
 }
 
+/// True if the text ends in the same few characters over and over: a small model that has lost the thread does not find an
+/// end. A line drawn of one sign is meant.
+pub fn goes_round(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let Some(tail) = bytes.len().checked_sub(ROUND).map(|from| &bytes[from..]) else { return false };
+    let is_line = tail.iter().all(|b| *b == tail[0]) && tail[0].is_ascii_punctuation();
+    // of a period p, each byte is the one p before it
+    !is_line && (1..=ROUND / 8).any(|p| tail.iter().zip(&tail[p..]).all(|(a, b)| a == b))
+}
+
+/// Bytes that are looked at: eight rounds of five.
+const ROUND: usize = 40;
+
 fn line(text: &str) -> Reply {
     let text = text.trim();
     let text = text.strip_prefix("$ ").unwrap_or(text).trim();
@@ -63,6 +76,21 @@ mod tests {
 
     fn command(text: &str) -> Reply {
         Reply::Command(text.into())
+    }
+
+    #[test]
+    fn what_goes_round_is_noticed_and_what_repeats_a_little_is_not() {
+        assert!(goes_round(&format!("find . -perm{}", " -o".repeat(14))));
+        assert!(goes_round(&format!("grep -B 1{}", "0".repeat(40))));
+        assert!(goes_round(&format!("echo {}", "a, b".repeat(12))));
+        for fine in [
+            "find . -name '*.a' -o -name '*.b' -o -name '*.c' -o -name '*.d' -o -name '*.e'".to_owned(),
+            format!("echo {}", "-".repeat(60)),
+            format!("dd if=/dev/zero of=x bs=1 count=1{}", "0".repeat(20)),
+            String::new(),
+        ] {
+            assert!(!goes_round(&fine), "{fine}");
+        }
     }
 
     #[test]

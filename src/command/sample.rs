@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Tokens that a sampled command may have beyond twice the first one's.
 const SPARE: usize = 16;
 
+/// Tokens of a command, where none was written.
+const TYPICAL: usize = 24;
+
 /// The share of replies that must refuse before the first answer is withdrawn: a task withdrawn is worse than a doubtful
 /// command for what was none.
 const MOSTLY: (usize, usize) = (3, 4);
@@ -47,16 +50,21 @@ impl Run<'_> {
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
         let spent = &self.ask.spent;
         let first = best.as_ref().map(|best| &best.cmd).or(spent.last()).map_or("", String::as_str);
-        let length = self.recipe.model.count(first);
+        let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
-        if self.started.elapsed() + self.writing(length) > self.budget().mul_f64(LATEST) {
-            trace(Trace::Decision { what: "no time to sample others".into() });
-            return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best, String::new())));
-        }
+        // who has nothing yet waits for something
+        let until = if best.is_some() { self.budget().mul_f64(LATEST) } else { self.ask.timeout };
+        let best = match best {
+            Some(best) if self.started.elapsed() + self.writing(length) > until => {
+                trace(Trace::Decision { what: "no time to sample others".into() });
+                return Ok(Chosen::Draft(best, String::new()));
+            }
+            other => other,
+        };
         let candidate = |draft, likelihood| Candidate { draft, likelihood, explains: 1.0, trial: None };
         let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
         self.candidates = candidates.len() as u32;
-        let replies = self.others(prompt, count, most).await?;
+        let replies = self.others(prompt, count, most, until).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
         if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
             trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
@@ -120,12 +128,13 @@ impl Run<'_> {
     }
 
     /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as
-    /// the time allows. With each its confidence and its likelihood.
+    /// there are `until` so long after the request. With each its confidence and its likelihood.
     async fn others(
         &mut self,
         prompt: Prompt,
         count: u32,
         max_tokens: usize,
+        until: Duration,
     ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
         let (temperature, top_p) = VARIED;
         let request = Request {
@@ -133,7 +142,7 @@ impl Run<'_> {
             shape: Shape::Lark(reply::GRAMMAR.into()),
             sampling: Sampling { temperature, top_p, seed: 1 },
             max_tokens,
-            cancel: self.cancel.with_deadline(self.started + self.budget().mul_f64(LATEST)),
+            cancel: self.cancel.with_deadline(self.started + until),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
         if let Some(Usage { prompt_tokens, cached_tokens, prefill, .. }) = completions.first().map(|c| c.usage) {

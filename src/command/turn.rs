@@ -144,6 +144,8 @@ pub struct Turn {
     pub iterations: u32,
     /// How often the model was asked.
     asked: u32,
+    /// True if it wrote without coming to an end.
+    lost: bool,
     /// Fixes tried: no more than [`MENDS`].
     mends: u32,
     prompt: Prompt,
@@ -175,6 +177,7 @@ impl Turn {
             max_iterations: ask.max_iterations.clamp(1, 3),
             iterations: 0,
             asked: 0,
+            lost: false,
             mends: 0,
             best: None,
             likelihood: 0.0,
@@ -200,7 +203,10 @@ impl Turn {
         self.last = confidence::likelihood(completion);
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
-            Reply::Command(_) if completion.finish == Finish::Length => self.settle(Outcome::Nothing, time_left),
+            Reply::Command(_) if completion.finish == Finish::Length => {
+                self.lost = true;
+                self.settle(Outcome::Nothing, time_left)
+            }
             Reply::Command(cmd) if self.spent.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
                 self.settle(Outcome::Nothing, time_left)
             }
@@ -278,11 +284,11 @@ impl Turn {
     /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
     fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
         let is_open = match &self.best {
-            Some(best) => best.confidence < DOUBT && !is_broken(&best.findings) && self.measured,
-            None => !self.spent.is_empty(),
+            Some(best) => time_left && best.confidence < DOUBT && !is_broken(&best.findings) && self.measured,
+            // without one there is no answer at all
+            None => self.lost || !self.spent.is_empty(),
         };
-        let may = time_left && !self.sampled && self.candidates > 1 && self.refine != Refine::Never;
-        if !is_open || !may {
+        if !is_open || self.sampled || self.candidates < 2 || self.refine == Refine::Never {
             return self.done(otherwise);
         }
         self.sampled = true;
@@ -584,6 +590,11 @@ mod tests {
         let Step::Sample { best: None, count: 4, .. } = step else { panic!("{step:?}") };
         assert_eq!(t.chosen(Chosen::Nothing), Step::Done(Outcome::Nothing));
         assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
+        // nor is what does not end
+        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+        t.begin();
+        let step = t.decided(&said("find . -o -o -o", Finish::Length), 0.9, false);
+        assert!(matches!(step, Step::Sample { best: None, .. }), "{step:?}");
         // nor is it the mend of another
         let mut t = spent(1);
         t.decided(&said("oen", Finish::Stop), 0.9, true);

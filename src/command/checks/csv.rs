@@ -59,27 +59,17 @@ fn separated_by(lines: &[String]) -> Option<char> {
 
 fn separator(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
     let args = || command.args().iter().map(|w| w.text.as_str());
-    let cluster = |letter: char| args().any(|a| a.starts_with('-') && !a.starts_with("--") && a.contains(letter));
     let (option, by_columns, said) = match command.name()? {
         "awk" | "gawk" | "mawk" => {
             let program = args().find(|a| a.contains('{'))?;
-            let columns =
-                program.bytes().zip(program.bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
+            let bytes = || program.bytes();
+            let columns = bytes().zip(bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
             let said = args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
-            let inside =
-                args().any(|a| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split("));
-            ("-F", columns, said || inside)
+            let sets = |a: &str| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split(");
+            ("-F", columns, said || args().any(sets))
         }
-        "sort" => (
-            "-t",
-            cluster('k') || args().any(|a| a.starts_with("--key")),
-            cluster('t') || args().any(|a| a.starts_with("--field-separator")),
-        ),
-        "cut" => (
-            "-d",
-            cluster('f') || args().any(|a| a.starts_with("--fields")),
-            cluster('d') || args().any(|a| a.starts_with("--delimiter")),
-        ),
+        "sort" => ("-t", command.has_option(Some('k'), "key"), command.has_option(Some('t'), "field-separator")),
+        "cut" => ("-d", command.has_option(Some('f'), "fields"), command.has_option(Some('d'), "delimiter")),
         _ => return None,
     };
     let by = separated_by(lines)?;

@@ -8,7 +8,8 @@ use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    one(it, &words).or_else(|| range(it, &words)).or_else(|| headless(it, &words)).into_iter().collect()
+    let found = one(it, &words).or_else(|| range(it, &words)).or_else(|| headless(it, &words));
+    found.or_else(|| unsorted(it, &words)).into_iter().collect()
 }
 
 /// `head -n 5 f` for "the fifth line".
@@ -60,6 +61,44 @@ fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
     let last = n.text == "-n" && all_but.text == "-1";
     let fix = Edits::new(it.script).replace(program, "tail").replace(all_but, "+2").done();
     last.then(|| warning("wrong-end", all_but, "the header is the first line, and this leaves out the last", fix))
+}
+
+/// `sort | uniq` for "without duplicates, in the original order".
+fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SAID: [&str; 9] = [
+        "original order",
+        "same order",
+        "keep the order",
+        "keeping the order",
+        "keep order",
+        "preserve the order",
+        "preserving the order",
+        "preserving order",
+        "without sorting",
+    ];
+    let sort = it.script.commands.iter().find(|c| c.name() == Some("sort")).filter(|_| words.say(&SAID))?;
+    let program = sort.words.first()?;
+    let unique = sort.args().iter().find(|w| w.text == "-u");
+    let behind = sort.feeds.first().and_then(|at| it.script.commands.get(*at)).filter(|c| c.name() == Some("uniq"));
+    let files: Vec<&Word> = sort.args().iter().filter(|w| w.text != "-u").collect();
+    let plain = files.iter().all(|w| !w.text.starts_with('-'));
+    let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
+    let edits = Edits::new(it.script).span(&sort.words, &format!("awk '!seen[$0]++'{names}"));
+    let fix = match behind.map(|uniq| (uniq, uniq.words.as_slice())) {
+        Some((_, [uniq])) if plain => {
+            let pipe = it.script.text.get(..uniq.span.start)?.rfind('|')?;
+            edits.done().map(|text| {
+                let cut = it.script.text.len() - pipe;
+                let (before, rest) = text.split_at(text.len() - cut);
+                let behind = &rest[uniq.span.end - pipe..];
+                format!("{}{}", before.trim_end(), behind)
+            })
+        }
+        None if plain && unique.is_some() => edits.done(),
+        _ => None,
+    };
+    let why = "sort gives the lines another order: awk '!seen[$0]++' keeps the first of each";
+    (unique.is_some() || behind.is_some()).then(|| warning("order-lost", program, why, fix))
 }
 
 /// Where `tail -n +5` begins.

@@ -10,6 +10,7 @@ mod csv;
 mod depth;
 mod edit;
 mod flags;
+mod grep;
 mod header;
 mod in_place;
 mod input;
@@ -25,6 +26,7 @@ mod precedence;
 mod programs;
 pub(super) mod prose;
 mod quoting;
+mod ranked;
 mod saved;
 mod sizes;
 pub(super) mod syntax;
@@ -71,7 +73,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 17] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 19] = [
     quoting::check,
     input::check,
     precedence::check,
@@ -82,6 +84,8 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 17] = [
     letter_case::check,
     sizes::check,
     order::check,
+    ranked::check,
+    grep::check,
     counts::check,
     numbers::check,
     lines::check,

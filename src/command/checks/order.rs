@@ -55,13 +55,17 @@ fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
             _ => None,
         };
     }
-    let [ls] = commands.as_slice() else { return None };
+    // a filter behind it changes no order
+    let (ls, filters) = commands.split_first()?;
+    if filters.iter().any(|c| !matches!(c.name(), Some("grep" | "egrep"))) {
+        return None;
+    }
     let (newest, oldest) = (
         words.say(&["newest first", "most recent first", "latest first", "newest to oldest"]),
         words.say(&["oldest first", "oldest to newest"]),
     );
-    let timed = ls.args().iter().find(|w| is_cluster(w) && w.raw.contains('t'))?;
-    let reversed = ls.args().iter().find(|w| is_cluster(w) && w.raw.contains('r') || w.text.starts_with("--rev"));
+    let timed = ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains('t'))?;
+    let reversed = ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains('r') || w.text.starts_with("--rev"));
     if ls.name() != Some("ls") || newest == oldest || words.negate() {
         return None;
     }
@@ -70,12 +74,17 @@ fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
             let fix = edits.replace(timed, &format!("{}r", timed.raw)).done();
             Some(warning("sort-order", timed, "ls -t puts the newest first: -tr the oldest", fix))
         }
-        Some(flag) if newest && is_cluster(flag) => {
+        Some(flag) if newest && is_ls_cluster(flag) => {
             let fix = edits.replace(flag, &without(&flag.raw, 'r')).done();
             Some(warning("sort-order", flag, "ls -t puts the newest first, and -r turns that around", fix))
         }
         _ => None,
     }
+}
+
+/// A cluster of letters, and the `1` of ls.
+fn is_ls_cluster(word: &Word) -> bool {
+    word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic() || c == '1'))
 }
 
 /// `ls -lt | head -n 3` is the line "total 48" and two files.

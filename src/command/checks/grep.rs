@@ -1,0 +1,89 @@
+//! What `grep` is to find: files without something, and whole words.
+
+use super::Inspected;
+use super::edit::{Edits, cluster_with, warning, without};
+use super::words::Words;
+use crate::shell::{Finding, Invocation};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let words = Words::of(it.request);
+    let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
+    greps.filter_map(|grep| lacking(it, grep, &words).or_else(|| whole(it, grep, &words))).collect()
+}
+
+/// `grep -l -v x` names the files with any line that has no x: nearly all. `grep -L x` names those without an x.
+fn lacking(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+    let asked = words.negate() || words.say(&["lack", "lacking", "missing"]);
+    let names = cluster_with(grep.args(), 'l').filter(|_| asked)?;
+    let inverts = cluster_with(grep.args(), 'v')?;
+    let named = |cluster: &str| cluster.replace('l', "L");
+    let edits = Edits::new(it.script);
+    let fix = if names.span == inverts.span {
+        edits.replace(names, &named(&without(&names.raw, 'v')))
+    } else {
+        edits.replace(names, &named(&names.raw)).replace(inverts, &without(&inverts.raw, 'v'))
+    };
+    const WHY: &str = "-l with -v names files with any other line: -L names the files without a match";
+    Some(warning("files-without", names, WHY, fix.done()))
+}
+
+/// "As a whole word", and nothing that says so to grep.
+fn whole(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+    const SAID: [&str; 8] = [
+        "whole word",
+        "whole words",
+        "whole words only",
+        "entire word",
+        "full word",
+        "complete word",
+        "exact word",
+        "word boundaries",
+    ];
+    let program = grep.words.first().filter(|_| words.say(&SAID))?;
+    let bounded = |text: &str| ["\\b", "\\<", "\\W", "[^"].iter().any(|mark| text.contains(mark));
+    // what excludes lines is no search for the word
+    let other = grep.has_option(Some('w'), "word-regexp")
+        || grep.has_option(Some('x'), "line-regexp")
+        || grep.has_option(Some('v'), "invert-match");
+    if other || grep.args().iter().any(|w| bounded(&w.text)) {
+        return None;
+    }
+    let fix = Edits::new(it.script).after(program, " -w").done();
+    Some(warning("whole-word", program, "a whole word is asked for, and parts of words match: -w", fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    fn fix(request: &str, command: &str) -> Option<String> {
+        findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn files_without_a_match_are_named_by_another_letter() {
+        let request = "ini files that do not contain debug";
+        for (wrong, right) in [
+            ("grep -rl -v debug conf", "grep -rL debug conf"),
+            ("grep -lv debug *.ini", "grep -L debug *.ini"),
+            ("grep -r --include='*.ini' -v -l debug .", "grep -r --include='*.ini' -L debug ."),
+        ] {
+            assert_eq!(fix(request, wrong).as_deref(), Some(right));
+            assert_eq!(fix(request, right), None);
+        }
+        assert_eq!(fix(request, "grep -v debug a.ini"), None);
+        assert_eq!(fix("files with a line other than x", "grep -l -v x *").as_deref(), Some("grep -L x *"));
+        assert_eq!(fix("files that have any line beside x", "grep -l -v x *"), None);
+    }
+
+    #[test]
+    fn a_whole_word_is_said_to_grep() {
+        let request = "lines with main as a whole word";
+        assert_eq!(fix(request, "grep main a.c").as_deref(), Some("grep -w main a.c"));
+        for right in ["grep -w main a.c", "grep '\\bmain\\b' a.c", "grep -nw main a.c", "grep -v main a.c"] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(fix("lines with main", "grep main a.c"), None);
+    }
+}
