@@ -10,7 +10,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     if words.negate() || words.say(&["each", "per", "every", "by", "respectively"]) {
         return Vec::new();
     }
-    number(it, &words).or_else(|| names(it, &words)).into_iter().collect()
+    number(it, &words).or_else(|| contents(it, &words)).or_else(|| names(it, &words)).into_iter().collect()
 }
 
 /// What follows "how many" at the request's beginning, a few words of it.
@@ -49,26 +49,28 @@ fn counted(words: &Words) -> Option<&[String]> {
     (!words.say(&BOTH)).then(|| &rest[..rest.len().min(5)])
 }
 
+/// What files and the like are called.
+const FILES: [&str; 17] = [
+    "file",
+    "files",
+    "folders",
+    "directories",
+    "subfolders",
+    "subdirectories",
+    "symlinks",
+    "links",
+    "entries",
+    "items",
+    "images",
+    "pictures",
+    "photos",
+    "videos",
+    "logs",
+    "documents",
+    "scripts",
+];
+
 fn number(it: &Inspected, words: &Words) -> Option<Finding> {
-    const FILES: [&str; 17] = [
-        "file",
-        "files",
-        "folders",
-        "directories",
-        "subfolders",
-        "subdirectories",
-        "symlinks",
-        "links",
-        "entries",
-        "items",
-        "images",
-        "pictures",
-        "photos",
-        "videos",
-        "logs",
-        "documents",
-        "scripts",
-    ];
     let noun = counted(words)?;
     let about = |nouns: &[&str]| noun.iter().any(|w| nouns.contains(&w.as_str()));
     let last = last_of_pipeline(it)?;
@@ -101,6 +103,24 @@ fn number(it: &Inspected, words: &Words) -> Option<Finding> {
     let fix = Edits::new(it.script).after(program, " -c").done();
     (about(&["lines", "line"]) && plain && one_input)
         .then(|| warning("count-asked", program, "a number is asked for, and this prints the lines", fix))
+}
+
+/// `find ... -exec wc -l {} +` for "count the text files".
+fn contents(it: &Inspected, words: &Words) -> Option<Finding> {
+    let noun = counted(words)?;
+    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&["lines"]) || words.say(&["line"]) {
+        return None;
+    }
+    let search = super::find(it.script).filter(|c| c.inside.is_none())?;
+    let counter = it.script.commands.iter().find(|c| c.name() == Some("wc") && c.via == ["find"])?;
+    let (start, exec) = (search.words.first()?, search.words.iter().find(|w| w.text == "-exec")?);
+    let fix = it.script.text.get(start.span.start..exec.span.start).map(|text| format!("{} | wc -l", text.trim_end()));
+    Some(warning(
+        "count-asked",
+        counter.words.first()?,
+        "files are to be counted, and this counts what is in them",
+        fix,
+    ))
 }
 
 /// The command whose output is seen, if the script is one pipeline.

@@ -28,6 +28,7 @@ pub(super) mod prose;
 mod quoting;
 mod ranked;
 mod saved;
+mod silent;
 mod sizes;
 pub(super) mod syntax;
 mod totals;
@@ -73,10 +74,11 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 19] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 20] = [
     quoting::check,
     input::check,
     precedence::check,
+    silent::check,
     totals::check,
     csv::check,
     age::check,
