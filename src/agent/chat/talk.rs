@@ -1,10 +1,13 @@
-//! Whether a message is about this computer or just talk. A small model that has tools before it uses them, also to greet.
+//! Whether a message is just talk. A small model that has tools before it uses them, also to greet. What is not known to be
+//! talk, in whatever language, keeps its tools: without them a model can only make an answer up.
 
 /// First words that ask for something to be done, beside those of a task's parts.
 const ASKS: &[&str] = &["start", "stop", "use", "kill", "download", "fetch", "calculate", "compute", "commit", "build"];
 
 /// Words that a message about this computer has.
 const MACHINE: &[&str] = &[
+    "address",
+    "battery",
     "branch",
     "clipboard",
     "code",
@@ -15,13 +18,17 @@ const MACHINE: &[&str] = &[
     "date",
     "directory",
     "disk",
+    "display",
     "document",
     "error",
     "file",
     "folder",
     "git",
+    "gpu",
+    "home",
     "host",
     "installed",
+    "ip",
     "kernel",
     "line",
     "log",
@@ -37,14 +44,18 @@ const MACHINE: &[&str] = &[
     "process",
     "program",
     "project",
+    "ram",
     "repository",
     "running",
+    "screen",
     "script",
     "server",
     "service",
+    "shell",
     "size",
     "space",
     "system",
+    "terminal",
     "time",
     "today",
     "uptime",
@@ -55,14 +66,69 @@ const MACHINE: &[&str] = &[
 /// Words in front of what is asked for.
 const POLITE: &[&str] = &["please", "can", "could", "would", "you", "now", "then", "and", "ok", "okay", "caro", "so"];
 
-/// True if a message needs no tools: it asks for nothing to be done, and names nothing that is on this computer.
+/// Words of talk: greetings, thanks, answers, and what is about the two who talk.
+const TALK: &[&str] = &[
+    "afternoon",
+    "bonjour",
+    "bye",
+    "ciao",
+    "cool",
+    "danke",
+    "evening",
+    "favorite",
+    "favourite",
+    "feel",
+    "fine",
+    "goodbye",
+    "gracias",
+    "great",
+    "hallo",
+    "hello",
+    "hey",
+    "hi",
+    "hola",
+    "i",
+    "i'm",
+    "joke",
+    "like",
+    "love",
+    "mean",
+    "merci",
+    "morning",
+    "my",
+    "name",
+    "nice",
+    "no",
+    "ok",
+    "okay",
+    "opinion",
+    "salut",
+    "sorry",
+    "sure",
+    "thank",
+    "thanks",
+    "think",
+    "thx",
+    "welcome",
+    "why",
+    "yes",
+    "you",
+    "your",
+    "yourself",
+];
+
+/// True if a message needs no tools: it is talk, asks for nothing to be done, and names nothing that is on this computer.
 pub fn is_talk(message: &str) -> bool {
     let lower = message.to_lowercase();
-    let mut words =
-        lower.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !"/.~".contains(c)));
-    let words: Vec<&str> = words.by_ref().filter(|word| !word.is_empty()).collect();
+    let edge = |c: char| !c.is_alphanumeric() && !"/.~".contains(c);
+    let words: Vec<&str> =
+        lower.split_whitespace().map(|word| word.trim_matches(edge)).filter(|word| !word.is_empty()).collect();
     let first = words.iter().find(|word| !POLITE.contains(word)).copied().unwrap_or_default();
     if ASKS.contains(&first) || crate::agent::plan::begins_part(first) {
+        return false;
+    }
+    let is_known = |word: &&str| TALK.contains(&word.trim_end_matches('.'));
+    if !words.is_empty() && !words.iter().any(is_known) {
         return false;
     }
     words.iter().all(|word| {
@@ -87,6 +153,7 @@ mod tests {
             "and why is that so?",
             "hola, ¿qué tal?",
             "hi",
+            "do you like rust?",
             "",
         ] {
             assert!(is_talk(message), "{message}");
@@ -104,6 +171,11 @@ mod tests {
             "use echo to say hi",
             "does src/main.rs have tests",
             "how big is this folder",
+            "who is logged in?",
+            "what is my ip?",
+            "what is eating the ram",
+            "wie viele Dateien sind hier?",
+            "列出这里的文件",
         ] {
             assert!(!is_talk(message), "{message}");
         }
