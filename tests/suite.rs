@@ -48,3 +48,4 @@ mod safety;
 mod shell;
 mod skills;
 mod support;
+mod trace;

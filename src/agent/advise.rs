@@ -5,10 +5,12 @@
 //! other, and the guards and the person decide about it.
 
 use super::tool::Args;
+use crate::model::metered::Meter;
 use crate::model::{Cancel, ModelError};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// A part that was gone about before, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +49,6 @@ pub struct Advice {
     pub args: Args,
     /// How sure the adviser is, 0 to 1.
     pub confidence: f64,
-    /// Tokens of the prompts, how many of them were known, tokens written.
-    pub usage: (u64, u64, u64),
-    /// How often the model was asked.
-    pub requests: u64,
 }
 
 /// What an adviser comes to; `None` if it knows nothing for this part.
@@ -58,6 +56,7 @@ pub type Advised<'a> = Pin<Box<dyn Future<Output = Result<Option<Advice>, ModelE
 
 /// Gives advice.
 pub trait Adviser: Send + Sync {
-    /// A call for the part.
-    fn advise<'a>(&'a self, brief: &'a Brief, cancel: &'a Cancel) -> Advised<'a>;
+    /// A call for the part. Whoever asks a model for it asks through the meter ([`crate::model::metered`]): advice that comes
+    /// to nothing costs as much.
+    fn advise<'a>(&'a self, brief: &'a Brief, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a>;
 }

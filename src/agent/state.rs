@@ -1,6 +1,7 @@
 //! What a run knows about itself: which files it has seen and changed, what it has called, what went wrong. Plain data:
 //! guards look at it, the turn stores it.
 
+use super::event::Tokens;
 use super::tool::{Call, Effects, Outcome, Settled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,33 @@ use std::path::Path;
 pub struct FileState {
     /// Changes so far.
     pub version: u64,
+}
+
+/// What a run may cost; 0 for any number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Requests to the model.
+    pub requests: u64,
+    /// Tokens, prompts and completions.
+    pub tokens: u64,
+}
+
+/// What asking a model has cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Requests to the model.
+    pub requests: u64,
+    /// Their tokens.
+    pub tokens: Tokens,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, more: Self) {
+        self.requests += more.requests;
+        self.tokens.request += more.tokens.request;
+        self.tokens.cached += more.tokens.cached;
+        self.tokens.response += more.tokens.response;
+    }
 }
 
 /// One call as the loop guard remembers it.
@@ -51,6 +79,9 @@ pub struct RunState {
     pub requests: u64,
     /// Tokens so far, prompts and completions.
     pub tokens: u64,
+    /// What the two may come to.
+    #[serde(default)]
+    pub limits: Limits,
     /// Set once the run goes in circles, with the reason: from then on it may only answer.
     pub stuck: Option<String>,
     /// Calls that only looked, and succeeded.
@@ -98,6 +129,12 @@ impl RunState {
         if self.calls.len() > Self::REMEMBERED {
             self.calls.remove(0);
         }
+    }
+
+    /// Takes note of what asking a model has cost.
+    pub fn charge(&mut self, cost: Cost) {
+        self.requests += cost.requests;
+        self.tokens += cost.tokens.request + cost.tokens.response;
     }
 
     /// Takes note of what a text shows.

@@ -4,7 +4,7 @@
 //! conversation.
 
 use super::agent::view::{self, Shows};
-use super::agent::wire::{Limits, Wired};
+use super::agent::wire::Wired;
 use super::agent::{Drive, max_steps};
 use super::edit::{Lines, Typed};
 use super::mcp::root;
@@ -13,6 +13,7 @@ use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::chat::{Exchange, is_talk};
 use crate::agent::plan::Plan;
 use crate::agent::runtime::Driven;
+use crate::agent::state::Limits;
 use crate::agent::store::Run;
 use crate::agent::turn::{Report, Task};
 use crate::agent::{Turn, id};
@@ -51,13 +52,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if session.trim().is_empty() || session.len() > 200 {
         return Err(Failure::usage("a session's name has 1 to 200 characters").hint("for example: --session work"));
     }
-    let mut talk = Talk {
-        args,
-        cx,
-        root: &root,
-        wired: Wired::open(cx, &args.drive, &session, &root, Limits::default())?,
-        session,
-    };
+    let mut talk = Talk { args, cx, root: &root, wired: Wired::open(cx, &args.drive, &session, &root)?, session };
     let mut lines = Lines::open(cx.ui.can_ask(), cx.dirs.state.as_ref().map(|state| state.join("chat-history")))?;
     if lines.is_terminal() {
         let known = talk.wired.exchanges(&talk.session)?.len();
@@ -136,9 +131,11 @@ impl Talk<'_> {
         self.wired.begin(&task, self.cx)?;
         let drive = &self.args.drive;
         let shows = drive.shows();
+        let mut turn = Turn::new(task);
+        turn.limit(drive.limits(Limits::default()));
         let driven = view::while_shown(self.cx, shows, |signals| {
             let runtime = self.wired.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
-            Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(Turn::new(task))))
+            Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
         })?;
         match driven {
             Driven::Stopped(_) => {

@@ -7,10 +7,12 @@ use super::recipe::Recipe;
 use super::trial::{self, Ending};
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
 use crate::agent::tool::Args;
+use crate::model::metered::{Meter, Metered};
 use crate::model::{Cancel, ModelError};
 use crate::shell::{Severity, is_read_only, parse};
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Commands that are thought through for one part: the second beside the nearest pairs of the example library. Telling the
 /// model what was wrong with the first one helps less: it clings to it.
@@ -30,13 +32,15 @@ pub struct CommandAdviser {
 }
 
 impl Adviser for CommandAdviser {
-    fn advise<'a>(&'a self, brief: &'a Brief, cancel: &'a Cancel) -> Advised<'a> {
-        Box::pin(self.command(brief, cancel))
+    fn advise<'a>(&'a self, brief: &'a Brief, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
+        let model = Arc::new(Metered::new(self.recipe.model.clone(), meter));
+        let recipe = Recipe { model, ..self.recipe.clone() };
+        Box::pin(async move { self.command(&recipe, brief, cancel).await })
     }
 }
 
 impl CommandAdviser {
-    async fn command(&self, brief: &Brief, cancel: &Cancel) -> Result<Option<Advice>, ModelError> {
+    async fn command(&self, recipe: &Recipe, brief: &Brief, cancel: &Cancel) -> Result<Option<Advice>, ModelError> {
         let mut ask = self.ask.clone();
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
@@ -45,40 +49,30 @@ impl CommandAdviser {
         if let Some(wider) = brief.done.last().filter(|d| !d.worked && d.looked).and_then(|d| loosen(&d.command))
             && !brief.done.iter().any(|d| d.command == wider)
         {
-            return Ok(Some(Advice {
-                tool: "shell".into(),
-                args: command(&wider),
-                confidence: 0.5,
-                usage: (0, 0, 0),
-                requests: 0,
-            }));
+            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5 }));
         }
         ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
-        let (mut requests, mut written) = (0, 0);
         let mut first = None;
         for round in 0..TRIES {
             ask.few_shot = if round == 0 && brief.done.iter().all(|d| d.worked) { self.ask.few_shot } else { NEAREST };
-            let answer = match self.recipe.answer(&ask, &mut |_| ()).await {
+            let answer = match recipe.answer(&ask, &mut |_| ()).await {
                 Ok(answer) => answer,
+                // what was said before takes the room: the part alone may do
+                Err(CommandError::Model(ModelError::TooLong { .. })) => {
+                    ask.before = Before::default();
+                    continue;
+                }
                 Err(CommandError::Model(error)) => return Err(error),
-                // no command in time, or a part that is too long for one: the model decides
+                // no command in time or within the limits, or a part that is too long for one: the model decides
                 Err(_) => break,
             };
-            requests += u64::from(answer.iterations);
-            written += answer.timing.tokens as u64;
             if answer.refusal.is_some() {
                 break;
             }
             // what a check still calls an error need not be tried
             let wrong = answer.findings.iter().any(|f| f.severity == Severity::Error);
             let ending = if wrong { Some(Ending::Failed) } else { self.rehearsed(&answer.cmd).await };
-            let advice = Advice {
-                tool: "shell".into(),
-                args: command(&answer.cmd),
-                confidence: answer.confidence,
-                usage: (0, 0, written),
-                requests,
-            };
+            let advice = Advice { tool: "shell".into(), args: command(&answer.cmd), confidence: answer.confidence };
             match ending {
                 Some(Ending::Fine | Ending::Stopped) | None => return Ok(Some(advice)),
                 // one that changes nothing may still be right: there may be nothing to change
@@ -86,7 +80,7 @@ impl CommandAdviser {
                 Some(Ending::Failed) => {}
             }
         }
-        Ok(first.map(|advice| Advice { usage: (0, 0, written), requests, ..advice }))
+        Ok(first)
     }
 
     /// How a command that changes something ends in a rehearsal. One that only looks is tried by running it.

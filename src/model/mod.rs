@@ -4,6 +4,7 @@
 //! - [`engine`]: local inference. The only place that names candle.
 //! - [`embed`]: texts as vectors.
 //! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
+//! - [`metered`]: any of them, with somebody who answers for what it is asked.
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
 
@@ -12,6 +13,7 @@ mod conform;
 pub mod embed;
 pub mod engine;
 pub mod fetch;
+pub mod metered;
 pub mod remote;
 pub mod scripted;
 

@@ -78,6 +78,11 @@ pub trait Guard: Send + Sync {
         None
     }
 
+    /// Before each request to a model: why it may not be asked again.
+    fn spent(&self, _state: &RunState) -> Option<Halt> {
+        None
+    }
+
     /// After a batch: may set [`RunState::stuck`] and end the run.
     fn settle(&self, _state: &mut RunState) -> Option<Halt> {
         None
@@ -129,6 +134,11 @@ impl Guards {
             }
         }
         worst
+    }
+
+    /// Why no model may be asked again; the first guard's word.
+    pub fn spent(&self, state: &RunState) -> Option<Halt> {
+        self.0.iter().find_map(|guard| guard.spent(state))
     }
 
     /// After a batch.

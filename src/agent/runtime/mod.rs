@@ -5,6 +5,7 @@ mod batch;
 mod disk;
 mod drive;
 mod generate;
+mod meter;
 mod named;
 mod plan;
 
@@ -17,9 +18,11 @@ use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::guard::Guards;
 use super::observe::{Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
+use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
-use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request};
+use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request, Usage};
+use meter::Tally;
 use serde_json::json;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -191,6 +194,8 @@ impl Hands<Turn> for Driver<'_> {
     async fn bring(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
         let runtime = self.runtime;
         match step {
+            // before each request, whoever is asked
+            Step::Plan(_) | Step::Advise(_) | Step::Decide(_) if turn.halts(&runtime.guards) => runtime.notice(turn),
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
             Step::Assemble(query) => runtime.assemble(turn, &query),
             Step::Advise(mut brief) => {
@@ -310,19 +315,19 @@ impl Runtime {
             turn.lead(false);
             return turn.advised(None, &self.guards);
         };
-        self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(recipe.clone()));
-        self.emitter.emit(
-            Draft::new(Kind::ModelCall)
-                .span(&span)
-                .input(json!({"part": brief.part, "place": brief.place}))
-                .metadata(recipe.clone()),
-        );
+        let input = json!({"part": brief.part, "place": brief.place});
+        let with = (self.model.clone(), self.guards.clone(), self.emitter.clone());
+        let tally = Arc::new(Tally::new(with, turn.state(), &span, (input, recipe.clone())));
+        self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(recipe));
         let begun = Instant::now();
-        match adviser.advise(brief, &self.cancel).await {
+        let advised = adviser.advise(brief, tally.clone(), &self.cancel).await;
+        // also what came to nothing was paid for
+        let cost = tally.cost();
+        turn.charge(cost);
+        match advised {
             // stopped: the step is made again on resume
             _ if self.cancel.is_cancelled() => {}
             Ok(advice) => {
-                let (request, cached, response) = advice.as_ref().map_or((0, 0, 0), |a| a.usage);
                 let confidence = advice.as_ref().map(|a| a.confidence);
                 turn.advised(advice, &self.guards);
                 let output = if confidence.is_some() { turn.said() } else { "" };
@@ -332,8 +337,8 @@ impl Runtime {
                         .span(&span)
                         .output(output.to_owned())
                         .took(begun.elapsed())
-                        .tokens(Tokens { request, cached, response })
-                        .metadata(json!({"recipe": "command", "confidence": confidence})),
+                        .tokens(cost.tokens)
+                        .metadata(json!({"recipe": "command", "confidence": confidence, "requests": cost.requests})),
                 );
             }
             Err(error) => {
@@ -368,12 +373,13 @@ impl Runtime {
         let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
         let begun = Instant::now();
         match generate(self.model.clone(), request, |_| Flow::Continue).await {
-            // stopped: what was written so far does not count, and the step is made again on resume
-            Ok(Completion { finish: Finish::Cancelled, .. }) => {}
+            // stopped: what was written so far is lost, though not what it cost, and the step is made again on resume
+            Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
+                let (request, cached, response) = tokens_of(&usage);
+                turn.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
+            }
             Ok(completion) => {
-                let usage = completion.usage;
-                let (request, cached, response) =
-                    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64);
+                let (request, cached, response) = tokens_of(&completion.usage);
                 self.emitter.emit(
                     Draft::new(Kind::ModelResponse)
                         .by(Actor::Model)
@@ -462,6 +468,11 @@ pub fn is_artifact_tool(name: &str) -> bool {
     ["read_artifact", "tail_artifact", "search_artifact", "list_artifacts"].contains(&name)
 }
 
+/// Tokens of the prompt, how many of them were known, tokens written.
+fn tokens_of(usage: &Usage) -> (u64, u64, u64) {
+    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64)
+}
+
 fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
@@ -472,5 +483,7 @@ impl From<ModelError> for End {
     }
 }
 
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod tests;

@@ -124,8 +124,6 @@ impl Turn {
             self.course.tries = TRIES;
             return self.set_out(guards);
         };
-        let (request, cached, response) = advice.usage;
-        self.spend(advice.requests, request, cached, response);
         let thought = self.part().unwrap_or_default().to_owned();
         self.own_call(&thought, advice.tool, advice.args);
     }

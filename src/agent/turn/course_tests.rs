@@ -29,7 +29,7 @@ fn led(task: &str) -> Turn {
 fn advise(turn: &mut Turn, command: &str) -> String {
     let Step::Advise(brief) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
-    let advice = Advice { tool: "shell".into(), args, confidence: 0.9, usage: (5, 0, 5), requests: 1 };
+    let advice = Advice { tool: "shell".into(), args, confidence: 0.9 };
     turn.advised(Some(advice), &Guards::default());
     brief.part
 }

@@ -24,12 +24,13 @@ pub use prompt::{fence, prompt_tokens};
 use super::action::{self, ActionSet, Choice};
 use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
+use super::event::Tokens;
 use super::guard::{Guards, Halt};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
 use super::reflect::Reflection;
-use super::state::{RunState, Stats};
+use super::state::{Cost, Limits, RunState, Stats};
 use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
 use crate::model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
@@ -306,7 +307,7 @@ impl Turn {
         let Phase::Plan(most) = self.phase else { return };
         self.phase = Phase::Assemble;
         let Some((text, finish, (request, cached, response))) = reply else { return };
-        self.spend(1, request, cached, response);
+        self.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
         // the last line of one that was cut off says half of what it was to say
         if finish == Finish::Stop {
             self.task.plan = self.task.plan.clone().with_model(text);
@@ -314,8 +315,9 @@ impl Turn {
         if self.task.plan.source == Source::Model {
             self.task.max_steps = self.task.max_steps.max(self.task.plan.steps.min(most));
         }
-        if let Some(Halt { reason, text }) = guards.settle(&mut self.state) {
-            self.finish(End::Halted(reason), text);
+        // what is left to do needs the model
+        if let Some(halt) = guards.spent(&self.state) {
+            self.halt(halt);
         }
     }
 
@@ -336,7 +338,7 @@ impl Turn {
         let Phase::Decide(_) = &self.phase else { return };
         let forced = self.is_last();
         let (request, cached, response) = usage;
-        self.spend(1, request, cached, response);
+        self.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
         let read = action::read(text).and_then(|decision| match finish {
             Finish::Length => Err("it was cut off: write less at once".to_owned()),
             Finish::Stop | Finish::Cancelled => Ok(decision),
@@ -448,6 +450,29 @@ impl Turn {
         self.metric.total_ms += ms;
     }
 
+    /// Holds the run to limits, also when another process goes on with it.
+    pub fn limit(&mut self, limits: Limits) {
+        self.state.limits = limits;
+    }
+
+    /// Adds what asking a model has cost.
+    pub fn charge(&mut self, cost: Cost) {
+        let Tokens { request, cached, response } = cost.tokens;
+        self.metric.total_requests += cost.requests;
+        self.metric.request_tokens += request;
+        self.metric.cached_tokens += cached;
+        self.metric.response_tokens += response;
+        self.metric.total_tokens += request + response;
+        self.state.charge(cost);
+    }
+
+    /// Ends the run if its means are spent; looked at before each request to a model.
+    pub fn halts(&mut self, guards: &Guards) -> bool {
+        let asks = matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Decide(_));
+        let halt = guards.spent(&self.state).filter(|_| asks);
+        halt.map(|halt| self.halt(halt)).is_some()
+    }
+
     /// Lets calls of a kind run unasked from now on.
     pub fn allow_always(&mut self, kind: String) {
         self.state.always.insert(kind);
@@ -515,14 +540,18 @@ impl Turn {
     /// The next step, or the end.
     fn go_on(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
         let halt = guards.settle(&mut self.state);
-        if let Some(Halt { reason, text }) = halt {
+        if let Some(halt) = halt {
             self.entries.push(Entry::Observation { text: observation, brief });
-            let response = format!("{text} {}", self.thought).trim().to_owned();
-            return self.finish(End::Halted(reason), response);
+            return self.halt(halt);
         }
         self.step += 1;
         self.entries.push(Entry::Observation { text: observation, brief });
         self.set_out(guards);
+    }
+
+    fn halt(&mut self, Halt { reason, text }: Halt) {
+        let response = format!("{text} {}", self.thought).trim().to_owned();
+        self.finish(End::Halted(reason), response);
     }
 
     /// Ends what the model was told last with what it is about now.
@@ -531,16 +560,6 @@ impl Turn {
             text.push_str("\n\n");
             text.push_str(reminder);
         }
-    }
-
-    fn spend(&mut self, requests: u64, request: u64, cached: u64, response: u64) {
-        self.metric.total_requests += requests;
-        self.metric.request_tokens += request;
-        self.metric.cached_tokens += cached;
-        self.metric.response_tokens += response;
-        self.metric.total_tokens += request + response;
-        self.state.requests += requests;
-        self.state.tokens += request + response;
     }
 
     /// What may be done in this step.

@@ -14,6 +14,7 @@ pub mod wire;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
+use crate::agent::state::Limits;
 use crate::agent::turn::{self, Report, Task};
 use crate::agent::{Turn, id};
 use crate::command::recipe::MAX_REQUEST;
@@ -43,12 +44,6 @@ pub struct Args {
     /// The most steps, at least 5; by default the plan decides, up to 20
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// The most requests to the model
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    max_requests: u64,
-    /// The most tokens, of prompts and completions
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    max_tokens: u64,
     /// The most calls in one step: a small model calls for what it has not seen yet if it may call for more than one
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=5))]
     batch: u8,
@@ -75,6 +70,12 @@ pub struct Drive {
     /// Do not ask before changes below the working folder and commands that are no danger
     #[arg(short, long)]
     yes: bool,
+    /// The most requests to the model, of one run (in a conversation: of one answer); 0 for any number. `caro resume` keeps it
+    #[arg(long, value_name = "N")]
+    max_requests: Option<u64>,
+    /// The most tokens, of prompts and completions; likewise
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
     /// A folder below which commands may write, beside the working folder; `/` for anywhere. Changes there are asked for all
     /// the same
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -114,6 +115,12 @@ pub struct Drive {
 }
 
 impl Drive {
+    /// The limits that a run had, and those that were given.
+    pub fn limits(&self, before: Limits) -> Limits {
+        let Limits { requests, tokens } = before;
+        Limits { requests: self.max_requests.unwrap_or(requests), tokens: self.max_tokens.unwrap_or(tokens) }
+    }
+
     /// What is shown of a run while it is driven.
     pub fn shows(&self) -> Shows {
         match (&self.events, self.json) {
@@ -210,17 +217,17 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         batch: usize::from(args.batch),
         place: format!("Working folder: {}", root.display()),
     };
-    let limits = wire::Limits { requests: args.max_requests, tokens: args.max_tokens };
-    let mut wired = Wired::open(cx, &args.drive, &task.session, &root, limits)?;
+    let mut wired = Wired::open(cx, &args.drive, &task.session, &root)?;
     wired.take_up(&task, cx.interrupt().cancel().clone(), Vec::new(), cx)?;
     if args.show_prompt || args.explain {
         return show(&wired, Turn::new(task), args.explain, cx);
     }
-    let turn = match args.plan {
+    let mut turn = match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
         Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
+    turn.limit(args.drive.limits(Limits::default()));
     if args.plan_only {
         let runtime = wired.runtime(1, Vec::new(), None).unrecorded();
         let turn = cx.runtime()?.block_on(runtime.planned(turn));

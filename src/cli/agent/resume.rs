@@ -31,8 +31,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
             .hint("begin the task again where it belongs"));
     }
-    let (turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
-    let mut wired = Wired::open(cx, &args.drive, &turn.task().session, &found.root, wire::Limits::default())?;
+    let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
+    let mut wired = Wired::open(cx, &args.drive, &turn.task().session, &found.root)?;
+    turn.limit(args.drive.limits(turn.state().limits));
     wired.take_up(turn.task(), cx.interrupt().cancel().clone(), Vec::new(), cx)?;
     drive(&wired, turn, next, &args.drive, cx)
 }

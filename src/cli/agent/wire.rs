@@ -69,15 +69,6 @@ const RECENT: u8 = 3;
 /// Tools of servers that are shown beside ours, at most.
 const MORE_TOOLS: usize = 4;
 
-/// What a run may cost.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// Requests to the model; 0 for any number.
-    pub requests: u64,
-    /// Tokens; 0 for any number.
-    pub tokens: u64,
-}
-
 /// Everything a runtime is built from.
 pub struct Wired {
     model: Arc<dyn Model>,
@@ -85,7 +76,6 @@ pub struct Wired {
     registry: Registry,
     hub: Option<Hub>,
     drive: Drive,
-    limits: Limits,
     own: Option<PathBuf>,
     /// Skills of the runs before, and for how many runs more they stay.
     recent: BTreeMap<String, u8>,
@@ -142,7 +132,7 @@ impl Wired {
     ///
     /// # Errors
     /// If there is no model, no shell or no store.
-    pub fn open(cx: &Cx, drive: &Drive, session: &str, root: &Path, limits: Limits) -> Result<Self, Failure> {
+    pub fn open(cx: &Cx, drive: &Drive, session: &str, root: &Path) -> Result<Self, Failure> {
         let flags: Vec<(&'static str, String)> = drive.model.clone().map(|m| ("model", m)).into_iter().collect();
         let settings = cx.settings(&flags)?;
         let store = Arc::new(store(cx)?);
@@ -174,7 +164,6 @@ impl Wired {
             registry,
             hub,
             drive: drive.clone(),
-            limits,
             own,
             recent: BTreeMap::new(),
             recipe: String::new(),
@@ -214,7 +203,7 @@ impl Wired {
         let guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
             Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
-            Arc::new(Budget { requests: self.limits.requests, tokens: self.limits.tokens, ..Budget::default() }),
+            Arc::new(Budget::default()),
             Arc::new(GoalGuard::new(&task.text, &self.root)),
             // by the words of the task, whoever made the plan: no model's word changes a guard
             Arc::new(GroundGuard::new(&task.text, &Plan::heuristic(&task.text))),

@@ -112,12 +112,12 @@ impl Sequence {
     }
 
     /// Holds the first `stable` of these tokens, and nothing behind them; false if cancelled.
-    pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<bool, ModelError> {
+    pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<Option<usize>, ModelError> {
         let only = Encoded { ids: ids[..stable].to_vec(), stable };
-        self.reuse(&only);
+        let kept = self.reuse(&only);
         let whole = self.complete(&only, request)?;
         self.keep();
-        Ok(whole)
+        Ok(whole.then_some(kept))
     }
 
     /// The most tokens of [`Self::feed_tree`]; see [`Backend::tree`].

@@ -47,9 +47,7 @@ pub(super) fn score(
     }
     let Some(beginning) = beginning.filter(|_| most > 0) else { return Ok(Vec::new()) };
     let request = Request::nothing(cancel);
-    if !sequence.stand(&beginning, beginning.len(), &request)? {
-        return Ok(Vec::new());
-    }
+    let Some(cached_tokens) = sequence.stand(&beginning, beginning.len(), &request)? else { return Ok(Vec::new()) };
     let free = sequence.context() - beginning.len();
     let fits = |count: usize, longest: usize, tokens: usize| tokens <= most && count * longest <= free;
     let mut from = 0;
@@ -68,11 +66,13 @@ pub(super) fn score(
         // one that does not even fit alone is left without scores
         from = to.max(from + 1);
     }
-    let took = began.elapsed();
-    let completions = said.iter().enumerate().map(|(i, said)| {
-        let usage = Usage { prefill: if i == 0 { took } else { Default::default() }, ..Usage::default() };
-        said.completion(language, usage)
-    });
+    // the beginning was read once for all of them, so the first one tells what it took
+    let prompt_tokens = beginning.len() + said.iter().map(|said| said.ids.len()).sum::<usize>();
+    let whole = Usage { prompt_tokens, cached_tokens, prefill: began.elapsed(), ..Usage::default() };
+    let completions = said
+        .iter()
+        .enumerate()
+        .map(|(i, said)| said.completion(language, if i == 0 { whole } else { Usage::default() }));
     Ok(completions.collect())
 }
 

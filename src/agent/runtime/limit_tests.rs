@@ -1,0 +1,166 @@
+//! What a run may cost, and what is refused before it is done: looked at with a scripted model.
+
+use super::tests::{ANSWER, bench, call, drive, of, report, step, turn};
+use super::*;
+use crate::agent::advise::{Advice, Advised, Brief};
+use crate::agent::state::Limits;
+use crate::model::metered::{Meter, Metered};
+use crate::model::{Prompt, Role, Sampling, Shape};
+use std::sync::atomic::Ordering;
+
+/// Asks so often, and advises to look at a file or nothing at all.
+struct Asks {
+    model: Arc<dyn Model>,
+    often: usize,
+    knows: bool,
+}
+
+impl Adviser for Asks {
+    fn advise<'a>(&'a self, brief: &'a Brief, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
+        Box::pin(async move {
+            let model: Arc<dyn Model> = Arc::new(Metered::new(self.model.clone(), meter));
+            for _ in 0..self.often {
+                let mut prompt = Prompt::system("The same every time.");
+                prompt.stable_turns = 1;
+                prompt.push(Role::User, &brief.part);
+                let shape = Shape::Text { stop: Vec::new() };
+                let request =
+                    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 9, cancel: cancel.clone() };
+                generate(model.clone(), request, |_| Flow::Continue).await?;
+            }
+            let args = json!({"path": "a"}).as_object().cloned().unwrap_or_default();
+            Ok(self.knows.then(|| Advice { tool: "shell".into(), args, confidence: 1.0 }))
+        })
+    }
+}
+
+/// A run of one part that a command can do, whose adviser asks so often.
+fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::agent::Event>) {
+    let mut bench = bench(&["ls a", "ls b", ANSWER]);
+    let script = r#"{"rules": [{"reply": "ls -l"}]}"#;
+    let model: Arc<dyn Model> = Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap());
+    bench.runtime.adviser = Some(Arc::new(Asks { model, often, knows }));
+    bench.runtime.model = {
+        let script = json!({"context": 3000, "rules": [{"replies": [ANSWER]}]}).to_string();
+        Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap())
+    };
+    bench.runtime.registry.add(Arc::new(super::tests::Fake::new("shell", true))).unwrap();
+    let mut turn = super::tests::task(8, "list the files");
+    turn.limit(limits);
+    let report = report(&bench, turn);
+    (report, bench.memory.events())
+}
+
+#[test]
+fn advice_costs_what_it_asked_for_also_where_it_comes_to_nothing() {
+    for knows in [true, false] {
+        let (report, events) = advised(3, knows, Limits::default());
+        let calls = of(&events, Kind::ModelCall);
+        let by_advice: Vec<_> = calls.iter().filter(|e| e.metadata["recipe"] == "command").collect();
+        assert_eq!(by_advice.len(), 3, "{calls:#?}");
+        for call in &by_advice {
+            assert!(call.metadata["tokens"].as_u64() > Some(0), "{call:#?}");
+            assert!(call.metadata["tokens"].as_u64() <= call.metadata["limit"].as_u64(), "{call:#?}");
+            let turns = call.input["turns"].as_array().unwrap();
+            assert_eq!((turns.len(), &turns[0]["role"]), (1, &json!("user")), "without what never changes: {call:#?}");
+        }
+        // the run's own requests and the adviser's
+        assert_eq!(report.metric.total_requests, calls.len() as u64, "{report:#?}");
+        let told: Vec<Tokens> = of(&events, Kind::ModelResponse).iter().filter_map(|e| e.token_usage).collect();
+        let (request, response) = told.iter().fold((0, 0), |(a, b), t| (a + t.request, b + t.response));
+        assert_eq!((report.metric.request_tokens, report.metric.response_tokens), (request, response));
+        assert!(told[0].request >= 3 * 4 && told[0].response == 3 * 2, "{told:?}");
+    }
+}
+
+#[test]
+fn an_adviser_stays_within_the_limits_of_the_run() {
+    let (report, events) = advised(5, false, Limits { requests: 2, tokens: 0 });
+    assert_eq!(of(&events, Kind::ModelCall).len(), 2, "not even within one piece of advice is more asked");
+    assert_eq!((report.metric.total_requests, report.termination_reason.as_str()), (2, "request_limit"));
+    assert!(report.response.starts_with("Usage limit error: 2 request(s)"), "{report:#?}");
+    let halts = of(&events, Kind::ResourceGuardHalt);
+    assert_eq!((halts.len(), &halts[0].metadata["reason"]), (1, &json!("request_limit")));
+    let (report, events) = advised(5, false, Limits { requests: 0, tokens: 1 });
+    assert_eq!((of(&events, Kind::ModelCall).len(), report.termination_reason.as_str()), (1, "total_tokens_limit"));
+}
+
+#[test]
+fn limits_go_with_a_run_that_is_stored() {
+    let replies = [step(&[call("read", "a")]), step(&[call("read", "b")]), ANSWER.into()];
+    let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut turn = turn(8);
+    turn.limit(Limits { requests: 2, tokens: 0 });
+    let stored = serde_json::to_string(&turn).unwrap();
+    let report = report(&bench, serde_json::from_str(&stored).unwrap());
+    assert_eq!((report.termination_reason.as_str(), report.metric.total_requests), ("request_limit", 2));
+    assert_eq!(of(&bench.memory.events(), Kind::ModelCall).len(), 2);
+    // one that was stored before there were limits has none
+    let mut old: serde_json::Value = serde_json::from_str(&stored).unwrap();
+    old["state"].as_object_mut().unwrap().remove("limits").unwrap();
+    assert_eq!(serde_json::from_value::<Turn>(old).unwrap().state().limits, Limits::default());
+}
+
+#[test]
+fn what_was_stopped_has_cost_something_all_the_same() {
+    let script = json!({"context": 3000, "rules": [{"reply": ANSWER, "delay_ms": 50}]}).to_string();
+    let mut bench = bench(&[ANSWER]);
+    bench.runtime.model = Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap());
+    let cancel = bench.runtime.cancel.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(120));
+        cancel.cancel();
+    });
+    let Driven::Stopped(turn) = drive(&bench, turn(8)) else { panic!("it was to be stopped") };
+    assert_eq!(turn.state().requests, 1);
+    assert!(turn.state().tokens > 0);
+}
+
+#[test]
+fn arguments_are_checked_before_anything_is_done() {
+    let bench = bench(&[ANSWER]);
+    for wrong in ["{\"path\": 5}", "{}", "{\"path\": \"a\", \"pth\": \"b\"}"] {
+        // as no grammar would have it: read from a checkpoint
+        let mut turn = turn(8);
+        turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
+        turn.decided(&format!("Thought: go\nAction: read {wrong}"), Finish::Stop, (1, 0, 1), &bench.runtime.guards);
+        assert!(matches!(turn.next(), Step::Act(_)), "{wrong}");
+        report(&bench, turn);
+        let events = bench.memory.events();
+        let told = of(&events, Kind::ToolError).last().unwrap().output.as_str().unwrap().to_owned();
+        assert!(told.starts_with("Argument Validation Error: "), "{wrong}: {told}");
+    }
+    assert_eq!(bench.read.load(Ordering::Relaxed), 0, "none of them was made");
+    assert!(of(&bench.memory.events(), Kind::ToolCall).is_empty());
+}
+
+#[test]
+fn the_second_identical_call_is_refused_in_these_words() {
+    let replies = [step(&[call("read", "look")]), step(&[call("read", "look")]), ANSWER.into()];
+    let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    report(&bench, turn(8));
+    assert_eq!(bench.read.load(Ordering::Relaxed), 1);
+    let events = bench.memory.events();
+    let refused = of(&events, Kind::ToolError);
+    assert_eq!((refused.len(), &refused[0].metadata["outcome"]), (1, &json!("blocked")));
+    let told = refused[0].output.as_str().unwrap();
+    assert!(
+        told.starts_with(
+            "[System Warning] Loop Detected: You have already executed this tool with these exact arguments."
+        ),
+        "{told}"
+    );
+    assert_eq!(of(&events, Kind::GuardrailCheck).iter().filter(|e| e.metadata["finding"] == "loop").count(), 1);
+}
+
+#[test]
+fn a_run_that_is_halted_says_so_in_an_event() {
+    let replies: Vec<String> = (1..5).map(|n| step(&[call("read", &format!("fail{n}"))])).collect();
+    let bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    let report = report(&bench, turn(8));
+    assert_eq!((report.termination_reason.as_str(), report.steps), ("consecutive_errors", 3));
+    let events = bench.memory.events();
+    let halts = of(&events, Kind::ResourceGuardHalt);
+    assert_eq!((halts.len(), &halts[0].metadata["reason"]), (1, &json!("consecutive_errors")));
+    assert!(halts[0].error.as_deref().unwrap().starts_with("3 steps in a row failed"), "{halts:#?}");
+}

@@ -1,0 +1,85 @@
+//! What an adviser asks of the model: checked before each request, told in an event of its own, and counted.
+
+use crate::agent::event::{Draft, Emitter, Kind, Tokens};
+use crate::agent::guard::Guards;
+use crate::agent::state::{Cost, RunState};
+use crate::agent::turn::prompt_tokens;
+use crate::model::metered::Meter;
+use crate::model::{Model, ModelError, Prompt, Usage};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The meter of one piece of advice.
+pub(super) struct Tally {
+    pub(super) model: Arc<dyn Model>,
+    pub(super) guards: Guards,
+    pub(super) emitter: Arc<Emitter>,
+    pub(super) span: String,
+    /// What the advice is about, and what each request's event says beside its size.
+    pub(super) input: Value,
+    pub(super) metadata: Value,
+    counts: Mutex<Counts>,
+}
+
+struct Counts {
+    /// The run as it will be once the cost is charged to it.
+    state: RunState,
+    cost: Cost,
+    /// Tokens of the prompt that is due.
+    tokens: usize,
+}
+
+impl Tally {
+    pub(super) fn new(
+        (model, guards, emitter): (Arc<dyn Model>, Guards, Arc<Emitter>),
+        state: &RunState,
+        span: &str,
+        (input, metadata): (Value, Value),
+    ) -> Self {
+        let counts = Mutex::new(Counts { state: state.clone(), cost: Cost::default(), tokens: 0 });
+        Self { model, guards, emitter, span: span.to_owned(), input, metadata, counts }
+    }
+
+    /// What it has come to so far.
+    pub(super) fn cost(&self) -> Cost {
+        self.counts().cost
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meter for Tally {
+    fn due(&self, prompt: &Prompt, room: usize) -> Result<usize, ModelError> {
+        let tokens = prompt_tokens(prompt, &|text| self.model.count(text));
+        let mut counts = self.counts();
+        if self.guards.spent(&counts.state).is_some() {
+            return Ok(0);
+        }
+        if tokens > room {
+            return Err(ModelError::TooLong { tokens, limit: room });
+        }
+        counts.tokens = tokens;
+        let limit = counts.state.limits.requests;
+        let left = if limit == 0 { u64::MAX } else { limit.saturating_sub(counts.state.requests) };
+        Ok(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    fn asked(&self, prompt: &Prompt, room: usize) {
+        let mut input = self.input.clone();
+        // the stable turns are the recipe's own, the same every time
+        input["turns"] = json!(prompt.turns.get(prompt.stable_turns..).unwrap_or_default());
+        let mut metadata = self.metadata.clone();
+        (metadata["tokens"], metadata["limit"]) = (json!(self.counts().tokens), json!(room));
+        self.emitter.emit(Draft::new(Kind::ModelCall).span(&self.span).input(input).metadata(metadata));
+    }
+
+    fn made(&self, requests: u64, usage: Usage) {
+        let (request, cached) = (usage.prompt_tokens as u64, usage.cached_tokens as u64);
+        let made = Cost { requests, tokens: Tokens { request, cached, response: usage.completion_tokens as u64 } };
+        let mut counts = self.counts();
+        counts.state.charge(made);
+        counts.cost += made;
+    }
+}
