@@ -10,6 +10,7 @@ mod agent_pty;
 #[cfg(unix)]
 mod agent_real;
 mod architecture;
+mod artifacts;
 mod bench;
 mod candidates;
 mod chat;

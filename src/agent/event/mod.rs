@@ -196,7 +196,12 @@ impl Emitter {
         number
     }
 
-    /// Takes the secrets out of what is stored beside the events.
+    /// The text without its secrets, as it may be stored beside the events.
+    pub fn redacted(&self, text: &str) -> String {
+        self.redactor.text(text)
+    }
+
+    /// Takes the secrets out of a document that is stored beside the events.
     pub fn redact(&self, value: &mut Value) {
         self.redactor.value(value);
     }

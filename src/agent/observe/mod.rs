@@ -119,7 +119,8 @@ impl Pipeline<'_> {
         // what is read out of an artifact is not made an artifact again
         let own = *provider == Provider::Workspace;
         if let Some(artifacts) = self.artifacts.filter(|_| !own && is_long(text, self.count)) {
-            match Offload::store(artifacts, call, text, self.count) {
+            // it outlives the run, as events do: without the secrets that the model itself may see
+            match Offload::store(artifacts, call, &self.emitter.redacted(text), self.count) {
                 Ok(offload) => {
                     self.emitter.emit(Draft::new(Kind::WorkspaceOffload).span(&call.id).metadata(json!({
                         "id": offload.id, "bytes": text.len(), "tokens": offload.tokens
