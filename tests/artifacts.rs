@@ -41,3 +41,80 @@ fn a_secret_is_in_no_file_of_the_data_folder() {
     let leaks: Vec<&PathBuf> = all.iter().filter(|file| holds(file, token)).collect();
     assert!(leaks.is_empty(), "{leaks:?}");
 }
+
+#[test]
+fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
+    let machine = Machine::new();
+    let empty = machine.run(&["artifacts", "list"]);
+    assert_eq!((empty.code, empty.out.as_str()), (Some(0), ""), "{empty:#?}");
+    assert!(empty.err.contains("no result has been too long"), "{empty:#?}");
+    assert_eq!(run(&machine, "seq 1 9999", "one").code, Some(0));
+    assert_eq!(run(&machine, "seq 2 9999", "two").code, Some(0));
+    // the prompt has the beginning, the name and the place
+    let list = machine.run(&["artifacts", "list", "--json"]).json();
+    let (id, path) = (list[0]["id"].as_str().unwrap(), list[0]["path"].as_str().unwrap());
+    let told = machine.run(&["events", "", "--json"]).out;
+    let other = list[1]["id"].as_str().unwrap();
+    assert!(told.contains("[TOOL RESPONSE OFFLOADED]") && told.contains(list[1]["path"].as_str().unwrap()), "{told}");
+    let parts: Vec<&str> = id.split('_').collect();
+    let digits = |text: &str, n: usize| text.len() == n && text.chars().all(|c| c.is_ascii_digit());
+    assert!(parts[0] == "shell" && digits(parts[1], 8) && digits(parts[2], 6) && parts[3].len() == 8, "{id}");
+    assert_eq!(
+        (&list[0]["session"], &list[0]["tool"], &list[0]["lines"]),
+        (&json!("one"), &json!("shell"), &json!(9999))
+    );
+    let lines = machine.run(&["artifacts", "list"]).out;
+    assert!(
+        lines.lines().count() == 2 && lines.starts_with(&format!("{id}  48894 bytes  9999 lines  one\n")),
+        "{lines}"
+    );
+    assert_eq!(machine.run(&["artifacts", "list", "--session", "tw"]).out.lines().count(), 1);
+    let shown = machine.run(&["artifacts", "show", id]);
+    assert!(
+        shown.code == Some(0) && shown.out.starts_with("1\n2\n") && shown.out.ends_with("9998\n9999\n"),
+        "{}",
+        shown.err
+    );
+    assert_eq!(std::fs::read_to_string(path).unwrap().trim_end(), shown.out.trim_end());
+    machine.run(&["artifacts", "show", "shell"]).fails(2, &["the beginning of several"]);
+    machine.run(&["artifacts", "rm", "nope"]).fails(2, &["there is no artifact `nope`", "caro artifacts list"]);
+    let removed = machine.run(&["artifacts", "rm", id]);
+    assert!(removed.code == Some(0) && !Path::new(path).exists(), "{removed:#?}");
+    // a week later the next run finds it too old
+    let meta = machine.path(&format!("home/.local/share/caro/workspace/two/artifacts/{other}.meta.json"));
+    let mut kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
+    let age = |days: u64| json!(list[1]["created"].as_u64().unwrap() - days * 86_400_000);
+    for (days, left) in [(6, 1), (8, 0)] {
+        kept["created"] = age(days);
+        std::fs::write(&meta, kept.to_string()).unwrap();
+        assert_eq!(run(&machine, "echo short", "three").code, Some(0));
+        assert_eq!(machine.run(&["artifacts", "list"]).out.lines().count(), left, "{days} days");
+    }
+    assert_eq!(run(&machine, "seq 1 9999", "four").code, Some(0));
+    assert_eq!(machine.run(&["artifacts", "rm", "--all"]).code, Some(0));
+    assert_eq!(machine.run(&["artifacts", "list"]).out, "");
+}
+
+#[test]
+fn the_agents_own_files_are_listed_and_go_with_their_session() {
+    let machine = Machine::new();
+    assert!(machine.run(&["workspace", "ls"]).err.contains("no agent has kept a file yet"));
+    let replies = [
+        step("note", &[("workspace_write", json!({"path": "plans/today.md", "content": "first"}))]),
+        step("look", &[("shell", json!({"command": "seq 1 9999"}))]),
+        answer("noted"),
+    ];
+    let task = "write a note of the workspace, then count";
+    let ran = machine.ask(by_step(&replies), &["agent", task, "--session", "work", "--no-guard", "ground"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(machine.run(&["workspace", "ls"]).out, "work  1 files  1 artifacts (48894 bytes)\n");
+    assert_eq!(machine.run(&["workspace", "ls", "wo"]).out, "plans/\n");
+    assert_eq!(machine.run(&["workspace", "ls", "work", "plans"]).out, "today.md  6\n");
+    assert_eq!(machine.run(&["workspace", "show", "work", "plans/today.md"]).out, "first\n");
+    assert_eq!(machine.run(&["workspace", "ls", "work", "--json"]).json(), json!([{"name": "plans/", "bytes": null}]));
+    machine.run(&["workspace", "ls", "nobody"]).fails(2, &["there is no workspace `nobody`", "caro workspace ls"]);
+    machine.run(&["workspace", "show", "work", "x.md"]).fails(2, &["there is no `x.md`", "caro workspace ls SESSION"]);
+    machine.run(&["workspace", "show", "work", "../../x"]).fails(2, &["outside of the workspace"]);
+    assert_eq!(machine.run(&["session", "rm", "work"]).code, Some(0));
+    assert_eq!(machine.run(&["workspace", "ls"]).out, "");
+}

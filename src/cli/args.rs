@@ -3,8 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, batch, bench, chat, check, completions, config, context, eval, explain, knowledge, manual, mcp, memory,
-    model, skills, status, stop, tools, version,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, knowledge, manual, mcp,
+    memory, model, skills, status, stop, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -69,6 +69,10 @@ pub enum Verb {
     Events(agent::events::Args),
     /// List, show and remove sessions
     Session(agent::session::Args),
+    /// List, show and remove results that were too long for a prompt
+    Artifacts(artifacts::Args),
+    /// Show the files that agents keep for themselves
+    Workspace(workspace::Args),
     /// Read in and search documents of your own
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
@@ -235,7 +239,9 @@ fn begins_request(verb: &clap::Command, rest: &[OsString]) -> bool {
     let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-'));
     match verb.get_name() {
         "status" | "stop" => words.next().is_some(),
-        "memory" | "knowledge" => words.next().is_some_and(|word| verb.find_subcommand(word.as_ref()).is_none()),
+        "memory" | "knowledge" | "artifacts" | "workspace" => {
+            words.next().is_some_and(|word| verb.find_subcommand(word.as_ref()).is_none())
+        }
         _ => false,
     }
 }

@@ -13,6 +13,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod artifacts;
 pub mod batch;
 pub mod bench;
 pub mod chat;
@@ -48,6 +49,7 @@ pub mod tools;
 pub mod ui;
 pub mod version;
 pub mod wire;
+pub mod workspace;
 
 pub use config::Config;
 pub use dirs::Dirs;
@@ -172,6 +174,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Resume(args)) => agent::resume::run(args, cx),
         Some(Verb::Events(args)) => agent::events::run(args, cx),
         Some(Verb::Session(args)) => agent::session::run(args, cx),
+        Some(Verb::Artifacts(args)) => artifacts::run(args, cx),
+        Some(Verb::Workspace(args)) => workspace::run(args, cx),
         Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
         Some(Verb::Memory(args)) => memory::run(args, cx),
         Some(Verb::Skills(args)) => skills::run(args, cx),

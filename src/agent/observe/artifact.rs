@@ -4,6 +4,7 @@ use super::text::head_tail;
 use crate::agent::id;
 use crate::agent::tool::Call;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -61,6 +62,11 @@ pub trait Artifacts: Send + Sync {
     /// # Errors
     /// If the place cannot be read.
     fn list(&self) -> std::io::Result<Vec<Artifact>>;
+
+    /// The file that an artifact's text is in, where it is one that other programs can read.
+    fn place(&self, _: &Artifact) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// A result that was put away.
@@ -74,6 +80,7 @@ pub struct Offload {
     lines: usize,
     preview: String,
     saved: usize,
+    place: Option<PathBuf>,
 }
 
 impl Offload {
@@ -104,14 +111,15 @@ impl Offload {
         artifacts.put(&artifact, text)?;
         let preview = preview(text, count);
         let saved = tokens.saturating_sub(count(&preview));
-        Ok(Self { id: name, tokens, bytes: text.len(), lines, preview, saved })
+        Ok(Self { id: name, tokens, bytes: text.len(), lines, preview, saved, place: artifacts.place(&artifact) })
     }
 
     /// What stands in the prompt in its place.
     pub fn message(&self) -> String {
+        let place = self.place.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
         format!(
             "[TOOL RESPONSE OFFLOADED] id={} size={} bytes, {} lines, {} tokens ({} saved). It begins:\n{}\n\
-             [The rest is kept: use read_artifact, tail_artifact or search_artifact with this id.]",
+             [The whole is kept{place}: use read_artifact, tail_artifact or search_artifact with this id.]",
             self.id, self.bytes, self.lines, self.tokens, self.saved, self.preview
         )
     }

@@ -1,11 +1,16 @@
 //! The agent's own files, apart from the person's: `files/` is the agent's, `artifacts/` the runtime's. The one place in
 //! which the harness keeps files; memory is something else and is elsewhere.
+//!
+//! - [`path`]: which paths are inside. `artifacts`: results that were too long for a prompt.
+//! - `sessions`: each session's workspace, listed, found, swept and forgotten.
 
+mod artifacts;
 mod path;
+mod sessions;
 
 pub use path::inside;
+pub use sessions::{Kept, LookupError, RETENTION, Workspaces};
 
-use super::observe::{Artifact, Artifacts};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -80,6 +85,15 @@ impl WorkspaceError {
     }
 }
 
+/// One name in a folder of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Entry {
+    /// The name; a folder's ends with a slash.
+    pub name: String,
+    /// The size of a file.
+    pub bytes: Option<u64>,
+}
+
 /// The workspace on this machine's disk.
 #[derive(Debug)]
 pub struct Workspace {
@@ -129,9 +143,18 @@ impl Workspace {
     pub fn view(&self, path: &str) -> Result<String, WorkspaceError> {
         let file = self.file(path)?;
         if file == self.files() || file.is_dir() {
-            return self.list(&file, path);
+            let names: Vec<String> = self.entries(path)?.into_iter().map(|entry| entry.name).collect();
+            return Ok(if names.is_empty() { "(the workspace is empty)".into() } else { names.join("\n") });
         }
         self.read(&file, path)
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn text(&self, path: &str) -> Result<String, WorkspaceError> {
+        self.read(&self.file(path)?, path)
     }
 
     /// Writes a file; whole or not at all.
@@ -244,48 +267,25 @@ impl Workspace {
         fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|e| failed(path, e))
     }
 
-    fn list(&self, folder: &Path, path: &str) -> Result<String, WorkspaceError> {
-        let entries = match fs::read_dir(folder) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok("(the workspace is empty)".into()),
+    /// What is in a folder of the agent, not in the folders below it, by name; nothing of a workspace without files.
+    ///
+    /// # Errors
+    /// If there is no such folder.
+    pub fn entries(&self, path: &str) -> Result<Vec<Entry>, WorkspaceError> {
+        let folder = self.file(path)?;
+        let entries = match fs::read_dir(&folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && folder == self.files() => return Ok(Vec::new()),
             other => other.map_err(|e| failed(path, e))?,
         };
-        let name = |e: fs::DirEntry| {
-            let slash = if e.path().is_dir() { "/" } else { "" };
-            format!("{}{slash}", e.file_name().to_string_lossy())
+        let entry = |e: fs::DirEntry| {
+            let (slash, bytes) = match e.path().is_dir() {
+                true => ("/", None),
+                false => ("", Some(e.metadata().map_or(0, |meta| meta.len()))),
+            };
+            Entry { name: format!("{}{slash}", e.file_name().to_string_lossy()), bytes }
         };
-        let mut names: Vec<String> = entries.flatten().map(name).collect();
-        names.sort();
-        Ok(if names.is_empty() { "(the workspace is empty)".into() } else { names.join("\n") })
-    }
-}
-
-impl Artifacts for Workspace {
-    fn put(&self, artifact: &Artifact, text: &str) -> io::Result<()> {
-        let folder = self.artifacts();
-        put(&folder.join(format!("{}.{}", artifact.id, artifact.extension)), text.as_bytes())?;
-        // last: an artifact is there once its description is
-        put(&folder.join(format!("{}.meta.json", artifact.id)), serde_json::to_string(artifact)?.as_bytes())
-    }
-
-    fn get(&self, id: &str) -> io::Result<String> {
-        let found = Artifacts::list(self)?.into_iter().find(|a| a.id == id);
-        let artifact = found.ok_or(io::ErrorKind::NotFound)?;
-        let bytes = fs::read(self.artifacts().join(format!("{id}.{}", artifact.extension)))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    fn list(&self) -> io::Result<Vec<Artifact>> {
-        let entries = match fs::read_dir(self.artifacts()) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other?,
-        };
-        let meta = |e: fs::DirEntry| {
-            let path = e.path();
-            let named = path.file_name()?.to_string_lossy().ends_with(".meta.json");
-            serde_json::from_slice::<Artifact>(&fs::read(path).ok().filter(|_| named)?).ok()
-        };
-        let mut all: Vec<Artifact> = entries.flatten().filter_map(meta).collect();
-        all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        let mut all: Vec<Entry> = entries.flatten().map(entry).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
     }
 }
@@ -321,26 +321,5 @@ mod tests {
         std::os::unix::fs::symlink("/etc", dir.path().join("ws/files/etc")).unwrap();
         assert!(matches!(workspace.view("etc/hostname"), Err(WorkspaceError::Outside(_))));
         assert!(matches!(workspace.write("etc/new", "x", Mode::Create), Err(WorkspaceError::Outside(_))));
-    }
-
-    #[test]
-    fn artifacts_outlive_the_process_and_half_ones_do_not_count() {
-        let dir = tempfile::tempdir().unwrap();
-        let artifact = Artifact {
-            id: "shell_1".into(),
-            extension: "txt".into(),
-            tool: "shell".into(),
-            call: "s1c1".into(),
-            bytes: 1,
-            tokens: 1,
-            lines: 1,
-            created: 5,
-        };
-        Workspace::open(dir.path().into()).put(&artifact, "whole").unwrap();
-        std::fs::write(dir.path().join("artifacts/shell_2.txt"), "cut off").unwrap();
-        let again = Workspace::open(dir.path().into());
-        assert_eq!(Artifacts::list(&again).unwrap(), [artifact]);
-        assert_eq!(again.get("shell_1").unwrap(), "whole");
-        assert_eq!(again.get("shell_2").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

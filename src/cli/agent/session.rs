@@ -80,7 +80,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Rm { id } => {
             let session = store.session(id).map_err(failure)?;
             store.delete_session(&session.id).map_err(failure)?;
-            super::wire::forget_files(cx, &session.id);
+            super::wire::workspaces(cx).map_or(Ok(()), |all| all.forget(&session.id))?;
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
         }
     }

@@ -20,7 +20,7 @@ use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::{Fitting, Task};
-use crate::agent::workspace::Workspace;
+use crate::agent::workspace::{RETENTION, Workspace, Workspaces};
 use crate::agent::{Registry, Runtime};
 use crate::cli::{Cx, Failure, Settings, chat, env, knowledge, mcp, memory, request, skills, wire};
 use crate::command::{CommandAdviser, Recipe};
@@ -148,7 +148,12 @@ impl Wired {
             None => (None, Vec::new()),
         };
         let recipe = wired?.recipe;
-        let own = cx.dirs.data.as_ref().map(|data| data.join("workspace").join(safe(session)));
+        let workspaces = workspaces(cx);
+        // what nobody has asked for in a week is not asked for again
+        if let Some(all) = &workspaces {
+            all.sweep(RETENTION);
+        }
+        let own = workspaces.map(|all| all.folder(session));
         let workspace = own.clone().map(|own| Arc::new(Workspace::open(own)));
         let artifacts = workspace.clone().map(|w| w as Arc<dyn Artifacts>);
         // neither is opened before it is asked for
@@ -389,19 +394,9 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
     Ok(registry)
 }
 
-/// Removes the files of a session's workspace, if there are any.
-pub fn forget_files(cx: &Cx, session: &str) {
-    if let Some(data) = &cx.dirs.data {
-        // not to be there is what is wanted
-        let _ = std::fs::remove_dir_all(data.join("workspace").join(safe(session)));
-    }
-}
-
-/// A session's id as a folder's name.
-fn safe(id: &str) -> String {
-    let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
-    // two ids that look the same once cleaned are still two
-    if clean == id { clean } else { format!("{clean}_{}", &crate::agent::id::hash(id)[..8]) }
+/// The workspaces of this person's sessions; nothing where there is no place for them.
+pub fn workspaces(cx: &Cx) -> Option<Workspaces> {
+    Some(Workspaces::at(cx.dirs.data.as_ref()?.join("workspace")))
 }
 
 /// The shell that commands run in: one that speaks the language models write best.
@@ -434,18 +429,5 @@ impl ManualSource for Manuals {
         let words: Vec<&str> = words.split_whitespace().collect();
         let options = relevant(&entry, &words, &[], 8);
         Ok(options.iter().map(|o| format!("{}  {}", o.names().collect::<Vec<_>>().join(", "), o.text)).collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_cannot_name_a_folder_elsewhere() {
-        assert_eq!(safe("session_1-a"), "session_1-a");
-        let odd = safe("../../etc");
-        assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
-        assert_ne!(safe("a/b"), safe("a:b"));
     }
 }

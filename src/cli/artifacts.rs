@@ -1,0 +1,98 @@
+//! `caro artifacts`: results of tools that were too long for a prompt. They are kept for a week beside their sessions.
+
+use super::agent::wire::workspaces;
+use super::knowledge::no_home;
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::observe::Artifacts;
+use crate::agent::workspace::LookupError;
+
+/// List, show and remove results that were too long for a prompt
+#[derive(Debug, clap::Args)]
+#[command(after_help = "They are deleted after 7 days, and with their session.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List them, the oldest first
+    List {
+        /// Only those of this session, or of the one whose name begins so
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print one, whole
+    Show {
+        /// Its id, or the beginning of it
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Remove some
+    Rm {
+        /// Their ids, or the beginnings of them
+        #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+        ids: Vec<String>,
+        /// All of them
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// Lists, shows or removes.
+///
+/// # Errors
+/// If there is none of that id.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let all = workspaces(cx).ok_or_else(no_home)?;
+    match &args.what {
+        What::List { session, json } => {
+            let kept = all.artifacts(session.as_deref())?;
+            if *json {
+                cx.ui.document(&kept)?;
+                return Ok(Exit::Success);
+            }
+            if kept.is_empty() {
+                cx.ui.note("no result has been too long for a prompt in the last 7 days");
+            }
+            for kept in &kept {
+                let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);
+                let size = format!("{} bytes  {} lines", artifact.bytes, artifact.lines);
+                cx.ui.line(&format!("{head}  {size}  {}", cx.ui.paint(Role::Dim, &kept.session)))?;
+            }
+        }
+        What::Show { id } => {
+            let (kept, workspace) = all.artifact(id)?;
+            let text = workspace.get(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
+            cx.ui.data(&text)?;
+        }
+        What::Rm { ids, all: every } => {
+            let ids = match every {
+                true => all.artifacts(None)?.into_iter().map(|kept| kept.artifact.id).collect(),
+                false => ids.clone(),
+            };
+            for id in &ids {
+                let (kept, workspace) = all.artifact(id)?;
+                workspace.remove(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
+            }
+            cx.ui.note(&format!("removed {} artifact{}", ids.len(), if ids.len() == 1 { "" } else { "s" }));
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// One whose file is not as its description has it.
+fn gone(id: &str, error: &std::io::Error) -> Failure {
+    Failure::internal(format!("the artifact {id}: {error}")).hint("`caro artifacts list` shows those there are")
+}
+
+impl From<LookupError> for Failure {
+    fn from(error: LookupError) -> Self {
+        let hint = error.hint();
+        Self::usage(error).hint(hint)
+    }
+}

@@ -1,0 +1,100 @@
+//! `caro workspace`: the files that agents keep for themselves, apart from the person's; each session has its own.
+
+use super::agent::wire::workspaces;
+use super::knowledge::no_home;
+use super::ui::Role;
+use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::observe::Artifacts;
+use crate::agent::workspace::{Entry, WorkspaceError};
+use serde_json::json;
+
+/// Show the files that agents keep for themselves
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A workspace is removed with its session: caro session rm ID.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List the workspaces, or what is in a folder of one
+    Ls {
+        /// The session, or the beginning of its name; all of them if not given
+        #[arg(value_name = "SESSION")]
+        session: Option<String>,
+        /// A folder of its workspace
+        #[arg(value_name = "PATH", default_value = "", hide_default_value = true)]
+        path: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a file of a workspace
+    Show {
+        /// The session, or the beginning of its name
+        #[arg(value_name = "SESSION")]
+        session: String,
+        /// The file
+        #[arg(value_name = "PATH")]
+        path: String,
+    },
+}
+
+/// Lists or shows.
+///
+/// # Errors
+/// If there is no such session, folder or file.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let all = workspaces(cx).ok_or_else(no_home)?;
+    match &args.what {
+        What::Ls { session: None, json, .. } => {
+            let mut rows = Vec::new();
+            for session in all.names()? {
+                let (_, workspace) = all.find(&session)?;
+                let (files, artifacts) = (workspace.entries("")?, workspace.list()?);
+                let bytes: usize = artifacts.iter().map(|artifact| artifact.bytes).sum();
+                rows.push((session, files.len(), artifacts.len(), bytes));
+            }
+            if *json {
+                let row = |(session, files, artifacts, bytes): &(String, usize, usize, usize)| json!({"session": session, "files": files, "artifacts": artifacts, "artifact_bytes": bytes});
+                cx.ui.document(&rows.iter().map(row).collect::<Vec<_>>())?;
+                return Ok(Exit::Success);
+            }
+            if rows.is_empty() {
+                cx.ui.note("no agent has kept a file yet");
+            }
+            for (session, files, artifacts, bytes) in rows {
+                let head = cx.ui.paint(Role::Accent, &session);
+                cx.ui.line(&format!("{head}  {files} files  {artifacts} artifacts ({bytes} bytes)"))?;
+            }
+        }
+        What::Ls { session: Some(session), path, json } => {
+            let entries = all.find(session)?.1.entries(path)?;
+            if *json {
+                cx.ui.document(&entries)?;
+                return Ok(Exit::Success);
+            }
+            if entries.is_empty() {
+                cx.ui.note("there is nothing in it");
+            }
+            for Entry { name, bytes } in entries {
+                let size = bytes.map(|n| format!("  {n}")).unwrap_or_default();
+                cx.ui.line(&format!("{}{size}", cx.ui.paint(Role::Plain, &name)))?;
+            }
+        }
+        What::Show { session, path } => cx.ui.data(&all.find(session)?.1.text(path)?)?,
+    }
+    Ok(Exit::Success)
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        let hint = match &error {
+            // the model has a tool for it, the person a verb
+            WorkspaceError::Missing(_) => "`caro workspace ls SESSION` shows what is there",
+            other => other.hint(),
+        };
+        Self::usage(error).hint(hint)
+    }
+}
