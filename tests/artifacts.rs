@@ -2,6 +2,8 @@
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{Machine, Ran};
+use caro::agent::observe::{Artifact, Artifacts};
+use caro::agent::workspace::{Mode, Workspace};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +67,7 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
     );
     let lines = machine.run(&["artifacts", "list"]).out;
     assert!(
-        lines.lines().count() == 2 && lines.starts_with(&format!("{id}  48894 bytes  9999 lines  one\n")),
+        lines.lines().count() == 2 && lines.starts_with(&format!("{id}  48888 bytes  9999 lines  one\n")),
         "{lines}"
     );
     assert_eq!(machine.run(&["artifacts", "list", "--session", "tw"]).out.lines().count(), 1);
@@ -107,7 +109,7 @@ fn the_agents_own_files_are_listed_and_go_with_their_session() {
     let task = "write a note of the workspace, then count";
     let ran = machine.ask(by_step(&replies), &["agent", task, "--session", "work", "--no-guard", "ground"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(machine.run(&["workspace", "ls"]).out, "work  1 files  1 artifacts (48894 bytes)\n");
+    assert_eq!(machine.run(&["workspace", "ls"]).out, "work  1 files  1 artifacts (48888 bytes)\n");
     assert_eq!(machine.run(&["workspace", "ls", "wo"]).out, "plans/\n");
     assert_eq!(machine.run(&["workspace", "ls", "work", "plans"]).out, "today.md  6\n");
     assert_eq!(machine.run(&["workspace", "show", "work", "plans/today.md"]).out, "first\n");
@@ -117,4 +119,63 @@ fn the_agents_own_files_are_listed_and_go_with_their_session() {
     machine.run(&["workspace", "show", "work", "../../x"]).fails(2, &["outside of the workspace"]);
     assert_eq!(machine.run(&["session", "rm", "work"]).code, Some(0));
     assert_eq!(machine.run(&["workspace", "ls"]).out, "");
+}
+
+/// The child of the test below: writes for as long as it lives.
+#[test]
+#[ignore = "the child of a_writer_that_is_killed_leaves_the_old_or_the_new"]
+fn writer() {
+    let Some(folder) = std::env::var_os("CARO_TEST_WORKSPACE") else { return };
+    let workspace = Workspace::open(folder.into());
+    for n in 0.. {
+        let letter = if n % 2 == 0 { "b" } else { "a" };
+        workspace.write("big", &letter.repeat(SIZE), Mode::Overwrite).unwrap();
+        let artifact = Artifact {
+            id: format!("shell_{}", n % 3),
+            extension: "txt".into(),
+            tool: "shell".into(),
+            call: "s1c1".into(),
+            bytes: SIZE,
+            tokens: 1,
+            lines: 1,
+            created: 1,
+        };
+        workspace.put(&artifact, &letter.repeat(SIZE)).unwrap();
+    }
+}
+
+/// Large enough that a kill falls into the writing of one.
+const SIZE: usize = 1 << 18;
+
+#[cfg(unix)]
+#[test]
+fn a_writer_that_is_killed_leaves_the_old_or_the_new() {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().join("ws"));
+    workspace.write("big", &"a".repeat(SIZE), Mode::Create).unwrap();
+    let (mut seed, mut letters) = (7u64, std::collections::BTreeSet::new());
+    for _ in 0..40 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["artifacts::writer", "--exact", "--ignored"])
+            .env("CARO_TEST_WORKSPACE", dir.path().join("ws"))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(std::time::Duration::from_millis(10 + (seed >> 33) % 60));
+        assert!(child.try_wait().unwrap().is_none(), "the writer stopped by itself");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let text = workspace.text("big").unwrap();
+        let letter = text.chars().next().unwrap();
+        assert!(text.len() == SIZE + 1 && text.trim_end().chars().all(|c| c == letter), "{} bytes of it", text.len());
+        letters.insert(letter);
+        for artifact in workspace.list().unwrap() {
+            assert_eq!(workspace.get(&artifact.id).unwrap().len(), SIZE, "{artifact:?}");
+        }
+        assert_eq!(workspace.entries("").unwrap().len(), 1, "what is half is nowhere to be seen");
+    }
+    assert_eq!(letters.len(), 2, "no writer ever came to write");
+    // whoever held it when it was killed holds it no longer
+    workspace.write("big", "c", Mode::Append).unwrap();
 }

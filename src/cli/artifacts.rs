@@ -68,7 +68,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Show { id } => {
             let (kept, workspace) = all.artifact(id)?;
             let text = workspace.get(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
-            cx.ui.data(&text)?;
+            // the terminal ends what it prints with a line end of its own
+            cx.ui.data(text.strip_suffix('\n').unwrap_or(&text))?;
         }
         What::Rm { ids, all: every } => {
             let ids = match every {

@@ -83,7 +83,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.line(&format!("{}{size}", cx.ui.paint(Role::Plain, &name)))?;
             }
         }
-        What::Show { session, path } => cx.ui.data(&all.find(session)?.1.text(path)?)?,
+        What::Show { session, path } => {
+            let text = all.find(session)?.1.text(path)?;
+            // the terminal ends what it prints with a line end of its own
+            cx.ui.data(text.strip_suffix('\n').unwrap_or(&text))?;
+        }
     }
     Ok(Exit::Success)
 }

@@ -1,6 +1,6 @@
 //! The runtime's side of a workspace: results that were too long for a prompt.
 
-use super::{Workspace, put};
+use super::Workspace;
 use crate::agent::observe::{Artifact, Artifacts};
 use std::fs;
 use std::io;
@@ -35,9 +35,9 @@ impl Workspace {
 
 impl Artifacts for Workspace {
     fn put(&self, artifact: &Artifact, text: &str) -> io::Result<()> {
-        put(&self.text_of(artifact), text.as_bytes())?;
+        self.put_file(&self.text_of(artifact), text.as_bytes())?;
         // last: an artifact is there once its description is
-        put(&self.meta_of(&artifact.id), serde_json::to_string(artifact)?.as_bytes())
+        self.put_file(&self.meta_of(&artifact.id), serde_json::to_string(artifact)?.as_bytes())
     }
 
     fn get(&self, id: &str) -> io::Result<String> {

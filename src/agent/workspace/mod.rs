@@ -11,10 +11,12 @@ mod sessions;
 pub use path::inside;
 pub use sessions::{Kept, LookupError, RETENTION, Workspaces};
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+
+/// How a file is named until it is whole.
+const NEW: &str = ".new-";
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,14 +100,12 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// One writer at a time: an append reads before it writes.
-    writing: Mutex<()>,
 }
 
 impl Workspace {
     /// The workspace in `root`, which need not exist yet.
     pub fn open(root: PathBuf) -> Self {
-        Self { root, writing: Mutex::new(()) }
+        Self { root }
     }
 
     /// Where the agent's files are.
@@ -163,7 +163,7 @@ impl Workspace {
     /// As [`Mode`] says, or if it cannot be written.
     pub fn write(&self, path: &str, content: &str, mode: Mode) -> Result<String, WorkspaceError> {
         let file = self.file(path)?;
-        let _writing = self.writing.lock();
+        let _alone = self.alone()?;
         let before = match (mode, file.exists()) {
             (Mode::Create, true) => {
                 let preview: String = self.read(&file, path)?.chars().take(80).collect();
@@ -178,7 +178,7 @@ impl Workspace {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        put(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
+        self.put_file(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
         Ok(format!("wrote `{path}` ({} bytes)", text.len()))
     }
 
@@ -215,6 +215,7 @@ impl Workspace {
     /// If there is none.
     pub fn delete(&self, path: &str) -> Result<String, WorkspaceError> {
         let file = self.file(path)?;
+        let _alone = self.alone()?;
         let done = match file.is_dir() {
             true if file == self.files() => return Err(WorkspaceError::Missing(path.into())),
             true => fs::remove_dir_all(&file),
@@ -230,6 +231,7 @@ impl Workspace {
     /// If there is none, or the new name is taken.
     pub fn rename(&self, path: &str, to: &str) -> Result<String, WorkspaceError> {
         let (from, target) = (self.file(path)?, self.file(to)?);
+        let _alone = self.alone()?;
         if target.exists() {
             return Err(WorkspaceError::Exists { path: to.into(), preview: "(not shown)".into() });
         }
@@ -245,10 +247,35 @@ impl Workspace {
     /// # Errors
     /// If they cannot be deleted.
     pub fn clear(&self) -> Result<String, WorkspaceError> {
+        let _alone = self.alone()?;
         match fs::remove_dir_all(self.files()) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed("", e)),
             _ => Ok("the workspace is empty now".into()),
         }
+    }
+
+    /// Keeps every other writer out, of this process and of others, until it is dropped; the system lets go of it when a
+    /// process ends, however it ends. Each writer takes it: an append reads before it writes.
+    fn alone(&self) -> Result<File, WorkspaceError> {
+        let taken = fs::create_dir_all(&self.root).and_then(|()| {
+            let lock = File::options().create(true).append(true).open(self.root.join(".lock"))?;
+            match lock.lock() {
+                // a file system without locks has nobody else on it but by accident
+                Err(e) if e.kind() != io::ErrorKind::Unsupported => Err(e),
+                _ => Ok(lock),
+            }
+        });
+        taken.map_err(|e| failed(".lock", e))
+    }
+
+    /// Writes a file whole or not at all: where nobody looks for files first, then in its place.
+    fn put_file(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+        fs::create_dir_all(file.parent().unwrap_or(&self.root))?;
+        let mut new = tempfile::Builder::new().prefix(NEW).tempfile_in(&self.root)?;
+        new.write_all(content)?;
+        new.as_file().sync_all()?;
+        new.persist(file).map_err(|e| e.error)?;
+        Ok(())
     }
 
     fn change(
@@ -257,9 +284,9 @@ impl Workspace {
         work: impl FnOnce(String) -> Result<(String, String), WorkspaceError>,
     ) -> Result<String, WorkspaceError> {
         let file = self.file(path)?;
-        let _writing = self.writing.lock();
+        let _alone = self.alone()?;
         let (text, said) = work(self.read(&file, path)?)?;
-        put(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
+        self.put_file(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
         Ok(said)
     }
 
@@ -290,17 +317,6 @@ impl Workspace {
     }
 }
 
-/// Writes a file whole or not at all: beside it first, then in its place.
-fn put(file: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(content)?;
-    new.as_file().sync_all()?;
-    new.persist(file).map_err(|e| e.error)?;
-    Ok(())
-}
-
 fn failed(path: &str, source: io::Error) -> WorkspaceError {
     match source.kind() {
         io::ErrorKind::NotFound => WorkspaceError::Missing(path.into()),
@@ -321,5 +337,78 @@ mod tests {
         std::os::unix::fs::symlink("/etc", dir.path().join("ws/files/etc")).unwrap();
         assert!(matches!(workspace.view("etc/hostname"), Err(WorkspaceError::Outside(_))));
         assert!(matches!(workspace.write("etc/new", "x", Mode::Create), Err(WorkspaceError::Outside(_))));
+    }
+
+    #[test]
+    fn every_case_has_its_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path().join("ws"));
+        let write = |path: &str, text: &str, mode: &str| workspace.write(path, text, Mode::named(mode));
+        let cases = [
+            (workspace.view(""), "(the workspace is empty)"),
+            (write("a.md", "one", "append"), "there is no `a.md` in the workspace"),
+            (write("a.md", "one", "overwrite"), "there is no `a.md` in the workspace"),
+            (write("a.md", "one", "create"), "wrote `a.md` (4 bytes)"),
+            (write("a.md", "two", "create"), "`a.md` exists already and begins: one\n. Use mode append or overwrite."),
+            (write("a.md", "two", "append"), "wrote `a.md` (8 bytes)"),
+            (write("a.md", "two\ntwo", "overwrite"), "wrote `a.md` (8 bytes)"),
+            (workspace.replace("a.md", "two", "2"), "replaced 2 in `a.md`"),
+            (workspace.replace("a.md", "two", "2"), "`two` does not stand in `a.md`"),
+            (workspace.replace("a.md", "", "2"), "`` does not stand in `a.md`"),
+            (workspace.replace("b.md", "two", "2"), "there is no `b.md` in the workspace"),
+            // counted from 1; what is before the first or behind the last line is there
+            (workspace.insert("a.md", 0, "first"), "inserted at line 1 of `a.md`"),
+            (workspace.insert("a.md", 2, "second"), "inserted at line 2 of `a.md`"),
+            (workspace.insert("a.md", 5, "fifth"), "inserted at line 5 of `a.md`"),
+            (workspace.insert("a.md", 999, "last\nof all"), "inserted at line 6 of `a.md`"),
+            (workspace.insert("b.md", 1, "x"), "there is no `b.md` in the workspace"),
+            (workspace.view("a.md"), "first\nsecond\n2\n2\nfifth\nlast\nof all\n"),
+            (workspace.rename("a.md", "sub/c.md"), "renamed `a.md` to `sub/c.md`"),
+            (workspace.rename("a.md", "d.md"), "there is no `a.md` in the workspace"),
+            (write("d.md", "", "create"), "wrote `d.md` (0 bytes)"),
+            (
+                workspace.rename("d.md", "sub/c.md"),
+                "`sub/c.md` exists already and begins: (not shown). Use mode append or overwrite.",
+            ),
+            // a folder shows what is in it, and not what is below that
+            (workspace.view("/"), "d.md\nsub/"),
+            (workspace.view("sub"), "c.md"),
+            (workspace.view("b.md"), "there is no `b.md` in the workspace"),
+            (workspace.delete("b.md"), "there is no `b.md` in the workspace"),
+            (workspace.delete(""), "there is no `` in the workspace"),
+            (workspace.delete("sub"), "deleted `sub`"),
+            (workspace.delete("../ws"), "`../ws` is outside of the workspace"),
+            (workspace.clear(), "the workspace is empty now"),
+            (workspace.clear(), "the workspace is empty now"),
+            (workspace.view("files"), "(the workspace is empty)"),
+        ];
+        for (at, (said, golden)) in cases.into_iter().enumerate() {
+            assert_eq!(said.unwrap_or_else(|e| e.to_string()), golden, "case {at}");
+        }
+    }
+
+    /// Two workspaces on one folder are what two processes have.
+    #[test]
+    fn writers_do_not_lose_each_others_words() {
+        let dir = tempfile::tempdir().unwrap();
+        Workspace::open(dir.path().into()).write("log", "0 0", Mode::Create).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 1..=3 {
+                let workspace = Workspace::open(dir.path().into());
+                scope.spawn(move || {
+                    for n in 0..40 {
+                        workspace.write("log", &format!("{writer} {n}"), Mode::Append).unwrap();
+                        // of two who find a name free, one gets it
+                        let taken = workspace.write(&format!("name {n}"), "mine", Mode::Create);
+                        assert!(matches!(taken, Ok(_) | Err(WorkspaceError::Exists { .. })));
+                        let _ = workspace.rename(&format!("name {n}"), &format!("other {n}"));
+                    }
+                });
+            }
+        });
+        let workspace = Workspace::open(dir.path().into());
+        assert_eq!(workspace.view("log").unwrap().lines().count(), 121);
+        let names = workspace.entries("").unwrap();
+        assert!(names.iter().all(|e| !e.name.starts_with(NEW) && e.name != ".lock"), "{names:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The workspaces of all sessions: a folder each, side by side.
 
-use super::Workspace;
+use super::{NEW, Workspace};
 use crate::agent::id;
 use crate::agent::observe::{Artifact, Artifacts};
 use std::fs;
@@ -191,8 +191,10 @@ impl Workspace {
                 path.to_string_lossy().ends_with(".meta.json") && known.iter().any(|text| describes(path, text));
             !described && !known.contains(path) && modified(path).is_some_and(|time| time < before)
         };
-        let entries = fs::read_dir(self.artifacts()).into_iter().flatten().flatten().map(|e| e.path());
-        for path in entries.filter(stray) {
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
+        let is_new = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NEW));
+        let halves = entries(&self.root).filter(is_new).chain(entries(&self.artifacts()));
+        for path in halves.filter(stray) {
             // it is tried again by the next sweep
             let _ = fs::remove_file(path);
         }
@@ -257,12 +259,13 @@ mod tests {
         two.put(&artifact("read_old", id::millis(old)), "x").unwrap();
         two.write("note.md", "mine", crate::agent::workspace::Mode::Create).unwrap();
         let stray = |name: &str, time: SystemTime| {
-            let path = dir.path().join("workspace/one/artifacts").join(name);
+            let path = dir.path().join("workspace/one").join(name);
             fs::write(&path, "half").unwrap();
             fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
             path
         };
-        let (torn, under_way) = (stray("shell_9.txt", old), stray(".tmpX", now));
+        let (torn, under_way) = (stray("artifacts/shell_9.txt", old), stray(".new-X", now));
+        let half = stray(".new-Y", old);
         // a description is as old as its artifact is, whatever the clock of the disk says
         let meta = dir.path().join("workspace/one/artifacts/shell_new.meta.json");
         fs::File::options().write(true).open(&meta).unwrap().set_modified(old).unwrap();
@@ -270,7 +273,7 @@ mod tests {
         let left: Vec<String> = all.artifacts(None).unwrap().into_iter().map(|k| k.artifact.id).collect();
         assert_eq!(left, ["shell_new"]);
         assert_eq!(one.get("shell_new").unwrap(), "x");
-        assert!(!torn.exists() && under_way.exists());
+        assert!(!torn.exists() && !half.exists() && under_way.exists());
         assert_eq!(two.view("note.md").unwrap(), "mine\n", "the agent's own files stay");
     }
 
