@@ -161,17 +161,23 @@ fn arrows_point_one_way() {
 
 #[test]
 fn one_call_site_of_the_model() {
-    let calls: Vec<String> = sources()
-        .iter()
-        .filter(|s| !s.path.starts_with("model/"))
-        .flat_map(|s| s.code.matches(".generate(").map(|_| s.path.clone()))
-        .collect();
-    // `serve` is a model that hands each call on, to the other process and there to the weights: it asks nothing itself.
-    let (mut relays, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|path| path.starts_with("serve/"));
-    relays.sort();
-    relays.dedup();
-    assert_eq!(calls, ["agent/runtime/generate.rs"]);
-    assert_eq!(relays, ["serve/resident/client.rs", "serve/resident/worker.rs"]);
+    let sources = sources();
+    for way in [".generate(", ".sample(", ".score("] {
+        // a score that is looked up takes no argument, a model does
+        let asks =
+            |code: &str| code.match_indices(way).filter(|(at, _)| !code[at + way.len()..].starts_with(')')).count();
+        let calls: Vec<&str> = sources
+            .iter()
+            .filter(|s| !s.path.starts_with("model/"))
+            .flat_map(|s| (0..asks(&s.code)).map(|_| s.path.as_str()))
+            .collect();
+        // `serve` is a model that hands each call on, to the other process and there to the weights: it asks nothing itself.
+        let (mut relays, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|path| path.starts_with("serve/"));
+        relays.sort_unstable();
+        relays.dedup();
+        assert_eq!(calls, ["agent/runtime/generate.rs"], "{way}");
+        assert_eq!(relays, ["serve/resident/client.rs", "serve/resident/worker.rs"], "{way}");
+    }
 }
 
 #[test]
@@ -247,7 +253,7 @@ fn nothing_is_left_unfinished() {
     assert_eq!(offenders(&[], &["todo!(", "unimplemented!(", "TODO", "FIXME"]), [""; 0]);
 }
 
-/// What of the harness touches the disk by itself, and why; everything else goes through these.
+/// What of the harness, and of the terminal's side of it, touches the disk by itself, and why; everything else goes through these.
 const ON_DISK: &[(&str, &str)] = &[
     ("agent/evidence/", "none: the driver brings what it looks at"),
     ("agent/guard/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
@@ -259,6 +265,12 @@ const ON_DISK: &[(&str, &str)] = &[
     ("agent/store/", "opens the file of runs and events"),
     ("agent/tools/", "the person's files, as the calls of the model say and the guards allow"),
     ("agent/workspace/", "the one surface for files of the harness itself"),
+    ("cli/agent/place.rs", "reads the working folder, for the prompt"),
+    ("cli/bench/", "makes the folders that it measures in"),
+    ("cli/config.rs", "reads the files of settings"),
+    ("cli/edit.rs", "keeps the history of what was typed"),
+    ("cli/eval/", "reads suites and sets the stages of their tasks"),
+    ("cli/skills.rs", "makes a new skill"),
 ];
 
 #[test]
@@ -268,8 +280,9 @@ fn the_workspace_is_where_the_harness_keeps_files() {
         ["fs::", "File::"].iter().any(|word| code.match_indices(word).any(|(at, _)| starts(at)))
     };
     let sources = sources();
+    let ours = |s: &&Source| s.path.starts_with("agent/") || s.path.starts_with("cli/");
     let on_disk: Vec<&str> =
-        sources.iter().filter(|s| s.path.starts_with("agent/") && touches(&s.code)).map(|s| s.path.as_str()).collect();
+        sources.iter().filter(ours).filter(|s| touches(&s.code)).map(|s| s.path.as_str()).collect();
     let unlisted: Vec<&&str> =
         on_disk.iter().filter(|path| !ON_DISK.iter().any(|(place, _)| path.starts_with(place))).collect();
     assert!(unlisted.is_empty(), "{unlisted:?}: go through the workspace, or say here why not");
@@ -277,6 +290,25 @@ fn the_workspace_is_where_the_harness_keeps_files() {
         let used = on_disk.iter().any(|path| path.starts_with(place));
         assert_eq!(used, !why.starts_with("none"), "{place}: {why}");
     }
+}
+
+#[test]
+fn one_list_says_what_is_never_offloaded() {
+    // a tool's name stands where the tool is made, and in the list
+    let sources = sources();
+    let names = ["\"read_artifact\"", "\"list_artifacts\"", "\"workspace_view\"", "\"workspace_clear\""];
+    let mut lists: Vec<&str> = sources
+        .iter()
+        .filter(|s| names.iter().filter(|name| s.code.contains(**name)).count() > 1)
+        .map(|s| s.path.as_str())
+        .collect();
+    lists.sort_unstable();
+    assert_eq!(lists, ["agent/observe/artifact.rs", "agent/tools/artifact.rs", "agent/tools/workspace.rs"]);
+    // and nobody goes by where a tool comes from
+    assert_eq!(offenders(&["agent/tools/", "cli/tools.rs"], &["Provider::Workspace"]), [""; 0]);
+    let offloads: Vec<&str> =
+        sources.iter().flat_map(|s| s.code.matches("Offload::store(").map(|_| s.path.as_str())).collect();
+    assert_eq!(offloads, ["agent/observe/mod.rs"], "one place decides");
 }
 
 #[test]

@@ -24,11 +24,11 @@ pub const RESERVED: [&str; 2] = ["answer", "cannot"];
 pub enum Provider {
     /// Part of this program.
     Builtin,
-    /// The runtime's own: workspace and artifacts. What it returns is never offloaded again.
+    /// The runtime's own: workspace and artifacts.
     Workspace,
     /// A server of the model context protocol, by name.
     Mcp(String),
-    /// A skill, by name.
+    /// One skill or several, by name.
     Skill(String),
     /// A helper agent.
     Subagent,
@@ -500,6 +500,41 @@ mod tests {
             let error = check(args).unwrap_err();
             assert!(error.contains(why) && error.starts_with("Argument Validation Error:"), "{error}");
         }
+    }
+
+    struct Named(ToolSpec);
+
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn effects(&self, _: &Args, _: &ToolCx) -> Effects {
+            Effects::default()
+        }
+
+        fn call(&self, _: &Args, _: &ToolCx) -> Result<Raw, ToolError> {
+            Ok(Raw::text(""))
+        }
+    }
+
+    #[test]
+    fn a_name_is_there_once_and_what_ends_a_run_is_no_tool() {
+        let named = |name: &str| Arc::new(Named(ToolSpec::new(name, "does it.", json!({}), &[]))) as Arc<dyn Tool>;
+        let mut registry = Registry::default();
+        for name in ["read", "a.b-c_9", &"x".repeat(64)] {
+            assert_eq!(registry.add(named(name)), Ok(()), "{name}");
+        }
+        let taken = registry.add(named("read")).unwrap_err();
+        assert_eq!(taken, RegistryError::Taken("read".into()));
+        assert!(taken.to_string().contains("`read`") && taken.hint().contains("rename"), "{taken}");
+        for name in [RESERVED[0], RESERVED[1], "", "a b", "a/b", "ä", &"x".repeat(65)] {
+            assert_eq!(registry.add(named(name)), Err(RegistryError::Name(name.into())), "{name}");
+        }
+        assert_eq!(registry.specs().count(), 3);
+        let unknown = registry.get("write").err().unwrap();
+        let long = "x".repeat(64);
+        assert_eq!(unknown.to_string(), format!("there is no tool `write`; the tools are: a.b-c_9, read, {long}"));
     }
 
     #[test]

@@ -215,4 +215,61 @@ mod tests {
         let chain = Guards::new(vec![Arc::new(Nothing)], &[]);
         assert!(chain.admit(&set, &RunState::default()).answer);
     }
+
+    /// A guard of any kind: what it says to every call, which of the tools `0` to `7` it takes out, whether it lets answer.
+    #[derive(Debug, Clone)]
+    struct Any(u8, u8, bool);
+
+    impl Guard for Any {
+        fn name(&self) -> &'static str {
+            ["0", "1", "2", "3"][usize::from(self.0)]
+        }
+        fn admit(&self, set: &mut ActionSet, _: &RunState) {
+            set.tools.retain(|tool| self.1 & (1 << tool.parse::<u8>().unwrap_or(0)) == 0);
+            // it would like more than there is
+            set.tools.extend(["0", "7", "new"].map(String::from));
+            (set.answer, set.cannot, set.batch) = (self.2, true, 99);
+        }
+        fn check(&self, _: &Call, _: &RunState) -> Result<Verdict, GuardError> {
+            match self.0 {
+                0 => Ok(Verdict::Allow),
+                1 => Ok(Verdict::Ask(vec!["why".into()])),
+                2 => Ok(deny()),
+                _ => Err(GuardError("broken".into())),
+            }
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever guards there are, in whatever order: one more never allows what the others do not.
+        #[test]
+        fn one_more_guard_only_narrows(
+            all in proptest::collection::vec((0u8..4, 0u8.., proptest::bool::ANY), 0..6), at in 0usize..6,
+            tools in proptest::collection::vec(0u8..8, 0..6), ends in (proptest::bool::ANY, proptest::bool::ANY)
+        ) {
+            let all: Vec<Any> = all.into_iter().map(|(says, takes, answer)| Any(says, takes, answer)).collect();
+            let chain = |of: &[Any]| Guards::new(of.iter().map(|g| Arc::new(g.clone()) as Arc<dyn Guard>).collect(), &[]);
+            let rank = |verdict: &Verdict| match verdict {
+                Verdict::Allow => 0,
+                Verdict::Ask(_) => 1,
+                Verdict::Deny(_) => 2,
+            };
+            let state = RunState::default();
+            let strictest = all.iter().map(|guard| guard.0.min(2)).max().unwrap_or(0);
+            let verdict = chain(&all).check(&call(), &state).0;
+            proptest::prop_assert_eq!(rank(&verdict), strictest);
+            let tools: Vec<String> = tools.iter().map(u8::to_string).collect();
+            let set = ActionSet { tools, answer: ends.0, cannot: ends.1, batch: 3, path: None };
+            let whole = chain(&all).admit(&set, &state);
+            proptest::prop_assert!(whole.tools.iter().all(|tool| set.tools.contains(tool)));
+            proptest::prop_assert!(whole.batch <= 3 && (set.answer || !whole.answer) && (set.cannot || !whole.cannot));
+            if !all.is_empty() {
+                let mut fewer = all.clone();
+                fewer.remove(at % all.len());
+                proptest::prop_assert!(rank(&chain(&fewer).check(&call(), &state).0) <= strictest);
+                let wider = chain(&fewer).admit(&set, &state);
+                proptest::prop_assert!(whole.tools.iter().all(|tool| wider.tools.contains(tool)));
+            }
+        }
+    }
 }

@@ -17,6 +17,25 @@ const PREVIEW_TOKENS: usize = 150;
 /// Lines of a preview at most.
 const PREVIEW_LINES: usize = 10;
 
+/// The tools whose results are never offloaded, however long: those that read artifacts, and those of the workspace. What
+/// is read out of a file of the harness would otherwise become another file of it. The only list of them.
+pub const NEVER_OFFLOADED: [&str; 11] = [
+    "read_artifact",
+    "tail_artifact",
+    "search_artifact",
+    "list_artifacts",
+    "workspace_view",
+    "workspace_write",
+    "workspace_replace",
+    "workspace_insert",
+    "workspace_delete",
+    "workspace_rename",
+    "workspace_clear",
+];
+
+/// Of these, the ones that read artifacts: of no use before there is one.
+pub const ARTIFACT_TOOLS: &[&str] = NEVER_OFFLOADED.split_at(4).0;
+
 /// True if a result is too long for a prompt.
 pub fn is_long(text: &str, count: &dyn Fn(&str) -> usize) -> bool {
     text.len() > LONG_BYTES || (text.len() > LONG_TOKENS && count(text) > LONG_TOKENS)

@@ -8,7 +8,7 @@ use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
 use crate::agent::observe::{Ended, Raw};
-use crate::agent::tool::{Call, Outcome, Provider, Settled, Tool, ToolCx, ToolError};
+use crate::agent::tool::{Call, Outcome, Settled, Tool, ToolCx, ToolError};
 use crate::agent::turn::Turn;
 use crate::model::Cancel;
 use serde_json::json;
@@ -73,34 +73,32 @@ impl Runtime {
 
     /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide.
     fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Pending {
-        let ended = |call: Call, provider, result, refused| {
-            Pending::Settled(Ended { call, provider, result, refused, took: Duration::ZERO })
-        };
+        let ended =
+            |call: Call, result, refused| Pending::Settled(Ended { call, result, refused, took: Duration::ZERO });
         let tool = match self.registry.get(&call.tool) {
             Ok(tool) => tool.clone(),
-            Err(error) => return ended(call, Provider::Builtin, Err(error), None),
+            Err(error) => return ended(call, Err(error), None),
         };
-        let provider = tool.spec().provider.clone();
         // a person may edit a call, and an edited call is judged anew; thrice is enough
         for _ in 0..3 {
             if let Err(why) = tool.spec().validate(&mut call.args) {
-                return ended(call, provider, Err(ToolError::Arguments(why)), None);
+                return ended(call, Err(ToolError::Arguments(why)), None);
             }
             // a tool that cannot even foresee its call must not make it
             let cx = self.cx(&*tool);
             let foreseen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.effects(&call.args, &cx)));
             match foreseen {
                 Ok(effects) => call.effects = effects,
-                Err(_) => return ended(call, provider, Err(panicked()), None),
+                Err(_) => return ended(call, Err(panicked()), None),
             }
             if again {
                 let text = "This is the same call as another one of this step: its result is there.";
-                return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
+                return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
             }
             if resumed && !call.effects.is_read_only() {
                 let text = "This call was interrupted when the run was stopped, and nobody knows whether it was done. \
                             Look before you do it again.";
-                return ended(call, provider, Err(ToolError::Failed(text.into())), None);
+                return ended(call, Err(ToolError::Failed(text.into())), None);
             }
             let (verdict, guard) = self.guards.check(&call, turn.state());
             match verdict {
@@ -111,20 +109,20 @@ impl Runtime {
                             .span(&call.id)
                             .metadata(json!({"guard": guard, "finding": finding.id, "tool": call.tool})),
                     );
-                    return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Blocked, finding.text)));
+                    return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, finding.text)));
                 }
                 Verdict::Ask(reasons) => match self.ask(turn, &call, &reasons) {
                     (true, None) => return Pending::Ready(tool, call),
                     (true, Some(args)) => call.args = args,
                     (false, _) => {
                         let text = refused(&reasons).text;
-                        return ended(call, provider, Ok(Raw::text("")), Some((Outcome::Denied, text)));
+                        return ended(call, Ok(Raw::text("")), Some((Outcome::Denied, text)));
                     }
                 },
             }
         }
         let text = "The user edited this call, and then did not allow it.".to_owned();
-        ended(call, provider, Ok(Raw::text("")), Some((Outcome::Denied, text)))
+        ended(call, Ok(Raw::text("")), Some((Outcome::Denied, text)))
     }
 
     fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> (bool, Option<crate::agent::Args>) {
@@ -185,14 +183,13 @@ impl Runtime {
                 let cx = self.cx(&*tool);
                 let stop = self.cancel.clone();
                 let inside = call.clone();
-                let provider = tool.spec().provider.clone();
-                (at, call, provider, tokio::spawn(async move { one(tool, inside, cx, stop).await }))
+                (at, call, tokio::spawn(async move { one(tool, inside, cx, stop).await }))
             })
             .collect();
-        for (at, call, provider, work) in running {
+        for (at, call, work) in running {
             let (result, took) = work.await.unwrap_or_else(|_| (Err(panicked()), Duration::ZERO));
             if let Some(slot) = ended.get_mut(at) {
-                *slot = Some(Ended { call, provider, result, refused: None, took });
+                *slot = Some(Ended { call, result, refused: None, took });
             }
         }
     }

@@ -16,7 +16,7 @@ use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
 use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::guard::Guards;
-use super::observe::{Artifacts, Mode, Pipeline};
+use super::observe::{ARTIFACT_TOOLS, Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
 use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
@@ -463,9 +463,9 @@ impl Runtime {
     }
 }
 
-/// The tools that read artifacts: of no use before there is one, and never offloaded.
-pub fn is_artifact_tool(name: &str) -> bool {
-    ["read_artifact", "tail_artifact", "search_artifact", "list_artifacts"].contains(&name)
+/// The tools that are shown once there is an artifact.
+fn is_artifact_tool(name: &str) -> bool {
+    ARTIFACT_TOOLS.contains(&name)
 }
 
 /// Tokens of the prompt, how many of them were known, tokens written.

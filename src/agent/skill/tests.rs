@@ -236,7 +236,7 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
     let bench = Bench::new();
     bench.skill("user", "mine", "x", "x");
     bench.write("user/mine/references/a.md", "inside");
-    bench.write("user/mine/scripts/say.sh", "echo \"$1 $CARO_SKILL_DIR ${SECRET_TOKEN:-none} $(pwd)\"\n");
+    bench.write("user/mine/scripts/say.sh", "echo \"$1 $CARO_SKILL_DIR $(pwd)\"\n");
     bench.write("user/mine/scripts/write.sh", "echo x > \"$1\" && echo written\n");
     bench.write("user/mine/scripts/slow.sh", "sleep 60\n");
     bench.write("user/mine/scripts/fail.sh", "echo why >&2; exit 4\n");
@@ -260,7 +260,7 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
         all.extend(args(more));
         Value::Object(all)
     };
-    let expected = format!("hello {} none {}\n", root.join("user/mine").display(), root.display());
+    let expected = format!("hello {} {}\n", root.join("user/mine").display(), root.display());
     let said = told(scripts, run("say.sh", json!({"args": ["hello"]}))).unwrap();
     assert_eq!(said, format!("Raw({} bytes)", expected.len()));
     assert!(failed(scripts, run("scripts/fail.sh", json!({}))).contains("why\n(exit code 4)"));

@@ -3,7 +3,7 @@
 
 use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
 use crate::agent::tools::child;
 use crate::exec::{self, Job, Limits, Sandbox, Status, World};
 use serde_json::{Value, json};
@@ -64,6 +64,12 @@ fn skill_names(skills: &[Arc<Skill>]) -> Value {
     json!({"type": "string", "enum": names})
 }
 
+/// Where such a tool comes from: the skills it serves.
+fn provider(skills: &[Arc<Skill>]) -> Provider {
+    let names: Vec<&str> = skills.iter().map(|s| s.front.name.as_str()).collect();
+    Provider::Skill(names.join(", "))
+}
+
 fn skill_of<'a>(skills: &'a [Arc<Skill>], args: &Args) -> Result<&'a Arc<Skill>, ToolError> {
     let name = args.get("skill").and_then(Value::as_str).unwrap_or_default();
     skills
@@ -99,7 +105,7 @@ impl ReadFile {
         let mut spec = ToolSpec::new("read_skill_file", description, parameters, &["skill", "path"]);
         let first = skills.first().map(|s| s.front.name.clone()).unwrap_or_default();
         spec.example = json!({"skill": first, "path": "SKILL.md"});
-        spec.core = true;
+        (spec.core, spec.provider) = (true, provider(&skills));
         Self { spec, skills }
     }
 }
@@ -143,7 +149,7 @@ impl RunScript {
         let script = skills.first().and_then(|s| scripts(s).into_iter().next()).unwrap_or_else(|| "run.sh".into());
         spec.example = json!({"skill": first, "script": script, "args": ["notes.txt"]});
         spec.timeout = Duration::from_secs(LONGEST);
-        spec.core = true;
+        (spec.core, spec.provider) = (true, provider(&skills));
         Self { spec, skills, which }
     }
 

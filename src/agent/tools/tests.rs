@@ -56,7 +56,7 @@ impl Bench {
         let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
         let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
-        let ended = observe::Ended { call, provider: Provider::Builtin, result, refused: None, took: Duration::ZERO };
+        let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
         let settled = pipeline.settle(vec![ended]).remove(0);
         (settled.outcome, settled.text)
     }
@@ -298,4 +298,16 @@ fn the_workspace_is_a_jail() {
     bench.done("workspace_delete", json!({"path": "old.md"}));
     bench.done("workspace_clear", json!({}));
     assert_eq!(bench.done("workspace_view", json!({"path": ""})), "(the workspace is empty)");
+}
+
+#[test]
+fn the_tools_of_the_workspace_are_those_that_are_never_offloaded() {
+    let bench = Bench::new();
+    let of_workspace = bench.registry.specs().filter(|spec| spec.provider == Provider::Workspace);
+    let mut own: Vec<&str> = of_workspace.map(|spec| spec.name.as_str()).collect();
+    let mut listed = observe::NEVER_OFFLOADED;
+    own.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(own, listed);
+    assert!(observe::ARTIFACT_TOOLS.iter().all(|name| name.contains("artifact")) && observe::ARTIFACT_TOOLS.len() == 4);
 }

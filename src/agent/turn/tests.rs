@@ -299,4 +299,47 @@ proptest! {
         let report = done(&mut turn);
         prop_assert!(report.steps <= 8);
     }
+
+    /// Each prompt begins with the one before, as long as nothing was shortened; and what can be written is what the
+    /// prompt has: the tools of the grammar are those that are shown, without those that it says are not available.
+    #[test]
+    fn prompts_grow_and_say_what_can_be_written(
+        script in prop::collection::vec(happens(), 1..12), limit in 200usize..900, fitting in fitting()
+    ) {
+        let count = |text: &str| text.split_whitespace().count() + text.len() / 40;
+        let mut turn = turn(12);
+        let mut before = Vec::new();
+        for what in script {
+            let shortened = turn.fit(limit, &fitting, &count);
+            let Step::Decide(decide) = turn.next() else { break };
+            let now = decide.prompt.turns.clone();
+            if shortened.is_none() {
+                prop_assert!(now.len() >= before.len() && now[..before.len()] == before[..]);
+            }
+            before = now;
+            let crate::model::Shape::Lark(grammar) = &decide.shape else { panic!("no grammar") };
+            // the last words stand with the newest result, as long as that is shown and has its end
+            let said = last_user(&turn);
+            let whole = turn.entries.len() > turn.folded && shortened.is_none_or(|how| how.strategy != "cut");
+            for name in ["read", "list"] {
+                let writable = grammar.contains(&format!("\"{name} \""));
+                prop_assert_eq!(writable, decide.actions.tools.iter().any(|tool| tool == name));
+                let told = said.split("Not available now: ").nth(1).is_some_and(|rest| rest.contains(name));
+                prop_assert!(!whole || writable != (told || said.contains("nswer now")), "{} in {}", name, said);
+            }
+            match what {
+                Happens::Calls(calls, outcome, length) if !decide.actions.tools.is_empty() => {
+                    let tool = &decide.actions.tools[calls.len() % decide.actions.tools.len()];
+                    let lines: Vec<String> =
+                        calls.iter().map(|c| format!("Action: {tool} {{\"path\": \"{c}\"}}")).collect();
+                    say(&mut turn, &format!("Thought: go\n{}", lines.join("\n")));
+                    let outcome = if outcome == 1 { Outcome::Failed } else { Outcome::Done };
+                    act(&mut turn, outcome, &"word ".repeat(length / 10));
+                }
+                Happens::Garbage(text) => say(&mut turn, &text),
+                Happens::CutOff => turn.decided(READ, Finish::Length, (1, 0, 1), &guards()),
+                _ => say(&mut turn, ANSWER),
+            }
+        }
+    }
 }
