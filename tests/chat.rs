@@ -75,7 +75,11 @@ fn commands_are_no_messages_and_a_failure_is_not_the_end() {
     assert_eq!((documents.len(), &documents[0]["response"]), (2, &json!("hello")), "{ran:#?}");
     let long = "x".repeat(100_000);
     let ran = chat(&machine, rules, &[], &format!("{long}\nhi\n"));
-    assert!(ran.err.contains("the message has 100000 bytes") && ran.out == "hello\n", "{}", ran.err);
+    assert!(
+        ran.err.contains("the message cannot be taken: it has 100000 characters") && ran.out == "hello\n",
+        "{}",
+        ran.err
+    );
     machine.run(&["chat", "--session", ""]).fails(2, &["a session's name"]);
 }
 

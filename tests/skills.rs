@@ -14,8 +14,8 @@ fn skill(machine: &Machine, place: &str, name: &str, description: &str, body: &s
 const OWN: &str = "skills";
 const PROJECT: &str = "work/.agents/skills";
 
-/// Runs an agent whose steps are these.
-fn agent(machine: &Machine, steps: &[(&str, &str)], args: &[&str]) -> Ran {
+/// Rules of a model that takes these steps.
+fn rules(steps: &[(&str, &str)]) -> Value {
     let rule = |(i, (tool, args)): (usize, &(&str, &str))| {
         let reply = format!("Thought: x\nAction: {tool} {args}");
         match i {
@@ -27,8 +27,13 @@ fn agent(machine: &Machine, steps: &[(&str, &str)], args: &[&str]) -> Ran {
     if !rules.is_empty() {
         rules.rotate_left(1);
     }
+    json!(rules)
+}
+
+/// Runs an agent whose steps are these.
+fn agent(machine: &Machine, steps: &[(&str, &str)], args: &[&str]) -> Ran {
     let args: Vec<&str> = ["agent"].into_iter().chain(args.iter().copied()).collect();
-    machine.ask(json!(rules), &args)
+    machine.ask(rules(steps), &args)
 }
 
 fn events(machine: &Machine) -> Vec<Value> {
@@ -92,6 +97,23 @@ fn a_broken_skill_is_a_warning_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_reference_that_is_not_there_is_told_in_the_run() {
+    let machine = Machine::new();
+    let head = "---\nname: ship\ndescription: Ships a release.\nrequired_refs: [steps.md, gone.md, ../out.md]\n---\nShip it.\n";
+    std::fs::create_dir_all(machine.path("skills/ship")).unwrap();
+    machine.write("skills/ship/SKILL.md", head);
+    machine.write("skills/ship/steps.md", "First tag.");
+    machine.write("skills/out.md", "outside");
+    let ran = agent(&machine, &[ANSWER], &["ship the release", "--skill", "ship", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.err.contains("the skill `ship` goes without gone.md, ../out.md: there is no such file"), "{ran:#?}");
+    let loaded = events(&machine).into_iter().find(|e| e["event_type"] == "skill_loaded").unwrap();
+    assert_eq!(loaded["metadata"]["missing_refs"], json!(["gone.md", "../out.md"]));
+    let quiet = agent(&machine, &[ANSWER], &["ship the release", "--no-skills"]);
+    assert!(!quiet.err.contains("goes without"), "{quiet:#?}");
+}
+
+#[test]
 fn scripts_and_files_of_a_skill_are_tools_of_the_run() {
     if !have("python3") {
         println!("skipped: there is no python3");
@@ -101,7 +123,7 @@ fn scripts_and_files_of_a_skill_are_tools_of_the_run() {
     skill(&machine, OWN, "tally", "Counts things in notes.", "Run count.py.");
     machine.write(
         "skills/tally/scripts/count.py",
-        "import os, sys\nprint('counted', len(open(sys.argv[1]).read().split()), os.environ.get('CARO_API_KEY'))\n",
+        "import os, sys\nprint('counted', len(open(sys.argv[1]).read().split()), *sorted(os.environ))\n",
     );
     machine.write("skills/tally/extra.md", "more");
     machine.write("work/notes.txt", "one two three");
@@ -111,9 +133,22 @@ fn scripts_and_files_of_a_skill_are_tools_of_the_run() {
         ANSWER,
     ];
     let task = ["tally the words in notes.txt", "--no-guard", "ground"];
-    let ran = agent(&machine, &steps, &task);
+    // in the program's own environment there are secrets
+    let secrets =
+        ["CARO_API_KEY", "SECRET_TOKEN", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GITHUB_TOKEN", "SSH_AUTH_SOCK"];
+    let task: Vec<&str> = ["agent"].into_iter().chain(task).collect();
+    let mut caro = machine.caro(&task);
+    caro.envs(secrets.map(|name| (name, "hunter2-hunter2"))).env("CARO_MODEL", machine.model(rules(&steps)));
+    let ran = Ran::of(caro.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert!(ran.err.contains("counted 3 None"), "{ran:#?}");
+    let result = events(&machine).into_iter().find(|e| e["event_type"] == "tool_result").unwrap();
+    let told = result["output"].as_str().unwrap();
+    assert!(told.starts_with("counted 3 ") && told.contains(" CARO_SKILL_DIR ") && told.contains(" PATH "), "{told}");
+    let leaked: Vec<&&str> = secrets.iter().filter(|name| told.contains(**name)).collect();
+    assert!(leaked.is_empty(), "{leaked:?} in {told}");
+    let called: Vec<Value> = events(&machine).into_iter().filter(|e| e["event_type"] == "tool_call").collect();
+    let from: Vec<&Value> = called.iter().map(|call| &call["metadata"]["provider"]).collect();
+    assert_eq!(from, [&json!({"skill": "tally"}), &json!({"skill": "tally"})]);
     // and only there: without the skill there are no such tools
     let none = agent(&machine, &[], &["how many lines has notes.txt?", "--explain"]);
     assert!(!none.out.contains("run_skill_script"), "{none:#?}");

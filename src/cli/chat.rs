@@ -17,7 +17,6 @@ use crate::agent::state::Limits;
 use crate::agent::store::Run;
 use crate::agent::turn::{Report, Task};
 use crate::agent::{Turn, id};
-use crate::command::recipe::MAX_REQUEST;
 use std::path::Path;
 
 /// What a line that is no message may be.
@@ -116,13 +115,7 @@ impl Talk<'_> {
 
     /// One message and its answer.
     fn say(&mut self, message: &str) -> Outcome {
-        if message.len() > MAX_REQUEST {
-            return Err(Failure::usage(format!(
-                "the message has {} bytes, and {MAX_REQUEST} are the most",
-                message.len()
-            ))
-            .hint("put the long part into a file, and name the file"));
-        }
+        self.args.drive.admit(message, "message")?;
         let task = self.task(message);
         let exchanges = self.wired.exchanges(&self.session)?;
         // from here on Ctrl-C is this turn's

@@ -132,6 +132,13 @@ pub fn choose(task: &str, asked: &[String], recent: &[String], root: &Path, cx: 
     let embedder = (!skills.all.is_empty()).then(|| knowledge::embedder(cx)).flatten();
     let chosen = choose::choose(task, asked, recent, &skills, &mut index, embedder.as_deref())?;
     index.save();
+    for (skill, _) in &chosen.active {
+        let missing = skill.missing_refs();
+        if !missing.is_empty() {
+            let (name, missing) = (&skill.front.name, missing.join(", "));
+            cx.ui.warn(&format!("the skill `{name}` goes without {missing}: there is no such file in its folder"));
+        }
+    }
     Ok(chosen)
 }
 

@@ -193,6 +193,12 @@ impl Skill {
         (file.starts_with(&self.folder) && file != self.folder).then_some(file)
     }
 
+    /// The references that it needs and does not have.
+    pub fn missing_refs(&self) -> Vec<&str> {
+        let names = self.front.required_refs.iter().map(String::as_str);
+        names.filter(|name| self.file(name).is_none_or(|file| !file.is_file())).collect()
+    }
+
     /// Every file but the [`FILE`] itself, relative to the folder, at most `most`.
     pub fn files(&self, most: usize) -> Vec<String> {
         let mut all = Vec::new();

@@ -12,12 +12,13 @@ pub mod view;
 pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::guard::LoopLimits;
 use crate::agent::librarian::needs_knowledge;
+use crate::agent::observe;
 use crate::agent::plan::{self, Plan, Source};
 use crate::agent::state::Limits;
-use crate::agent::turn::{self, Report, Task};
+use crate::agent::turn::{self, Fitting, Report, Strategy, Task};
 use crate::agent::{Turn, id};
-use crate::command::recipe::MAX_REQUEST;
 use view::Shows;
 use wire::Wired;
 
@@ -83,6 +84,14 @@ pub struct Drive {
     /// Leave out a guard: action, loop, goal, ground
     #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
     no_guard: Vec<String>,
+    /// When a run goes in circles: an identical call is refused and the third ends it (strict), or nothing is refused and
+    /// the fifth ends it (published)
+    #[arg(long = "loop", value_name = "PRESET", default_value = "strict", value_parser = ["strict", "published"])]
+    preset: String,
+    /// What is kept from the model where it speaks to it: what you say and what tools return (full), what you say
+    /// (input-only), nothing (off)
+    #[arg(long, value_name = "WHAT", default_value = "full", value_parser = ["full", "input-only", "off"])]
+    guardrail: String,
     /// Do not look into what `caro knowledge` has read in
     #[arg(long)]
     no_rag: bool,
@@ -96,7 +105,7 @@ pub struct Drive {
     #[arg(long, conflicts_with = "skill")]
     no_skills: bool,
     /// When a run that has grown long is shortened: at three quarters of the window (budget), when it has more than N steps
-    /// (window:N), or never (off)
+    /// (window:N), or never (off). Old steps become a line each; with :truncate behind it they go
     #[arg(long, value_name = "WHEN", default_value = "budget", value_parser = context)]
     context: Context,
     /// Go about it as this skill says (`caro skills list`); may be given several times
@@ -129,28 +138,53 @@ impl Drive {
             (None, false) => Shows::Steps,
         }
     }
-}
 
-/// When a run is shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context(pub turn::Mode);
+    /// What is screened.
+    fn screened(&self) -> observe::Mode {
+        match self.guardrail.as_str() {
+            "off" => observe::Mode::Off,
+            "input-only" => observe::Mode::InputOnly,
+            _ => observe::Mode::Full,
+        }
+    }
 
-impl Default for Context {
-    fn default() -> Self {
-        Self(turn::Mode::TokenBudget)
+    /// When a repetition is a loop.
+    fn loops(&self) -> LoopLimits {
+        if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT }
+    }
+
+    /// Holds what the person typed, a `task` or a `message`, against what may be given to a model.
+    ///
+    /// # Errors
+    /// If it is too long, or speaks to the model and that is screened.
+    pub fn admit(&self, text: &str, what: &str) -> Result<(), Failure> {
+        observe::admit(text, self.screened()).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(format!("the {what} cannot be taken: {error}")).hint(hint)
+        })
     }
 }
 
-/// Reads `budget`, `window:N` or `off`.
+/// When a run is shortened, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Context(pub Fitting);
+
+/// Reads `budget`, `window:N` or `off`, the first two with `:truncate` behind them or not.
 fn context(text: &str) -> Result<Context, String> {
+    let (when, strategy) = match text.strip_suffix(":truncate") {
+        Some(when) if when != "off" => (when, Strategy::Truncate),
+        _ => (text, Strategy::SummarizeAndTruncate),
+    };
     let steps = |n: &str| n.parse().ok().filter(|n| *n > 0).map(turn::Mode::SlidingWindow);
-    let mode = match (text, text.strip_prefix("window:")) {
+    let mode = match (when, when.strip_prefix("window:")) {
         ("budget", _) => Some(turn::Mode::TokenBudget),
         ("off", _) => Some(turn::Mode::Off),
         (_, Some(n)) => steps(n),
         _ => None,
     };
-    mode.map(Context).ok_or_else(|| "it is one of: budget, window:N with a number of steps, off".to_owned())
+    let fitting = |mode| Context(Fitting { mode, strategy, ..Fitting::default() });
+    let forms = "it is one of: budget, window:N with a number of steps, off; the first two with :truncate or without";
+    mode.map(fitting).ok_or_else(|| forms.to_owned())
 }
 
 /// Who makes the plan.
@@ -193,10 +227,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(why) = plan::unclear(&text) {
         return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
     }
-    if text.len() > MAX_REQUEST {
-        return Err(Failure::usage(format!("the task has {} bytes, and {MAX_REQUEST} are the most", text.len()))
-            .hint("put the long part into a file, and name the file"));
-    }
+    args.drive.admit(&text, "task")?;
     let plan = Plan::heuristic(&text);
     let max_steps = max_steps(args.max_steps, &plan, cx);
     if args.plan_only && args.plan == Planner::Heuristic {
@@ -355,6 +386,25 @@ fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
             cx.ui.data(&report.response)?;
             unverified(report, cx);
             Ok(exit)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_context_are_read() {
+        let how = |text: &str| context(text).map(|Context(fitting)| (fitting.mode, fitting.strategy));
+        let (lines, gone) = (Strategy::SummarizeAndTruncate, Strategy::Truncate);
+        assert_eq!(how("budget"), Ok((turn::Mode::TokenBudget, lines)));
+        assert_eq!(how("budget:truncate"), Ok((turn::Mode::TokenBudget, gone)));
+        assert_eq!(how("window:3"), Ok((turn::Mode::SlidingWindow(3), lines)));
+        assert_eq!(how("window:3:truncate"), Ok((turn::Mode::SlidingWindow(3), gone)));
+        assert_eq!(how("off"), Ok((turn::Mode::Off, lines)));
+        for wrong in ["", "window", "window:0", "window:x", "off:truncate", "budget:", "truncate", ":truncate"] {
+            assert!(how(wrong).unwrap_err().contains("window:N"), "{wrong}");
         }
     }
 }

@@ -7,9 +7,7 @@ use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::chat::{Exchange, History, is_talk};
 use crate::agent::event::{Emitter, Redactor, Sink};
-use crate::agent::guard::{
-    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
-};
+use crate::agent::guard::{ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, Policy, Rights};
 use crate::agent::librarian::{Knowledge, Librarian};
 use crate::agent::mcp::Hub;
 use crate::agent::memory::{Memory, NoteTaker, Recall};
@@ -19,7 +17,7 @@ use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
-use crate::agent::turn::{Fitting, Task};
+use crate::agent::turn::Task;
 use crate::agent::workspace::{RETENTION, Workspace, Workspaces};
 use crate::agent::{Registry, Runtime};
 use crate::cli::{Cx, Failure, Settings, chat, env, knowledge, mcp, memory, request, skills, wire};
@@ -207,7 +205,7 @@ impl Wired {
         }
         let guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
-            Arc::new(LoopGuard { limits: LoopLimits::STRICT }),
+            Arc::new(LoopGuard { limits: self.drive.loops() }),
             Arc::new(Budget::default()),
             Arc::new(GoalGuard::new(&task.text, &self.root)),
             // by the words of the task, whoever made the plan: no model's word changes a guard
@@ -317,8 +315,13 @@ impl Wired {
         let names = self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect();
         // what is there gets used, also to greet: where nothing is asked of this computer there is nothing
         let shown = if self.talks { 0 } else { config.tools + more };
-        let fitting = Fitting { mode: self.drive.context.0, ..Fitting::default() };
-        let config = Config { tools: shown, skills: names, fitting, ..config };
+        let config = Config {
+            tools: shown,
+            skills: names,
+            fitting: self.drive.context.0,
+            guardrail: self.drive.screened(),
+            ..config
+        };
         Runtime {
             model: self.model.clone(),
             registry,
