@@ -12,7 +12,8 @@ impl Workspace {
         self.artifacts().join(format!("{}.{}", artifact.id, artifact.extension))
     }
 
-    fn meta_of(&self, id: &str) -> PathBuf {
+    /// The file of what is known about one.
+    pub(super) fn meta_of(&self, id: &str) -> PathBuf {
         self.artifacts().join(format!("{id}.meta.json"))
     }
 

@@ -3,6 +3,8 @@
 use super::{NEW, Workspace};
 use crate::agent::id;
 use crate::agent::observe::{Artifact, Artifacts};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -183,30 +185,26 @@ impl Workspaces {
 impl Workspace {
     /// Deletes artifacts, and strays of them, from before a moment; how many artifacts went.
     fn sweep(&self, before: SystemTime) -> usize {
-        let old = self.list().unwrap_or_default().into_iter().filter(|a| a.created < id::millis(before));
-        let gone = old.filter(|artifact| self.remove(&artifact.id).is_ok()).count();
-        let known: Vec<PathBuf> = self.list().unwrap_or_default().iter().map(|a| self.text_of(a)).collect();
-        let stray = |path: &PathBuf| {
-            let described =
-                path.to_string_lossy().ends_with(".meta.json") && known.iter().any(|text| describes(path, text));
-            !described && !known.contains(path) && modified(path).is_some_and(|time| time < before)
-        };
-        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
-        let is_new = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NEW));
+        let all = self.list().unwrap_or_default();
+        let count = all.len();
+        let goes = |artifact: &Artifact| artifact.created < id::millis(before) && self.remove(&artifact.id).is_ok();
+        let left: Vec<Artifact> = all.into_iter().filter(|artifact| !goes(artifact)).collect();
+        let known: BTreeSet<OsString> = left
+            .iter()
+            .flat_map(|a| [self.text_of(a), self.meta_of(&a.id)])
+            .filter_map(|p| Some(p.file_name()?.into()))
+            .collect();
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_new = |e: &fs::DirEntry| e.file_name().to_string_lossy().starts_with(NEW);
         let halves = entries(&self.root).filter(is_new).chain(entries(&self.artifacts()));
-        for path in halves.filter(stray) {
-            // it is tried again by the next sweep
-            let _ = fs::remove_file(path);
+        for half in halves.filter(|e| !known.contains(&e.file_name())).map(|e| e.path()) {
+            if modified(&half).is_some_and(|time| time < before) {
+                // it is tried again by the next sweep
+                let _ = fs::remove_file(half);
+            }
         }
-        gone
+        count - left.len()
     }
-}
-
-/// True if this description is that of an artifact with this text.
-fn describes(meta: &Path, text: &Path) -> bool {
-    meta.file_name()
-        .zip(text.file_stem())
-        .is_some_and(|(meta, stem)| meta.to_string_lossy().strip_suffix(".meta.json") == Some(&*stem.to_string_lossy()))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -88,8 +88,8 @@ pub struct Drive {
     /// the fifth ends it (published)
     #[arg(long = "loop", value_name = "PRESET", default_value = "strict", value_parser = ["strict", "published"])]
     preset: String,
-    /// What is kept from the model where it speaks to it: what you say and what tools return (full), what you say
-    /// (input-only), nothing (off)
+    /// Where text that gives the model orders is kept from it: in what you say and in what tools return (full), in what
+    /// you say (input-only), in neither (off)
     #[arg(long, value_name = "WHAT", default_value = "full", value_parser = ["full", "input-only", "off"])]
     guardrail: String,
     /// Do not look into what `caro knowledge` has read in
