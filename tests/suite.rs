@@ -48,5 +48,6 @@ mod rules;
 mod safety;
 mod shell;
 mod skills;
+mod subagents;
 mod support;
 mod trace;

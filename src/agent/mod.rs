@@ -17,6 +17,7 @@
 //!   [`tools`]: the ones that need no set-up.
 //! - [`mcp`]: tools of other programs; [`skill`]: how a kind of task is gone about, with scripts; [`chat`]: what was said
 //!   before. What comes from there is others' words: it changes neither tools nor policy.
+//! - [`subagent`]: runs that work for another one, side by side.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
@@ -47,6 +48,7 @@ pub mod runtime;
 pub mod skill;
 pub mod state;
 pub mod store;
+pub mod subagent;
 pub mod tool;
 pub mod tools;
 pub mod turn;

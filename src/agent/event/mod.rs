@@ -176,6 +176,12 @@ impl Emitter {
         Self { run: run.into(), next: AtomicU64::new(first), redactor, sinks }
     }
 
+    /// An emitter for another run, with the same secrets.
+    #[must_use]
+    pub fn sibling(&self, run: impl Into<String>, sinks: Vec<Arc<dyn Sink>>) -> Self {
+        Self::new(run, 1, self.redactor.clone(), sinks)
+    }
+
     /// Records an event. A sink that cannot take it is told about itself by the others' silence: recording never stops
     /// a run, and [`Sink::take`] says what becomes of a failure.
     pub fn emit(&self, Draft(mut event): Draft) -> u64 {

@@ -99,6 +99,13 @@ impl Guards {
         Self(guards.into_iter().filter(|g| !without.iter().any(|name| name == g.name())).collect())
     }
 
+    /// The same with one more.
+    #[must_use]
+    pub fn and(mut self, guard: Arc<dyn Guard>) -> Self {
+        self.0.push(guard);
+        self
+    }
+
     /// Why an answer is sent back; the first guard's word.
     pub fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
         self.0.iter().find_map(|guard| guard.answer(text, state))

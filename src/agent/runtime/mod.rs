@@ -86,6 +86,12 @@ pub trait Notes: Send + Sync {
     fn take(&self, turn: &Turn, reflection: &super::reflect::Reflection) -> Result<Option<String>, String>;
 }
 
+/// What a run owes for others: asked after each batch of calls, and charged to it.
+pub trait Bill: Send + Sync {
+    /// What is owed since it was last taken.
+    fn take(&self) -> Cost;
+}
+
 /// How a run is driven.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -95,6 +101,8 @@ pub struct Config {
     pub decision_tokens: usize,
     /// The most tools shown, the two ends not counted.
     pub tools: usize,
+    /// Names of tools that are shown whatever the task, beside those that always are.
+    pub always: Vec<String>,
     /// Calls of one batch that run at once.
     pub parallel: usize,
     /// The person's working directory.
@@ -112,6 +120,7 @@ impl Config {
             guardrail: Mode::Full,
             decision_tokens: 700,
             tools: 6,
+            always: Vec::new(),
             parallel: 4,
             root,
             fitting: Fitting::default(),
@@ -121,6 +130,7 @@ impl Config {
 }
 
 /// The engine with all it stands on.
+#[derive(Clone)]
 pub struct Runtime {
     /// The model.
     pub model: Arc<dyn Model>,
@@ -140,6 +150,8 @@ pub struct Runtime {
     pub notes: Option<Arc<dyn Notes>>,
     /// Who is asked for a command where a part of the plan needs but one; without one the model decides by itself.
     pub adviser: Option<Arc<dyn Adviser>>,
+    /// What is spent for the run by others, if anything is.
+    pub bill: Option<Arc<dyn Bill>>,
     /// What is recorded.
     pub emitter: Arc<Emitter>,
     /// What stops the run.
@@ -205,6 +217,9 @@ impl Hands<Turn> for Driver<'_> {
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
                 let (batch, changes) = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
+                if let Some(bill) = &runtime.bill {
+                    turn.charge(bill.take());
+                }
                 let seen = Seen { names: named::files(&batch, &runtime.config.root), changes };
                 turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);
@@ -272,7 +287,9 @@ impl Runtime {
 
     /// The tools of the run, chosen once: the task decides, not the step.
     fn shown(&self, task: &str) -> Vec<ToolSpec> {
-        let specs: Vec<ToolSpec> = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned().collect();
+        let specs = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned();
+        let always = |spec: &ToolSpec| spec.core || self.config.always.contains(&spec.name);
+        let specs: Vec<ToolSpec> = specs.map(|spec| ToolSpec { core: always(&spec), ..spec }).collect();
         super::retrieve::choose(task, &specs, self.config.tools)
     }
 

@@ -105,6 +105,7 @@ pub(super) fn bench(replies: &[&str]) -> Bench {
         notes: None,
         checkpoints: Arc::new(Forgetful),
         adviser: None,
+        bill: None,
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![memory.clone()])),
         cancel: Cancel::new(),
         config: Config { parallel: 4, ..Config::new("/w".into()) },

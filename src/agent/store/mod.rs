@@ -1,6 +1,8 @@
 //! Sessions, runs, events and checkpoints in one SQLite file (WAL): what has been recorded is there after a crash.
 //!
 //! Every event is its own transaction; a killed process loses the one it was writing, if any.
+//!
+//! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
 use super::event::{Event, Sink};
 use super::runtime::Checkpoints;
@@ -246,13 +248,15 @@ impl Store {
         Ok((turn, next))
     }
 
-    /// The one run whose id begins so; the latest for an empty beginning.
+    /// The one run whose id begins so; the latest for an empty beginning, that of a worker not counted.
     ///
     /// # Errors
     /// If there is none or several.
     pub fn run(&self, beginning: &str) -> Result<Run, StoreError> {
         if beginning.is_empty() {
-            let latest = self.runs("SELECT * FROM runs ORDER BY created DESC, rowid DESC LIMIT 1", [])?;
+            let latest = "SELECT * FROM runs WHERE session NOT IN (SELECT id FROM runs)
+                          ORDER BY created DESC, rowid DESC LIMIT 1";
+            let latest = self.runs(latest, [])?;
             return latest.into_iter().next().ok_or(StoreError::Empty);
         }
         let found =
@@ -267,7 +271,10 @@ impl Store {
     pub fn sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
         let heads: Vec<(String, u64, u64)> = {
             let sql = self.sql();
-            let mut query = sql.prepare("SELECT id, created, updated FROM sessions ORDER BY updated DESC LIMIT ?1")?;
+            let mut query = sql.prepare(
+                "SELECT id, created, updated FROM sessions WHERE id NOT IN (SELECT id FROM runs)
+                 ORDER BY updated DESC LIMIT ?1",
+            )?;
             let rows = query.query_map([int(limit as u64)], |row| {
                 Ok((row.get(0)?, count(row, "created")?, count(row, "updated")?))
             })?;
@@ -294,15 +301,18 @@ impl Store {
         one(found, beginning, "session", |s| &s.id)
     }
 
-    /// Deletes a session with its runs and events.
+    /// Deletes a session with its runs and events, and those of their workers.
     ///
     /// # Errors
     /// If there is none, or it cannot be deleted.
     pub fn delete_session(&self, id: &str) -> Result<(), StoreError> {
-        match self.sql().execute("DELETE FROM sessions WHERE id = ?1", [id])? {
-            0 => Err(StoreError::Missing { what: "session", id: id.into() }),
-            _ => Ok(()),
+        let mut sql = self.sql();
+        let tx = sql.transaction()?;
+        tx.execute("DELETE FROM sessions WHERE id IN (SELECT id FROM runs WHERE session = ?1)", [id])?;
+        if tx.execute("DELETE FROM sessions WHERE id = ?1", [id])? == 0 {
+            return Err(StoreError::Missing { what: "session", id: id.into() });
         }
+        Ok(tx.commit()?)
     }
 
     /// The events of a run after number `after`, in order.
@@ -468,6 +478,19 @@ mod tests {
         second(false).unwrap();
         store.set_status("run_1", "completed", "").unwrap();
         store.begin(&task("run_4", "s_1"), "x", Path::new("/"), |_| true).unwrap();
+    }
+
+    #[test]
+    fn workers_are_found_by_their_id_alone_and_go_with_their_lead() {
+        let store = Store::in_memory().unwrap();
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("worker_1", "run_1"), "x", Path::new("/"), |_| true).unwrap();
+        assert_eq!(store.run("").unwrap().id, "run_1");
+        assert_eq!(store.run("worker").unwrap().session, "run_1");
+        let listed: Vec<String> = store.sessions(9).unwrap().into_iter().map(|s| s.id).collect();
+        assert_eq!(listed, ["s_1"]);
+        store.delete_session("s_1").unwrap();
+        assert!(matches!(store.run("worker_1"), Err(StoreError::Missing { .. })));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
 pub use search::Search;
 pub use shell::Shell;
+pub(in crate::agent) use workspace::all as workspace_tools;
 
 use super::observe::Artifacts;
 use super::tool::{Args, Registry, RegistryError, Tool, ToolError, normal};

@@ -18,7 +18,7 @@ struct WorkspaceTool {
 }
 
 /// The seven tools.
-pub(super) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
+pub(in crate::agent) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
     let string = || json!({"type": "string"});
     let one = |name, description, parameters, required: &[&str], writes: bool, work: Work| {
         let mut spec = ToolSpec::new(name, description, parameters, required);

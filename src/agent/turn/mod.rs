@@ -183,6 +183,13 @@ pub struct Metric {
     pub total_ms: u64,
 }
 
+impl From<Metric> for Cost {
+    fn from(metric: Metric) -> Self {
+        let Metric { total_requests: requests, request_tokens: request, response_tokens: response, .. } = metric;
+        Self { requests, tokens: Tokens { request, cached: metric.cached_tokens, response } }
+    }
+}
+
 /// One thing that was said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -510,6 +517,11 @@ impl Turn {
     /// The tools that the prompt shows.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.tools
+    }
+
+    /// What it has cost so far.
+    pub fn metric(&self) -> Metric {
+        self.metric
     }
 
     /// How it ended and with which answer, once it has.

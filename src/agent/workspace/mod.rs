@@ -157,6 +157,12 @@ impl Workspace {
         self.read(&self.file(path)?, path)
     }
 
+    /// The bytes of a file; nothing where there is none.
+    pub fn size(&self, path: &str) -> Option<u64> {
+        let meta = fs::metadata(self.file(path).ok()?).ok()?;
+        meta.is_file().then_some(meta.len())
+    }
+
     /// Writes a file; whole or not at all.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
-//! - [`wire`]: builds the runtime; [`place`]: what it tells the model about the folder. [`view`]: shows events. [`approve`]: asks before a change.
+//! - [`wire`]: builds the runtime; [`rules`]: with which guards, its workers' too; [`place`]: what it tells the model about the folder. [`view`]: shows events. [`approve`]: asks before a change.
 //! - [`resume`], [`events`], [`session`]: what can be done with a run afterwards.
 
 mod approve;
 pub mod events;
 mod place;
 pub mod resume;
+mod rules;
 pub mod session;
 pub mod view;
 pub mod wire;
@@ -101,6 +102,9 @@ pub struct Drive {
     /// Start no MCP servers
     #[arg(long)]
     no_mcp: bool,
+    /// Let the model have helpers work on parts of the task side by side; what they spend counts as the run's own
+    #[arg(long)]
+    subagents: bool,
     /// Use no skills
     #[arg(long, conflicts_with = "skill")]
     no_skills: bool,

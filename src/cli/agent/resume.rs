@@ -22,6 +22,13 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let store = wire::store(cx)?;
     let found = store.run(&args.run).map_err(failure)?;
+    if found.id.starts_with("worker_") {
+        return Err(Failure::usage(format!("{} is a helper's run, and ended with the run it worked for", found.id))
+            .hint(format!(
+                "`caro resume {}` goes on with that one; `caro events {}` shows what it did",
+                found.session, found.id
+            )));
+    }
     if ["completed", "incomplete", "failed"].contains(&found.status.as_str()) {
         cx.ui.note(&format!("{} is over; it answered:", found.id));
         cx.ui.data(&found.answer)?;

@@ -160,6 +160,18 @@ fn step(cx: &Cx, event: &Event) {
                 ui.aside(Role::Dim, &format!("    {more}{time:.1} s"));
             }
         }
+        Kind::SubagentSpawn => {
+            let name = meta("name").as_str().unwrap_or_default().to_owned();
+            ui.aside(Role::Dim, &format!("    {name}: {}", short(event.input.as_str().unwrap_or_default())));
+        }
+        Kind::SubagentResult => {
+            let (name, path) = (meta("name"), meta("output_path"));
+            let (name, path) = (name.as_str().unwrap_or_default(), path.as_str().unwrap_or_default());
+            match &event.error {
+                Some(error) => ui.aside(Role::Caution, &format!("    {name}: {}", short(error))),
+                None => ui.aside(Role::Dim, &format!("    {name}: left {path}")),
+            }
+        }
         Kind::ContextCompression => {
             let (before, after) = (meta("before"), meta("after"));
             ui.aside(Role::Dim, &format!("(shortened what was said before: {before} to {after} tokens)"));

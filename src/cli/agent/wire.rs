@@ -2,20 +2,21 @@
 
 use super::place::{Beginnings, Folder};
 use super::resume::is_alive;
+use super::rules::{Office, Rules};
 use super::{Advise, Drive};
 use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::chat::{Exchange, History, is_talk};
 use crate::agent::event::{Emitter, Redactor, Sink};
-use crate::agent::guard::{ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, Policy, Rights};
+use crate::agent::guard::Guards;
 use crate::agent::librarian::{Knowledge, Librarian};
 use crate::agent::mcp::Hub;
 use crate::agent::memory::{Memory, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
-use crate::agent::plan::Plan;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{Store, StoreError};
+use crate::agent::subagent;
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
 use crate::agent::workspace::{RETENTION, Workspace, Workspaces};
@@ -87,6 +88,7 @@ pub struct Wired {
     guards: Guards,
     adviser: Option<Arc<dyn Adviser>>,
     store: Arc<Store>,
+    workspace: Option<Arc<Workspace>>,
     artifacts: Option<Arc<dyn Artifacts>>,
     librarian: Option<Arc<Librarian>>,
     memory: Option<Arc<Memory>>,
@@ -153,12 +155,16 @@ impl Wired {
         }
         let own = workspaces.map(|all| all.folder(session));
         let workspace = own.clone().map(|own| Arc::new(Workspace::open(own)));
+        if drive.subagents && workspace.is_none() {
+            return Err(Failure::usage("--subagents needs a workspace, and this user has no home folder for it")
+                .hint("set XDG_DATA_HOME to a folder that can be written"));
+        }
         let artifacts = workspace.clone().map(|w| w as Arc<dyn Artifacts>);
         // neither is opened before it is asked for
         let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
         let memory = memory::memory(cx).filter(|_| !drive.no_memory).map(Arc::new);
         let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
-        let registry = builtin(&recipe.context, recipe.manual.clone(), workspace, librarian.clone(), writable)?;
+        let registry = builtin(&recipe.context, recipe.manual.clone(), workspace.clone(), librarian.clone(), writable)?;
         let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
         let secrets = secrets.into_iter().chain(mcp_secrets);
         let adviser = adviser(drive.advise, &recipe, &settings, root)?;
@@ -176,6 +182,7 @@ impl Wired {
             guards: Guards::default(),
             adviser,
             store,
+            workspace,
             artifacts,
             librarian,
             memory,
@@ -203,24 +210,22 @@ impl Wired {
         for (skill, _) in self.skills.active.iter().filter(|(_, why)| *why != Reason::Recent) {
             self.recent.insert(skill.front.name.clone(), RECENT);
         }
-        let guards: Vec<Arc<dyn Guard>> = vec![
-            Arc::new(ActionGuard),
-            Arc::new(LoopGuard { limits: self.drive.loops() }),
-            Arc::new(Budget::default()),
-            Arc::new(GoalGuard::new(&task.text, &self.root)),
-            // by the words of the task, whoever made the plan: no model's word changes a guard
-            Arc::new(GroundGuard::new(&task.text, &Plan::heuristic(&task.text))),
-            Arc::new(Policy {
-                root: self.root.clone(),
-                own: self.own.iter().cloned().collect(),
-                rights: Rights { changes: self.drive.yes },
-            }),
-        ];
-        self.guards = Guards::new(guards, &self.drive.no_guard);
+        self.guards = self.rules().guards(task);
         (self.run, self.recipe) = (task.run.clone(), task.agent.clone());
         self.talks = task.agent == "chat" && self.skills.active.is_empty() && is_talk(&task.text);
         (self.cancel, self.exchanges) = (cancel, exchanges);
         Ok(())
+    }
+
+    /// What the person has allowed, in whatever run.
+    fn rules(&self) -> Rules {
+        Rules {
+            root: self.root.clone(),
+            own: self.own.clone(),
+            yes: self.drive.yes,
+            loops: self.drive.loops(),
+            without: self.drive.no_guard.clone(),
+        }
     }
 
     /// What was asked and answered before in a session.
@@ -322,7 +327,7 @@ impl Wired {
             guardrail: self.drive.screened(),
             ..config
         };
-        Runtime {
+        let runtime = Runtime {
             model: self.model.clone(),
             registry,
             guards: self.guards.clone(),
@@ -333,10 +338,17 @@ impl Wired {
             checkpoints: self.store.clone(),
             // in a conversation most words are no commands
             adviser: self.adviser.clone().filter(|_| self.recipe != "chat"),
+            bill: None,
             emitter: Arc::new(Emitter::new(self.run.clone(), first, self.redactor.clone(), all)),
             cancel: self.cancel.clone(),
             config,
-        }
+        };
+        let Some(workspace) = self.workspace.clone().filter(|_| self.drive.subagents && !self.talks) else {
+            return runtime;
+        };
+        let hire = Office { store: self.store.clone(), rules: self.rules(), redactor: self.redactor.clone() };
+        // a server's tool that has the name keeps it: none is refused for what another one is called
+        subagent::equip(runtime.clone(), workspace, Arc::new(hire)).unwrap_or(runtime)
     }
 }
 

@@ -1,0 +1,62 @@
+//! The guards of a run, and of the runs that work for it: what the person has allowed holds in all of them.
+
+use super::resume::is_alive;
+use crate::agent::event::Redactor;
+use crate::agent::guard::{
+    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
+};
+use crate::agent::plan::Plan;
+use crate::agent::store::Store;
+use crate::agent::subagent::{Hire, Hired};
+use crate::agent::turn::Task;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What holds in every run.
+pub(super) struct Rules {
+    /// The person's working folder.
+    pub(super) root: PathBuf,
+    /// Where the agent's own files are.
+    pub(super) own: Option<PathBuf>,
+    /// True if changes below the working folder are not asked for.
+    pub(super) yes: bool,
+    /// When a repetition is a loop.
+    pub(super) loops: LoopLimits,
+    /// Names of the guards that are left out.
+    pub(super) without: Vec<String>,
+}
+
+impl Rules {
+    /// The guards for a task.
+    pub(super) fn guards(&self, task: &Task) -> Guards {
+        let guards: Vec<Arc<dyn Guard>> = vec![
+            Arc::new(ActionGuard),
+            Arc::new(LoopGuard { limits: self.loops }),
+            Arc::new(Budget::default()),
+            Arc::new(GoalGuard::new(&task.text, &self.root)),
+            // by the words of the task, whoever made the plan: no model's word changes a guard
+            Arc::new(GroundGuard::new(&task.text, &Plan::heuristic(&task.text))),
+            Arc::new(Policy {
+                root: self.root.clone(),
+                own: self.own.iter().cloned().collect(),
+                rights: Rights { changes: self.yes },
+            }),
+        ];
+        Guards::new(guards, &self.without)
+    }
+}
+
+/// Where workers are written down and given their guards.
+pub(super) struct Office {
+    pub(super) store: Arc<Store>,
+    pub(super) rules: Rules,
+    pub(super) redactor: Redactor,
+}
+
+impl Hire for Office {
+    fn hire(&self, task: &Task) -> Result<Hired, String> {
+        let text = self.redactor.text(&task.text);
+        self.store.begin(task, &text, &self.rules.root, is_alive).map_err(|e| e.to_string())?;
+        Ok(Hired { guards: self.rules.guards(task), sinks: vec![self.store.clone()] })
+    }
+}

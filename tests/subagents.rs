@@ -1,0 +1,81 @@
+//! `caro agent --subagents` end to end on a scripted model: what helpers leave, what is kept of them, and that there are
+//! none unless the person wants them.
+
+use crate::agent::{answer, events, kinds, step};
+use crate::machine::Machine;
+use serde_json::{Value, json};
+
+const TASK: &str = "compare the two logs, and tell which has more errors";
+
+fn worker(name: &str) -> Value {
+    let task = format!("count the errors in {name}.log");
+    json!({"name": name, "role": "researcher", "task": task, "output_path": format!("{name}.md")})
+}
+
+/// The lead has two helpers count, reads what the first has left, and answers; the second may leave nothing.
+fn rules(both: bool) -> Value {
+    let count = |name: &str| step("count", &[("shell", json!({"command": format!("grep -c ERROR {name}.log")}))]);
+    let write =
+        |name: &str| step("write", &[("workspace_write", json!({"path": format!("{name}.md"), "content": "2"}))]);
+    let cannot = step("no", &[("cannot", json!({"reason": "nothing to see"}))]);
+    let rule = |name: &str, second: String| json!({"match": format!("Task: count the errors in {name}.log"), "replies": [count(name), second, answer("done")]});
+    let spawn = step("both at once", &[("spawn_subagents", json!({"workers": [worker("one"), worker("two")]}))]);
+    let read = step("look", &[("workspace_view", json!({"path": "one.md"}))]);
+    json!([
+        rule("one", write("one")),
+        rule("two", if both { write("two") } else { cannot }),
+        {"replies": [spawn, read, answer("The first log has 2 errors.")]}
+    ])
+}
+
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.write("work/one.log", "ERROR a\nfine\nERROR b\n");
+    machine.write("work/two.log", "ERROR a\n");
+    machine
+}
+
+#[test]
+fn helpers_leave_what_the_lead_reads_and_are_kept_with_its_run() {
+    let machine = machine();
+    let args = ["agent", TASK, "--subagents", "--session", "s1"];
+    let ran = machine.ask(rules(true), &[&args[..], &["--json"]].concat());
+    let document = ran.json();
+    assert_eq!(document["response"], "The first log has 2 errors.", "{ran:#?}");
+    assert_eq!(document["metric"]["total_requests"], 9, "three of the lead and of each helper");
+    let lead = events(&machine, "");
+    assert_eq!(kinds(&lead).iter().filter(|kind| **kind == "subagent_result").count(), 2);
+    let read = lead.iter().find(|e| e["span_id"] == "s2c1" && e["event_type"] == "tool_result").unwrap();
+    assert_eq!(read["output"], "2\n");
+    let spawned = lead.iter().find(|e| e["event_type"] == "subagent_spawn").unwrap();
+    let helper = spawned["metadata"]["run"].as_str().unwrap();
+    let own = events(&machine, helper);
+    assert_eq!((kinds(&own)[0], kinds(&own).last()), ("agent_start", Some(&"agent_end")));
+    // it is no session and no latest run, cannot be gone on with by itself, and goes with its lead
+    assert_eq!(machine.run(&["session", "list", "--json"]).json().as_array().unwrap().len(), 1);
+    machine.run(&["resume", helper]).fails(2, &["is a helper's run", document["run_id"].as_str().unwrap()]);
+    assert_eq!(machine.run(&["session", "rm", "s1"]).code, Some(0));
+    machine.run(&["events", helper]).fails(2, &["there is no run"]);
+}
+
+#[test]
+fn a_helper_that_leaves_nothing_is_told_of_with_its_path() {
+    let machine = machine();
+    let ran = machine.ask(rules(false), &["agent", TASK, "--subagents"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    for shown in ["one: left one.md", "two: Error: it left no output in the workspace file `two.md` (cannot)"] {
+        assert!(ran.err.contains(shown), "{shown} in {ran:#?}");
+    }
+}
+
+#[test]
+fn there_are_none_unless_they_are_wanted() {
+    let machine = machine();
+    let tools = |args: &[&str]| {
+        let ran = machine.ask(json!([{"reply": "x"}]), &[&["agent", TASK, "--explain"], args].concat());
+        ran.out.lines().find(|line| line.starts_with("tools: ")).unwrap().to_owned()
+    };
+    assert!(!tools(&[]).contains("spawn_subagents"));
+    let with = tools(&["--subagents"]);
+    assert!(with.contains("spawn_subagents") && with.contains("workspace_view"), "{with}");
+}
