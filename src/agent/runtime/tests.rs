@@ -23,7 +23,7 @@ pub(super) struct Fake {
 impl Fake {
     pub(super) fn new(name: &str, parallel: bool) -> Self {
         let mut spec = ToolSpec::new(name, "does it.", serde_json::json!({"path": {"type": "string"}}), &["path"]);
-        (spec.parallel, spec.core, spec.timeout) = (parallel, true, Duration::from_millis(200));
+        (spec.parallel, spec.core, spec.timeout) = (parallel, true, Duration::from_secs(1));
         Self { spec, calls: Arc::default() }
     }
 }
