@@ -20,6 +20,45 @@ fn the_table_of_settings_is_the_programs_own() {
     assert!(rows >= 8, "{settings:#?}");
 }
 
+#[test]
+fn the_table_of_the_harness_has_the_defaults_of_the_code() {
+    use caro::agent::plan::{CAP, FLOOR};
+    let config = caro::agent::runtime::Config::new("/".into());
+    let fitting = config.fitting;
+    let mut rows = vec![
+        format!(
+            "from {} % of the window, the last {} entries whole | `--context` |",
+            fitting.threshold, fitting.recent
+        ),
+        format!("| steps of a run | {FLOOR} to {CAP}, by the plan | `--max-steps` |"),
+        format!("| tools shown for a task | {} |", config.tools),
+        format!("| calls of one step side by side | {}, ", config.parallel),
+        format!("| tokens of a step | {} |", config.decision_tokens),
+    ];
+    let help = Ran::of(Machine::new().caro(&["agent", "--help"]).output().unwrap()).out;
+    let (mut flag, mut choices, mut switches) = ("", 0, Vec::new());
+    for line in help.lines().map(str::trim) {
+        if let Some(at) = line.find("--").filter(|at| *at == 0 || line.starts_with('-')) {
+            flag = line[at..].split([' ', ',']).next().unwrap();
+            switches.push(flag);
+        }
+        if let Some(default) = line.strip_prefix("[default: ") {
+            rows.push(format!("| `{}`", default.trim_end_matches(']')));
+            rows.push(format!("| `{flag}` |"));
+            choices += 1;
+        }
+    }
+    assert!(choices >= 5, "{help}");
+    for row in rows {
+        assert!(README.contains(&row), "the README lacks {row}");
+    }
+    for switch in
+        ["--subagents", "--no-memory", "--no-rag", "--no-skills", "--no-mcp", "--max-requests", "--max-tokens"]
+    {
+        assert!(switches.contains(&switch) && README.contains(switch), "{switch}");
+    }
+}
+
 /// What the README calls: the words after each `caro ` in code.
 fn calls() -> Vec<Vec<&'static str>> {
     let spans = README.split('`').skip(1).step_by(2);
