@@ -408,7 +408,7 @@ fn a_model_makes_the_plan_only_where_it_is_asked_to() {
     // what is no plan, and one that was cut off, leave the words of the task
     let long = format!("STEPS: 9\nPLAN:\n- {}", "a b ".repeat(29));
     let cut =
-        bench(&[&[long.as_str(), &long[17..], &long[17..], &long[17..], &long[17..], &long[17..]].concat(), ANSWER]);
+        bench(&[&[long.as_str(), &long[14..], &long[14..], &long[14..], &long[14..], &long[14..]].concat(), ANSWER]);
     assert_eq!(report(&cut, turn(8).planned_by_model(20)).max_steps, 8);
     assert_eq!(sources(&cut), [(3.into(), "heuristic".into())]);
     let none = bench(&[ANSWER]);

@@ -155,6 +155,12 @@ fn turn() -> Turn {
 fn drive(bench: &Bench, turn: Turn) -> Driven {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let driven = runtime.block_on(bench.runtime.run(turn));
+    // who was told to stop has a moment to do so
+    let begun = Instant::now();
+    let under_way = || of(&bench.workers, Kind::AgentEnd).len() < of(&bench.workers, Kind::AgentStart).len();
+    while under_way() && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     runtime.shutdown_timeout(Duration::from_secs(5));
     driven
 }
@@ -328,6 +334,8 @@ fn what_stops_the_lead_stops_them_all() {
         assert_eq!(result.metadata["status"], "stopped");
     }
     assert_eq!(of(&bench.workers, Kind::ToolCall).len(), 2, "none went on");
+    let ends = of(&bench.workers, Kind::AgentEnd);
+    assert!(ends.len() == 2 && ends.iter().all(|end| end.metadata["status"] == "stopped"), "{ends:?}");
 }
 
 #[test]
