@@ -364,3 +364,23 @@ fn backends_are_behind_traits_and_not_in_the_root() {
         .collect();
     assert_eq!(named, [""; 0]);
 }
+
+#[test]
+fn each_type_of_event_is_emitted_or_is_said_not_to_be() {
+    let document = include_str!("../src/agent/event/EVENTS.md");
+    let sources = sources();
+    let named = |kind: &str| {
+        let word = format!("Kind::{kind}");
+        let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
+        // who only looks at events (what is shown, what the store makes of them) emits none
+        let emits = |s: &&Source| s.path.starts_with("agent/") && !s.path.starts_with("agent/store/");
+        sources
+            .iter()
+            .filter(emits)
+            .any(|s| s.code.match_indices(&word).any(|(at, _)| ends(&s.code[at + word.len()..])))
+    };
+    for kind in caro::agent::Kind::ALL {
+        let row = document.lines().find(|line| line.starts_with(&format!("| `{}` |", kind.name()))).unwrap();
+        assert!(row.contains("Nothing emits it yet.") || named(&format!("{kind:?}")), "nothing emits {}", kind.name());
+    }
+}

@@ -91,3 +91,119 @@ fn events_after_a_number_are_those_and_the_context_is_assembled_once() {
         assert_eq!(numbers, (after + 1..=last).collect::<Vec<_>>(), "after {after}");
     }
 }
+
+#[test]
+fn a_second_process_follows_a_run_to_its_end_and_sees_every_event_once() {
+    let machine = Machine::new();
+    let model = looks(&machine, 15);
+    let (mut child, run) = begin(&machine, &model, &[], 5);
+    let mut follower =
+        machine.caro(&["events", &run, "--follow", "--json", "--after", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    let mut live = 0;
+    let mut numbers = Vec::new();
+    let mut last = Value::Null;
+    for line in lines {
+        last = serde_json::from_str(&line.unwrap()).unwrap();
+        numbers.push(last["sequence_number"].as_u64().unwrap());
+        live += usize::from(child.try_wait().unwrap().is_none());
+    }
+    assert!(follower.wait().unwrap().success() && child.wait().unwrap().success());
+    assert_eq!(last["event_type"], "agent_end");
+    assert_eq!(numbers, (2..=events(&machine, &run).len() as u64).collect::<Vec<_>>(), "each once, in order");
+    assert!(live > 10, "only {live} of {} came while it ran", numbers.len());
+    // one that is over is told and left
+    let told = machine.run(&["events", "--follow"]);
+    assert_eq!((told.code, told.out.lines().count(), told.err.as_str()), (Some(0), numbers.len() + 1, ""));
+}
+
+#[test]
+fn following_ends_with_the_process_that_is_followed() {
+    let machine = Machine::new();
+    let model = looks(&machine, 60);
+    let (mut child, run) = begin(&machine, &model, &[], 5);
+    let follower = machine.caro(&["events", &run, "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = Ran::of(follower.unwrap().wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.err.contains(&format!("`caro resume {run}` goes on")), "{ran:#?}");
+}
+
+#[test]
+fn what_runs_cost_is_summed_and_what_a_prompt_is_made_of_is_told() {
+    let machine = Machine::new();
+    let none = machine.run(&["stats", "--json"]).json();
+    assert_eq!((&none["runs"], &none["average_ms"]), (&json!(0), &json!(0.0)));
+    let model = looks(&machine, 0);
+    let go = |args: &[&str]| {
+        let args = [&["agent", TASK, "--max-steps", "9"], args].concat();
+        Ran::of(machine.caro(&args).env("CARO_MODEL", &model).output().unwrap())
+    };
+    let reports = [go(&["--json"]).json(), go(&["--json", "--max-requests", "2"]).json()];
+    let sum = |name: &str| reports.iter().map(|r| r["metric"][name].as_u64().unwrap()).sum::<u64>();
+    let stats = machine.run(&["stats", "--json"]).json();
+    for name in ["total_requests", "request_tokens", "response_tokens", "total_tokens", "tool_calls", "total_ms"] {
+        assert_eq!(stats[name].as_u64(), Some(sum(name)), "{name}: {stats:#}");
+    }
+    assert_eq!((&stats["runs"], &stats["completed"], &stats["not_completed"]), (&json!(2), &json!(1), &json!(1)));
+    assert_eq!(stats["average_ms"].as_f64().unwrap(), sum("total_ms") as f64 / 2.0);
+    let told = machine.run(&["stats"]).out;
+    assert!(told.contains("2 (1 completed, 1 not completed, 0 open)") && told.contains(" s a run\n"), "{told}");
+
+    let quiet = go(&[]);
+    assert!(!quiet.err.contains("persona: priority"), "{quiet:#?}");
+    let ran = go(&["--verbose"]);
+    let all = events(&machine, "");
+    let assembly = &all.iter().find(|e| e["event_type"] == "context_assembly").unwrap()["metadata"];
+    let mut chars = 0;
+    for layer in assembly["layers"].as_array().unwrap() {
+        let (name, priority) = (layer["name"].as_str().unwrap(), &layer["priority"]);
+        let line = format!("{name}: priority {priority}, {} tokens, {} characters\n", layer["tokens"], layer["chars"]);
+        assert!(ran.err.contains(&line), "no {line:?} in {ran:#?}");
+        chars += layer["chars"].as_u64().unwrap();
+    }
+    let total = format!("total: {} of {} tokens, {chars} characters\n", assembly["tokens"], assembly["budget"]);
+    assert!(assembly["layers"].as_array().unwrap().len() > 2 && ran.err.contains(&total), "no {total:?} in {ran:#?}");
+    let mut caro = machine.caro(&["chat", "--verbose"]);
+    caro.env("CARO_MODEL", machine.model(json!([{"reply": answer("hello")}])));
+    let ran = feed(caro, b"hi\n");
+    assert!(ran.out == "hello\n" && ran.err.contains("persona: priority 0, "), "{ran:#?}");
+}
+
+#[test]
+fn checkpoints_and_the_agents_own_files_are_told() {
+    let machine = Machine::new();
+    // one of these tools is shown to a task: the one that fits it
+    let turns = [
+        ("write a note into the workspace", "write", json!({"path": "a.md", "content": "one"}), "workspace_write a.md"),
+        ("view a note of the workspace", "view", json!({"path": "a.md"}), "workspace_read a.md"),
+        (
+            "rename a note of the workspace",
+            "rename",
+            json!({"path": "a.md", "to": "b.md"}),
+            "workspace_delete a.md, workspace_write b.md",
+        ),
+        ("delete a note of the workspace", "delete", json!({"path": "b.md"}), "workspace_delete b.md"),
+        ("delete a note of the workspace", "delete", json!({"path": "gone.md"}), ""),
+    ];
+    let mut all = Vec::new();
+    for (task, tool, args, want) in turns {
+        let replies = [step("note", &[(&format!("workspace_{tool}"), args)]), answer("noted")];
+        let words = ["agent", task, "--yes", "--session", "s"];
+        let ran = Ran::of(machine.caro(&words).env("CARO_MODEL", machine.model(by_step(&replies))).output().unwrap());
+        all = events(&machine, "");
+        let about = |e: &Value| {
+            let kind = e["event_type"].as_str().unwrap();
+            let is_own = ["workspace_read", "workspace_write", "workspace_delete"].contains(&kind);
+            is_own.then(|| format!("{kind} {}", e["metadata"]["path"].as_str().unwrap()))
+        };
+        let touched: Vec<String> = all.iter().filter_map(about).collect();
+        assert_eq!(touched.join(", "), want, "{task}: {ran:#?}");
+    }
+    let at = |kind: &str| kinds(&all).iter().filter(|k| **k == kind).count();
+    assert!(at("checkpoint") > at("tool_call") && at("checkpoint") > at("model_call"), "one a step and more");
+    let kept = all.iter().find(|e| e["event_type"] == "checkpoint").unwrap();
+    assert!(kept["metadata"]["bytes"].as_u64() > Some(100), "{kept:#}");
+}

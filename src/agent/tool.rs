@@ -343,6 +343,17 @@ impl ToolError {
     }
 }
 
+/// What a call does to a file of the harness' own, as its events say it; by the name that the model has for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touch {
+    /// Reads it.
+    Reads(String),
+    /// Writes or changes it.
+    Writes(String),
+    /// Deletes it.
+    Deletes(String),
+}
+
 /// Something that the model can have done.
 pub trait Tool: Send + Sync {
     /// What is known about it without calling it.
@@ -350,6 +361,11 @@ pub trait Tool: Send + Sync {
 
     /// What this call would do. Must not do any of it; may look at the file system to resolve a path.
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects;
+
+    /// The files of the harness' own that this call is about; told as events once it is done.
+    fn touches(&self, _args: &Args) -> Vec<Touch> {
+        Vec::new()
+    }
 
     /// Does it. Runs on a thread where it may block; looks at `cx.cancel` where it takes long.
     ///

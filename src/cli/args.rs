@@ -9,6 +9,7 @@ use super::{
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::cmp::Reverse;
 use std::ffi::OsString;
 
 /// Plain words in, the right shell command for this very machine out: offline, from a small local model.
@@ -73,6 +74,8 @@ pub enum Verb {
     Artifacts(artifacts::Args),
     /// Show the files that agents keep for themselves
     Workspace(workspace::Args),
+    /// Show what the kept runs have cost: requests, tokens, time
+    Stats(agent::stats::Args),
     /// Read in and search documents of your own
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
@@ -238,7 +241,7 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
 fn begins_request(verb: &clap::Command, rest: &[OsString]) -> bool {
     let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-'));
     match verb.get_name() {
-        "status" | "stop" => words.next().is_some(),
+        "stats" | "status" | "stop" => words.next().is_some(),
         "memory" | "knowledge" | "artifacts" | "workspace" => {
             words.next().is_some_and(|word| verb.find_subcommand(word.as_ref()).is_none())
         }
@@ -280,10 +283,12 @@ pub fn slip(request: &str) -> Option<String> {
     let most = if request.len() < 6 { 1 } else { 2 };
     let verbs = Cli::command();
     let near = verbs.get_subcommands().map(clap::Command::get_name);
-    near.map(|verb| (strsim::osa_distance(request, verb), verb))
+    // of two that are as near, the one that begins more alike
+    let alike = |verb: &str| request.bytes().zip(verb.bytes()).take_while(|(a, b)| a == b).count();
+    near.map(|verb| (strsim::osa_distance(request, verb), Reverse(alike(verb)), verb))
         .min()
-        .filter(|(edits, _)| (1..=most).contains(edits))
-        .map(|(_, verb)| verb.to_owned())
+        .filter(|(edits, ..)| (1..=most).contains(edits))
+        .map(|(.., verb)| verb.to_owned())
 }
 
 #[cfg(test)]
@@ -344,6 +349,7 @@ mod tests {
         assert!(matches!(parsed(&["stop"]).verb, Some(Verb::Stop(_))));
         assert!(matches!(parsed(&["-q", "status", "--json"]).verb, Some(Verb::Status(_))));
         assert_eq!(words(&["stop", "all", "containers"]), ["stop", "all", "containers"]);
+        assert_eq!(words(&["stats", "of", "eth0"]), ["stats", "of", "eth0"]);
         let cli = parsed(&["-q", "status", "of", "--timeout", "3", "nginx", "--json"]);
         assert_eq!(cli.request.words, ["status", "of", "nginx"]);
         assert_eq!((cli.common.quiet, cli.request.answer.timeout.as_deref()), (true, Some("3")));

@@ -126,7 +126,7 @@ impl Talk<'_> {
         let shows = drive.shows();
         let mut turn = Turn::new(task);
         turn.limit(drive.limits(Limits::default()));
-        let driven = view::while_shown(self.cx, shows, |signals| {
+        let driven = view::while_shown(self.cx, shows, drive.verbose(), |signals| {
             let runtime = self.wired.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
             Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
         })?;

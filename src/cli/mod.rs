@@ -176,6 +176,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Session(args)) => agent::session::run(args, cx),
         Some(Verb::Artifacts(args)) => artifacts::run(args, cx),
         Some(Verb::Workspace(args)) => workspace::run(args, cx),
+        Some(Verb::Stats(args)) => agent::stats::run(args, cx),
         Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
         Some(Verb::Memory(args)) => memory::run(args, cx),
         Some(Verb::Skills(args)) => skills::run(args, cx),

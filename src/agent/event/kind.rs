@@ -1,4 +1,4 @@
-//! The registry of event types. A type that is not here does not exist.
+//! The registry of event types. A type that is not here does not exist; `EVENTS.md` beside this file lists them for people.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,11 @@ macro_rules! kinds {
         impl Kind {
             /// Every type, in the order of a run.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// What it says, in a sentence.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc,)+).trim(),)+ }
+            }
 
             /// Its name in JSON.
             pub const fn name(self) -> &'static str {
@@ -125,5 +130,14 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Kind::ALL.len());
         assert!(serde_json::from_str::<Kind>("\"made_up\"").is_err());
+    }
+
+    #[test]
+    fn the_document_lists_exactly_these() {
+        let rows = include_str!("EVENTS.md").lines().filter(|line| line.starts_with("| `"));
+        let rows: Vec<String> = rows.map(|row| row.replace(" Nothing emits it yet.", "")).collect();
+        let all: Vec<String> =
+            Kind::ALL.iter().map(|kind| format!("| `{}` | {} |", kind.name(), kind.about())).collect();
+        assert_eq!(rows, all);
     }
 }

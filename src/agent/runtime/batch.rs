@@ -8,7 +8,7 @@ use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
 use crate::agent::observe::{Ended, Raw};
-use crate::agent::tool::{Call, Outcome, Settled, Tool, ToolCx, ToolError};
+use crate::agent::tool::{Call, Outcome, Settled, Tool, ToolCx, ToolError, Touch};
 use crate::agent::turn::Turn;
 use crate::model::Cancel;
 use serde_json::json;
@@ -63,12 +63,29 @@ impl Runtime {
                     .metadata(json!({"tool": one.call.tool, "outcome": one.outcome})),
             );
         }
+        self.tell_touches(&settled);
         let done = settled.iter().filter(|s| s.outcome == Outcome::Done).count();
         let kind = if done == 0 { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
         self.emitter.emit(
             Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
         );
         (settled, changes)
+    }
+
+    /// Tells what the calls that were done read, wrote and deleted of the harness' own files.
+    fn tell_touches(&self, settled: &[Settled]) {
+        for one in settled.iter().filter(|one| one.outcome == Outcome::Done) {
+            let Ok(tool) = self.registry.get(&one.call.tool) else { continue };
+            for touch in tool.touches(&one.call.args) {
+                let (kind, path) = match touch {
+                    Touch::Reads(path) => (Kind::WorkspaceRead, path),
+                    Touch::Writes(path) => (Kind::WorkspaceWrite, path),
+                    Touch::Deletes(path) => (Kind::WorkspaceDelete, path),
+                };
+                let about = json!({"path": path, "tool": one.call.tool});
+                self.emitter.emit(Draft::new(kind).by(Actor::Tool).span(&one.call.id).metadata(about));
+            }
+        }
     }
 
     /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide.

@@ -468,11 +468,15 @@ impl Runtime {
     fn keep(&self, turn: &Turn) {
         let kept = serde_json::to_value(turn).map_err(|e| e.to_string()).and_then(|mut value| {
             self.emitter.redact(&mut value);
-            self.checkpoints.keep(&turn.task().run, &value.to_string())
+            let text = value.to_string();
+            self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len())
         });
-        if let Err(error) = kept {
-            self.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("the run could not be kept: {error}")));
-        }
+        self.emitter.emit(match kept {
+            Ok(bytes) => {
+                Draft::new(Kind::Checkpoint).span(format!("s{}", turn.step())).metadata(json!({"bytes": bytes}))
+            }
+            Err(error) => Draft::new(Kind::RuntimeError).error(format!("the run could not be kept: {error}")),
+        });
     }
 
     fn pipeline<'a>(&'a self, count: &'a dyn Fn(&str) -> usize) -> Pipeline<'a> {

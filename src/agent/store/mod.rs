@@ -4,6 +4,10 @@
 //!
 //! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
+mod stats;
+
+pub use stats::Stats;
+
 use super::event::{Event, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
@@ -313,6 +317,17 @@ impl Store {
             return Err(StoreError::Missing { what: "session", id: id.into() });
         }
         Ok(tx.commit()?)
+    }
+
+    /// True while a living process drives the run, so that more events of it may come.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn is_driven(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<bool, StoreError> {
+        let query = "SELECT owner FROM runs WHERE id = ?1 AND status = 'running' AND owner <> 0 AND updated > ?2";
+        let since = now().saturating_sub(HEARD);
+        let owner: Option<u32> = self.sql().query_row(query, params![run, since], |row| row.get(0)).optional()?;
+        Ok(owner.is_some_and(|owner| owner == std::process::id() || is_alive(owner)))
     }
 
     /// The events of a run after number `after`, in order.

@@ -2,7 +2,7 @@
 
 use super::{number, text};
 use crate::agent::observe::{Artifacts, Raw};
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -98,6 +98,10 @@ impl Tool for ArtifactTool {
 
     fn effects(&self, _: &Args, _: &ToolCx) -> Effects {
         Effects::default()
+    }
+
+    fn touches(&self, args: &Args) -> Vec<Touch> {
+        vec![Touch::Reads(format!("artifacts/{}", text(args, "id")))]
     }
 
     fn call(&self, args: &Args, _: &ToolCx) -> Result<Raw, ToolError> {

@@ -2,7 +2,7 @@
 
 use super::{number, text};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
 use crate::agent::workspace::{Mode, Workspace, WorkspaceError};
 use serde_json::json;
 use std::sync::Arc;
@@ -95,6 +95,17 @@ impl Tool for WorkspaceTool {
         // a path that is refused writes nothing; `clear` writes all of it
         let all = self.spec.name == "workspace_clear";
         Effects { writes: if all { vec![self.workspace.files()] } else { writes }, ..Effects::default() }
+    }
+
+    fn touches(&self, args: &Args) -> Vec<Touch> {
+        let path = || text(args, "path").to_owned();
+        match self.spec.name.as_str() {
+            "workspace_view" => vec![Touch::Reads(path())],
+            "workspace_delete" => vec![Touch::Deletes(path())],
+            "workspace_rename" => vec![Touch::Deletes(path()), Touch::Writes(text(args, "to").to_owned())],
+            "workspace_clear" => vec![Touch::Deletes(".".to_owned())],
+            _ => vec![Touch::Writes(path())],
+        }
     }
 
     fn call(&self, args: &Args, _: &ToolCx) -> Result<Raw, ToolError> {

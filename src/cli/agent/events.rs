@@ -1,10 +1,12 @@
 //! `caro events`: what happened in a run.
 
+use super::resume::is_alive;
 use super::wire::{failure, store};
-use crate::agent::event::Event;
+use crate::agent::event::{Event, Kind};
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Outcome};
 use serde_json::Value;
+use std::time::Duration;
 
 /// Show what happened in a run
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,13 @@ pub struct Args {
     /// Only events after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
     after: u64,
+    /// Show what happened so far and then what happens, until the run ends or is stopped
+    #[arg(long)]
+    follow: bool,
 }
+
+/// Between two looks for what is new.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Shows the events of a run.
 ///
@@ -27,19 +35,35 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let store = store(cx)?;
     let found = store.run(&args.run).map_err(failure)?;
-    let events = store.events(&found.id, args.after).map_err(failure)?;
-    let begun = events.first().map_or(0, |e| e.timestamp);
-    for event in &events {
-        if args.json {
-            cx.ui.json(event)?;
-        } else {
-            let seconds = event.timestamp.saturating_sub(begun) as f64 / 1e3;
-            let head = cx.ui.paint(Role::Dim, &format!("{:>4} {seconds:>7.2}", event.sequence_number));
-            let name = cx.ui.paint(Role::Accent, event.event_type.name());
-            cx.ui.line(&format!("{head}  {name}  {}", cx.ui.paint(Role::Plain, &gist(event))))?;
+    // the number of the last event that was shown: what was before it and what comes behind it never overlap
+    let (mut cursor, mut begun, mut last) = (args.after, None, None);
+    loop {
+        // looked at first: whatever the process wrote before it let go of the run is there to be read then
+        let goes_on = args.follow && store.is_driven(&found.id, is_alive).map_err(failure)?;
+        for event in store.events(&found.id, cursor).map_err(failure)? {
+            cursor = event.sequence_number;
+            last = Some(event.event_type);
+            let seconds = event.timestamp.saturating_sub(*begun.get_or_insert(event.timestamp)) as f64 / 1e3;
+            show(args, &event, seconds, cx)?;
         }
+        if !goes_on {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    if args.follow && last.is_some_and(|kind| kind != Kind::AgentEnd) {
+        cx.ui.note(&format!("nobody works on it any more; `caro resume {}` goes on", found.id));
     }
     Ok(Exit::Success)
+}
+
+fn show(args: &Args, event: &Event, seconds: f64, cx: &Cx) -> std::io::Result<()> {
+    if args.json {
+        return cx.ui.json(event);
+    }
+    let head = cx.ui.paint(Role::Dim, &format!("{:>4} {seconds:>7.2}", event.sequence_number));
+    let name = cx.ui.paint(Role::Accent, event.event_type.name());
+    cx.ui.line(&format!("{head}  {name}  {}", cx.ui.paint(Role::Plain, &gist(event))))
 }
 
 /// An event in one line.
@@ -53,7 +77,7 @@ fn gist(event: &Event) -> String {
         event.span_id.clone(),
         event.error.clone().unwrap_or_default(),
         match event.event_type {
-            crate::agent::Kind::ModelCall => String::new(),
+            Kind::ModelCall => String::new(),
             _ => text(&event.input),
         },
         text(&event.output),

@@ -1,7 +1,7 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
 //! - [`wire`]: builds the runtime; [`rules`]: with which guards, its workers' too; [`place`]: what it tells the model about the folder. [`view`]: shows events. [`approve`]: asks before a change.
-//! - [`resume`], [`events`], [`session`]: what can be done with a run afterwards.
+//! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
 pub mod events;
@@ -9,6 +9,7 @@ mod place;
 pub mod resume;
 mod rules;
 pub mod session;
+pub mod stats;
 pub mod view;
 pub mod wire;
 
@@ -69,6 +70,9 @@ pub struct Drive {
     /// Print every event as a line of JSON, as it happens
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
     events: Option<String>,
+    /// Tell what the prompt is made of: each provider with its priority and size, and the total
+    #[arg(short, long)]
+    verbose: bool,
     /// Do not ask before changes below the working folder and commands that are no danger
     #[arg(short, long)]
     yes: bool,
@@ -132,6 +136,11 @@ impl Drive {
     pub fn limits(&self, before: Limits) -> Limits {
         let Limits { requests, tokens } = before;
         Limits { requests: self.max_requests.unwrap_or(requests), tokens: self.max_tokens.unwrap_or(tokens) }
+    }
+
+    /// True if the layers of the prompt are told.
+    pub fn verbose(&self) -> bool {
+        self.verbose
     }
 
     /// What is shown of a run while it is driven.
@@ -336,7 +345,7 @@ fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
 /// Drives a run and tells how it ended.
 fn drive(wired: &Wired, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
     let run = turn.task().run.clone();
-    let driven = view::while_shown(cx, drive.shows(), |signals| {
+    let driven = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = wired.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })?;

@@ -6,8 +6,8 @@ use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::runtime::{Approval, Approver};
 use crate::agent::{Args, Call};
-use crate::cli::Cx;
 use crate::cli::ui::Role;
+use crate::cli::{Cx, present};
 use serde_json::Value;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,21 +73,21 @@ impl Approver for Channel {
     }
 }
 
-/// Does the work while a thread shows what it sends.
-pub fn while_shown<T: Send>(cx: &Cx, shows: Shows, work: impl FnOnce(Signals) -> T + Send) -> T {
+/// Does the work while a thread shows what it sends; with `verbose` also what the prompt is made of.
+pub fn while_shown<T: Send>(cx: &Cx, shows: Shows, verbose: bool, work: impl FnOnce(Signals) -> T + Send) -> T {
     let (send, receive) = mpsc::channel();
     let channel = Arc::new(Channel(Mutex::new(send)));
     // from here on Ctrl-C stops the run and not the process
     cx.interrupt();
     std::thread::scope(|scope| {
-        scope.spawn(move || show(cx, shows, &receive));
+        scope.spawn(move || show(cx, shows, verbose, &receive));
         let done = work(Signals(channel.clone()));
         channel.send(Signal::End);
         done
     })
 }
 
-fn show(cx: &Cx, shows: Shows, signals: &Receiver<Signal>) {
+fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {
     let mut status = None;
     for signal in signals {
         match signal {
@@ -95,6 +95,13 @@ fn show(cx: &Cx, shows: Shows, signals: &Receiver<Signal>) {
             Signal::Ask { call, reasons, reply } => {
                 drop(status.take());
                 let _ = reply.send(approve::ask(cx, &call, &reasons));
+            }
+            Signal::Event(event) if verbose && event.event_type == Kind::ContextAssembly => {
+                drop(status.take());
+                layers(cx, &event);
+                if shows == Shows::Jsonl {
+                    let _ = cx.ui.json(&event);
+                }
             }
             Signal::Event(event) => match shows {
                 Shows::Nothing => {}
@@ -104,7 +111,11 @@ fn show(cx: &Cx, shows: Shows, signals: &Receiver<Signal>) {
                 }
                 Shows::Steps => {
                     match event.event_type {
-                        Kind::ModelCall => status = Some(cx.ui.status("thinking")),
+                        // one after the other: of two at once neither could be read
+                        Kind::ModelCall => {
+                            drop(status.take());
+                            status = Some(cx.ui.status("thinking"));
+                        }
                         Kind::ToolCall => {}
                         _ => drop(status.take()),
                     }
@@ -113,6 +124,28 @@ fn show(cx: &Cx, shows: Shows, signals: &Receiver<Signal>) {
             },
         }
     }
+}
+
+/// What the prompt is made of: a line a provider, and the total.
+fn layers(cx: &Cx, event: &Event) {
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let list = |name: &str| event.metadata.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut chars = 0;
+    for layer in list("layers") {
+        let name = layer.get("name").and_then(Value::as_str).unwrap_or("?");
+        let (priority, tokens) = (number(&layer, "priority"), number(&layer, "tokens"));
+        chars += number(&layer, "chars");
+        let size = format!("priority {priority}, {tokens} tokens, {} characters", number(&layer, "chars"));
+        present::fact(&cx.ui, name, &size);
+    }
+    for name in list("dropped").iter().filter_map(Value::as_str) {
+        present::fact(&cx.ui, name, "left out, it did not fit");
+    }
+    for (name, why) in list("failed").iter().filter_map(|pair| Some((pair.get(0)?.as_str()?, pair.get(1)?.as_str()?))) {
+        present::fact(&cx.ui, name, &format!("left out, {why}"));
+    }
+    let (tokens, budget) = (number(&event.metadata, "tokens"), number(&event.metadata, "budget"));
+    present::fact(&cx.ui, "total", &format!("{tokens} of {budget} tokens, {chars} characters"));
 }
 
 /// Shows one event, if it is worth a person's while.

@@ -1,0 +1,110 @@
+//! What the kept runs have cost, summed from their latest checkpoints.
+
+use super::{Store, StoreError, count};
+use serde::{Deserialize, Serialize};
+
+/// The sums. A run that was killed counts up to its last checkpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Runs that are kept.
+    pub runs: u64,
+    /// How many of them ended with an answer that was borne out.
+    pub completed: u64,
+    /// How many ended without: incomplete or failed.
+    pub not_completed: u64,
+    /// How many were stopped, or are under way.
+    pub open: u64,
+    /// Requests to models.
+    pub total_requests: u64,
+    /// Tokens of their prompts.
+    pub request_tokens: u64,
+    /// How many of those were known from the request before.
+    pub cached_tokens: u64,
+    /// Tokens written.
+    pub response_tokens: u64,
+    /// Prompts and completions.
+    pub total_tokens: u64,
+    /// Calls of tools that ran.
+    pub tool_calls: u64,
+    /// Wall time, milliseconds; of the runs whose time is known: those that ended or were stopped.
+    pub total_ms: u64,
+    /// The same for one of them; 0 where there is none.
+    pub average_ms: f64,
+}
+
+/// One row. What was kept by another version, or not at all, counts as a run without a cost.
+const QUERY: &str = "
+    SELECT COUNT(*) AS runs,
+           COALESCE(SUM(status = 'completed'), 0) AS completed,
+           COALESCE(SUM(status IN ('incomplete', 'failed')), 0) AS not_completed,
+           COALESCE(SUM(json_extract(metric, '$.total_requests')), 0) AS total_requests,
+           COALESCE(SUM(json_extract(metric, '$.request_tokens')), 0) AS request_tokens,
+           COALESCE(SUM(json_extract(metric, '$.cached_tokens')), 0) AS cached_tokens,
+           COALESCE(SUM(json_extract(metric, '$.response_tokens')), 0) AS response_tokens,
+           COALESCE(SUM(json_extract(metric, '$.total_tokens')), 0) AS total_tokens,
+           COALESCE(SUM(json_extract(metric, '$.tool_calls')), 0) AS tool_calls,
+           COALESCE(SUM(json_extract(metric, '$.total_ms')), 0) AS total_ms,
+           COALESCE(SUM(json_extract(metric, '$.total_ms') > 0), 0) AS timed
+    FROM (SELECT status, CASE WHEN json_valid(turn) THEN json_extract(turn, '$.metric') END AS metric FROM runs)";
+
+impl Store {
+    /// The sums over every run.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn stats(&self) -> Result<Stats, StoreError> {
+        Ok(self.sql().query_row(QUERY, [], |row| {
+            let of = |column: &str| count(row, column);
+            let (runs, completed, not_completed) = (of("runs")?, of("completed")?, of("not_completed")?);
+            let (total_ms, timed) = (of("total_ms")?, of("timed")?);
+            Ok(Stats {
+                runs,
+                completed,
+                not_completed,
+                open: runs.saturating_sub(completed + not_completed),
+                total_requests: of("total_requests")?,
+                request_tokens: of("request_tokens")?,
+                cached_tokens: of("cached_tokens")?,
+                response_tokens: of("response_tokens")?,
+                total_tokens: of("total_tokens")?,
+                tool_calls: of("tool_calls")?,
+                total_ms,
+                average_ms: if timed == 0 { 0.0 } else { total_ms as f64 / timed as f64 },
+            })
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_summed_and_what_cannot_be_read_counts_as_a_run() {
+        let store = Store::in_memory().unwrap();
+        assert_eq!(store.stats().unwrap(), Stats::default());
+        let turn = |ms: u64| {
+            serde_json::json!({"metric": {
+                "total_requests": 2, "request_tokens": 30, "cached_tokens": 20, "response_tokens": 5, "total_tokens": 35,
+                "tool_calls": 1, "total_ms": ms
+            }})
+        };
+        store.sql().execute("INSERT INTO sessions VALUES ('s', 0, 0)", []).unwrap();
+        for (id, status, turn) in [
+            ("a", "completed", turn(1000).to_string()),
+            ("b", "failed", turn(3000).to_string()),
+            ("c", "running", turn(0).to_string()),
+            ("d", "stopped", "{ no turn".to_owned()),
+            ("e", "running", String::new()),
+        ] {
+            let row = "INSERT INTO runs (id, session, task, status, root, created, updated, turn)
+                       VALUES (?1, 's', 't', ?2, '/', 0, 0, ?3)";
+            store.sql().execute(row, [id, status, turn.as_str()]).unwrap();
+        }
+        let stats = store.stats().unwrap();
+        assert_eq!((stats.runs, stats.completed, stats.not_completed, stats.open), (5, 1, 1, 3));
+        assert_eq!((stats.total_requests, stats.request_tokens, stats.cached_tokens), (6, 90, 60));
+        assert_eq!((stats.response_tokens, stats.total_tokens, stats.tool_calls), (15, 105, 3));
+        assert_eq!((stats.total_ms, stats.average_ms), (4000, 2000.0), "the time of one under way is not known");
+    }
+}

@@ -1,0 +1,50 @@
+//! `caro stats`: what the kept runs have cost.
+
+use super::wire::{failure, store};
+use crate::cli::ui::Role;
+use crate::cli::{Cx, Exit, Outcome};
+
+/// Show what the kept runs have cost: requests, tokens, time
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the sums.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    let stats = store(cx)?.stats().map_err(failure)?;
+    if args.json {
+        cx.ui.document(&stats)?;
+        return Ok(Exit::Success);
+    }
+    let (total, average) = (stats.total_ms as f64 / 1e3, stats.average_ms / 1e3);
+    let rows = [
+        (
+            "runs",
+            format!(
+                "{} ({} completed, {} not completed, {} open)",
+                stats.runs, stats.completed, stats.not_completed, stats.open
+            ),
+        ),
+        ("requests", stats.total_requests.to_string()),
+        (
+            "tokens",
+            format!(
+                "{} ({} of prompts, {} of them kept from before; {} written)",
+                stats.total_tokens, stats.request_tokens, stats.cached_tokens, stats.response_tokens
+            ),
+        ),
+        ("tool calls", stats.tool_calls.to_string()),
+        ("time", format!("{total:.1} s, {average:.1} s a run")),
+    ];
+    for (name, value) in rows {
+        let head = cx.ui.paint(Role::Accent, &format!("{name:<10}"));
+        cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Plain, &value)))?;
+    }
+    Ok(Exit::Success)
+}
