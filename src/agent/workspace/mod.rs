@@ -126,12 +126,13 @@ impl Workspace {
         let outside = || WorkspaceError::Outside(path.to_owned());
         let file = self.files().join(inside(path).ok_or_else(outside)?);
         // a link may lead anywhere: what exists of the path must still be below the root
-        let existing = file.ancestors().find(|p| p.exists());
-        if let (Some(existing), Ok(root)) = (existing, self.root.canonicalize()) {
-            let real = existing.canonicalize().map_err(|_| outside())?;
-            if !real.starts_with(&root) && !root.starts_with(&real) {
-                return Err(outside());
-            }
+        // (in one look: another process may take it away between two)
+        let existing = file.ancestors().find_map(|p| p.canonicalize().ok());
+        if let (Some(real), Ok(root)) = (existing, self.root.canonicalize())
+            && !real.starts_with(&root)
+            && !root.starts_with(&real)
+        {
+            return Err(outside());
         }
         Ok(file)
     }
