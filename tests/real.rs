@@ -4,7 +4,7 @@ use crate::support::{model_or_skip, run_shell};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 /// One `caro batch` on the real model.
 pub struct Batch {
@@ -15,9 +15,13 @@ pub struct Batch {
 
 impl Batch {
     pub fn start() -> Option<Self> {
-        let mut child = model_or_skip("batch")?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Some(Self::of(&mut model_or_skip("batch")?))
+    }
+
+    fn of(caro: &mut Command) -> Self {
+        let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Some(Self { child, stdin, stdout })
+        Self { child, stdin, stdout }
     }
 
     pub fn ask(&mut self, request: &str) -> Value {
@@ -69,17 +73,23 @@ fn what_people_really_type() {
         assert!(answer["refusal"].is_string() || is_command(&answer), "{hostile:?}: {answer:#}");
         assert!(!cmd.contains("<|im_"), "{answer:#}");
     }
-    // the same question has the same answer, whatever was asked in between
-    let (first, _, again) = (caro.ask("count files here"), caro.ask("who am i"), caro.ask("count files here"));
-    assert_eq!(first["cmd"], again["cmd"]);
-    assert_eq!(first["confidence"], again["confidence"]);
-
     if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", caro.child.id())) {
         let peak = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
         let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
         println!("peak resident memory: {} MB", kib * 1024 / 1_000_000);
         assert!(kib * 1024 <= 1_600_000_000, "peak resident memory is {kib} KiB");
     }
+    drop(caro.stdin);
+    assert!(caro.child.wait().unwrap().success());
+}
+
+#[test]
+fn the_same_question_has_the_same_answer_whatever_was_asked_in_between() {
+    let Some(mut caro) = model_or_skip("batch") else { return };
+    // how many candidates there are depends on how busy the machine is
+    let mut caro = Batch::of(caro.env("CARO_CANDIDATES", "1"));
+    let (first, _, again) = (caro.ask("count files here"), caro.ask("who am i"), caro.ask("count files here"));
+    assert_eq!((&first["cmd"], &first["confidence"]), (&again["cmd"], &again["confidence"]));
     drop(caro.stdin);
     assert!(caro.child.wait().unwrap().success());
 }
