@@ -121,7 +121,8 @@ impl Turn {
             self.cap(cap);
             cap = cap * 2 / 3;
         }
-        while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
+        // what was told last ends with what is to be done now
+        while tokens(self) > limit && self.folded + 4 <= self.entries.len() {
             self.folded += 2;
         }
         while tokens(self) > limit && self.forget_line() {}
@@ -140,6 +141,9 @@ impl Turn {
         while tokens(self) > limit && !self.layers.is_empty() {
             self.layers.pop();
         }
+        while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
+            self.folded += 2;
+        }
         Some(Compression { before, after: tokens(self), strategy: strategy.into() })
     }
 
@@ -157,7 +161,8 @@ impl Turn {
         for entry in &mut self.entries {
             match entry {
                 Entry::Decision { text } => *text = compress(text, cap),
-                Entry::Observation { text, brief } => {
+                // its last words stay: they say what is to be done now
+                Entry::Observation { text, brief, .. } => {
                     *text = compress(text, cap);
                     brief.iter_mut().for_each(|line| *line = compress(line, cap));
                 }

@@ -205,6 +205,9 @@ pub(crate) enum Entry {
         text: String,
         /// Each call in a line, for when the text is folded away.
         brief: Vec<String>,
+        /// The last words behind the text: what is to be done now.
+        #[serde(default)]
+        reminder: String,
     },
 }
 
@@ -553,11 +556,11 @@ impl Turn {
     fn go_on(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
         let halt = guards.settle(&mut self.state);
         if let Some(halt) = halt {
-            self.entries.push(Entry::Observation { text: observation, brief });
+            self.entries.push(Entry::Observation { text: observation, brief, reminder: String::new() });
             return self.halt(halt);
         }
         self.step += 1;
-        self.entries.push(Entry::Observation { text: observation, brief });
+        self.entries.push(Entry::Observation { text: observation, brief, reminder: String::new() });
         self.set_out(guards);
     }
 
@@ -567,10 +570,9 @@ impl Turn {
     }
 
     /// Ends what the model was told last with what it is about now.
-    fn remind(&mut self, reminder: &str) {
-        if let Some(Entry::Observation { text, .. }) = self.entries.last_mut() {
-            text.push_str("\n\n");
-            text.push_str(reminder);
+    fn remind(&mut self, words: &str) {
+        if let Some(Entry::Observation { reminder, .. }) = self.entries.last_mut() {
+            *reminder = words.to_owned();
         }
     }
 

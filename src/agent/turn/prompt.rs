@@ -41,7 +41,10 @@ impl Turn {
         for entry in &self.entries[self.folded..] {
             match entry {
                 Entry::Decision { text } => prompt.push(Role::Assistant, text.clone()),
-                Entry::Observation { text, .. } => prompt.push(Role::User, text.clone()),
+                Entry::Observation { text, reminder, .. } if reminder.is_empty() => {
+                    prompt.push(Role::User, text.clone())
+                }
+                Entry::Observation { text, reminder, .. } => prompt.push(Role::User, format!("{text}\n\n{reminder}")),
             };
         }
         // Nothing of it goes to disk as a stable beginning: behind one, the state of a growing prompt would not be kept.
