@@ -205,14 +205,14 @@ impl Turn {
         match reply::read(&completion.text) {
             Reply::Command(_) if completion.finish == Finish::Length => {
                 self.lost = true;
-                self.settle(Outcome::Nothing, time_left)
+                self.settle(time_left)
             }
             Reply::Command(cmd) if self.spent.contains(&cmd) || self.best.as_ref().is_some_and(|b| b.cmd == cmd) => {
-                self.settle(Outcome::Nothing, time_left)
+                self.settle(time_left)
             }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
             Reply::Refused => self.done(Outcome::Refused),
-            Reply::Nothing => self.settle(Outcome::Nothing, time_left),
+            Reply::Nothing => self.settle(time_left),
         }
     }
 
@@ -229,15 +229,15 @@ impl Turn {
                 self.best = Some(before);
                 // what was tried is not better, and trying again would only repeat it
                 if !self.mending {
-                    return self.settle(Outcome::Nothing, time_left);
+                    return self.settle(time_left);
                 }
             }
             None => (self.best, self.likelihood) = (Some(draft), self.last),
         }
         self.mending = false;
-        let Some(best) = self.best.clone() else { return self.settle(Outcome::Nothing, time_left) };
+        let Some(best) = self.best.clone() else { return self.settle(time_left) };
         if self.max_iterations == 1 || reason(self.refine, &best).is_none() {
-            return self.settle(Outcome::Nothing, time_left);
+            return self.settle(time_left);
         }
         // a rule that knows the mended command needs no model, and no time
         let is_new = |fix: &String| !self.tried.contains(fix) && !self.spent.contains(fix);
@@ -250,7 +250,7 @@ impl Turn {
             return Step::Inspect { cmd, confidence: best.confidence };
         }
         if !time_left || self.asked >= self.max_iterations {
-            return self.settle(Outcome::Nothing, time_left);
+            return self.settle(time_left);
         }
         self.asked += 1;
         self.iterations = self.iterations.max(self.asked);
@@ -282,14 +282,14 @@ impl Turn {
     }
 
     /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
-    fn settle(&mut self, otherwise: Outcome, time_left: bool) -> Step {
+    fn settle(&mut self, time_left: bool) -> Step {
         let is_open = match &self.best {
             Some(best) => time_left && best.confidence < DOUBT && !is_broken(&best.findings) && self.measured,
             // without one there is no answer at all
             None => self.lost || !self.spent.is_empty(),
         };
         if !is_open || self.sampled || self.candidates < 2 || self.refine == Refine::Never {
-            return self.done(otherwise);
+            return self.done(Outcome::Nothing);
         }
         self.sampled = true;
         // who is shown a command writes it again, whatever is said of it

@@ -108,7 +108,7 @@ fn number(it: &Inspected, words: &Words) -> Option<Finding> {
 /// `find ... -exec wc -l {} +` for "count the text files".
 fn contents(it: &Inspected, words: &Words) -> Option<Finding> {
     let noun = counted(words)?;
-    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&["lines"]) || words.say(&["line"]) {
+    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&["lines", "line"]) {
         return None;
     }
     let search = super::find(it.script).filter(|c| c.inside.is_none())?;

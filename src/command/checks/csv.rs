@@ -133,10 +133,8 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::findings;
+    use super::super::tests::{findings, findings_in};
     use super::*;
-    use crate::shell::{Dialect, Target};
-    use std::collections::BTreeMap;
 
     fn mended(command: &str) -> Option<String> {
         findings(check, "", command).into_iter().next().and_then(|f| f.fix)
@@ -171,18 +169,7 @@ mod tests {
     fn here(request: &str, command: &str, file: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.csv"), file).unwrap();
-        let script = crate::shell::parse(command, Dialect::Bash);
-        let (target, dialect, manuals) = (Target::ALL[0].1, Dialect::Bash, BTreeMap::new());
-        let it = Inspected {
-            request,
-            script: &script,
-            target,
-            dialect,
-            context: None,
-            cwd: Some(dir.path()),
-            manuals: &manuals,
-        };
-        check(&it).into_iter().next().and_then(|f| f.fix)
+        findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
     }
 
     #[test]

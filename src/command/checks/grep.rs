@@ -29,16 +29,8 @@ fn lacking(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> 
 
 /// "As a whole word", and nothing that says so to grep.
 fn whole(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
-    const SAID: [&str; 8] = [
-        "whole word",
-        "whole words",
-        "whole words only",
-        "entire word",
-        "full word",
-        "complete word",
-        "exact word",
-        "word boundaries",
-    ];
+    const SAID: [&str; 7] =
+        ["whole word", "whole words", "entire word", "full word", "complete word", "exact word", "word boundaries"];
     let program = grep.words.first().filter(|_| words.say(&SAID))?;
     let bounded = |text: &str| ["\\b", "\\<", "\\W", "[^"].iter().any(|mark| text.contains(mark));
     // what excludes lines is no search for the word

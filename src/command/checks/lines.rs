@@ -78,27 +78,15 @@ fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
     ];
     let sort = it.script.commands.iter().find(|c| c.name() == Some("sort")).filter(|_| words.say(&SAID))?;
     let program = sort.words.first()?;
-    let unique = sort.args().iter().find(|w| w.text == "-u");
-    let behind = sort.feeds.first().and_then(|at| it.script.commands.get(*at)).filter(|c| c.name() == Some("uniq"));
+    let unique = sort.args().iter().any(|w| w.text == "-u");
+    let uniq = sort.feeds.first().and_then(|at| it.script.commands.get(*at)).filter(|c| c.name() == Some("uniq"));
     let files: Vec<&Word> = sort.args().iter().filter(|w| w.text != "-u").collect();
-    let plain = files.iter().all(|w| !w.text.starts_with('-'));
+    let plain = files.iter().all(|w| !w.text.starts_with('-')) && uniq.is_none_or(|uniq| uniq.args().is_empty());
     let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
-    let edits = Edits::new(it.script).span(&sort.words, &format!("awk '!seen[$0]++'{names}"));
-    let fix = match behind.map(|uniq| (uniq, uniq.words.as_slice())) {
-        Some((_, [uniq])) if plain => {
-            let pipe = it.script.text.get(..uniq.span.start)?.rfind('|')?;
-            edits.done().map(|text| {
-                let cut = it.script.text.len() - pipe;
-                let (before, rest) = text.split_at(text.len() - cut);
-                let behind = &rest[uniq.span.end - pipe..];
-                format!("{}{}", before.trim_end(), behind)
-            })
-        }
-        None if plain && unique.is_some() => edits.done(),
-        _ => None,
-    };
+    let both: Vec<Word> = sort.words.iter().chain(uniq.iter().flat_map(|uniq| &uniq.words)).cloned().collect();
+    let keeps = Edits::new(it.script).span(&both, &format!("awk '!seen[$0]++'{names}"));
     let why = "sort gives the lines another order: awk '!seen[$0]++' keeps the first of each";
-    (unique.is_some() || behind.is_some()).then(|| warning("order-lost", program, why, fix))
+    (unique || uniq.is_some()).then(|| warning("order-lost", program, why, keeps.done().filter(|_| plain)))
 }
 
 /// Where `tail -n +5` begins.

@@ -144,17 +144,19 @@ mod tests {
 
     /// What one check has against a bash command for Linux, with no manuals at hand.
     pub(super) fn findings(check: fn(&Inspected) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
+        findings_in(None, check, request, command)
+    }
+
+    /// The same of one that is to run in a folder.
+    pub(super) fn findings_in(
+        cwd: Option<&Path>,
+        check: fn(&Inspected) -> Vec<Finding>,
+        request: &str,
+        command: &str,
+    ) -> Vec<Finding> {
         let script = crate::shell::parse(command, Dialect::Bash);
         let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        check(&Inspected {
-            request,
-            script: &script,
-            target,
-            dialect,
-            context: None,
-            cwd: None,
-            manuals: &BTreeMap::new(),
-        })
+        check(&Inspected { request, script: &script, target, dialect, context: None, cwd, manuals: &BTreeMap::new() })
     }
 
     #[test]

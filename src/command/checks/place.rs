@@ -129,8 +129,8 @@ fn mentions(it: &Inspected, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::findings_in;
     use super::*;
-    use crate::shell::{Dialect, Target, parse};
 
     /// The fix that is proposed in a folder with `logs/boot.log`, `inbox` and `files`.
     fn fixed(request: &str, command: &str) -> Option<String> {
@@ -139,17 +139,7 @@ mod tests {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
         std::fs::write(dir.path().join("logs/boot.log"), "x").unwrap();
-        let script = parse(command, Dialect::Bash);
-        let it = Inspected {
-            request,
-            script: &script,
-            target: Target::ALL[0].1,
-            dialect: Dialect::Bash,
-            context: None,
-            cwd: Some(dir.path()),
-            manuals: &std::collections::BTreeMap::new(),
-        };
-        check(&it).first().map(|f| f.fix.clone().unwrap_or_default())
+        findings_in(Some(dir.path()), check, request, command).first().map(|f| f.fix.clone().unwrap_or_default())
     }
 
     #[test]
