@@ -498,15 +498,10 @@ impl<'a> Run<'a> {
             // Nearly always.
             Some(peak.best)
         } else {
-            let ranked = match guide {
-                None => Ranked::new(logits, speaks),
-                Some(guide) => {
-                    let beginnings = guide.beginnings()?;
-                    Ranked::new(logits, |id| beginnings.admit(id, vocab))
-                }
-            };
+            let beginnings = guide.as_mut().map(Guide::beginnings).transpose()?;
+            let may = |id: u32| beginnings.as_ref().map_or_else(|| speaks(id), |begin| begin.admit(id, vocab));
             let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
-            self.sampler.choose(ranked, &mut allows)?
+            self.sampler.choose(peak.best_logit, |floor| Ranked::above(floor, logits, may), &mut allows)?
         };
         let id = id.ok_or_else(|| ModelError::Engine("the shape leaves no token to choose".into()))?;
         let token = self.token(id, Some(peak.logprob(logits[id as usize])), Some(peak.runner_up(id)));

@@ -12,7 +12,8 @@ pub(super) struct Peak {
     pub best: u32,
     /// The second likeliest.
     pub second: u32,
-    best_logit: f32,
+    /// The logit of the likeliest.
+    pub best_logit: f32,
     second_logit: f32,
     /// Logarithm of the sum of all exponentials.
     log_sum: f32,
@@ -77,10 +78,11 @@ impl PartialOrd for Candidate {
 }
 
 impl Ranked {
-    /// The tokens that `admits` lets in. Logits that are no finite numbers count as impossible.
-    pub fn new(logits: &[f32], admits: impl Fn(u32) -> bool) -> Self {
+    /// The tokens above `floor` that `admits` lets in. Logits that are no finite numbers count as impossible.
+    pub fn above(floor: f32, logits: &[f32], admits: impl Fn(u32) -> bool) -> Self {
         let candidates = (0u32..).zip(logits).map(|(id, &logit)| Candidate { logit, id });
-        Self(candidates.filter(|c| c.logit.is_finite() && admits(c.id)).collect())
+        // the comparison first: of a large vocabulary it leaves a few thousand to look up
+        Self(candidates.filter(|c| c.logit > floor && c.logit.is_finite() && admits(c.id)).collect())
     }
 
     /// The likeliest that `allows` lets through, with its logit; all up to it are taken out.
@@ -110,6 +112,9 @@ impl Iterator for Ranked {
     }
 }
 
+/// So far below the likeliest token's logit, in temperatures, a token is not worth drawing: its weight is 2^-29.
+const NEGLIGIBLE: f32 = 20.0;
+
 /// Chooses among tokens; the random ones from a generator of its own, so that a seed means the same everywhere.
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
@@ -128,37 +133,45 @@ impl Sampler {
         self.sampling.temperature <= 0.0 || self.sampling.temperature.is_nan()
     }
 
-    /// The likeliest token that `allows` lets through, or a draw; `None` if there is none.
+    /// The likeliest token that `allows` lets through, or a draw; `None` if there is none. `ranked` gives the tokens above
+    /// a logit, and `peak` is the largest of all.
     ///
     /// # Errors
     /// What `allows` says.
     pub fn choose<E>(
         &mut self,
-        mut ranked: Ranked,
+        peak: f32,
+        ranked: impl Fn(f32) -> Ranked,
         allows: &mut impl FnMut(u32) -> Result<bool, E>,
     ) -> Result<Option<u32>, E> {
-        if self.is_greedy() {
-            return Ok(ranked.first(allows)?.map(|(id, _)| id));
+        /// The likeliest token that is allowed is nearly always so near to the likeliest of all.
+        const NEAR: f32 = 8.0;
+        let reach = if self.is_greedy() { 0.0 } else { NEGLIGIBLE * self.sampling.temperature };
+        for floor in [peak - NEAR - reach, f32::NEG_INFINITY] {
+            let mut ranked = ranked(floor);
+            let first = ranked.first(allows)?;
+            // otherwise something worth drawing may lie below the floor
+            if let Some((id, logit)) = first.filter(|(_, logit)| logit - reach >= floor) {
+                return if self.is_greedy() { Ok(Some(id)) } else { self.draw((id, logit), ranked, allows).map(Some) };
+            }
         }
-        self.draw(ranked, allows)
+        Ok(None)
     }
 
     /// Draws among the tokens that `allows` lets through, from the nucleus: the likeliest that together have the mass
-    /// `top_p` of all that may be allowed. What `ranked` has not come to yet counts as allowed, so that a draw asks about
-    /// few tokens. `None` if none is allowed.
+    /// `top_p` of all that may be allowed. The likeliest is known; what `ranked` has not come to yet counts as allowed, so
+    /// that a draw asks about few tokens.
     ///
     /// # Errors
     /// What `allows` says.
     fn draw<E>(
         &mut self,
+        (best, peak): (u32, f32),
         mut ranked: Ranked,
-        mut allows: impl FnMut(u32) -> Result<bool, E>,
-    ) -> Result<Option<u32>, E> {
-        /// Relative weight below which a token is not worth drawing: 2^-29.
-        const NEGLIGIBLE: f32 = -20.0;
-        let Some((best, peak)) = ranked.first(&mut allows)? else { return Ok(None) };
+        allows: &mut impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<u32, E> {
         let scale = 1.0 / self.sampling.temperature;
-        let weight = |logit: f32| Some((logit - peak) * scale).filter(|x| *x > NEGLIGIBLE).map(|x| f64::from(x.exp()));
+        let weight = |logit: f32| Some((logit - peak) * scale).filter(|x| *x > -NEGLIGIBLE).map(|x| f64::from(x.exp()));
         let wanted = f64::from(self.sampling.top_p.clamp(0.0, 1.0));
         let mut unseen: f64 = ranked.logits().filter_map(weight).sum();
         let mut mass = 1.0;
@@ -177,7 +190,7 @@ impl Sampler {
             left -= weight;
             left < 0.0
         });
-        Ok(drawn.or(nucleus.last()).map(|&(_, id)| id))
+        Ok(drawn.or(nucleus.last()).map_or(best, |&(_, id)| id))
     }
 
     /// The next number in [0, 1), by SplitMix64 (Steele, Lea, Flood 2014).
@@ -206,11 +219,13 @@ mod tests {
     }
 
     fn ranked(logits: &[f32]) -> Ranked {
-        Ranked::new(logits, |_| true)
+        Ranked::above(f32::NEG_INFINITY, logits, |_| true)
     }
 
     fn draw(sampler: &mut Sampler, logits: &[f32], allowed: &[u32]) -> Option<u32> {
-        sampler.draw(ranked(logits), |id| Ok::<_, ()>(allowed.is_empty() || allowed.contains(&id))).unwrap()
+        let mut allows = |id| Ok::<_, ()>(allowed.is_empty() || allowed.contains(&id));
+        let above = |floor| Ranked::above(floor, logits, |_| true);
+        sampler.choose(Peak::of(logits).best_logit, above, &mut allows).unwrap()
     }
 
     #[test]
@@ -218,7 +233,8 @@ mod tests {
         let logits = [1.0, f32::NAN, 3.0, f32::NEG_INFINITY, 1.0, -2.0, 3.0];
         let ids = |ranked: Ranked| ranked.map(|(id, _)| id).collect::<Vec<_>>();
         assert_eq!(ids(ranked(&logits)), [2, 6, 0, 4, 5]);
-        assert_eq!(ids(Ranked::new(&logits, |id| id > 2)), [6, 4, 5]);
+        assert_eq!(ids(Ranked::above(f32::NEG_INFINITY, &logits, |id| id > 2)), [6, 4, 5]);
+        assert_eq!(ids(Ranked::above(1.0, &logits, |_| true)), [2, 6]);
         let mut rest = ranked(&logits);
         assert_eq!(rest.first(&mut |id| Ok::<_, ()>(id % 2 == 1)), Ok(Some((5, -2.0))));
         assert_eq!(rest.next(), None);
@@ -256,11 +272,33 @@ mod tests {
         let logits: Vec<f32> = (0..50_000).map(|i| -(i as f32) * 0.1).collect();
         let mut sampler = Sampler::new(Sampling { temperature: 0.8, top_p: 0.95, seed: 1 });
         let mut asked = 0;
-        let drawn = sampler.draw(ranked(&logits), |_| {
+        let mut allows = |_| {
             asked += 1;
             Ok::<_, ()>(true)
-        });
+        };
+        let drawn = sampler.choose(0.0, |floor| Ranked::above(floor, &logits, |_| true), &mut allows);
         assert!(drawn.unwrap().is_some() && asked < 50, "{asked}");
+    }
+
+    #[test]
+    fn what_is_allowed_far_below_the_likeliest_is_drawn_as_if_nothing_else_were_there() {
+        let all: Vec<f32> = (0..300).map(|i| -(i as f32) * 0.1).collect();
+        let sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 3 };
+        for first in [0, 70, 90, 250, 299] {
+            let drawn = |logits: &[f32], peak: f32, from: u32| {
+                let mut sampler = Sampler::new(sampling);
+                let mut draw = || {
+                    let above = |floor| Ranked::above(floor, logits, |_| true);
+                    sampler.choose(peak, above, &mut |id| Ok::<_, ()>(id >= from)).unwrap().unwrap() - from
+                };
+                (0..50).map(|_| draw()).collect::<Vec<_>>()
+            };
+            let alone = &all[first as usize..];
+            assert_eq!(drawn(&all, 0.0, first), drawn(alone, alone[0], 0), "from {first}");
+            let mut greedy = Sampler::new(Sampling::GREEDY);
+            let above = |floor| Ranked::above(floor, &all, |_| true);
+            assert_eq!(greedy.choose(0.0, above, &mut |id| Ok::<_, ()>(id >= first)), Ok(Some(first)));
+        }
     }
 
     #[test]
