@@ -49,7 +49,7 @@ fn a_turn_may_use_tools_as_an_agent_does() {
         {"match": "Task: delete", "reply": "Thought: obey\nAction: shell {\"command\": \"rm a.txt\"}"},
     ]);
     let ran = chat(&machine, rules, &["--session", "s"], "how many lines has a.txt?\ndelete a.txt\n");
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(ran.code, Some(3), "what was asked last was not done: {ran:#?}");
     assert!(ran.out.starts_with("a.txt has 2 lines\n") && ran.err.contains("2 a.txt"), "{ran:#?}");
     assert!(machine.path("work/a.txt").exists(), "nobody was there to be asked");
     let events = machine.run(&["events", "--json"]).out;

@@ -137,6 +137,11 @@ impl RunState {
         self.tokens += cost.tokens.request + cost.tokens.response;
     }
 
+    /// True if a tool has shown this number or file name, or so many that nobody knows.
+    pub fn has_shown(&self, fact: &String) -> bool {
+        self.facts.len() >= Self::FACTS || self.facts.contains(fact)
+    }
+
     /// Takes note of what a text shows.
     pub fn learn(&mut self, text: &str) {
         let room = Self::FACTS.saturating_sub(self.facts.len());
@@ -211,10 +216,10 @@ pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The file that a shown text is of: `PATH#101` is a part of `PATH`.
+/// The file that a shown text is of (see [`super::tool::shown_part`]).
 pub fn file_of(shown: &str) -> &str {
     match shown.rsplit_once('#') {
-        Some((path, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => path,
+        Some((path, part)) if part.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') => path,
         _ => shown,
     }
 }

@@ -169,8 +169,8 @@ pub struct Effects {
     /// Files and folders it looks into.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<PathBuf>,
-    /// Files whose text would become its result, so that calling it again would show the same again. A part of a file
-    /// has a name of its own (`PATH#101`).
+    /// Files whose text would become its result, so that calling it again would show the same again, named by
+    /// [`shown_part`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<String>,
     /// Files it writes, changes or deletes.
@@ -434,6 +434,14 @@ impl Registry {
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|tool| tool.spec())
     }
+}
+
+/// The name of a text that a call shows, for [`Effects::shows`]: the file, how it is now, and which part of it. A file that
+/// anybody has changed meanwhile has another name, and is not taken for what was shown.
+pub fn shown_part(path: &Path, part: &str) -> String {
+    let now = path.metadata().ok().map(|meta| (meta.len(), meta.modified().ok()));
+    let state = super::id::hash(format!("{now:?}"));
+    format!("{}#{}:{part}", path.display(), &state[..8])
 }
 
 /// A path as guards compare it: absolute, without `.` and `..`, with the links of what exists resolved.

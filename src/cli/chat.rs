@@ -5,7 +5,7 @@
 
 use super::agent::view::{self, Shows};
 use super::agent::wire::Wired;
-use super::agent::{Drive, max_steps};
+use super::agent::{Drive, exit_of, max_steps, session_of, unverified};
 use super::edit::{Lines, Typed};
 use super::mcp::root;
 use super::ui::Role;
@@ -47,10 +47,7 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = root(cx)?;
     let root = root.canonicalize().unwrap_or(root);
-    let session = args.session.clone().unwrap_or_else(|| id::fresh("session"));
-    if session.trim().is_empty() || session.len() > 200 {
-        return Err(Failure::usage("a session's name has 1 to 200 characters").hint("for example: --session work"));
-    }
+    let session = session_of(args.session.as_deref())?;
     let mut talk = Talk { args, cx, root: &root, wired: Wired::open(cx, &args.drive, &session, &root)?, session };
     let mut lines = Lines::open(cx.ui.can_ask(), cx.dirs.state.as_ref().map(|state| state.join("chat-history")))?;
     if lines.is_terminal() {
@@ -150,10 +147,10 @@ impl Talk<'_> {
             Shows::Steps => {
                 let nothing = report.response.trim().is_empty();
                 self.cx.ui.data(if nothing { "(no answer)" } else { &report.response })?;
-                super::agent::unverified(report, self.cx);
+                unverified(report, self.cx);
             }
         }
-        Ok(Exit::Success)
+        Ok(exit_of(report))
     }
 
     fn clear(&mut self) -> Result<(), Failure> {

@@ -50,7 +50,10 @@ impl Redactor {
     /// One that also knows these values.
     pub fn with_secrets(values: impl IntoIterator<Item = String>) -> Self {
         // a value of three letters would take half of the text with it
-        Self { known: values.into_iter().filter(|value| value.len() >= 6).collect() }
+        let mut known: Vec<String> = values.into_iter().filter(|value| value.len() >= 6).collect();
+        // one may begin with another: the longest goes first, whole
+        known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Self { known }
     }
 
     /// The text without its secrets.
@@ -96,6 +99,12 @@ mod tests {
     fn every_form_compiles() {
         assert_eq!(EACH.len(), FORMS.len());
         assert!(SET.is_some());
+    }
+
+    #[test]
+    fn of_two_secrets_that_begin_alike_each_goes_whole() {
+        let known = ["myproject", "myproject-9f8e77"].map(str::to_owned);
+        assert_eq!(Redactor::with_secrets(known).text("x myproject-9f8e77 y myproject"), format!("x {MARK} y {MARK}"));
     }
 
     #[test]

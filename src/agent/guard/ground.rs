@@ -36,7 +36,7 @@ impl GroundGuard {
 
     /// Facts of a text that nobody has shown.
     fn invented(&self, text: &str, state: &RunState) -> Vec<String> {
-        let unknown = |fact: &String| !self.known.contains(fact) && !state.facts.contains(fact);
+        let unknown = |fact: &String| !self.known.contains(fact) && !state.has_shown(fact);
         let mut found: Vec<String> = facts(text).filter(unknown).collect();
         found.sort();
         found.dedup();
@@ -123,6 +123,17 @@ mod tests {
         assert_eq!(check(&state, "# Report\n\n- web.log: 17 errors\n- logs/worker.log: 5 errors\n"), None);
         let told = check(&state, "web.log 12345, error.log 17").unwrap();
         assert!(told.contains("12345, error.log") && !told.contains("web.log"), "{told}");
+    }
+
+    #[test]
+    fn once_more_was_shown_than_is_remembered_nothing_counts_as_invented() {
+        let mut state = RunState { looks: 1, ..RunState::default() };
+        let guard = GroundGuard::new("count", &Plan::heuristic("count"));
+        assert!(guard.answer("77777", &state).is_some());
+        for page in 0..300 {
+            state.learn(&(0..10).map(|n| format!("{} ", page * 10 + n + 100)).collect::<String>());
+        }
+        assert_eq!(guard.answer("77777", &state), None);
     }
 
     #[test]

@@ -76,7 +76,10 @@ impl Guard for LoopGuard {
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         let signature = call.signature();
-        let before = state.calls.iter().filter(|r| r.signature == signature && r.changes == state.changes).count();
+        // one that was stopped on the way has no result to look at
+        let ended = |r: &&Record| !matches!(r.outcome, Outcome::Cancelled | Outcome::TimedOut);
+        let same = |r: &&Record| r.signature == signature && r.changes == state.changes;
+        let before = state.calls.iter().filter(ended).filter(same).count();
         if self.limits.refuse_at == 0 || before + 1 < self.limits.refuse_at {
             return Ok(Verdict::Allow);
         }
@@ -147,6 +150,24 @@ mod tests {
         let mut calls = records("aaa");
         calls[2].changes = 1;
         assert_eq!(detect(&calls, LoopLimits::STRICT), None);
+    }
+
+    #[test]
+    fn what_was_stopped_may_be_called_again_and_what_ended_may_not() {
+        let guard = LoopGuard { limits: LoopLimits::STRICT };
+        let (args, effects) = Default::default();
+        let call = Call { id: "s1c1".into(), tool: "read".into(), args, effects };
+        for (outcome, again) in [
+            (Outcome::Cancelled, true),
+            (Outcome::TimedOut, true),
+            (Outcome::Done, false),
+            (Outcome::Failed, false),
+            (Outcome::Denied, false),
+        ] {
+            let record = Record { signature: call.signature(), output: String::new(), changes: 0, outcome };
+            let state = RunState { calls: vec![record], ..RunState::default() };
+            assert_eq!(guard.check(&call, &state).unwrap() == Verdict::Allow, again, "{outcome:?}");
+        }
     }
 
     #[test]

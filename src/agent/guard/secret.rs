@@ -65,7 +65,7 @@ pub fn is_secret(path: &Path) -> bool {
     let parts: Vec<String> = path.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect();
     let sample = parts.last().is_some_and(|name| SAMPLES.contains(&name.as_str()));
     let known = |secret: &[&str]| {
-        parts.windows(secret.len()).any(|window| window.iter().zip(secret).all(|(name, form)| fits(form, name)))
+        parts.windows(secret.len()).any(|window| window.iter().zip(secret).all(|(name, form)| name_fits(form, name)))
     };
     SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && known(secret))
 }
@@ -94,7 +94,7 @@ fn shows(path: &Path, left: &mut usize) -> bool {
                 // as in a shell, what is hidden has to be meant
                 let meant = !own.starts_with('.') || name.starts_with('.');
                 let leads_on = || rest.as_os_str().is_empty() || entry.path().is_dir();
-                *left == 0 || meant && fits(&name, &own) && leads_on() && shows(&entry.path().join(&rest), left)
+                *left == 0 || meant && name_fits(&name, &own) && leads_on() && shows(&entry.path().join(&rest), left)
             });
         }
         folder.push(part);
@@ -108,7 +108,7 @@ fn is_pattern(name: &str) -> bool {
 
 /// True if the name fits the pattern. `*` is any text and `?` one character; a `[...]` counts as any one character, so
 /// that a doubt counts as yes.
-fn fits(pattern: &str, name: &str) -> bool {
+pub fn name_fits(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     // reach[n]: the places so far can stand for the first n characters
     let mut reach = vec![false; name.len() + 1];
@@ -172,12 +172,12 @@ mod tests {
             ("[]]x", "]x"),
             ("a[", "a["),
         ] {
-            assert!(fits(pattern, name), "{pattern} {name}");
+            assert!(name_fits(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in
             [("*.pem", "a.pe"), ("id_?", "id_rsa"), ("a*", "ba"), ("", "x"), ("??", "x"), ("a*c", "acb"), ("x", "*")]
         {
-            assert!(!fits(pattern, name), "{pattern} {name}");
+            assert!(!name_fits(pattern, name), "{pattern} {name}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
 use crate::agent::observe::{Ended, Raw};
-use crate::agent::tool::{Call, Outcome, Settled, Tool, ToolCx, ToolError, Touch};
+use crate::agent::tool::{Call, Effects, Outcome, Settled, Tool, ToolCx, ToolError, Touch};
 use crate::agent::turn::Turn;
 use crate::model::Cancel;
 use serde_json::json;
@@ -102,11 +102,9 @@ impl Runtime {
                 return ended(call, Err(ToolError::Arguments(why)), None);
             }
             // a tool that cannot even foresee its call must not make it
-            let cx = self.cx(&*tool);
-            let foreseen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.effects(&call.args, &cx)));
-            match foreseen {
-                Ok(effects) => call.effects = effects,
-                Err(_) => return ended(call, Err(panicked()), None),
+            match self.foresee(&*tool, &call) {
+                Some(effects) => call.effects = effects,
+                None => return ended(call, Err(panicked()), None),
             }
             if again {
                 let text = "This is the same call as another one of this step: its result is there.";
@@ -185,6 +183,17 @@ impl Runtime {
     }
 
     async fn wave(&self, wave: Vec<(usize, Arc<dyn Tool>, Call)>, ended: &mut [Option<Ended>]) {
+        let (wave, changed): (Vec<_>, Vec<_>) = wave
+            .into_iter()
+            .partition(|(_, tool, call)| self.foresee(&**tool, call).is_some_and(|now| same(&now, call)));
+        for (at, _, call) in changed {
+            let text = "Not run: an earlier call of this step, or another program, has changed what this one would touch. \
+                        Look first, then call it again.";
+            let refused = Some((Outcome::Blocked, text.to_owned()));
+            if let Some(slot) = ended.get_mut(at) {
+                *slot = Some(Ended { call, result: Ok(Raw::text("")), refused, took: Duration::ZERO });
+            }
+        }
         let running: Vec<_> = wave
             .into_iter()
             .map(|(at, tool, call)| {
@@ -209,6 +218,12 @@ impl Runtime {
                 *slot = Some(Ended { call, result, refused: None, took });
             }
         }
+    }
+
+    /// What the call would do as things are now; `None` where the tool panics over it.
+    fn foresee(&self, tool: &dyn Tool, call: &Call) -> Option<Effects> {
+        let cx = self.cx(tool);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.effects(&call.args, &cx))).ok()
     }
 
     /// What a call of this tool may use. Its cancel is pulled by its own time limit and nothing else: the run's is
@@ -243,6 +258,12 @@ async fn one(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Resu
     };
     cancel.cancel();
     (result, begun.elapsed())
+}
+
+/// True if the call would still touch what it was judged by: a link made meanwhile may lead its paths elsewhere.
+fn same(now: &Effects, call: &Call) -> bool {
+    let judged = |e: &Effects| (e.reads.clone(), e.writes.clone(), e.opaque, e.net, e.exec, e.hazard);
+    judged(now) == judged(&call.effects)
 }
 
 fn panicked() -> ToolError {

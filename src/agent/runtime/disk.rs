@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::Hasher;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -87,8 +88,8 @@ fn digest(path: &Path, meta: &fs::Metadata, left: &mut u64) -> Result<u64, Optio
     if !meta.is_file() || meta.len() > FILE || meta.len() > *left {
         return if meta.is_dir() { Ok(0) } else { time };
     }
-    let Ok(bytes) = fs::read(path) else { return time };
-    *left -= meta.len();
+    let Ok(bytes) = regular(path, FILE) else { return time };
+    *left = left.saturating_sub(bytes.len() as u64);
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     Ok(hasher.finish())
@@ -99,7 +100,18 @@ fn text(path: &Path, seen: &Seen) -> Option<String> {
     if seen.folder || seen.length > TEXT {
         return None;
     }
-    String::from_utf8(fs::read(path).ok()?).ok()
+    String::from_utf8(regular(path, TEXT).ok()?).ok()
+}
+
+/// The first `most` bytes of a regular file. A pipe without a writer would be waited for, and a link may lead to what never
+/// ends.
+fn regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !path.symlink_metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(unix)]
@@ -145,6 +157,20 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(changes.modes, ["c.txt"]);
         assert!(changes.before.contains("a.txt") && !changes.is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = Snapshot::of(dir.path()).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("zeros")).unwrap();
+        let changes = before.changes(dir.path()).unwrap();
+        assert_eq!(
+            changes.created.iter().map(|e| (&*e.path, e.text.as_deref())).collect::<Vec<_>>(),
+            [("pipe", None), ("zeros", None)]
+        );
     }
 
     #[test]

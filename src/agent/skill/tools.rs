@@ -3,7 +3,7 @@
 
 use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec, normal};
 use crate::agent::tools::child;
 use crate::exec::{self, Job, Limits, Sandbox, Status, World};
 use serde_json::{Value, json};
@@ -205,10 +205,13 @@ impl Tool for RunScript {
         &self.spec
     }
 
-    fn effects(&self, args: &Args, _: &ToolCx) -> Effects {
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
         let Ok((skill, file)) = self.script(args) else { return Effects::default() };
         let support = exec::support();
-        let mut effects = Effects { reads: vec![file], exec: true, ..Effects::default() };
+        // whatever is said to it may be a file that it prints
+        let said = args.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let reads = std::iter::once(file).chain(said.map(|word| normal(&cx.root, word))).collect();
+        let mut effects = Effects { reads, exec: true, ..Effects::default() };
         let name = &skill.front.name;
         if skill.origin == Origin::Project {
             effects.hazard = Hazard::Change;

@@ -198,7 +198,7 @@ impl Store {
         let mut sql = self.sql();
         // nobody begins between the look and the entry
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        idle(&tx, &task.session, &task.run, is_alive)?;
+        idle(&tx, &task.session, is_alive)?;
         tx.execute(
             "INSERT INTO sessions VALUES (?1, ?2, ?2) ON CONFLICT(id) DO UPDATE SET updated = ?2",
             params![task.session, now],
@@ -227,28 +227,28 @@ impl Store {
     /// Takes a run over, to go on with it: its turn, and the number of its next event.
     ///
     /// # Errors
-    /// If there is none, it is over, or another living process has it.
+    /// If there is none, or another living process has it, or another run of its session.
     pub fn take_over(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<(Turn, u64), StoreError> {
-        let sql = self.sql();
-        let (text, owner): (String, u32) = sql
-            .query_row("SELECT turn, owner FROM runs WHERE id = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        let mut sql = self.sql();
+        // nobody else takes it, or begins another of its session, between the look and the entry
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (session, text): (String, String) = tx
+            .query_row("SELECT session, turn FROM runs WHERE id = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?
             .ok_or_else(|| StoreError::Missing { what: "run", id: run.into() })?;
-        if owner != 0 && owner != std::process::id() && is_alive(owner) {
-            return Err(StoreError::Busy(run.into()));
-        }
+        idle(&tx, &session, is_alive).map_err(|error| match error {
+            StoreError::Occupied { run: this, .. } if this == run => StoreError::Busy(this),
+            other => other,
+        })?;
         let turn: Turn =
             serde_json::from_str(&text).map_err(|e| StoreError::Damaged { id: run.into(), reason: e.to_string() })?;
-        // of two that come at once, one finds that the owner is not who it was
-        let taken = sql.execute(
-            "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1 AND owner = ?4",
-            params![run, std::process::id(), now(), owner],
+        tx.execute(
+            "UPDATE runs SET status = 'running', owner = ?2, updated = ?3 WHERE id = ?1",
+            params![run, std::process::id(), now()],
         )?;
-        if taken == 0 {
-            return Err(StoreError::Busy(run.into()));
-        }
         let query = "SELECT COALESCE(MAX(seq), 0) + 1 AS next FROM events WHERE run = ?1";
-        let next = sql.query_row(query, [run], |row| count(row, "next"))?;
+        let next = tx.query_row(query, [run], |row| count(row, "next"))?;
+        tx.commit()?;
         Ok((turn, next))
     }
 
@@ -301,17 +301,19 @@ impl Store {
         let of_run = if beginning.starts_with("run_") { self.run(beginning).ok().map(|r| r.session) } else { None };
         let beginning = of_run.as_deref().unwrap_or(beginning);
         let found = self.sessions(usize::MAX >> 1)?;
-        let found = found.into_iter().filter(|s| s.id.starts_with(beginning)).collect();
+        // an empty beginning is what a variable holds that was never set
+        let found = found.into_iter().filter(|s| !beginning.is_empty() && s.id.starts_with(beginning)).collect();
         one(found, beginning, "session", |s| &s.id)
     }
 
     /// Deletes a session with its runs and events, and those of their workers.
     ///
     /// # Errors
-    /// If there is none, or it cannot be deleted.
-    pub fn delete_session(&self, id: &str) -> Result<(), StoreError> {
+    /// If there is none, it cannot be deleted, or another living process drives a run of it.
+    pub fn delete_session(&self, id: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
         let mut sql = self.sql();
-        let tx = sql.transaction()?;
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        idle(&tx, id, is_alive)?;
         tx.execute("DELETE FROM sessions WHERE id IN (SELECT id FROM runs WHERE session = ?1)", [id])?;
         if tx.execute("DELETE FROM sessions WHERE id = ?1", [id])? == 0 {
             return Err(StoreError::Missing { what: "session", id: id.into() });
@@ -324,10 +326,11 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub fn is_driven(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<bool, StoreError> {
-        let query = "SELECT owner FROM runs WHERE id = ?1 AND status = 'running' AND owner <> 0 AND updated > ?2";
-        let since = now().saturating_sub(HEARD);
-        let owner: Option<u32> = self.sql().query_row(query, params![run, since], |row| row.get(0)).optional()?;
-        Ok(owner.is_some_and(|owner| owner == std::process::id() || is_alive(owner)))
+        let sql = self.sql();
+        let session = sql.query_row("SELECT session FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()?;
+        let Some(session): Option<String> = session else { return Ok(false) };
+        let living = driven(&sql, &session, |pid| pid == std::process::id() || is_alive(pid))?;
+        Ok(living.iter().any(|living| living == run))
     }
 
     /// The events of a run after number `after`, in order.
@@ -368,21 +371,24 @@ impl Store {
 /// How long ago a run must have been heard of to be under way, milliseconds: after that its process number is another's.
 const HEARD: i64 = 6 * 60 * 60 * 1000;
 
-/// Fails while another living process drives another run of the session.
-fn idle(sql: &Connection, session: &str, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
+/// The runs of the session that processes which `live` drive. Those of a session come one after the other, but for workers,
+/// which have one of their own.
+fn driven(sql: &Connection, session: &str, lives: impl Fn(u32) -> bool) -> Result<Vec<String>, StoreError> {
     let mut query = sql.prepare(
-        "SELECT id, owner FROM runs WHERE session = ?1 AND id <> ?2 AND status = 'running' AND owner <> 0 AND updated > ?3",
+        "SELECT id, owner FROM runs WHERE session = ?1 AND status = 'running' AND owner <> 0 AND updated > ?2",
     )?;
     let since = now().saturating_sub(HEARD);
-    let rows =
-        query.query_map(params![session, run, since], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?)))?;
-    for row in rows {
-        let (other, owner) = row?;
-        if owner != std::process::id() && is_alive(owner) {
-            return Err(StoreError::Occupied { session: session.into(), run: other });
-        }
-    }
-    Ok(())
+    let rows = query.query_map(params![session, since], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut found: Vec<(String, u32)> = rows.collect::<Result<_, _>>()?;
+    found.retain(|(_, owner)| lives(*owner));
+    Ok(found.into_iter().map(|(run, _)| run).collect())
+}
+
+/// Fails while another living process drives a run of the session.
+fn idle(sql: &Connection, session: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
+    let others = driven(sql, session, |pid| pid != std::process::id() && is_alive(pid))?;
+    let first = others.into_iter().next();
+    first.map_or(Ok(()), |run| Err(StoreError::Occupied { session: session.into(), run }))
 }
 
 /// The one of what was found.
@@ -504,7 +510,7 @@ mod tests {
         assert_eq!(store.run("worker").unwrap().session, "run_1");
         let listed: Vec<String> = store.sessions(9).unwrap().into_iter().map(|s| s.id).collect();
         assert_eq!(listed, ["s_1"]);
-        store.delete_session("s_1").unwrap();
+        store.delete_session("s_1", |_| false).unwrap();
         assert!(matches!(store.run("worker_1"), Err(StoreError::Missing { .. })));
     }
 
@@ -518,7 +524,7 @@ mod tests {
         assert!(matches!(store.run("run_a"), Err(StoreError::Ambiguous { found, .. }) if found.len() == 2));
         assert!(matches!(store.run("x"), Err(StoreError::Missing { .. })));
         assert_eq!(store.run("").unwrap().id, "run_b");
-        store.delete_session("s_1").unwrap();
+        store.delete_session("s_1", |_| false).unwrap();
         assert!(matches!(store.run("run_b"), Err(StoreError::Missing { .. })));
         assert!(store.sessions(9).unwrap().is_empty());
     }
@@ -543,12 +549,33 @@ mod tests {
         one.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
         one.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
         one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
-        // between the look and the claim of the one, the other takes it
+        // between the look and the claim of the one, the other cannot take it
+        other.sql().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
         let slow = one.take_over("run_1", |_| {
-            other.take_over("run_1", |_| false).unwrap();
+            assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Sql(_))));
             false
         });
-        assert!(matches!(slow, Err(StoreError::Busy(_))), "{slow:?}");
+        assert!(slow.is_ok(), "{slow:?}");
+    }
+
+    #[test]
+    fn a_session_that_another_process_works_in_is_left_to_it() {
+        let store = Store::in_memory().unwrap();
+        let turn = |run: &str| serde_json::to_string(&Turn::new(task(run, "s_1"))).unwrap();
+        for run in ["run_1", "run_2"] {
+            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
+            store.keep(run, &turn(run)).unwrap();
+        }
+        store.set_status("run_1", "running", "").unwrap();
+        store.sql().execute("UPDATE runs SET owner = 4000000 WHERE id = 'run_2'", []).unwrap();
+        assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Occupied { run, .. }) if run == "run_2"));
+        assert!(matches!(store.delete_session("s_1", |_| true), Err(StoreError::Occupied { .. })));
+        assert!(store.is_driven("run_2", |_| true).unwrap() && !store.is_driven("run_1", |_| true).unwrap());
+        // of a run that was not heard of for days the number is another process' by now
+        store.sql().execute("UPDATE runs SET updated = 1 WHERE id = 'run_2'", []).unwrap();
+        assert!(store.take_over("run_2", |_| true).is_ok());
+        store.delete_session("s_1", |_| true).unwrap();
+        assert!(matches!(store.session(""), Err(StoreError::Missing { .. })));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Tool for Edit {
         }
         let after = before.replacen(old, new, 1);
         replace_file(&path, after.as_bytes()).map_err(failed)?;
-        let line = before[..before.find(old).unwrap_or_default()].lines().count().max(1);
+        let line = before[..before.find(old).unwrap_or_default()].matches('\n').count() + 1;
         Ok(Raw::text(format!("changed {name} at line {line}")))
     }
 }

@@ -10,6 +10,7 @@ mod read;
 mod search;
 mod shell;
 mod sockets;
+mod sweep;
 mod workspace;
 
 pub use files::{Edit, Write};
@@ -134,16 +135,17 @@ fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    let mode = std::fs::metadata(path).map(|meta| meta.permissions());
+    let mut new = tempfile::Builder::new();
     #[cfg(unix)]
-    let mode = mode.or_else(|_| {
+    {
         use std::os::unix::fs::PermissionsExt;
-        Ok::<_, std::io::Error>(std::fs::Permissions::from_mode(0o644))
-    });
-    if let Ok(mode) = mode {
-        file.as_file().set_permissions(mode)?;
+        // as any program makes a file: less what the person's umask takes away
+        new.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = new.tempfile_in(folder)?;
+    file.write_all(content)?;
+    if let Ok(before) = std::fs::metadata(path) {
+        file.as_file().set_permissions(before.permissions())?;
     }
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;

@@ -2,7 +2,7 @@
 
 use super::{io, number, path, shown};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -36,8 +36,8 @@ impl Tool for Read {
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
         let path = path(args, &cx.root);
-        let part = number(args, "from").filter(|n| *n > 1).map(|n| format!("#{n}")).unwrap_or_default();
-        Effects { shows: vec![format!("{}{part}", path.display())], reads: vec![path], ..Effects::default() }
+        let part = number(args, "from").filter(|n| *n > 1).map(|n| n.to_string()).unwrap_or_default();
+        Effects { shows: vec![shown_part(&path, &part)], reads: vec![path], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {

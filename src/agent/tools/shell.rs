@@ -2,9 +2,10 @@
 //! held to that by the sandbox.
 
 use super::sockets::{Need, need};
+use super::sweep::unnamed_secret;
 use super::{child, text};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal};
+use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
 use crate::exec::{self, Job, Limits, Sandbox, Status, Support, World};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Bytes kept of each stream.
 const OUTPUT: usize = 256 << 10;
 
-/// Programs that only show a file.
-const SHOWERS: &[&str] = &["cat", "head", "tail", "less", "more", "bat", "nl", "tac"];
+/// Programs that show a file whole, where no option says otherwise.
+const SHOWERS: &[&str] = &["cat", "less", "more", "bat", "nl", "tac"];
 
 /// The tool.
 pub struct Shell {
@@ -125,6 +126,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         _ => Hazard::None,
     };
     effects.opaque |= !read_only && effects.writes.is_empty();
+    effects.reads.extend(unnamed_secret(script, root));
     effects.reasons = risk.reasons.into_iter().map(|r| r.why).take(4).collect();
     // what the table takes for reading runs unasked only where it is held to that
     let unheld = match need(script) {
@@ -144,16 +146,10 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     if let [only] = script.commands.as_slice()
         && read_only
         && !moved
-        && (only.name().is_some_and(|n| SHOWERS.contains(&n))
-            || only.name() == Some("sed") && only.args().iter().any(|a| a.text == "-n"))
+        && only.name().is_some_and(|n| SHOWERS.contains(&n))
+        && only.args().iter().all(|a| !a.text.starts_with('-'))
     {
-        let options: String = only.args().iter().filter(|a| a.text.starts_with('-')).map(|a| a.text.as_str()).collect();
-        let digits: String = options.chars().filter(char::is_ascii_digit).take(9).collect();
-        let part = |path: &PathBuf| {
-            let path = path.to_string_lossy();
-            if digits.is_empty() { path.into_owned() } else { format!("{path}#{digits}") }
-        };
-        effects.shows = effects.reads.iter().filter(|p| p.is_file()).map(part).collect();
+        effects.shows = effects.reads.iter().filter(|p| p.is_file()).map(|path| shown_part(path, "")).collect();
     }
     effects
 }
@@ -264,12 +260,11 @@ mod tests {
         std::fs::write(root.join("a.log"), "x").unwrap();
         let file = |name: &str| root.join(name);
         let cat = effects("cat a.log", root);
-        assert_eq!((cat.shows, cat.hazard), (vec![file("a.log").display().to_string()], Hazard::None));
-        assert_eq!(
-            effects("head -n 5 a.log", root).shows,
-            [format!("{}#", file("a.log").display()).trim_end_matches('#')]
-        );
-        assert_eq!(effects("head -20 a.log", root).shows, [format!("{}#20", file("a.log").display())]);
+        assert_eq!((cat.shows, cat.hazard), (vec![shown_part(&file("a.log"), "")], Hazard::None));
+        // which part of it they show is not looked at: a repetition to the letter is the loop guard's matter
+        for command in ["head -n 5 a.log", "head -20 a.log", "tail a.log", "sed -n 20,30p a.log", "cat -n a.log"] {
+            assert!(effects(command, root).shows.is_empty(), "{command}");
+        }
         for command in ["grep -c ERROR a.log", "cat a.log | wc -l", "find . -name '*.log' | sort"] {
             let effects = effects(command, root);
             assert!(effects.is_read_only() && effects.shows.is_empty(), "{command}: {effects:?}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::agent::observe::{MemoryArtifacts, Mode, Pipeline};
-use crate::agent::tool::{Call, Effects, Outcome, Provider, ToolCx};
+use crate::agent::tool::{Call, Effects, Outcome, Provider, ToolCx, shown_part};
 use crate::agent::{event, observe};
 use crate::model::Cancel;
 use crate::shell::Dialect;
@@ -82,7 +82,7 @@ fn a_file_is_written_read_edited_and_listed() {
         "wrote a/b.md (2 lines, 8 bytes)"
     );
     assert_eq!(bench.done("read", json!({"path": "a/b.md"})), "one\ntwo\n");
-    assert_eq!(bench.done("edit", json!({"path": "a/b.md", "old": "two", "new": "2"})), "changed a/b.md at line 1");
+    assert_eq!(bench.done("edit", json!({"path": "a/b.md", "old": "two", "new": "2"})), "changed a/b.md at line 2");
     assert_eq!(std::fs::read_to_string(bench.root().join("a/b.md")).unwrap(), "one\n2\n");
     assert!(bench.failed("edit", json!({"path": "a/b.md", "old": "three", "new": "x"})).contains("does not stand"));
     std::fs::write(bench.root().join("a/twice"), "x x").unwrap();
@@ -123,7 +123,7 @@ fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
     assert_eq!(bench.done("read", json!({"path": "none"})), "none is empty");
     assert_eq!(
         bench.effects("read", json!({"path": "long.txt", "from": 5})).shows,
-        [format!("{}#5", bench.root().join("long.txt").display())]
+        [shown_part(&bench.root().join("long.txt"), "5")]
     );
 }
 

@@ -19,6 +19,7 @@ use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Commands that are tried for one part before the model decides.
 const TRIES: u32 = 3;
@@ -342,7 +343,7 @@ impl Turn {
         {
             missing.push(format!("{part}: Nothing was changed."));
         }
-        let foreseen = |file: &str| self.state.modified.iter().any(|path| path.ends_with(file));
+        let foreseen = |file: &str| self.state.modified.iter().any(|path| Path::new(path).ends_with(file));
         for file in asked_for(&self.task.text).into_iter().filter(|f| !f.starts_with(['~', '/'])) {
             let name = file.trim_start_matches("./");
             if !self.course.made.contains(name) && !foreseen(name) {

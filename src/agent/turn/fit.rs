@@ -1,6 +1,7 @@
 //! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call, or
 //! go. Looked at before every request to the model.
 
+use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
 use crate::agent::observe::compress;
 use crate::agent::tool::{Outcome, Settled};
@@ -75,18 +76,19 @@ impl Turn {
         if self.bare {
             return format!("[CONTEXT SUMMARY] {} earlier steps are not shown.", self.folded / 2);
         }
-        let mut lines = vec!["[CONTEXT SUMMARY] What was done before:".to_owned()];
+        let mut lines = Vec::new();
         for entry in &self.entries[..self.folded] {
             if let Entry::Observation { brief, .. } = entry {
                 lines.extend(brief.iter().map(|line| format!("- {line}")));
             }
         }
         // the newest of a long past are worth more than the oldest
-        if lines.len() > 30 {
-            let cut = lines.len() - 29;
-            lines.splice(1..=cut, [format!("- ({cut} earlier calls)")]);
+        if lines.len() > 29 {
+            let cut = lines.len() - 28;
+            lines.splice(..cut, [format!("- ({cut} earlier calls)")]);
         }
-        lines.join("\n")
+        // what a tool said stands in them
+        format!("[CONTEXT SUMMARY] What was done before:\n{}", fence("observations", &lines.join("\n")))
     }
 
     /// Shortens the conversation until its prompt has at most `limit` tokens; tells what was done, if anything was.

@@ -229,7 +229,8 @@ fn a_conversation_is_shortened_as_it_is_said() {
     let (what, turns, text) = fitted(When::TokenBudget, How::SummarizeAndTruncate, whole + 10);
     assert_eq!(what, Some((whole, "fold".to_owned())));
     assert!(
-        turns < 12 && text.contains("[CONTEXT SUMMARY] What was done before:\n- read a -> the text of a"),
+        turns < 12
+            && text.contains("[CONTEXT SUMMARY] What was done before:\n<observations>\n- read a -> the text of a"),
         "{text}"
     );
     let (what, turns, text) = fitted(When::SlidingWindow(2), How::Truncate, whole * 2);
@@ -257,9 +258,18 @@ proptest! {
             let text = &prompt.turns.last().unwrap().text;
             let fences = (text.matches("</observation>").count(), text.matches("</observations>").count());
             let closes = prompt.turns[1].text.matches("</recalled_memories>").count();
-            (prompt.turns.iter().map(|turn| turn.role).collect::<Vec<_>>(), fences, closes, prompt.prefill)
+            // the same once it is an old step, in a line of its own
+            say(&mut turn, READ);
+            act(&mut turn, Outcome::Done, "plain");
+            let steps = Fitting { mode: super::Mode::SlidingWindow(1), ..Fitting::default() };
+            turn.fit(10_000, &steps, &|text| text.len());
+            let folded = turn.prompt().turns[1].text.clone();
+            let told = folded.split("[CONTEXT SUMMARY]").last().unwrap().matches("</observations>").count();
+            let roles: Vec<_> = prompt.turns.iter().map(|turn| turn.role).collect();
+            (roles, fences, closes, told, folded.ends_with("</observations>"), prompt.prefill)
         };
         prop_assert_eq!(shape(&words), shape("plain"));
+        prop_assert!(shape("plain").4);
     }
 
     /// Whatever happens: prompts stay within their limit, a stored turn goes on the same, and the run ends.

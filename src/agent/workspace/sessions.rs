@@ -112,7 +112,7 @@ impl Workspaces {
         let exact = names.iter().find(|name| **name == safe(session));
         let name = match exact {
             Some(name) => name.clone(),
-            None => one(names.into_iter().filter(|n| n.starts_with(session)).collect(), session, "workspace", |n| n)?,
+            None => one(begins(names, session, |n| n), session, "workspace", |n| n)?,
         };
         let workspace = self.named(&name);
         Ok((name, workspace))
@@ -150,8 +150,8 @@ impl Workspaces {
         let kept = match exact {
             Some(at) => found.swap_remove(at),
             None => {
-                let matching = found.into_iter().filter(|k| k.artifact.id.starts_with(beginning)).collect();
-                one(matching, beginning, "artifact", |k: &Kept| &k.artifact.id)?
+                let matching = begins(found, beginning, |k| &k.artifact.id);
+                one(matching, beginning, "artifact", |k| &k.artifact.id)?
             }
         };
         let workspace = self.named(&kept.session);
@@ -211,6 +211,12 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|meta| meta.modified()).ok()
 }
 
+/// Those whose name begins so. An empty beginning names none: it is what a variable holds that was never set.
+fn begins<T>(mut all: Vec<T>, beginning: &str, id: impl Fn(&T) -> &String) -> Vec<T> {
+    all.retain(|one| !beginning.is_empty() && id(one).starts_with(beginning));
+    all
+}
+
 /// The only one of those that were found.
 fn one<T>(mut found: Vec<T>, name: &str, what: &'static str, id: impl Fn(&T) -> &String) -> Result<T, LookupError> {
     if found.len() > 1 {
@@ -224,7 +230,8 @@ fn one<T>(mut found: Vec<T>, name: &str, what: &'static str, id: impl Fn(&T) -> 
 fn safe(id: &str) -> String {
     let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
     // two ids that look the same once cleaned are still two
-    if clean == id { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
+    // and one without a name is not all of them
+    if clean == id && !id.is_empty() { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
 }
 
 #[cfg(test)]
@@ -242,6 +249,7 @@ mod tests {
         let odd = safe("../../etc");
         assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
         assert_ne!(safe("a/b"), safe("a:b"));
+        assert!(!safe("").is_empty());
     }
 
     #[test]
@@ -291,6 +299,9 @@ mod tests {
         assert!(matches!(all.find("session"), Err(LookupError::Ambiguous { .. })));
         all.forget("session_1").unwrap();
         all.forget("session_1").unwrap();
+        all.forget("").unwrap();
+        assert!(matches!(all.find(""), Err(LookupError::Missing { .. })));
+        assert!(matches!(all.artifact(""), Err(LookupError::Missing { .. })));
         assert_eq!(all.names().unwrap(), ["session_2"]);
     }
 }

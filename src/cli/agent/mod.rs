@@ -138,6 +138,17 @@ impl Drive {
         Limits { requests: self.max_requests.unwrap_or(requests), tokens: self.max_tokens.unwrap_or(tokens) }
     }
 
+    /// The first option given that only counts when the prompt is made.
+    fn of_a_prompt(&self) -> Option<&'static str> {
+        let given = [
+            (self.role.is_some(), "--role"),
+            (!self.skill.is_empty(), "--skill"),
+            (self.no_skills, "--no-skills"),
+            (self.no_rag, "--no-rag"),
+        ];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
+
     /// True if the layers of the prompt are told.
     pub fn verbose(&self) -> bool {
         self.verbose
@@ -253,7 +264,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = root.canonicalize().unwrap_or(root);
     let task = Task {
         run: id::fresh("run"),
-        session: args.session.clone().unwrap_or_else(|| id::fresh("session")),
+        session: session_of(args.session.as_deref())?,
         agent: "agent".into(),
         text,
         plan,
@@ -282,6 +293,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     wired.begin(turn.task(), cx)?;
     drive(&wired, turn, 1, &args.drive, cx)
+}
+
+/// The session that was named, or a new one.
+///
+/// # Errors
+/// If its name cannot be one.
+pub fn session_of(named: Option<&str>) -> Result<String, Failure> {
+    let Some(name) = named else { return Ok(id::fresh("session")) };
+    if name.trim().is_empty() || name.len() > 200 {
+        return Err(Failure::usage("a session's name has 1 to 200 characters").hint("for example: --session work"));
+    }
+    Ok(name.to_owned())
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
@@ -369,15 +392,20 @@ pub fn unverified(report: &Report, cx: &Cx) {
     }
 }
 
-/// Prints the answer, or the report.
-fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
-    let exit = match report.termination_reason.as_str() {
+/// What a run's end means to a program.
+pub fn exit_of(report: &Report) -> Exit {
+    match report.termination_reason.as_str() {
         "answered" => Exit::Success,
         "cannot" => Exit::No,
         "stuck" | "unverified" => Exit::Stuck,
         "model_error" => Exit::Usage,
         _ => Exit::Limit,
-    };
+    }
+}
+
+/// Prints the answer, or the report.
+fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
+    let exit = exit_of(report);
     if drive.json {
         cx.ui.document(report)?;
         return Ok(exit);

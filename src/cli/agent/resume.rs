@@ -20,6 +20,10 @@ pub struct Args {
 /// # Errors
 /// If there is none, or another process has it.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(option) = args.drive.of_a_prompt() {
+        return Err(Failure::usage(format!("{option} has no effect on a run that has begun: its prompt is made"))
+            .hint("begin a new run with it"));
+    }
     let store = wire::store(cx)?;
     let found = store.run(&args.run).map_err(failure)?;
     if found.id.starts_with("worker_") {

@@ -1,9 +1,10 @@
 //! `caro session`: what was asked and answered before.
 
+use super::resume::is_alive;
 use super::wire::{failure, store};
 use crate::agent::id;
 use crate::cli::ui::Role;
-use crate::cli::{Cx, Exit, Outcome};
+use crate::cli::{Cx, Exit, Failure, Outcome};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// List, show and remove sessions
@@ -79,7 +80,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Rm { id } => {
             let session = store.session(id).map_err(failure)?;
-            store.delete_session(&session.id).map_err(failure)?;
+            if !session.id.starts_with(id) {
+                // who names one run means no more than that
+                return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
+                    .hint(format!(
+                        "`caro session rm {}` removes it with its {} runs",
+                        session.id,
+                        session.runs.len()
+                    )));
+            }
+            store.delete_session(&session.id, is_alive).map_err(failure)?;
             super::wire::workspaces(cx).map_or(Ok(()), |all| all.forget(&session.id))?;
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
         }

@@ -245,7 +245,7 @@ impl Wired {
     /// # Errors
     /// If it cannot be removed.
     pub fn forget(&self, session: &str) -> Result<(), Failure> {
-        match self.store.delete_session(session) {
+        match self.store.delete_session(session, is_alive) {
             Ok(()) | Err(StoreError::Missing { .. }) => Ok(()),
             Err(error) => Err(failure(error)),
         }
@@ -337,7 +337,7 @@ impl Wired {
             artifacts: self.artifacts.clone(),
             checkpoints: self.store.clone(),
             // in a conversation most words are no commands
-            adviser: self.adviser.clone().filter(|_| self.recipe != "chat"),
+            adviser: self.adviser.clone().filter(|_| self.recipe != "chat" || self.drive.advise == Advise::Always),
             bill: None,
             emitter: Arc::new(Emitter::new(self.run.clone(), first, self.redactor.clone(), all)),
             cancel: self.cancel.clone(),

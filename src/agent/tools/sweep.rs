@@ -1,0 +1,191 @@
+//! Secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`, `ls -A | xargs cat`,
+//! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
+
+use crate::agent::guard::{is_secret, name_fits};
+use crate::agent::tool::normal;
+use crate::shell::effects::Kind;
+use crate::shell::{self, Invocation, Script, Word};
+use std::path::{Path, PathBuf};
+
+/// Programs that tell of files and not what is in them.
+const TELLERS: &[&str] = &[
+    "[",
+    "basename",
+    "cksum",
+    "dir",
+    "dirname",
+    "du",
+    "echo",
+    "exa",
+    "eza",
+    "fd",
+    "fdfind",
+    "file",
+    "find",
+    "get-childitem",
+    "gfind",
+    "gls",
+    "locate",
+    "ls",
+    "md5sum",
+    "printf",
+    "readlink",
+    "realpath",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "stat",
+    "test",
+    "tree",
+    "wc",
+    "xargs",
+];
+
+/// Options of `find` and `grep` whose value is what a file's name must fit.
+const NARROWING: &[&str] = &["-name", "-iname", "--include"];
+
+/// Entries that are looked at: of a larger tree nobody knows, and that counts as yes.
+const ENTRIES: usize = 100_000;
+
+/// A file that holds keys or passwords, or the folder that is too large to say, among those that the script reads by going
+/// through folders or by names that it makes up on the way.
+pub(super) fn unnamed_secret(script: &Script, root: &Path) -> Option<PathBuf> {
+    let effects = shell::effects(script);
+    let read_by = |at: usize| {
+        let own = effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read && !e.remote);
+        own.filter_map(|effect| effect.path.as_deref())
+    };
+    let told: Vec<PathBuf> = (0..script.commands.len())
+        .filter(|at| script.commands[*at].name().is_some_and(tells))
+        .flat_map(|at| read_by(at).map(|path| normal(root, path)))
+        .collect();
+    let mut folders = Vec::new();
+    for (at, command) in script.commands.iter().enumerate() {
+        let Some(name) = command.name().filter(|name| !tells(name)) else { continue };
+        let by = |names: &[&str]| command.via.last().is_some_and(|outer| names.contains(&outer.as_str()));
+        let made_up = read_by(at).any(|path| path.contains(['$', '`']));
+        if by(&["find", "gfind", "fd", "fdfind"]) && !told.is_empty() {
+            folders.extend(told.iter().cloned());
+        } else if made_up || by(&["find", "gfind", "fd", "fdfind", "xargs", "gxargs", "parallel"]) {
+            // what another program of the line tells of, or what lies here
+            folders.extend(told.iter().cloned());
+            folders.push(root.to_path_buf());
+        } else if goes_into_folders(name, command) {
+            let before = folders.len();
+            folders.extend(read_by(at).map(|path| normal(root, path)));
+            if folders.len() == before {
+                folders.push(root.to_path_buf());
+            }
+        }
+    }
+    folders.sort();
+    folders.dedup();
+    let forms = forms(script);
+    let mut left = ENTRIES;
+    folders.iter().find_map(|folder| below(folder, &forms, &mut left))
+}
+
+/// True if the program shows nothing of what is in a file.
+fn tells(name: &str) -> bool {
+    TELLERS.contains(&name.to_lowercase().as_str())
+}
+
+/// True if the command prints from all files of the folders that it is given.
+fn goes_into_folders(name: &str, command: &Invocation) -> bool {
+    let asked = |word: &Word| {
+        let short = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        short.is_some_and(|letters| letters.contains(['r', 'R'])) || word.text.contains("recursive")
+    };
+    match name {
+        "rg" | "ag" | "ack" | "rgrep" => true,
+        "grep" | "egrep" | "fgrep" | "ggrep" | "zgrep" | "diff" | "select-string" => command.args().iter().any(asked),
+        _ => false,
+    }
+}
+
+/// The forms of names that all reading is narrowed to; empty where it is not, or not clearly.
+fn forms(script: &Script) -> Vec<String> {
+    let words = || script.commands.iter().flat_map(|command| command.args());
+    if words().any(|word| ["!", "-not", "-o", "-or", "--exclude"].contains(&word.text.as_str())) {
+        return Vec::new();
+    }
+    let values = script.commands.iter().flat_map(|command| {
+        let args = command.args();
+        args.iter().enumerate().filter_map(move |(at, word)| match word.text.split_once('=') {
+            Some((option, value)) if NARROWING.contains(&option) => Some(value.to_owned()),
+            _ if NARROWING.contains(&word.text.as_str()) => args.get(at + 1).map(|value| value.text.clone()),
+            _ => None,
+        })
+    });
+    values.map(|form| form.to_lowercase()).collect()
+}
+
+/// The first secret at or below a path whose name fits one of the forms, if there are any.
+fn below(path: &Path, forms: &[String], left: &mut usize) -> Option<PathBuf> {
+    let fits = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        forms.is_empty() || forms.iter().any(|form| name_fits(form, &name))
+    };
+    let mut folders = vec![path.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        // what cannot be listed cannot be read either
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return Some(path.to_path_buf());
+            }
+            let (at, is_folder) = (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            if is_folder {
+                folders.push(at);
+            } else if fits(&at) && is_secret(&at) {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{Dialect, parse};
+
+    #[test]
+    fn what_is_read_without_being_named_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = &dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("src/deep")).unwrap();
+        for file in ["src/a.rs", "src/deep/.env", "notes.txt", "a.log"] {
+            std::fs::write(root.join(file), "x").unwrap();
+        }
+        let found = |command: &str| unnamed_secret(&parse(command, Dialect::Bash), root);
+        for command in [
+            "grep -r KEY .",
+            "grep -rn KEY",
+            "find . -type f -exec cat {} +",
+            "find . -type f | xargs cat",
+            "ls -A | xargs cat",
+            "ls -A src/deep | xargs -I{} head -n1 src/deep/{}",
+            "cat $(ls -A)",
+            "for f in .e*; do cat $f; done",
+            "find src -name '.e*' -exec cat {} ;",
+            "find . ! -name '*.rs' -exec cat {} +",
+        ] {
+            assert_eq!(found(command), Some(root.join("src/deep/.env")), "{command}");
+        }
+        for command in [
+            "find . -type f",
+            "find . -type f | wc -l",
+            "ls -laR",
+            "du -ah . | sort -rh | head",
+            "find . -name '*.log' -exec grep -c ERROR {} +",
+            "grep -rn --include='*.rs' TODO .",
+            "find . -type f | xargs wc -l",
+            "cat notes.txt a.log",
+            "grep -c x *.log",
+            "find . -type f -printf '%s %p\\n' | sort -n",
+        ] {
+            assert_eq!(found(command), None, "{command}");
+        }
+    }
+}
