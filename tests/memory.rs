@@ -25,6 +25,31 @@ fn notes_are_kept_found_and_forgotten() {
     assert_eq!(machine.run(&["memory", "query", "staging"]).code, Some(1));
 }
 
+#[test]
+fn where_notes_are_kept_is_a_setting() {
+    let machine = Machine::new();
+    let with =
+        |vars: &[(&str, &str)], args: &[&str]| Ran::of(machine.caro(args).envs(vars.iter().copied()).output().unwrap());
+    machine.run(&["memory", "remember", "kept in the file"]);
+    // without a server it is this process, which begins with nothing and leaves nothing
+    let redis = [("CARO_MEMORY", "redis")];
+    let kept = with(&redis, &["memory", "remember", "kept nowhere"]);
+    assert!(kept.code == Some(0) && kept.err.contains("no memory_url"), "{kept:#?}");
+    assert_eq!(with(&redis, &["memory", "list", "--json"]).json(), json!([]));
+    let held = with(&[("CARO_MEMORY", "in_memory")], &["memory", "list", "--json"]);
+    assert!(held.json() == json!([]) && held.err.contains("in_memory"), "{held:#?}");
+    let list = machine.run(&["memory", "list", "--json"]).json();
+    assert_eq!((list.as_array().unwrap().len(), &list[0]["content"]), (1, &json!("kept in the file")));
+    with(&[("CARO_MEMORY", "mongodb")], &["memory", "list"]).fails(2, &["one of sqlite, in_memory, redis"]);
+    let url = "redis://:hunter2@127.0.0.1:1/0";
+    let away = with(&[("CARO_MEMORY", "redis"), ("CARO_MEMORY_URL", url)], &["memory", "list"]);
+    // whichever build this is: nobody listens there
+    away.fails(2, &[if cfg!(feature = "redis") { "127.0.0.1:1" } else { "--features redis" }]);
+    assert!(!away.err.contains("hunter2"), "{away:#?}");
+    let shown = with(&[("CARO_MEMORY_URL", url)], &["config"]);
+    assert!(shown.out.contains("redis://***@127.0.0.1:1/0") && !shown.out.contains("hunter2"), "{shown:#?}");
+}
+
 fn call(step: usize, reply: &str) -> Value {
     match step {
         1 => json!({ "reply": reply }),

@@ -14,6 +14,9 @@ use toml::de::{DeTable, DeValue};
 /// The name of a project's file.
 pub const PROJECT_FILE: &str = ".caro.toml";
 
+/// What stands for no value.
+pub const NONE: &str = "none";
+
 /// The most bytes a configuration file may have.
 const MAX_FILE: u64 = 64 * 1024;
 
@@ -53,7 +56,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 12] = [
+pub const KEYS: [Key; 14] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -96,6 +99,15 @@ pub const KEYS: [Key; 12] = [
         "900",
         Project::Never,
         "seconds without a request after which the resident process ends",
+    ),
+    // What a person said and what was learnt of them goes where they say, and nowhere else.
+    key("memory", "CARO_MEMORY", "sqlite", Project::Never, "where notes are kept: sqlite, in_memory, redis"),
+    key(
+        "memory_url",
+        "CARO_MEMORY_URL",
+        NONE,
+        Project::Never,
+        "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
     ),
 ];
 
@@ -187,6 +199,21 @@ impl Config {
     /// The value of a setting as it was written; empty for what is no setting.
     pub fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", |(value, _)| value)
+    }
+
+    /// The same to be shown: without the password of a URL.
+    fn shown(&self, name: &str) -> String {
+        let text = self.text(name);
+        let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
+        let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+            Some((scheme, host)) => format!("{scheme}://***@{host}"),
+            None => url.to_owned(),
+        };
+        match query {
+            Some(query) if query.contains("pass=") => format!("{url}?***"),
+            Some(query) => format!("{url}?{query}"),
+            None => url,
+        }
     }
 
     /// Where that value comes from.
@@ -319,13 +346,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             .iter()
             .map(|k| {
                 let origin = config.origin(k.name).to_string();
-                (k.name.to_string(), serde_json::json!({ "value": config.text(k.name), "origin": origin }))
+                (k.name.to_string(), serde_json::json!({ "value": config.shown(k.name), "origin": origin }))
             })
             .collect();
         cx.ui.json_pretty(&all)?;
     } else {
         for key in &KEYS {
-            let value = toml::Value::String(config.text(key.name).to_string());
+            let value = toml::Value::String(config.shown(key.name));
             let note = if args.origin { config.origin(key.name).to_string() } else { key.what.to_string() };
             let setting = format!("{} = {value}", key.name);
             cx.ui.line(&format!("{setting:<38} {}", cx.ui.paint(super::ui::Role::Dim, &format!("# {note}"))))?;
@@ -392,6 +419,20 @@ mod tests {
         assert!(refused.message.ends_with(".caro.toml:2: a project may not set `model`"), "{}", refused.message);
         let wrong = project("run_up_to = \"never\"", &user).unwrap_err();
         assert!(wrong.message.contains("must be one of safe, caution, danger"), "{}", wrong.message);
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("redis://me:hunter2@host:1/2", "redis://***@host:1/2"),
+            ("redis://:a@b:c@host", "redis://***@host"),
+            ("redis+unix:///run/r.sock?db=1&pass=hunter2", "redis+unix:///run/r.sock?***"),
+            ("redis+unix:///run/r.sock?db=1", "redis+unix:///run/r.sock?db=1"),
+            ("none", "none"),
+        ] {
+            let config = Config::load(&Dirs::default(), &Env::default(), None, &[("memory_url", url.into())]).unwrap();
+            assert_eq!((config.shown("memory_url").as_str(), config.text("memory_url")), (shown, url));
+        }
     }
 
     #[test]

@@ -128,9 +128,11 @@ impl From<LibraryError> for Failure {
         match error {
             LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
             LibraryError::Empty(_) | LibraryError::Missing(_) => Self::no(error).hint(hint),
-            LibraryError::Input { .. } | LibraryError::Ambiguous { .. } | LibraryError::Busy => {
-                Self::usage(error).hint(hint)
-            }
+            LibraryError::Input { .. }
+            | LibraryError::Ambiguous { .. }
+            | LibraryError::Busy
+            | LibraryError::NotBuilt { .. }
+            | LibraryError::Remote { .. } => Self::usage(error).hint(hint),
             LibraryError::Open { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
                 Self::internal(error).hint(hint)
             }

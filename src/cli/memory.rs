@@ -2,9 +2,9 @@
 
 use super::knowledge::{embedder, no_home};
 use super::ui::Role;
-use super::{Cx, Exit, Outcome};
+use super::{Cx, Exit, Failure, Outcome, Settings};
 use crate::agent::id;
-use crate::agent::memory::{Category, Draft, Memory, Note};
+use crate::agent::memory::{Category, Draft, Kind, Memory, Note, Place};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Keep, find and forget notes
@@ -69,7 +69,14 @@ enum What {
 /// # Errors
 /// See [`LibraryError`](crate::agent::librarian::LibraryError).
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let memory = memory(cx).ok_or_else(no_home)?;
+    let settings = cx.settings(&[])?;
+    if settings.memory == Kind::Sqlite && cx.dirs.data.is_none() {
+        return Err(no_home());
+    }
+    let memory = memory(cx, &settings)?;
+    if settings.memory == Kind::InMemory {
+        cx.ui.warn("memory = in_memory: what is remembered is forgotten when this command ends");
+    }
     match &args.what {
         What::Remember { words, title, category, tags, files } => {
             let category =
@@ -119,10 +126,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The notes of this person; nothing where there is no place for them. Opens nothing.
-pub fn memory(cx: &Cx) -> Option<Memory> {
-    let data = cx.dirs.data.as_ref()?;
-    Some(Memory::new(data.join("memory.db"), embedder(cx)))
+/// The notes of this person. Opens nothing; a place that is not named is this process, and the person is told.
+///
+/// # Errors
+/// If this program was built without the backend, or its URL is none.
+pub fn memory(cx: &Cx, settings: &Settings) -> Result<Memory, Failure> {
+    let file = cx.dirs.data.as_ref().map(|data| data.join("memory.db"));
+    let (backend, warning) = Place { kind: settings.memory, file, url: settings.memory_url.clone() }.open()?;
+    // who has no home is told so by whoever needs one
+    if let Some(warning) = warning.filter(|_| settings.memory != Kind::Sqlite) {
+        cx.ui.warn(warning);
+    }
+    Ok(Memory::new(backend, embedder(cx)))
 }
 
 fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {

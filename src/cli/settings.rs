@@ -1,7 +1,8 @@
 //! The settings in their types, read out of the layers of [`Config`].
 
-use super::config::Origin;
+use super::config::{NONE, Origin};
 use super::{Config, Failure};
+use crate::agent::memory;
 use crate::command::Refine;
 use crate::model::engine::Device;
 use crate::shell::safety::Level;
@@ -69,6 +70,10 @@ pub struct Settings {
     pub resident: Use,
     /// How long it stays after the last request.
     pub resident_idle: Duration,
+    /// Where notes are kept.
+    pub memory: memory::Kind,
+    /// On which server, if on one. May hold a password.
+    pub memory_url: Option<String>,
 }
 
 impl Settings {
@@ -102,6 +107,8 @@ impl Settings {
             resident_idle: config.parse("resident_idle", |v| {
                 seconds(v, 86_400.0).ok_or_else(|| "seconds, above 0 and up to 86400".to_string())
             })?,
+            memory: config.parse("memory", |v| one_of(&memory::KINDS, v))?,
+            memory_url: Some(config.text("memory_url")).filter(|url| *url != NONE).map(str::to_owned),
         })
     }
 }

@@ -24,7 +24,7 @@ const HEADING: usize = 20;
 const BRIEF: usize = 80;
 
 /// What was asked and answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Exchange {
     /// The person's words.
     pub asked: String,

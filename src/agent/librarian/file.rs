@@ -50,6 +50,20 @@ pub enum LibraryError {
     /// It was stopped.
     #[error("stopped; what was finished until then is kept")]
     Cancelled,
+    /// A server does not do what it should.
+    #[error("{place}: {reason}")]
+    Remote {
+        /// Which server, without passwords.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+    /// What was asked for is not in this program.
+    #[error("`{what}` is not in this build of caro")]
+    NotBuilt {
+        /// What.
+        what: &'static str,
+    },
     /// SQLite's own word.
     #[error("the library failed: {0}")]
     Sql(rusqlite::Error),
@@ -69,6 +83,8 @@ impl LibraryError {
             Self::Ambiguous { .. } => "give more of the id",
             Self::Busy => "wait for the other `caro knowledge ingest` to end",
             Self::Cancelled => "run it again: it goes on where it stopped",
+            Self::Remote { .. } => "check that the server runs and memory_url names it: `caro config` shows it",
+            Self::NotBuilt { .. } => "build it in with `cargo build --release --features redis`, or choose another",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
     }

@@ -162,11 +162,15 @@ impl Wired {
         let artifacts = workspace.clone().map(|w| w as Arc<dyn Artifacts>);
         // neither is opened before it is asked for
         let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
-        let memory = memory::memory(cx).filter(|_| !drive.no_memory).map(Arc::new);
+        let memory = match drive.no_memory {
+            true => None,
+            false => Some(Arc::new(memory::memory(cx, &settings)?)),
+        };
         let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
         let registry = builtin(&recipe.context, recipe.manual.clone(), workspace.clone(), librarian.clone(), writable)?;
         let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
-        let secrets = secrets.into_iter().chain(mcp_secrets);
+        let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
+        let secrets = secrets.into_iter().chain(mcp_secrets).chain(url);
         let adviser = adviser(drive.advise, &recipe, &settings, root)?;
         Ok(Self {
             model: recipe.model,

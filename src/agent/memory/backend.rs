@@ -1,0 +1,155 @@
+//! What a place for notes and conversations has to do, and which places there are.
+//!
+//! A backend stores and gives back, and decides nothing: what is a note, what is found and in which order, and what of a
+//! conversation is told is the same on each of them. Nothing is copied from one to another.
+
+use super::note::Note;
+use super::{in_memory::InMemory, sqlite::Sqlite};
+use crate::agent::chat::Exchange;
+use crate::agent::librarian::file::LibraryError;
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A note, and its number: of two notes the later one has the higher.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Numbered {
+    /// The number, from 1.
+    pub number: i64,
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+}
+
+/// Whose conversation: one session may be several agents', and each knows its own alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whose<'a> {
+    /// The session.
+    pub session: &'a str,
+    /// The agent's name.
+    pub agent: &'a str,
+}
+
+/// Every note of a backend, to be searched.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Another one after each change.
+    pub revision: u64,
+    /// The notes.
+    pub notes: Vec<Numbered>,
+    /// The embedder that the vectors are of.
+    pub embedder: Option<String>,
+    /// Vectors by the number of their note.
+    pub vectors: Vec<(i64, Vec<f32>)>,
+}
+
+/// What a search reads.
+#[derive(Debug)]
+pub enum Searched {
+    /// Nothing was ever kept.
+    Nothing,
+    /// The notes and their index, which the backend keeps itself.
+    Index(Connection),
+    /// The notes as they are now.
+    Notes(Snapshot),
+    /// The notes as they were at the revision that was known.
+    Unchanged,
+}
+
+/// A place for notes and conversations. Several processes may use it at once; each method is one change, or none.
+///
+/// # Errors
+/// Every method fails if the place cannot be reached, read or written.
+pub trait Backend: Send + Sync {
+    /// Its name in the configuration.
+    fn name(&self) -> &'static str;
+
+    /// False if it is known, without opening anything, that no note was ever kept.
+    fn exists(&self) -> bool;
+
+    /// Keeps a note. One with the same title and content is there but once: its time is renewed, and it is what returns.
+    fn keep(&self, note: &Note) -> Result<Note, LibraryError>;
+
+    /// The notes, the latest first, at most `limit`; of two of the same time, the one with the higher number.
+    fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError>;
+
+    /// Removes a note; false if it is not there.
+    fn remove(&self, note: &Note) -> Result<bool, LibraryError>;
+
+    /// Notes that have no vector of this embedder, the last ones first, at most `limit`.
+    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError>;
+
+    /// Gives notes vectors by their numbers. Those of another embedder are dropped; a note that is gone gets none.
+    fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError>;
+
+    /// What a search reads; `known` is the revision of the snapshot that the caller has.
+    fn searched(&self, known: Option<u64>) -> Result<Searched, LibraryError>;
+
+    /// Adds an exchange to a conversation.
+    fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
+
+    /// The latest exchanges of a conversation, oldest first, at most `limit`.
+    fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError>;
+
+    /// Forgets what was said in a session, to whichever agent.
+    fn unsay(&self, session: &str) -> Result<(), LibraryError>;
+}
+
+/// The backends by their names in the configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// One file of this person.
+    #[default]
+    Sqlite,
+    /// As long as the process lives.
+    InMemory,
+    /// A server, which several machines may share.
+    Redis,
+}
+
+/// Every backend by its name.
+pub const KINDS: [(&str, Kind); 3] = [("sqlite", Kind::Sqlite), ("in_memory", Kind::InMemory), ("redis", Kind::Redis)];
+
+/// What the configuration says of it.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Which backend.
+    pub kind: Kind,
+    /// The file of [`Kind::Sqlite`]; without one, memory lasts as long as the process.
+    pub file: Option<PathBuf>,
+    /// The server of [`Kind::Redis`]: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]` or `redis+unix:///SOCKET`.
+    pub url: Option<String>,
+}
+
+impl Place {
+    /// The backend, and what the person is to be warned of: where the place is not named, notes and conversations last as
+    /// long as the process. Connects to nothing.
+    ///
+    /// # Errors
+    /// If this program was built without the backend, or the URL is none.
+    pub fn open(&self) -> Result<(Arc<dyn Backend>, Option<&'static str>), LibraryError> {
+        let ephemeral =
+            |why: &'static str| -> Result<(Arc<dyn Backend>, _), _> { Ok((Arc::new(InMemory::default()), Some(why))) };
+        match (self.kind, &self.file, &self.url) {
+            (Kind::InMemory, ..) => Ok((Arc::new(InMemory::default()), None)),
+            (Kind::Sqlite, Some(file), _) => Ok((Arc::new(Sqlite::new(file.clone())), None)),
+            (Kind::Sqlite, None, _) => {
+                ephemeral("this user has no home folder: what is remembered is forgotten when this ends")
+            }
+            (Kind::Redis, _, None) => {
+                ephemeral("memory = redis, but no memory_url: what is remembered is forgotten when this ends")
+            }
+            (Kind::Redis, _, Some(url)) => redis(url),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<(Arc<dyn Backend>, Option<&'static str>), LibraryError> {
+    Ok((Arc::new(super::redis::Redis::new(url)?), None))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(_: &str) -> Result<(Arc<dyn Backend>, Option<&'static str>), LibraryError> {
+    Err(LibraryError::NotBuilt { what: "memory = redis" })
+}

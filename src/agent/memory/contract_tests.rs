@@ -1,0 +1,347 @@
+//! What every backend has to do, run against each of them. Redis is a real server: the Debian package `redis-server`, and
+//! `cargo test --features redis --lib memory::`.
+
+use super::backend::{Backend, Numbered, Searched};
+use super::in_memory::InMemory;
+use super::sqlite::Sqlite;
+use super::*;
+use crate::model::ModelError;
+use crate::model::embed::Hashed;
+
+/// A backend with nothing in it, another handle of the same place where two processes may have it, and what both need.
+struct Case {
+    backend: Arc<dyn Backend>,
+    again: Option<Arc<dyn Backend>>,
+    _held: Box<dyn std::any::Any>,
+}
+
+fn in_memory() -> Case {
+    Case { backend: Arc::new(InMemory::default()), again: None, _held: Box::new(()) }
+}
+
+fn sqlite() -> Case {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Arc::new(Sqlite::new(dir.path().join("data/memory.db"))) as Arc<dyn Backend>;
+    Case { backend: open(), again: Some(open()), _held: Box::new(dir) }
+}
+
+/// A server of this test alone, on a socket in a folder of its own.
+#[cfg(all(unix, feature = "redis"))]
+mod server {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+    use tempfile::TempDir;
+
+    struct Server(Child, #[allow(dead_code)] TempDir);
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    pub fn redis() -> Option<Case> {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("socket");
+        let spawned = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--requirepass", "secret word"])
+            .arg("--unixsocket")
+            .arg(&socket)
+            .arg("--dir")
+            .arg(dir.path())
+            .stdout(Stdio::null())
+            .spawn();
+        let child = match spawned {
+            Ok(child) => child,
+            Err(why) => {
+                println!("skipped: redis-server does not start ({why}); the Debian package redis-server has it");
+                return None;
+            }
+        };
+        let server = Server(child, dir);
+        let begun = Instant::now();
+        while !socket.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "redis-server opens no socket");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let url = format!("redis+unix://{}?pass=secret%20word", socket.display());
+        let open = || {
+            let place = Place { kind: Kind::Redis, url: Some(url.clone()), file: None };
+            let (backend, warning) = place.open().unwrap();
+            assert_eq!((backend.name(), warning), ("redis", None));
+            backend
+        };
+        Some(Case { backend: open(), again: Some(open()), _held: Box::new(server) })
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_without_its_password() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("redis+unix://{}/none?pass=hunter2", dir.path().display());
+        let (backend, _) = Place { kind: Kind::Redis, url: Some(url), file: None }.open().unwrap();
+        let said = backend.notes(9).unwrap_err().to_string();
+        assert!(said.contains("/none") && !said.contains("hunter2"), "{said}");
+        let wrong = Place { kind: Kind::Redis, url: Some("http://u:hunter2@x".into()), file: None }.open();
+        let said = wrong.err().unwrap().to_string();
+        assert!(said.contains("memory_url") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[cfg(not(all(unix, feature = "redis")))]
+mod server {
+    pub fn redis() -> Option<super::Case> {
+        println!("skipped: Redis, without the feature `redis`: cargo test --features redis --lib memory::");
+        None
+    }
+}
+
+fn cases() -> Vec<Case> {
+    [Some(in_memory()), Some(sqlite()), server::redis()].into_iter().flatten().collect()
+}
+
+fn memory(case: &Case, embedder: Option<Arc<dyn Embedder>>) -> Memory {
+    Memory::new(case.backend.clone(), embedder)
+}
+
+fn said(content: &str) -> Draft {
+    Draft { content: content.into(), ..Draft::default() }
+}
+
+fn found(memory: &Memory, text: &str) -> Vec<String> {
+    memory.query(text, 5).unwrap().into_iter().map(|r| r.note.draft.content).collect()
+}
+
+#[test]
+fn what_is_remembered_is_found_listed_and_forgotten() {
+    for case in cases() {
+        let memory = memory(&case, None);
+        let name = memory.backend();
+        assert!(memory.list(9).unwrap().is_empty() && memory.query("x", 5).unwrap().is_empty(), "{name}");
+        assert!(name == "redis" || !memory.exists(), "{name}: to look makes nothing");
+        let draft = Draft {
+            title: "Staging".into(),
+            category: Category::Architecture,
+            content: "The staging server is called gopher.\nIt runs Debian: ünïcode, \"quotes\", \\ and \0.".into(),
+            tags: vec!["hosts".into(), " ".into()],
+            related_files: vec!["/etc/hosts".into()],
+            run: "run_1".into(),
+        };
+        let note = memory.remember(draft).unwrap();
+        assert!(memory.exists(), "{name}");
+        assert_eq!(note.draft.tags, ["hosts"]);
+        let later = memory.remember(said("Cake needs sugar.")).unwrap();
+        assert_eq!(memory.query("which server is staging", 5).unwrap()[0].note, note, "{name}");
+        assert_eq!(found(&memory, "hosts").len(), 1, "{name}: by its tag");
+        assert_eq!(found(&memory, "serv").len(), 1, "{name}: by the beginning of a word");
+        assert!(found(&memory, "giraffe").is_empty(), "{name}");
+        assert_eq!(memory.list(9).unwrap(), [later.clone(), note.clone()], "{name}: the latest first");
+        assert_eq!(memory.list(1).unwrap(), [later], "{name}");
+        assert_eq!(memory.forget(&note.id).unwrap(), note, "{name}");
+        assert!(found(&memory, "staging").is_empty(), "{name}");
+        assert!(matches!(memory.forget(&note.id), Err(LibraryError::Missing(_))), "{name}");
+        assert!(!case.backend.remove(&note).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_is_kept_once_and_nothing_not_at_all() {
+    for case in cases() {
+        let memory = memory(&case, Some(Arc::new(Hashed)));
+        let first = memory.remember(said("gopher is staging")).unwrap();
+        memory.remember(said("cake needs sugar")).unwrap();
+        // a clock that has no milliseconds between two notes has their numbers
+        let later = Note { id: "note_x".into(), updated: first.updated + 5000, ..first.clone() };
+        let again = case.backend.keep(&later).unwrap();
+        assert_eq!((&again.id, again.created, again.updated), (&first.id, first.created, first.updated + 5000));
+        assert_eq!(memory.list(9).unwrap()[0], again, "{}: its time is renewed", memory.backend());
+        memory.remember(said("  gopher is staging\n")).unwrap();
+        assert_eq!(memory.list(9).unwrap().len(), 2, "{}", memory.backend());
+        assert!(matches!(memory.remember(said(" \n")), Err(LibraryError::Empty(_))));
+        let long = memory.remember(Draft { title: "ä".repeat(200), ..said(&"ö".repeat(9000)) }).unwrap();
+        assert_eq!((long.draft.title.chars().count(), long.draft.content.chars().count()), (TITLE, CONTENT));
+    }
+}
+
+#[test]
+fn the_beginning_of_an_id_is_enough_if_it_is_clear() {
+    for case in cases() {
+        let memory = memory(&case, None);
+        let (a, b) = (memory.remember(said("one")).unwrap(), memory.remember(said("two")).unwrap());
+        assert!(matches!(memory.forget("note_"), Err(LibraryError::Ambiguous { found, .. }) if found.len() == 2));
+        assert!(matches!(memory.forget(""), Err(LibraryError::Missing(_))));
+        let shared = a.id.bytes().zip(b.id.bytes()).take_while(|(x, y)| x == y).count();
+        assert_eq!(memory.forget(&a.id[..=shared]).unwrap(), a);
+    }
+}
+
+/// Another embedder than [`Hashed`], as far as anybody knows.
+struct Other;
+
+impl Embedder for Other {
+    fn id(&self) -> &str {
+        "other"
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
+        Hashed.embed(texts)
+    }
+}
+
+fn vectors(backend: &dyn Backend) -> (Option<String>, usize) {
+    match backend.searched(None).unwrap() {
+        Searched::Index(sql) => (sqlite::INDEX.embedder(&sql).unwrap(), sqlite::INDEX.vectors(&sql).unwrap()),
+        Searched::Notes(snapshot) => (snapshot.embedder, snapshot.vectors.len()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn notes_kept_without_an_embedder_get_their_vectors_later() {
+    for case in cases() {
+        let name = case.backend.name();
+        memory(&case, None).remember(said("the cat sat on the mat")).unwrap();
+        let hashed = memory(&case, Some(Arc::new(Hashed)));
+        assert!(hashed.query("cat", 5).unwrap()[0].score >= 0.99, "{name}");
+        let bark = hashed.remember(said("dogs bark")).unwrap();
+        assert_eq!(vectors(&*case.backend), (Some(Hashed.id().to_owned()), 2), "{name}");
+        let other = memory(&case, Some(Arc::new(Other)));
+        let bare = case.backend.bare("other", 9).unwrap();
+        assert_eq!(bare.iter().map(|n: &Numbered| n.number).collect::<Vec<_>>(), [2, 1], "{name}");
+        other.remember(said("birds sing")).unwrap();
+        assert_eq!(vectors(&*case.backend), (Some("other".into()), 3), "{name}: another's are dropped, all are made");
+        other.forget(&bark.id).unwrap();
+        assert_eq!(vectors(&*case.backend).1, 2, "{name}");
+        case.backend.embed("third", &[(1, vec![1.0])]).unwrap();
+        assert_eq!(vectors(&*case.backend), (Some("third".into()), 1), "{name}");
+    }
+}
+
+/// What is found, and how well it fits, is no matter of where it is kept.
+#[test]
+fn every_backend_finds_the_same_in_the_same_order() {
+    let mut all: Vec<(&str, Vec<(String, f64)>)> = Vec::new();
+    for case in cases() {
+        let memory = memory(&case, Some(Arc::new(Hashed)));
+        for n in 0..30 {
+            memory
+                .remember(said(&format!("host number {} serves {} in hall {n}", n % 7, ["mail", "web"][n % 2])))
+                .unwrap();
+        }
+        let mut answers = Vec::new();
+        for question in ["which host serves mail", "hall 12", "num", "giraffe", "", "web \"AND ( NEAR"] {
+            let found = memory.query(question, 7).unwrap();
+            answers.extend(found.into_iter().map(|r| (r.note.draft.content, r.score)));
+        }
+        assert!(answers.len() > 20, "{}: {}", memory.backend(), answers.len());
+        all.push((memory.backend(), answers));
+    }
+    for (name, answers) in &all {
+        assert_eq!(answers, &all[0].1, "{name} and {}", all[0].0);
+    }
+}
+
+fn exchange(n: usize) -> Exchange {
+    Exchange { asked: format!("question {n}?"), answered: format!("answer \"{n}\"\nü") }
+}
+
+#[test]
+fn a_conversation_is_its_sessions_and_its_agents_alone() {
+    for case in cases() {
+        let (memory, name) = (memory(&case, None), case.backend.name());
+        let whose = |session, agent| Whose { session, agent };
+        memory.unsay("s").unwrap();
+        assert!(memory.said(whose("s", "chat"), 9).unwrap().is_empty(), "{name}");
+        for n in 0..12 {
+            memory.say(whose("s", "chat"), &exchange(n)).unwrap();
+        }
+        memory.say(whose("s", "agent"), &exchange(100)).unwrap();
+        // names that look alike once joined are still two
+        memory.say(whose("s:chat", ""), &exchange(200)).unwrap();
+        memory.say(whose("s\",\"chat", "x"), &exchange(300)).unwrap();
+        let all: Vec<Exchange> = (0..12).map(exchange).collect();
+        assert_eq!(memory.said(whose("s", "chat"), 99).unwrap(), all, "{name}: oldest first");
+        assert_eq!(memory.said(whose("s", "chat"), 3).unwrap(), all[9..], "{name}: the latest");
+        assert!(memory.said(whose("s", "chat"), 0).unwrap().is_empty(), "{name}");
+        assert_eq!(memory.said(whose("s", "agent"), 9).unwrap(), [exchange(100)], "{name}");
+        assert_eq!(memory.said(whose("s:chat", ""), 9).unwrap(), [exchange(200)], "{name}");
+        assert!(memory.said(whose("other", "chat"), 9).unwrap().is_empty(), "{name}");
+        memory.unsay("s").unwrap();
+        assert!(memory.said(whose("s", "chat"), 9).unwrap().is_empty(), "{name}");
+        assert!(memory.said(whose("s", "agent"), 9).unwrap().is_empty(), "{name}: whichever agent");
+        assert_eq!(memory.said(whose("s:chat", ""), 9).unwrap().len(), 1, "{name}: and no other session");
+        assert!(memory.list(9).unwrap().is_empty(), "{name}: what is said is no note");
+    }
+}
+
+#[test]
+fn another_process_sees_what_was_kept_and_searches_what_is_there_now() {
+    for case in cases() {
+        let Some(again) = case.again.clone() else { continue };
+        let (one, other, name) = (memory(&case, None), Memory::new(again, None), case.backend.name());
+        let note = one.remember(said("gopher is staging")).unwrap();
+        assert_eq!(found(&other, "gopher").len(), 1, "{name}");
+        one.remember(said("gopher is new")).unwrap();
+        assert_eq!(found(&other, "gopher").len(), 2, "{name}: after a change");
+        other.forget(&note.id).unwrap();
+        assert_eq!(found(&one, "gopher"), ["gopher is new"], "{name}");
+        one.say(Whose { session: "s", agent: "a" }, &exchange(1)).unwrap();
+        assert_eq!(other.said(Whose { session: "s", agent: "a" }, 9).unwrap(), [exchange(1)], "{name}");
+    }
+}
+
+#[test]
+fn writers_do_not_lose_each_others_notes() {
+    for case in cases() {
+        let again = case.again.clone().unwrap_or_else(|| case.backend.clone());
+        std::thread::scope(|scope| {
+            for (writer, backend) in [case.backend.clone(), again].into_iter().enumerate() {
+                scope.spawn(move || {
+                    let memory = Memory::new(backend, Some(Arc::new(Hashed)));
+                    for n in 0..15 {
+                        memory.remember(said(&format!("note {n} of {writer}"))).unwrap();
+                        memory.remember(said(&format!("note {n} of both"))).unwrap();
+                        memory.say(Whose { session: "s", agent: "a" }, &exchange(n)).unwrap();
+                    }
+                });
+            }
+        });
+        let (memory, name) = (memory(&case, None), case.backend.name());
+        assert_eq!(memory.list(99).unwrap().len(), 45, "{name}");
+        assert_eq!(memory.said(Whose { session: "s", agent: "a" }, 99).unwrap().len(), 30, "{name}");
+        assert_eq!(vectors(&*case.backend).1, 45, "{name}");
+    }
+}
+
+#[test]
+fn another_backend_begins_with_nothing_and_the_first_one_keeps_what_it_had() {
+    let cases = cases();
+    for (at, case) in cases.iter().enumerate() {
+        let memory = memory(case, None);
+        assert!(memory.list(9).unwrap().is_empty(), "{} has what another one was told", memory.backend());
+        memory.remember(said(&format!("number {at}"))).unwrap();
+    }
+    for (at, case) in cases.iter().enumerate() {
+        assert_eq!(found(&memory(case, None), "number"), [format!("number {at}")]);
+    }
+}
+
+#[test]
+fn a_place_that_is_not_named_is_this_process_and_says_so() {
+    let open = |kind: Kind| Place { kind, ..Place::default() }.open().unwrap();
+    for (kind, warns) in [(Kind::Sqlite, "home"), (Kind::Redis, "memory_url")] {
+        let (backend, warning) = open(kind);
+        assert_eq!(backend.name(), "in_memory");
+        assert!(warning.unwrap().contains(warns), "{warning:?}");
+    }
+    assert_eq!(open(Kind::InMemory).1, None);
+    let file = Some("memory.db".into());
+    assert_eq!(Place { file, ..Place::default() }.open().unwrap().0.name(), "sqlite");
+    #[cfg(not(feature = "redis"))]
+    {
+        let place = Place { kind: Kind::Redis, url: Some("redis://localhost".into()), file: None };
+        let error = place.open().err().unwrap();
+        assert!(error.to_string().contains("redis") && error.hint().contains("--features"), "{error}");
+    }
+}
