@@ -8,7 +8,7 @@ mod flow;
 
 use super::Dialect;
 use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
-use super::parse::{Assignment, Script};
+use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
 use std::ops::Range;
 
@@ -128,7 +128,8 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
     };
     use Level::{Caution, Danger};
     match effect.kind {
-        Kind::None | Kind::Read | Kind::Fetch => None,
+        Kind::Fetch => say(Caution, "network", handed_over(script, effect.command?)?),
+        Kind::None | Kind::Read => None,
         Kind::Create if place == Place::Device => {
             say(Danger, "device", format!("it puts something in the place of the device {path}"))
         }
@@ -211,6 +212,33 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
         Kind::Unknown if effect.command.is_some_and(|i| script.commands[i].name().is_none()) => None,
         Kind::Unknown => say(Caution, "unknown", format!("what `{}` does cannot be foreseen", effect.token)),
     }
+}
+
+/// Why a download tells another machine something of this one: the address, or a header, is made from what lies here.
+fn handed_over(script: &Script, index: usize) -> Option<String> {
+    const TELLING: [&str; 7] = ["secret", "token", "passw", "key", "credential", "auth", "cookie"];
+    let command = &script.commands[index];
+    let name = &command.words.first()?.raw;
+    if command.via.last().is_some_and(|outer| matches!(outer.as_str(), "xargs" | "gxargs" | "parallel" | "find" | "fd"))
+    {
+        return Some(format!("`{name}` reaches addresses that another program puts together"));
+    }
+    let named = |word: &super::parse::Word| {
+        let lower = word.text.to_lowercase();
+        word.expands && lower.split('$').skip(1).any(|variable| TELLING.iter().any(|word| variable.contains(word)))
+    };
+    let from_file = |word: &super::parse::Word| word.text.len() > 1 && word.text.starts_with('@');
+    let said = command.args().iter().find(|word| named(word) || from_file(word));
+    if let Some(word) = said {
+        return Some(format!("`{name}` hands {} to another machine", word.raw));
+    }
+    let all = effects(script);
+    let inner = script.commands.iter().enumerate().find(|(at, inner)| {
+        let substituted = inner.inside.is_some_and(|i| i.command == index && i.how == How::Substitution);
+        let reads = || all.iter().any(|e| e.command == Some(*at) && e.kind == Kind::Read && e.path.is_some());
+        substituted && (matches!(inner.name(), Some("env" | "printenv" | "set" | "export" | "declare")) || reads())
+    })?;
+    Some(format!("`{name}` hands what `{}` reads to another machine", inner.1.words.first()?.raw))
 }
 
 /// How bad it is to delete there.

@@ -112,7 +112,10 @@ pub(super) fn narrowed(command: &Invocation) -> bool {
         return fd_operands(command).first().is_some_and(|w| !all(w)) || command.args().iter().any(tested);
     }
     let everything = |i: usize| command.words.get(i + 1).is_some_and(all);
-    command.words.iter().enumerate().any(|(i, w)| TESTS.contains(&w.text.as_str()) && !everything(i))
+    // all but the files that pass is most of them
+    let turned = |i: usize| i > 0 && matches!(command.words[i - 1].text.as_str(), "!" | "-not");
+    let few = |i: usize, w: &Word| TESTS.contains(&w.text.as_str()) && !everything(i) && !turned(i);
+    command.words.iter().enumerate().any(|(i, w)| few(i, w))
 }
 
 /// The tests of `find` that few files pass.

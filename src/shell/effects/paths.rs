@@ -51,6 +51,8 @@ const SYSTEM: &[&str] = &[
     "usr",
     "var",
     "opt",
+    "mnt",
+    "media",
     "home",
     "System",
     "Library",
@@ -119,6 +121,11 @@ pub fn place_of(path: &str) -> Place {
         let up = first == "..";
         return if all || up && rest.is_empty() { Place::Here } else { Place::Ordinary };
     }
+    // where macOS keeps them
+    let path = match path.strip_prefix("/private") {
+        Some(own) if own.starts_with("/etc") || own.starts_with("/var") => own.to_owned(),
+        _ => path,
+    };
     let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
     let Some(top) = parts.first() else { return Place::Root };
     if top.starts_with(['*', '?', '.', '[', '{', '$']) {
@@ -139,6 +146,8 @@ pub fn place_of(path: &str) -> Place {
         "home" | "Users" => home(&format!("/{}", parts[2..].join("/"))),
         "root" => home(&format!("/{}", parts[1..].join("/"))),
         _ if whole => Place::System,
+        // another disk, or all of them
+        "mnt" | "media" if parts.len() <= 2 => Place::System,
         "etc" | "private" if parts.iter().any(|p| VITAL.contains(p)) => Place::System,
         "etc" => Place::Configuration,
         "usr" if parts[1] != "local" && parts[1] != "src" => Place::System,
@@ -263,7 +272,32 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
     if word.expands {
         text = filled(script, &text, word);
     }
-    if word.expands && text.contains('{') { opened(&text) } else { vec![text] }
+    let mut paths = if word.expands && text.contains('{') { opened(&text) } else { vec![text] };
+    if let Some(folder) = moved_to(script, word) {
+        for path in &mut paths {
+            *path = below(&folder, path);
+        }
+    }
+    paths
+}
+
+/// The folder that a `cd` before the word goes to, where that is not below the one before: `cd / && rm -rf etc` is about
+/// `/etc`, and `cd build && rm x` about something here.
+fn moved_to(script: &Script, word: &Word) -> Option<String> {
+    let moves = script.commands.iter().rev().filter(|c| matches!(c.name(), Some("cd" | "pushd")));
+    let last = moves.into_iter().find(|c| c.words.last().is_some_and(|w| w.span.end <= word.span.start))?;
+    let [target] = last.args() else { return None };
+    let folder = target.text.replacen("$HOME", "~", 1);
+    (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
+}
+
+/// A path as seen from before the `cd`. What means all of a folder stays as it is: if the `cd` fails, that is here.
+fn below(folder: &str, path: &str) -> String {
+    if matches!(path, "." | "./") {
+        return folder.to_owned();
+    }
+    let is_name = !path.starts_with(['/', '~', '-', '$']) && place_of(path) == Place::Ordinary;
+    if is_name { format!("{}/{path}", folder.trim_end_matches('/')) } else { path.to_owned() }
 }
 
 /// `$name` and `${name}` replaced by what the script assigned before, if that is plain text.

@@ -21,6 +21,8 @@ pub enum Rewrite {
     InsertAfter(String, String),
     /// Text is put in front of the word after an option (first), as a part of it.
     Prefix(String, String),
+    /// An option (first) becomes another (second), and text (third) is put in front of its value.
+    Exchange(String, String, String),
     /// Text is put in right after the program word.
     InsertFirst(String),
     /// Text is put at the command's end.
@@ -63,6 +65,15 @@ impl Rewrite {
             Self::Prefix(name, text) => {
                 let word = command.words.get(option(command, name)? + 1)?;
                 (word.span.start..word.span.start, text.clone())
+            }
+            Self::Exchange(old, new, before) => {
+                let at = option(command, old)?;
+                let (word, value) = (&command.words[at], command.words.get(at + 1)?);
+                // a letter of a cluster has no word for itself
+                if word.text != *old {
+                    return None;
+                }
+                (word.span.start..value.span.start, format!("{new} {before}"))
             }
             Self::InsertFirst(text) => (program.span.end..program.span.end, format!(" {text}")),
             Self::Append(text) => (command.span().end..command.span().end, format!(" {text}")),
