@@ -1,6 +1,6 @@
 //! `caro check`: findings and risk of any command, without a model.
 
-use crate::machine::Machine;
+use crate::machine::{Machine, PATH};
 use serde_json::Value;
 
 fn report(args: &[&str]) -> (Option<i32>, Value) {
@@ -42,6 +42,39 @@ fn another_machine_has_its_own_rules() {
     assert_eq!(mac["findings"][0]["fix"], "sed -i '' 's/a/b/' notes.txt", "{mac:#}");
     let (_, linux) = report(&["--target", "linux-gnu", "--shell", "bash", "sed -i 's/a/b/' notes.txt"]);
     assert_eq!(ids(&linux), [""; 0], "{linux:#}");
+}
+
+/// However it ends: by itself while look-ups are still under way, or by a signal in the middle of them.
+#[cfg(unix)]
+#[test]
+fn nothing_is_left_in_the_folder_for_temporary_files() {
+    use std::os::unix::fs::PermissionsExt;
+    for by_signal in [false, true] {
+        let machine = Machine::new();
+        for folder in ["bin", "tmp"] {
+            std::fs::create_dir(machine.path(folder)).unwrap();
+        }
+        for program in ["bin/slow1", "bin/slow2", "bin/slow3"] {
+            machine.write(program, "#!/bin/sh\nsleep 20\n");
+            std::fs::set_permissions(machine.path(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = format!("{}:{PATH}", machine.path("bin").display());
+        let mut caro = machine.caro(&["check", "slow1 --a x | slow2 --b y | slow3 --c z"]);
+        let mut child = caro.env("PATH", path).env("TMPDIR", machine.path("tmp")).spawn().unwrap();
+        let all = || std::fs::read_dir(machine.path("tmp")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+        let left = || all().len();
+        if by_signal {
+            let begun = std::time::Instant::now();
+            while left() == 0 && begun.elapsed().as_secs() < 20 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            assert!(left() > 0, "no look-up has begun");
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        }
+        child.wait().unwrap();
+        assert_eq!(all(), Vec::<std::path::PathBuf>::new(), "by a signal: {by_signal}");
+    }
 }
 
 #[test]

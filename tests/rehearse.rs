@@ -404,10 +404,17 @@ fn an_ordinary_user_has_a_view_too() {
     let private = work.join("private");
     std::fs::create_dir(&private).unwrap();
     std::os::unix::fs::chown(&private, Some(65534), Some(65534)).unwrap();
+    // outside of what is an overlay: /tmp is one, so it lies where only root makes files
+    let outside = tempfile::Builder::new().prefix("caro-fifo-").tempdir_in("/opt").unwrap();
+    std::fs::set_permissions(outside.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let fifo = outside.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    std::fs::set_permissions(&fifo, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let mut reader = std::fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
     let bytes = |text: &str| text.as_bytes().to_vec();
-    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp; (echo leak >&9) 2>/dev/null";
+    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp; (echo leak >&9) 2>/dev/null; (echo leak > PIPE) 2>/dev/null".replace("PIPE", fifo.to_str().unwrap());
     let spec = serde_json::json!({
-        "shell": [bytes(BASH), bytes("-c")], "script": bytes(script), "after": [], "cwd": bytes(work.to_str().unwrap()),
+        "shell": [bytes(BASH), bytes("-c")], "script": bytes(&script), "after": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,
     });
     // A descriptor that was left open leads out of any view: it must not get in.
@@ -425,6 +432,9 @@ fn an_ordinary_user_has_a_view_too() {
     assert!(ran.out.starts_with("65534\nno\n") && ran.out.ends_with("tmp\n"), "{ran:#?} {report}");
     assert!(work.join("notes").exists() && !work.join("made").exists() && !Path::new("/etc/made").exists());
     assert_eq!(std::fs::read_to_string(dir.path().join("leak")).unwrap(), "", "an open file was written");
+    rustix::io::ioctl_fionbio(&reader, true).unwrap();
+    let told = std::io::Read::read(&mut reader, &mut [0; 16]).map_err(|e| e.kind());
+    assert_eq!(told, Err(std::io::ErrorKind::WouldBlock), "a pipe of the machine was written into");
     let names: Vec<String> =
         report["changes"].as_array().unwrap().iter().map(|c| format!("{} {}", c["kind"], c["path"])).collect();
     assert!(

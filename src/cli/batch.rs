@@ -60,7 +60,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         };
         cx.ui.json(&document)?;
     }
-    batch.runtime.shutdown_background();
+    super::wind_up(batch.runtime);
     Ok(Exit::Success)
 }
 

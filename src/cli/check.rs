@@ -1,5 +1,6 @@
 //! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
 
+use super::interrupt::Phase;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, rehearsal};
 use crate::command::inspect::{Inspector, Manuals, Subject};
@@ -63,10 +64,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let place = super::request::Place::of(&context, &settings, None);
     let inspector = Inspector { context, manual: Some(super::wire::manual(cx)) };
     let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+    // looking up may take its moment, and what was begun is ended well
+    let _phase = cx.interrupt().during(Phase::Ends);
     let mut manuals = Manuals::new();
     let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
     let rehearsal = args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place))).transpose()?;
-    runtime.shutdown_background();
+    super::wind_up(runtime);
     let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
     if args.json {
         cx.ui.document(&Report {

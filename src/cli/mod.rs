@@ -64,7 +64,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What every verb is given.
 #[derive(Debug)]
@@ -115,6 +115,13 @@ impl Cx {
             .build()
             .map_err(|e| Failure::internal(format!("no async runtime: {e}")))
     }
+}
+
+/// Ends what the runtime still has under way: look-ups that nobody waits for any more. Their programs are killed and their
+/// folders removed, which takes a moment.
+pub fn wind_up(runtime: tokio::runtime::Runtime) {
+    const MOMENT: Duration = Duration::from_millis(150);
+    runtime.shutdown_timeout(MOMENT);
 }
 
 /// Parses the arguments, runs the verb, tells its exit code.

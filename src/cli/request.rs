@@ -43,8 +43,7 @@ pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     }
     .map_err(|e| failure(e, &settings))?;
-    // Manual look-ups that are still under way end with the process.
-    runtime.shutdown_background();
+    super::wind_up(runtime);
     answer.timing.context = milliseconds(wired.opened.context);
     answer.timing.total = milliseconds(cx.started.elapsed());
     answer.resident = wired.resident.answers();

@@ -27,8 +27,8 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
     let started = Instant::now();
     let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
     // Without any place to write, the child still runs: it then has none either.
-    let scratch = tempfile::Builder::new().prefix("caro-").tempdir().ok();
-    let scratch_path = scratch.as_ref().map(tempfile::TempDir::path);
+    let scratch = ending::Scratch::new();
+    let scratch_path = scratch.as_ref().map(ending::Scratch::path);
     let fence = Fence::prepare(job, scratch_path);
 
     let (program, args) = fence.command_line(job);

@@ -10,6 +10,7 @@
 
 use super::fence::Members;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
@@ -21,10 +22,47 @@ fn live() -> std::sync::MutexGuard<'static, Vec<Members>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every process of every job. For whoever is about to end this process without unwinding it.
+/// The jobs' own directories; `None` once this process ends, and no more are made.
+static OWN: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
+
+/// Kills every process of every job, and removes what the jobs had for themselves. For whoever is about to end this process
+/// without unwinding it.
 pub fn kill_all() {
     let all = std::mem::take(&mut *live());
     all.iter().for_each(Members::kill);
+    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for folder in own.into_iter().flatten() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+/// A directory of a job's own. It goes when this is dropped, or by [`kill_all`].
+pub(super) struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    /// A new one; nothing where there is no place for it.
+    pub(super) fn new() -> Option<Self> {
+        // made while the list is held: whoever ends this process sees it, or it is not made
+        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = own.as_mut()?;
+        let folder = tempfile::Builder::new().prefix("caro-").tempdir().ok()?;
+        all.push(folder.path().to_path_buf());
+        Some(Self(folder))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = own.as_mut() {
+            all.retain(|folder| folder != self.0.path());
+        }
+    }
 }
 
 /// The processes of one job. Dropping it kills them.

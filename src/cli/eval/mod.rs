@@ -102,7 +102,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = super::config::KEYS.iter().map(|k| (k.name.to_owned(), config.text(k.name).to_owned())).collect();
     let mut report = Report::of(asker.wired.recipe.model.id().to_owned(), settings, time, tasks);
     report.against = other.map(|other| report.against(&other));
-    asker.runtime.shutdown_background();
+    crate::cli::wind_up(asker.runtime);
     if args.answer.json {
         cx.ui.document(&report)?;
     } else {

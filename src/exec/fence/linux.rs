@@ -67,6 +67,14 @@ impl Sandboxed {
     }
 }
 
+/// Lets the calling process, and what it starts, write beneath `places` only, as far as the kernel has Landlock.
+///
+/// # Errors
+/// If the kernel has it and refuses.
+pub(in crate::exec) fn hold_to(places: &[PathBuf]) -> io::Result<()> {
+    Sandboxed::within(places).enter()
+}
+
 /// The version of the kernel's Landlock, below 1 where it has none.
 pub(super) fn landlock_version() -> i32 {
     /// `LANDLOCK_CREATE_RULESET_VERSION` of linux/landlock.h.

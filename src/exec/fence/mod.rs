@@ -15,6 +15,8 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
+pub(super) use linux::hold_to;
+#[cfg(target_os = "linux")]
 pub(super) use seccomp::view_filter;
 #[cfg(unix)]
 pub(super) use unix::{Fence, Members};

@@ -5,6 +5,7 @@ use super::mounts::View;
 use super::sys::{self, Fork};
 use super::wire::{End, How, Report, Spec, path};
 use super::{changes, confine};
+use crate::exec::fence::hold_to;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -50,7 +51,7 @@ fn rehearsed(spec: &Spec) -> Result<Report, String> {
     let first = match sys::fork().map_err(told("process"))? {
         Fork::Child => {
             drop((start, news));
-            let room = Room { root: &view.root, cwd: &cwd, privileged, wall };
+            let room = Room { root: &view.root, cwd: &cwd, privileged, wall, places: view.places(writable) };
             sys::leave(room.first(spec, go, tell))
         }
         Fork::Parent(first) => first,
@@ -143,6 +144,8 @@ struct Room<'a> {
     cwd: &'a Path,
     privileged: bool,
     wall: Duration,
+    /// Where the script may write, where that is not for the view to say.
+    places: Option<Vec<PathBuf>>,
 }
 
 impl Room<'_> {
@@ -205,7 +208,9 @@ impl Room<'_> {
     fn shell(&self, spec: &Spec) -> String {
         let words: Vec<PathBuf> = spec.shell.iter().map(|word| path(word)).collect();
         let Some((program, before)) = words.split_first() else { return "no shell is named".into() };
-        if let Err(e) = confine::confine(self.wall) {
+        // a read-only mount stops no writing into a pipe that lies on it
+        let held = self.places.as_deref().map_or(Ok(()), hold_to);
+        if let Err(e) = held.and_then(|()| confine::confine(self.wall)) {
             return format!("the script cannot be confined: {e}");
         }
         let mut command = Command::new(program);

@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | change a file of this machine, by any path, link or mount | overlays and read-only mounts; no mounting (capabilities, seccomp) |
 //! | reach the network, other machines, the hypervisor | an empty network namespace; only internet and netlink sockets can be made |
-//! | talk to local services (D-Bus, docker, an agent, X) | no unix sockets; sockets and pipes in the view lead nowhere |
+//! | talk to local services (D-Bus, docker, an agent, X) | no unix sockets; in an overlay, sockets and pipes lead nowhere, and elsewhere nothing can be written (Landlock) |
 //! | signal, trace or see other processes | a process namespace with its own `/proc` |
 //! | gain rights | no new privileges, `nosuid`, capabilities dropped, no nested namespaces |
 //! | write devices, `/sys`, `/proc/sys` | a `/dev` of six harmless devices; the others read-only, `nodev` |

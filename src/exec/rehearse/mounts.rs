@@ -68,6 +68,14 @@ impl View {
         Ok(view)
     }
 
+    /// Where in the view may be written; `None` where all of it is an overlay.
+    pub(super) fn places(&self, writable: Option<PathBuf>) -> Option<Vec<PathBuf>> {
+        let overlays = self.layers.iter().map(|layer| layer.lower.clone());
+        let own = ["/dev", "/proc"].map(PathBuf::from);
+        let whole = self.layers.iter().any(|layer| layer.lower == Path::new("/"));
+        (!whole).then(|| overlays.chain(writable).chain(own).collect())
+    }
+
     /// Where a path of this machine lies in the view.
     fn inside(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
