@@ -272,7 +272,8 @@ impl Run<'_> {
             }
             let draft = self.inspect(cmd, confidence::of(&completion)).await;
             let Draft { cmd, confidence, findings, risk, .. } = self.mended(draft).await;
-            let is_known = cmd == first || others.iter().any(|other| other.cmd == cmd);
+            let form = |cmd: &str| shape(cmd, self.ask.dialect);
+            let is_known = form(&cmd) == form(first) || others.iter().any(|other| form(&other.cmd) == form(&cmd));
             if !is_known && !turn::is_broken(&findings) {
                 others.push(Alternative { cmd, confidence, findings, risk });
             }
@@ -299,7 +300,52 @@ impl Run<'_> {
     }
 }
 
+/// A command's words, with the letters of each cluster of options in order: `sort -rh` and `sort -hr` are one.
+fn shape(cmd: &str, dialect: shell::Dialect) -> Vec<String> {
+    let word = |word: &shell::Word| {
+        let letters = word.raw.strip_prefix('-').filter(|l| l.chars().all(|c| c.is_ascii_alphabetic()));
+        letters.map_or_else(
+            || word.raw.clone(),
+            |letters| {
+                let mut letters: Vec<char> = letters.chars().collect();
+                letters.sort_unstable();
+                std::iter::once('-').chain(letters).collect()
+            },
+        )
+    };
+    let script = shell::parse(cmd, dialect);
+    // what stands between the words stays: pipes, redirections, brackets
+    let mut rest = script.text.clone();
+    let mut words: Vec<&shell::Word> = script.commands.iter().flat_map(|c| &c.words).collect();
+    words.sort_by_key(|w| std::cmp::Reverse(w.span.start));
+    for word in &words {
+        if rest.get(word.span.clone()).is_some() {
+            rest.replace_range(word.span.clone(), "_");
+        }
+    }
+    std::iter::once(rest).chain(words.into_iter().map(word)).collect()
+}
+
 /// Milliseconds, to the microsecond.
 pub(super) fn ms(d: Duration) -> f64 {
     d.as_micros() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_letters_makes_no_other_command() {
+        let form = |cmd: &str| shape(cmd, shell::Dialect::Bash);
+        assert_eq!(form("ls -lh | sort -rh"), form("ls -hl | sort -hr"));
+        for (one, other) in [
+            ("ls -l", "ls -lh"),
+            ("ls | sort", "ls && sort"),
+            ("cat a > b", "cat b > a"),
+            ("sort -k2n f", "sort -kn2 f"),
+        ] {
+            assert_ne!(form(one), form(other), "{one}");
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use super::answer::{Ask, Before, Refine};
-use super::checks::{prose, syntax, weight};
+use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
@@ -331,7 +331,10 @@ pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
 /// Is `new` better than `old`? Only the checks decide: fewer or lighter findings, or as clean and clearly surer.
 /// A command that is more dangerous than what it replaces is never better.
 pub(super) fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
-    if new.risk.level > old.risk.level {
+    // what is asked to be written is written, which needs no more than care
+    let asked = |f: &Finding| [saved::ID, in_place::ID].contains(&f.id.as_str());
+    let writes = new.risk.level == Level::Caution && old.findings.iter().any(asked) && !new.findings.iter().any(asked);
+    if new.risk.level > old.risk.level && !writes {
         return false;
     }
     let (was, is) = (weight(&old.findings), weight(&new.findings));
@@ -412,6 +415,20 @@ mod tests {
         let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95, true) else { panic!() };
         assert_eq!(command(t.inspected(draft(&cmd, 0.95, vec![]), true)), ("ls".into(), String::new()));
         assert_eq!(t.iterations, 1);
+    }
+
+    #[test]
+    fn what_is_asked_to_be_written_may_be_and_nothing_more() {
+        let with = |level, id: Option<&str>| {
+            let findings = id.map(|id| Finding { id: id.into(), severity: Severity::Warning, ..error("x", None) });
+            let risk = Risk { level, reasons: Vec::new() };
+            Draft { risk, ..draft("x", 0.9, findings.into_iter().collect()) }
+        };
+        for id in [saved::ID, in_place::ID] {
+            assert!(better(&with(Level::Caution, None), &with(Level::Safe, Some(id)), true));
+            assert!(!better(&with(Level::Danger, None), &with(Level::Safe, Some(id)), true));
+        }
+        assert!(!better(&with(Level::Caution, None), &with(Level::Safe, Some("time-sign")), true));
     }
 
     #[test]

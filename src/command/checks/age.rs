@@ -94,8 +94,10 @@ fn age(words: &Words) -> Option<Age> {
         return None;
     }
     // words that make it an age, near it
-    let lead = list[place.saturating_sub(4)..place].join(" ");
-    let lead = format!(" {lead} ");
+    let lead = list[place.saturating_sub(6)..place].join(" ");
+    // "older than the last 7 days" is older, whatever the last days are
+    let lead = format!(" {lead} ").replace(" than the ", " than ");
+    let lead = ["last", "past", "previous"].iter().fold(lead, |l, w| l.replace(&format!(" than {w} "), " than "));
     let ago = list.get(place + 1).is_some_and(|w| w == "ago");
     let old =
         ["older than", "more than", "over", "longer than", "before"].iter().any(|p| lead.contains(&format!(" {p} ")));
@@ -135,6 +137,14 @@ mod tests {
     fn the_age_of_a_request() {
         let of = |request| age(&Words::of(request));
         assert_eq!(of("files changed in the last 6 hours"), Some(Age { count: 6, minutes: 360, sign: Some('-') }));
+        for older in
+            ["older than the last 7 days", "log files older than the previous 7 days", "older than past 7 days"]
+        {
+            assert_eq!(of(older), Some(Age { count: 7, minutes: 7 * DAY, sign: Some('+') }), "{older}");
+        }
+        for unclear in ["all retaining the last 7 days", "leave the last 7 days", "all apart from the last 7 days"] {
+            assert_eq!(of(unclear).and_then(|a| a.sign), None, "{unclear}");
+        }
         assert_eq!(of("older than two weeks"), Some(Age { count: 2, minutes: 14 * DAY, sign: Some('+') }));
         assert_eq!(of("not touched in the last 3 days").map(|a| a.sign), Some(None));
         assert_eq!(of("changed 3 days ago").map(|a| a.sign), Some(None));

@@ -20,15 +20,19 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     for (at, command) in commands.iter().enumerate() {
         let own = || command.operands().find(|w| is_csv(w));
         // what is handed on line by line still has its separators
+        let source = commands.iter().find(|c| c.feeds.contains(&at) && c.name().is_some_and(|n| WHOLE.contains(&n)));
         let handed = || {
-            let source =
-                commands.iter().find(|c| c.feeds.contains(&at) && c.name().is_some_and(|n| WHOLE.contains(&n)))?;
+            let source = source?;
             source.operands().chain(source.redirects.iter().map(|r| &r.target)).find(|w| is_csv(w))
         };
         let Some(file) = own().or_else(handed) else { continue };
         let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
         found.extend(separator(it, command, &lines));
-        if commands.iter().all(|c| c.name() != Some("tail")) {
+        // behind a filter the first line is not the file's, and who counts lines has thought of it
+        let first = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
+        let counts =
+            command.args().iter().any(|w| ["NR>", "NR >", "NR!=", "NR !=", "NR=="].iter().any(|n| w.text.contains(n)));
+        if first && !counts && commands.iter().all(|c| c.name() != Some("tail")) {
             found.extend(header(it, command, file, &lines));
         }
     }
@@ -188,6 +192,9 @@ mod tests {
         let mended = "awk -F, 'NR>1 {print $2}' a.csv | sort | uniq | wc -l";
         assert_eq!(here(users, count, FILE).as_deref(), Some(mended));
         assert_eq!(here(users, mended, FILE), None);
+        for right in ["grep a a.csv | awk -F, '{print $2}' | sort -u", "awk -F, 'NR > 1 {print $2}' a.csv | sort -u"] {
+            assert_eq!(here(users, right, FILE), None, "{right}");
+        }
         let average = "average of the temperature column in a.csv";
         assert_eq!(
             here(average, "awk -F, '{s += $2} END {print s/NR}' a.csv", "day,temperature\nmon,3\n").as_deref(),

@@ -5,6 +5,9 @@ use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Userland};
 
+/// The id of the finding that a file is to change and does not.
+pub(crate) const ID: &str = "edits-nothing";
+
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
@@ -43,9 +46,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
             let prints = sed.has_option(Some('n'), "quiet") || !alone || it.script.text.contains('>');
             let option = if it.target.userland == Userland::Bsd { " -i ''" } else { " -i" };
             let fix = edits.after(program, option).done();
-            (!prints).then(|| {
-                warning("edits-nothing", program, "the file itself is to change, and this prints the result", fix)
-            })
+            (!prints).then(|| warning(ID, program, "the file itself is to change, and this prints the result", fix))
         }
         _ => None,
     }

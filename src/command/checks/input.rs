@@ -57,6 +57,8 @@ fn ignored(command: &Invocation) -> Option<Finding> {
                 is_value = letters.chars().next_back().is_some_and(|last| valued.contains(last))
                     && letters.chars().filter(|c| valued.contains(*c)).count() == 1;
             }
+            // awk's `name=value` sets a variable
+            None if name.ends_with("awk") && is_assignment(text) => {}
             None => operands.push(word),
         }
     }
@@ -64,6 +66,11 @@ fn ignored(command: &Invocation) -> Option<Finding> {
     let file_name = &file.raw;
     let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
     Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
+}
+
+fn is_assignment(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
 #[cfg(test)]
@@ -98,6 +105,8 @@ mod tests {
             "cat a | jq -r .name",
             "cat a | grep -v -m 1 x",
             "cat a | tail -n +2",
+            "cat a | awk '{ print $1, $2 }' OFS=,",
+            "ps aux | awk '$3 > n' n=10",
         ] {
             assert_eq!(tokens(right), [""; 0], "{right}");
         }

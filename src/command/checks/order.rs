@@ -48,6 +48,8 @@ fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
             "the smallest are to come first: sort without -r"
         };
         return match reversed {
+            // a key with letters of its own does not heed what is said beside it
+            None if down && keyed(sort) => None,
             None if down => Some(warning("sort-order", program, why, edits.after(program, " -r").done())),
             Some(flag) if !down && is_cluster(flag) => {
                 Some(warning("sort-order", flag, why, edits.replace(flag, &without(&flag.raw, 'r')).done()))
@@ -80,6 +82,14 @@ fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
         }
         _ => None,
     }
+}
+
+/// True if a key of sort has letters: `-k2n`, `-k 1,1h`.
+fn keyed(sort: &Invocation) -> bool {
+    let keys = sort.args().iter().enumerate().filter(|(_, w)| w.text.starts_with("-k") || w.text.starts_with("--key"));
+    let value = |at: usize| sort.args().get(at + 1).map_or("", |w| w.text.as_str());
+    keys.map(|(at, w)| if w.text == "-k" || w.text == "--key" { value(at) } else { &w.text[2..] })
+        .any(|key| key.trim_start_matches("key").chars().any(|c| c.is_ascii_alphabetic()))
 }
 
 /// A cluster of letters, and the `1` of ls.

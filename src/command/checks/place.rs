@@ -3,6 +3,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `find /srv/logs` for "the files in logs", where `logs` is in the working folder.
 fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
     let names = named(it.request, cwd);
-    let invented: Vec<&Word> = words(it).filter(|w| is_invented(w, it.request)).collect();
+    let invented: Vec<&Word> =
+        words(it).filter(|w| is_invented(w, it.request) && !says_where(w, it.request, &names)).collect();
     let (first, name) = invented.iter().find_map(|w| Some((*w, names.iter().find(|n| ends_in(w, &n.text))?))).or({
         // nothing of it looks like the name, but there is only one of each
         match (invented.as_slice(), names.as_slice()) {
@@ -32,7 +34,9 @@ fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
         edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, it.dialect) })
     });
     let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
-    Some(warning("other-place", first, why, edits.done()))
+    // where something would be lost, nobody is sent elsewhere unasked
+    let loses = effects(it.script).iter().any(|e| e.span == first.span && matches!(e.kind, Kind::Delete | Kind::Move));
+    Some(warning("other-place", first, why, edits.done().filter(|_| !loses)))
 }
 
 /// `tar -xf a.tar -C out`, and no `out`.
@@ -106,6 +110,20 @@ fn is_invented(word: &Word, request: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || "._-/~$*?".contains(c))
 }
 
+/// True if the request names the place in words ("in my home directory", "the build folder in tmp"), and not as one of this
+/// folder's.
+fn says_where(word: &Word, request: &str, names: &[Name]) -> bool {
+    const IN: [&str; 9] = ["in", "inside", "under", "below", "within", "from", "of", "at", "to"];
+    let words = request.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase);
+    let words: Vec<String> =
+        words.filter(|w| !matches!(w.as_str(), "the" | "my" | "our" | "folder" | "directory")).collect();
+    let says = |name: &str| words.windows(2).any(|pair| IN.contains(&pair[0].as_str()) && pair[1] == name);
+    let here = |part: &str| names.iter().any(|name| name.text.split('/').any(|own| own == part));
+    let above = word.text.rsplit_once('/').map_or("", |(above, _)| above);
+    let named = |part: &str| part.len() > 1 && says(&part.to_lowercase()) && !here(part);
+    word.text.starts_with(['~', '$']) && says("home") || above.split('/').any(named)
+}
+
 /// The path, with the home folder put in.
 fn whole(word: &Word) -> PathBuf {
     let inside = word.text.strip_prefix("~/").or_else(|| word.text.strip_prefix("$HOME/"));
@@ -140,6 +158,20 @@ mod tests {
         }
         std::fs::write(dir.path().join("logs/boot.log"), "x").unwrap();
         findings_in(Some(dir.path()), check, request, command).first().map(|f| f.fix.clone().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_place_that_is_said_in_words_is_meant() {
+        for (request, command) in [
+            ("delete the inbox folder in my home directory", "rm -rf ~/inbox"),
+            ("list the files folder in tmp", "ls /tmp/files"),
+            ("show boot.log in /var/log", "cat /var/log/boot.log"),
+        ] {
+            assert_eq!(fixed(request, command), None, "{command}");
+        }
+        // told of, and not sent elsewhere unasked
+        assert_eq!(fixed("delete the inbox folder", "rm -rf /srv/inbox").as_deref(), Some(""));
+        assert_eq!(fixed("list the inbox folder", "ls /srv/inbox").as_deref(), Some("ls inbox"));
     }
 
     #[test]

@@ -38,13 +38,22 @@ const STANDINS: &[&str] = &[
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let request = plain(it.request);
-    let words = it.script.commands.iter().flat_map(|c| c.args());
-    let found = words.filter(|w| w.value.is_some()).filter_map(|word| {
-        // the value of an option, a path, or the word itself
-        let value = word.text.rsplit_once('=').map_or(word.text.as_str(), |(_, value)| value);
+    // whose operands are names of programs
+    let about = |name: &str| matches!(name, "man" | "which" | "type" | "whatis" | "tldr" | "info" | "command");
+    let commands = it.script.commands.iter().filter(|c| !c.name().is_some_and(about));
+    let found = commands.flat_map(|c| c.args()).filter(|w| w.value.is_some()).filter_map(|word| {
+        // the value of an option, a path, or the word itself; an option's own name is its program's
+        let value = match word.text.rsplit_once('=') {
+            Some((_, value)) => value,
+            None if word.text.starts_with('-') => return None,
+            None => word.text.as_str(),
+        };
         let bracketed = value.len() > 2 && value.starts_with('<') && value.ends_with('>');
         let text = plain(value);
-        let standin = STANDINS.contains(&text.as_str()) && value.chars().all(|c| !c.is_whitespace());
+        // `user.name` and `user,name` are keys and columns
+        let joined =
+            value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
+        let standin = STANDINS.contains(&text.as_str()) && joined;
         // what the person said is meant, whatever it looks like
         ((bracketed || standin) && !request.contains(&text)).then(|| Finding {
             id: "placeholder".into(),
@@ -100,6 +109,13 @@ mod tests {
             "awk '{print $1}' f",
             "echo 'your name'",
             "ls -l /path",
+            "docker run --hostname web nginx",
+            "psql --username postgres -c 'select 1'",
+            "kubectl apply --filename x.yml",
+            "git config user.name",
+            "ps -eo user,name",
+            "man hostname",
+            "which hostname",
         ] {
             assert_eq!(found("do it", right), 0, "{right}");
         }

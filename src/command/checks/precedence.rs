@@ -42,7 +42,9 @@ fn of_find(it: &Inspected) -> Option<Finding> {
     if bracketed || action < last_or {
         return None;
     }
-    let fix = brackets(words, first_or, last_or, action).and_then(|(open, close)| {
+    // "not this or that" says nothing of what was meant
+    let turned = words.iter().any(|w| matches!(w.text.as_str(), "!" | "-not"));
+    let fix = brackets(words, first_or, last_or, action).filter(|_| !turned).and_then(|(open, close)| {
         Edits::new(it.script).before(&words[open], "\\( ").after(&words[close], " \\)").done()
     });
     const WHY: &str = "the action belongs to the last name only: put \\( ... \\) around the names joined by -o";
@@ -93,6 +95,7 @@ mod tests {
             assert_eq!(fix(wrong).as_deref(), Some(right));
             assert_eq!(fix(right), None);
         }
+        assert_eq!(fix("find . ! -name a -o -name b -delete"), None);
         for right in [
             "find . -name a -o -name b",
             "find . -path ./x -prune -o -name y -print",

@@ -5,6 +5,9 @@ use super::edit::warning;
 use crate::shell::parse::How;
 use crate::shell::{Dialect, Finding, Invocation, is_read_only, quote};
 
+/// The finding's id.
+pub(crate) const ID: &str = "not-saved";
+
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
@@ -33,12 +36,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let operator = if append { ">>" } else { ">" };
     let fix = format!("{text} {operator} {}", quote(&name, it.dialect));
     let word = last.words.first().or(first.words.first())?;
-    Some(warning(
-        "not-saved",
-        word,
-        format!("the result is to be written to {name}, and this only prints it"),
-        Some(fix),
-    ))
+    Some(warning(ID, word, format!("the result is to be written to {name}, and this only prints it"), Some(fix)))
 }
 
 /// The file that the request wants the result in, and whether at its end.
