@@ -156,6 +156,9 @@ pub struct AnswerArgs {
     /// Seconds after which there is no answer, a model download not counted
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
+    /// Seconds within which a better answer than the first is looked for: more helps where the model is slow
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     pub model: Option<String>,
@@ -182,6 +185,7 @@ impl AnswerArgs {
             ("candidates", &self.candidates),
             ("rehearse", &self.rehearse),
             ("timeout", &self.timeout),
+            ("budget", &self.budget),
             ("model", &self.model),
             ("device", &self.device),
             ("resident", &self.resident),

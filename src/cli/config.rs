@@ -56,7 +56,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 14] = [
+pub const KEYS: [Key; 15] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -83,6 +83,13 @@ pub const KEYS: [Key; 14] = [
         "60",
         Project::Sets,
         "seconds after which there is no answer, a model download not counted",
+    ),
+    key(
+        "budget",
+        "CARO_BUDGET",
+        "5",
+        Project::Sets,
+        "seconds within which a better answer than the first is looked for",
     ),
     key(
         "run_up_to",

@@ -131,7 +131,7 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
         request,
         alternatives: usize::from(args.alternatives),
         few_shot: usize::from(args.few_shot),
-        budget: Ask::AT_A_PROMPT,
+        budget: settings.budget,
         cancel: cancel.clone(),
         ..part(place, settings)
     }
@@ -152,7 +152,7 @@ pub fn part(place: &Place, settings: &Settings) -> Ask {
         few_shot: 0,
         candidates: settings.candidates,
         rehearse: settings.rehearse,
-        budget: Ask::IN_A_TASK,
+        budget: settings.budget.max(Ask::IN_A_TASK),
         before: Before::default(),
         spent: Vec::new(),
         cancel: Cancel::new(),

@@ -62,6 +62,8 @@ pub struct Settings {
     pub rehearse: bool,
     /// Time for an answer.
     pub timeout: Duration,
+    /// How long a better answer than the first is looked for.
+    pub budget: Duration,
     /// Where that time is set, as far as a file or a variable says so.
     pub timeout_from: Option<String>,
     /// The worst risk that `-x` runs after asking.
@@ -98,6 +100,8 @@ impl Settings {
             timeout: config.parse("timeout", |v| {
                 seconds(v, 3600.0).ok_or_else(|| "seconds, above 0 and up to 3600".to_string())
             })?,
+            budget: config
+                .parse("budget", |v| seconds(v, 600.0).ok_or_else(|| "seconds, above 0 and up to 600".to_string()))?,
             timeout_from: match config.origin("timeout") {
                 from @ (Origin::File(..) | Origin::Env(_)) => Some(from.to_string()),
                 _ => None,

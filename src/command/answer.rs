@@ -37,7 +37,7 @@ pub struct Ask {
     /// When there is no answer any more.
     pub timeout: Duration,
     /// How long a better answer than the first is looked for: no second iteration begins after half of this, and sampling
-    /// ends at two thirds. A slow machine still gets its first iteration.
+    /// ends at nine tenths. A slow machine still gets its first iteration.
     pub budget: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,
@@ -57,9 +57,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// The budget of a person at a prompt (the specification's figure).
-    pub const AT_A_PROMPT: Duration = Duration::from_secs(5);
-    /// The budget of a part of a larger task: nobody waits for the single one.
+    /// The least budget of a part of a larger task: nobody waits for the single one.
     pub const IN_A_TASK: Duration = Duration::from_secs(8);
 }
 

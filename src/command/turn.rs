@@ -373,7 +373,7 @@ mod tests {
             few_shot: 0,
             candidates: 1,
             rehearse: true,
-            budget: Ask::AT_A_PROMPT,
+            budget: Duration::from_secs(5),
             before: Before::default(),
             spent: vec![],
             cancel: Cancel::new(),
