@@ -121,6 +121,19 @@ fn the_agents_own_files_are_listed_and_go_with_their_session() {
     assert_eq!(machine.run(&["workspace", "ls"]).out, "");
 }
 
+#[test]
+fn where_files_are_kept_is_a_setting() {
+    let machine = Machine::new();
+    let with = |vars: &[(&str, &str)]| {
+        Ran::of(machine.caro(&["workspace", "ls"]).envs(vars.iter().copied()).output().unwrap())
+    };
+    let wrong = with(&[("CARO_WORKSPACE_BACKEND", "gcs")]);
+    wrong.fails(2, &["workspace_backend must be one of: local, s3, r2", "CARO_WORKSPACE_BACKEND says `gcs`"]);
+    assert_eq!(with(&[("CARO_WORKSPACE_BACKEND", "local")]).code, Some(0));
+    let missing = if cfg!(feature = "s3") { "needs workspace_url" } else { "--features s3" };
+    with(&[("CARO_WORKSPACE_BACKEND", "r2")]).fails(2, &[missing]);
+}
+
 /// The child of the test below: writes for as long as it lives.
 #[test]
 #[ignore = "the child of a_writer_that_is_killed_leaves_the_old_or_the_new"]

@@ -48,7 +48,7 @@ enum What {
 /// # Errors
 /// If there is none of that id.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let all = workspaces(cx).ok_or_else(no_home)?;
+    let all = workspaces(cx, &cx.settings(&[])?)?.ok_or_else(no_home)?;
     match &args.what {
         What::List { session, json } => {
             let kept = all.artifacts(session.as_deref())?;

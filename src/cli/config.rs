@@ -56,7 +56,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 15] = [
+pub const KEYS: [Key; 17] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -106,6 +106,20 @@ pub const KEYS: [Key; 15] = [
         "900",
         Project::Never,
         "seconds without a request after which the resident process ends",
+    ),
+    key(
+        "workspace_backend",
+        "CARO_WORKSPACE_BACKEND",
+        "local",
+        Project::Never,
+        "where agents keep their files: local, s3, r2",
+    ),
+    key(
+        "workspace_url",
+        "CARO_WORKSPACE_URL",
+        NONE,
+        Project::Never,
+        "bucket of s3 and r2: https://HOST/BUCKET[/FOLDER]",
     ),
     // What a person said and what was learnt of them goes where they say, and nowhere else.
     key("memory", "CARO_MEMORY", "sqlite", Project::Never, "where notes are kept: sqlite, in_memory, redis"),

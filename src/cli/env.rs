@@ -15,6 +15,8 @@ pub const CONFIG_FILE: &str = "CARO_CONFIG_FILE";
 pub const RUNTIME_DIR: &str = "CARO_RUNTIME_DIR";
 /// Key for a remote model (`--model openai:URL#NAME`).
 pub const API_KEY: &str = "CARO_API_KEY";
+/// What opens the bucket of `workspace_backend = s3 | r2`: `KEY_ID:SECRET`.
+pub const WORKSPACE_KEY: &str = "CARO_WORKSPACE_KEY";
 /// Any value but the empty one: no colour.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Any value but the empty one and `0`: colour even where the output is no terminal.
@@ -24,12 +26,13 @@ pub const TERM: &str = "TERM";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 8] = [
+pub const VARIABLES: [(&str, &str); 9] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
     (RUNTIME_DIR, "folder of the resident process's socket, instead of the platform's (mode 700)"),
     (API_KEY, "key for a remote model (`--model openai:URL#NAME`)"),
+    (WORKSPACE_KEY, "what opens the bucket of `workspace_url`: KEY_ID:SECRET"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
     (TERM, "`dumb`: no colour, no moving status line"),

@@ -2,7 +2,7 @@
 
 use super::config::{NONE, Origin};
 use super::{Config, Failure};
-use crate::agent::memory;
+use crate::agent::{memory, workspace};
 use crate::command::Refine;
 use crate::model::engine::Device;
 use crate::shell::safety::Level;
@@ -76,6 +76,10 @@ pub struct Settings {
     pub memory: memory::Kind,
     /// On which server, if on one. May hold a password.
     pub memory_url: Option<String>,
+    /// What keeps the files of agents.
+    pub workspace_backend: workspace::Kind,
+    /// In which bucket, if in one.
+    pub workspace_url: Option<String>,
 }
 
 impl Settings {
@@ -84,6 +88,7 @@ impl Settings {
     /// # Errors
     /// If a value does not fit its setting, naming where it comes from.
     pub fn of(config: &Config) -> Result<Self, Failure> {
+        let url = |name: &str| Some(config.text(name)).filter(|url| *url != NONE).map(str::to_owned);
         Ok(Self {
             model: config.text("model").to_string(),
             device: config.parse("device", |v| one_of(&DEVICES, v))?,
@@ -112,7 +117,13 @@ impl Settings {
                 seconds(v, 86_400.0).ok_or_else(|| "seconds, above 0 and up to 86400".to_string())
             })?,
             memory: config.parse("memory", |v| one_of(&memory::KINDS, v))?,
-            memory_url: Some(config.text("memory_url")).filter(|url| *url != NONE).map(str::to_owned),
+            memory_url: url("memory_url"),
+            workspace_backend: workspace::Kind::named(config.text("workspace_backend")).map_err(|error| {
+                let (from, text) = (config.origin("workspace_backend"), config.text("workspace_backend"));
+                let hint = format!("{from} says `{text}`; {}", error.hint());
+                Failure::usage(error).hint(hint)
+            })?,
+            workspace_url: url("workspace_url"),
         })
     }
 }

@@ -46,7 +46,7 @@ enum What {
 /// # Errors
 /// If there is no such session, folder or file.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let all = workspaces(cx).ok_or_else(no_home)?;
+    let all = workspaces(cx, &cx.settings(&[])?)?.ok_or_else(no_home)?;
     match &args.what {
         What::Ls { session: None, json, .. } => {
             let mut rows = Vec::new();

@@ -1,20 +1,28 @@
 //! The runtime's side of a workspace: results that were too long for a prompt.
 
-use super::Workspace;
+use super::{ARTIFACTS, Workspace};
 use crate::agent::observe::{Artifact, Artifacts};
-use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The name of the file of an artifact's text.
+pub(super) fn text_of(artifact: &Artifact) -> String {
+    format!("{}.{}", artifact.id, artifact.extension)
+}
+
+/// The name of the file of what is known about one.
+pub(super) fn meta_of(id: &str) -> String {
+    format!("{id}.meta.json")
+}
+
+fn key(name: String) -> PathBuf {
+    Path::new(ARTIFACTS).join(name)
+}
 
 impl Workspace {
-    /// The file of an artifact's text.
-    pub(super) fn text_of(&self, artifact: &Artifact) -> PathBuf {
-        self.artifacts().join(format!("{}.{}", artifact.id, artifact.extension))
-    }
-
-    /// The file of what is known about one.
-    pub(super) fn meta_of(&self, id: &str) -> PathBuf {
-        self.artifacts().join(format!("{id}.meta.json"))
+    /// Where an artifact's text is.
+    pub(super) fn address_of(&self, artifact: &Artifact) -> PathBuf {
+        self.storage.address(&key(text_of(artifact)))
     }
 
     fn described(&self, id: &str) -> io::Result<Artifact> {
@@ -29,42 +37,41 @@ impl Workspace {
     pub fn remove(&self, id: &str) -> io::Result<()> {
         let artifact = self.described(id)?;
         // first: what has no description is no artifact any more
-        fs::remove_file(self.meta_of(id))?;
-        fs::remove_file(self.text_of(&artifact))
+        self.storage.remove(&key(meta_of(id)))?;
+        self.storage.remove(&key(text_of(&artifact)))
     }
 }
 
 impl Artifacts for Workspace {
     fn put(&self, artifact: &Artifact, text: &str) -> io::Result<()> {
-        self.put_file(&self.text_of(artifact), text.as_bytes())?;
+        self.storage.put(&key(text_of(artifact)), text.as_bytes())?;
         // last: an artifact is there once its description is
-        self.put_file(&self.meta_of(&artifact.id), serde_json::to_string(artifact)?.as_bytes())
+        self.storage.put(&key(meta_of(&artifact.id)), serde_json::to_string(artifact)?.as_bytes())
     }
 
     fn get(&self, id: &str) -> io::Result<String> {
-        let bytes = fs::read(self.text_of(&self.described(id)?))?;
+        let bytes = self.storage.read(&key(text_of(&self.described(id)?)))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn list(&self) -> io::Result<Vec<Artifact>> {
-        let entries = match fs::read_dir(self.artifacts()) {
+        let items = match self.storage.list(Path::new(ARTIFACTS)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
         };
-        let meta = |e: fs::DirEntry| {
-            let name = e.file_name().to_string_lossy().into_owned();
+        let meta = |name: String| {
             let id = name.strip_suffix(".meta.json")?;
-            let artifact = serde_json::from_slice::<Artifact>(&fs::read(e.path()).ok()?).ok()?;
+            let artifact = serde_json::from_slice::<Artifact>(&self.storage.read(&key(name.clone())).ok()?).ok()?;
             // what it says of itself names files: nobody's words lead elsewhere
             (artifact.id == id && ["json", "xml", "txt"].contains(&artifact.extension.as_str())).then_some(artifact)
         };
-        let mut all: Vec<Artifact> = entries.flatten().filter_map(meta).collect();
+        let mut all: Vec<Artifact> = items.into_iter().filter_map(|(name, _)| meta(name)).collect();
         all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         Ok(all)
     }
 
     fn place(&self, artifact: &Artifact) -> Option<PathBuf> {
-        Some(self.text_of(artifact))
+        self.storage.is_local().then(|| self.address_of(artifact))
     }
 }
 

@@ -3,20 +3,33 @@
 //!
 //! - [`path`]: which paths are inside. `artifacts`: results that were too long for a prompt.
 //! - `sessions`: each session's workspace, listed, found, swept and forgotten.
+//! - `storage`: what a place for files has to do. `local`: this machine's disk. `remote`: a bucket, by the crate
+//!   `object_store`; `s3`: such buckets of S3 and R2. [`place`]: which of them the configuration names.
 
 mod artifacts;
+mod local;
 mod path;
+pub mod place;
+#[cfg(feature = "s3")]
+mod remote;
+#[cfg(feature = "s3")]
+mod s3;
 mod sessions;
+mod storage;
 
 pub use path::inside;
+pub use place::{Kind, Place, PlaceError};
 pub use sessions::{Kept, LookupError, RETENTION, Workspaces};
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use storage::Storage;
 
-/// How a file is named until it is whole.
-const NEW: &str = ".new-";
+/// The folder of the agent's files.
+const FILES: &str = "files";
+/// The folder of the runtime's.
+const ARTIFACTS: &str = "artifacts";
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +95,7 @@ impl WorkspaceError {
             Self::Outside(_) => "name a file without leading / and without ..",
             Self::Exists { .. } => "use mode append or overwrite, or another name",
             Self::Missing(_) | Self::NotFound { .. } => "look at what is there with workspace_view",
-            Self::Io { .. } => "check that the disk is not full and the folder can be written",
+            Self::Io { .. } => "check that its place can be reached and written, and is not full",
         }
     }
 }
@@ -96,45 +109,36 @@ pub struct Entry {
     pub bytes: Option<u64>,
 }
 
-/// The workspace on this machine's disk.
+/// A workspace, wherever it is.
 #[derive(Debug)]
 pub struct Workspace {
-    root: PathBuf,
+    storage: Arc<dyn Storage>,
 }
 
 impl Workspace {
-    /// The workspace in `root`, which need not exist yet.
+    /// The workspace in a folder of this machine's disk, which need not exist yet.
     pub fn open(root: PathBuf) -> Self {
-        Self { root }
+        Self { storage: Arc::new(local::Local::new(root)) }
     }
 
     /// Where the agent's files are.
     pub fn files(&self) -> PathBuf {
-        self.root.join("files")
+        self.storage.address(Path::new(FILES))
     }
 
-    /// Where the runtime's artifacts are.
-    fn artifacts(&self) -> PathBuf {
-        self.root.join("artifacts")
-    }
-
-    /// The place of a file of the agent.
+    /// Where a file of the agent is: its path on the disk, or its address elsewhere.
     ///
     /// # Errors
     /// If the path leads out of the workspace, by its words or through a link.
     pub fn file(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
+        Ok(self.storage.address(&self.key(path)?))
+    }
+
+    /// A file of the agent below the root of the workspace.
+    fn key(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         let outside = || WorkspaceError::Outside(path.to_owned());
-        let file = self.files().join(inside(path).ok_or_else(outside)?);
-        // a link may lead anywhere: what exists of the path must still be below the root
-        // (in one look: another process may take it away between two)
-        let existing = file.ancestors().find_map(|p| p.canonicalize().ok());
-        if let (Some(real), Ok(root)) = (existing, self.root.canonicalize())
-            && !real.starts_with(&root)
-            && !root.starts_with(&real)
-        {
-            return Err(outside());
-        }
-        Ok(file)
+        let key = Path::new(FILES).join(inside(path).ok_or_else(outside)?);
+        if self.storage.leads_out(&key) { Err(outside()) } else { Ok(key) }
     }
 
     /// The text of a file; of a folder, or of nothing, the names in it.
@@ -142,12 +146,12 @@ impl Workspace {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn view(&self, path: &str) -> Result<String, WorkspaceError> {
-        let file = self.file(path)?;
-        if file == self.files() || file.is_dir() {
+        let key = self.key(path)?;
+        if is_root(&key) || self.storage.look(&key).map_err(|e| failed(path, e))?.is_some_and(|item| item.folder) {
             let names: Vec<String> = self.entries(path)?.into_iter().map(|entry| entry.name).collect();
             return Ok(if names.is_empty() { "(the workspace is empty)".into() } else { names.join("\n") });
         }
-        self.read(&file, path)
+        self.text(path)
     }
 
     /// The text of a file.
@@ -155,13 +159,13 @@ impl Workspace {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn text(&self, path: &str) -> Result<String, WorkspaceError> {
-        self.read(&self.file(path)?, path)
+        self.storage.read(&self.key(path)?).map(|bytes| text(&bytes)).map_err(|e| failed(path, e))
     }
 
     /// The bytes of a file; nothing where there is none.
     pub fn size(&self, path: &str) -> Option<u64> {
-        let meta = fs::metadata(self.file(path).ok()?).ok()?;
-        meta.is_file().then_some(meta.len())
+        let item = self.storage.look(&self.key(path).ok()?).ok()??;
+        (!item.folder).then_some(item.bytes)
     }
 
     /// Writes a file; whole or not at all.
@@ -169,24 +173,23 @@ impl Workspace {
     /// # Errors
     /// As [`Mode`] says, or if it cannot be written.
     pub fn write(&self, path: &str, content: &str, mode: Mode) -> Result<String, WorkspaceError> {
-        let file = self.file(path)?;
-        let _alone = self.alone()?;
-        let before = match (mode, file.exists()) {
-            (Mode::Create, true) => {
-                let preview: String = self.read(&file, path)?.chars().take(80).collect();
-                return Err(WorkspaceError::Exists { path: path.into(), preview });
+        self.change(path, |before| {
+            let mut text = match (mode, before) {
+                (Mode::Create, Some(text)) => {
+                    let preview = text.chars().take(80).collect();
+                    return Err(WorkspaceError::Exists { path: path.into(), preview });
+                }
+                (Mode::Append | Mode::Overwrite, None) => return Err(WorkspaceError::Missing(path.into())),
+                (Mode::Append, Some(text)) => text,
+                _ => String::new(),
+            };
+            text.push_str(content);
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
             }
-            (Mode::Append | Mode::Overwrite, false) => return Err(WorkspaceError::Missing(path.into())),
-            (Mode::Append, true) => self.read(&file, path)?,
-            _ => String::new(),
-        };
-        let mut text = before;
-        text.push_str(content);
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        self.put_file(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
-        Ok(format!("wrote `{path}` ({} bytes)", text.len()))
+            let said = format!("wrote `{path}` ({} bytes)", text.len());
+            Ok((text, said))
+        })
     }
 
     /// Replaces every `old` by `new`.
@@ -194,7 +197,8 @@ impl Workspace {
     /// # Errors
     /// If there is no such file or text.
     pub fn replace(&self, path: &str, old: &str, new: &str) -> Result<String, WorkspaceError> {
-        self.change(path, |text| {
+        self.change(path, |before| {
+            let text = before.ok_or_else(|| WorkspaceError::Missing(path.into()))?;
             let count = if old.is_empty() { 0 } else { text.matches(old).count() };
             if count == 0 {
                 return Err(WorkspaceError::NotFound { path: path.into(), old: old.into() });
@@ -208,7 +212,8 @@ impl Workspace {
     /// # Errors
     /// If there is no such file.
     pub fn insert(&self, path: &str, line: usize, content: &str) -> Result<String, WorkspaceError> {
-        self.change(path, |text| {
+        self.change(path, |before| {
+            let text = before.ok_or_else(|| WorkspaceError::Missing(path.into()))?;
             let mut lines: Vec<&str> = text.lines().collect();
             let at = line.clamp(1, lines.len() + 1) - 1;
             lines.splice(at..at, content.lines());
@@ -221,14 +226,11 @@ impl Workspace {
     /// # Errors
     /// If there is none.
     pub fn delete(&self, path: &str) -> Result<String, WorkspaceError> {
-        let file = self.file(path)?;
-        let _alone = self.alone()?;
-        let done = match file.is_dir() {
-            true if file == self.files() => return Err(WorkspaceError::Missing(path.into())),
-            true => fs::remove_dir_all(&file),
-            false => fs::remove_file(&file),
-        };
-        done.map_err(|e| failed(path, e))?;
+        let key = self.key(path)?;
+        if is_root(&key) {
+            return Err(WorkspaceError::Missing(path.into()));
+        }
+        self.storage.remove(&key).map_err(|e| failed(path, e))?;
         Ok(format!("deleted `{path}`"))
     }
 
@@ -237,15 +239,11 @@ impl Workspace {
     /// # Errors
     /// If there is none, or the new name is taken.
     pub fn rename(&self, path: &str, to: &str) -> Result<String, WorkspaceError> {
-        let (from, target) = (self.file(path)?, self.file(to)?);
-        let _alone = self.alone()?;
-        if target.exists() {
-            return Err(WorkspaceError::Exists { path: to.into(), preview: "(not shown)".into() });
-        }
-        if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).map_err(|e| failed(to, e))?;
-        }
-        fs::rename(from, target).map_err(|e| failed(path, e))?;
+        let (from, target) = (self.key(path)?, self.key(to)?);
+        self.storage.rename(&from, &target).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => WorkspaceError::Exists { path: to.into(), preview: "(not shown)".into() },
+            _ => failed(path, e),
+        })?;
         Ok(format!("renamed `{path}` to `{to}`"))
     }
 
@@ -254,51 +252,31 @@ impl Workspace {
     /// # Errors
     /// If they cannot be deleted.
     pub fn clear(&self) -> Result<String, WorkspaceError> {
-        let _alone = self.alone()?;
-        match fs::remove_dir_all(self.files()) {
+        match self.storage.remove(Path::new(FILES)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed("", e)),
             _ => Ok("the workspace is empty now".into()),
         }
     }
 
-    /// Keeps every other writer out, of this process and of others, until it is dropped; the system lets go of it when a
-    /// process ends, however it ends. Each writer takes it: an append reads before it writes.
-    fn alone(&self) -> Result<File, WorkspaceError> {
-        let taken = fs::create_dir_all(&self.root).and_then(|()| {
-            let lock = File::options().create(true).append(true).open(self.root.join(".lock"))?;
-            match lock.lock() {
-                // a file system without locks has nobody else on it but by accident
-                Err(e) if e.kind() != io::ErrorKind::Unsupported => Err(e),
-                _ => Ok(lock),
-            }
-        });
-        taken.map_err(|e| failed(".lock", e))
-    }
-
-    /// Writes a file whole or not at all: where nobody looks for files first, then in its place.
-    fn put_file(&self, file: &Path, content: &[u8]) -> io::Result<()> {
-        fs::create_dir_all(file.parent().unwrap_or(&self.root))?;
-        let mut new = tempfile::Builder::new().prefix(NEW).tempfile_in(&self.root)?;
-        new.write_all(content)?;
-        new.as_file().sync_all()?;
-        new.persist(file).map_err(|e| e.error)?;
-        Ok(())
-    }
-
+    /// Puts what `work` makes of a file's text, if there is one, in its place, with nobody writing in between; and what
+    /// it says.
     fn change(
         &self,
         path: &str,
-        work: impl FnOnce(String) -> Result<(String, String), WorkspaceError>,
+        work: impl Fn(Option<String>) -> Result<(String, String), WorkspaceError> + Sync,
     ) -> Result<String, WorkspaceError> {
-        let file = self.file(path)?;
-        let _alone = self.alone()?;
-        let (text, said) = work(self.read(&file, path)?)?;
-        self.put_file(&file, text.as_bytes()).map_err(|e| failed(path, e))?;
-        Ok(said)
-    }
-
-    fn read(&self, file: &Path, path: &str) -> Result<String, WorkspaceError> {
-        fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|e| failed(path, e))
+        let key = self.key(path)?;
+        let mut outcome = Err(WorkspaceError::Missing(path.into()));
+        let done = self.storage.change(&key, &mut |before| {
+            let (new, said) = match work(before.map(text)) {
+                Ok((text, said)) => (Some(text.into_bytes()), Ok(said)),
+                Err(error) => (None, Err(error)),
+            };
+            outcome = said;
+            new
+        });
+        done.map_err(|e| failed(path, e))?;
+        outcome
     }
 
     /// What is in a folder of the agent, not in the folders below it, by name; nothing of a workspace without files.
@@ -306,22 +284,28 @@ impl Workspace {
     /// # Errors
     /// If there is no such folder.
     pub fn entries(&self, path: &str) -> Result<Vec<Entry>, WorkspaceError> {
-        let folder = self.file(path)?;
-        let entries = match fs::read_dir(&folder) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && folder == self.files() => return Ok(Vec::new()),
+        let key = self.key(path)?;
+        let items = match self.storage.list(&key) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && is_root(&key) => return Ok(Vec::new()),
             other => other.map_err(|e| failed(path, e))?,
         };
-        let entry = |e: fs::DirEntry| {
-            let (slash, bytes) = match e.path().is_dir() {
-                true => ("/", None),
-                false => ("", Some(e.metadata().map_or(0, |meta| meta.len()))),
-            };
-            Entry { name: format!("{}{slash}", e.file_name().to_string_lossy()), bytes }
+        let entry = |(name, item): (String, storage::Item)| match item.folder {
+            true => Entry { name: format!("{name}/"), bytes: None },
+            false => Entry { name, bytes: Some(item.bytes) },
         };
-        let mut all: Vec<Entry> = entries.flatten().map(entry).collect();
+        let mut all: Vec<Entry> = items.into_iter().map(entry).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
     }
+}
+
+/// True for the folder of the agent's files itself.
+fn is_root(key: &Path) -> bool {
+    key == Path::new(FILES)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn failed(path: &str, source: io::Error) -> WorkspaceError {
@@ -330,6 +314,9 @@ fn failed(path: &str, source: io::Error) -> WorkspaceError {
         _ => WorkspaceError::Io { path: path.into(), source },
     }
 }
+
+#[cfg(test)]
+mod contract_tests;
 
 #[cfg(test)]
 mod tests {
@@ -344,78 +331,5 @@ mod tests {
         std::os::unix::fs::symlink("/etc", dir.path().join("ws/files/etc")).unwrap();
         assert!(matches!(workspace.view("etc/hostname"), Err(WorkspaceError::Outside(_))));
         assert!(matches!(workspace.write("etc/new", "x", Mode::Create), Err(WorkspaceError::Outside(_))));
-    }
-
-    #[test]
-    fn every_case_has_its_words() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(dir.path().join("ws"));
-        let write = |path: &str, text: &str, mode: &str| workspace.write(path, text, Mode::named(mode));
-        let cases = [
-            (workspace.view(""), "(the workspace is empty)"),
-            (write("a.md", "one", "append"), "there is no `a.md` in the workspace"),
-            (write("a.md", "one", "overwrite"), "there is no `a.md` in the workspace"),
-            (write("a.md", "one", "create"), "wrote `a.md` (4 bytes)"),
-            (write("a.md", "two", "create"), "`a.md` exists already and begins: one\n. Use mode append or overwrite."),
-            (write("a.md", "two", "append"), "wrote `a.md` (8 bytes)"),
-            (write("a.md", "two\ntwo", "overwrite"), "wrote `a.md` (8 bytes)"),
-            (workspace.replace("a.md", "two", "2"), "replaced 2 in `a.md`"),
-            (workspace.replace("a.md", "two", "2"), "`two` does not stand in `a.md`"),
-            (workspace.replace("a.md", "", "2"), "`` does not stand in `a.md`"),
-            (workspace.replace("b.md", "two", "2"), "there is no `b.md` in the workspace"),
-            // counted from 1; what is before the first or behind the last line is there
-            (workspace.insert("a.md", 0, "first"), "inserted at line 1 of `a.md`"),
-            (workspace.insert("a.md", 2, "second"), "inserted at line 2 of `a.md`"),
-            (workspace.insert("a.md", 5, "fifth"), "inserted at line 5 of `a.md`"),
-            (workspace.insert("a.md", 999, "last\nof all"), "inserted at line 6 of `a.md`"),
-            (workspace.insert("b.md", 1, "x"), "there is no `b.md` in the workspace"),
-            (workspace.view("a.md"), "first\nsecond\n2\n2\nfifth\nlast\nof all\n"),
-            (workspace.rename("a.md", "sub/c.md"), "renamed `a.md` to `sub/c.md`"),
-            (workspace.rename("a.md", "d.md"), "there is no `a.md` in the workspace"),
-            (write("d.md", "", "create"), "wrote `d.md` (0 bytes)"),
-            (
-                workspace.rename("d.md", "sub/c.md"),
-                "`sub/c.md` exists already and begins: (not shown). Use mode append or overwrite.",
-            ),
-            // a folder shows what is in it, and not what is below that
-            (workspace.view("/"), "d.md\nsub/"),
-            (workspace.view("sub"), "c.md"),
-            (workspace.view("b.md"), "there is no `b.md` in the workspace"),
-            (workspace.delete("b.md"), "there is no `b.md` in the workspace"),
-            (workspace.delete(""), "there is no `` in the workspace"),
-            (workspace.delete("sub"), "deleted `sub`"),
-            (workspace.delete("../ws"), "`../ws` is outside of the workspace"),
-            (workspace.clear(), "the workspace is empty now"),
-            (workspace.clear(), "the workspace is empty now"),
-            (workspace.view("files"), "(the workspace is empty)"),
-        ];
-        for (at, (said, golden)) in cases.into_iter().enumerate() {
-            assert_eq!(said.unwrap_or_else(|e| e.to_string()), golden, "case {at}");
-        }
-    }
-
-    /// Two workspaces on one folder are what two processes have.
-    #[test]
-    fn writers_do_not_lose_each_others_words() {
-        let dir = tempfile::tempdir().unwrap();
-        Workspace::open(dir.path().into()).write("log", "0 0", Mode::Create).unwrap();
-        std::thread::scope(|scope| {
-            for writer in 1..=3 {
-                let workspace = Workspace::open(dir.path().into());
-                scope.spawn(move || {
-                    for n in 0..40 {
-                        workspace.write("log", &format!("{writer} {n}"), Mode::Append).unwrap();
-                        // of two who find a name free, one gets it
-                        let taken = workspace.write(&format!("name {n}"), "mine", Mode::Create);
-                        assert!(matches!(taken, Ok(_) | Err(WorkspaceError::Exists { .. })));
-                        let _ = workspace.rename(&format!("name {n}"), &format!("other {n}"));
-                    }
-                });
-            }
-        });
-        let workspace = Workspace::open(dir.path().into());
-        assert_eq!(workspace.view("log").unwrap().lines().count(), 121);
-        let names = workspace.entries("").unwrap();
-        assert!(names.iter().all(|e| !e.name.starts_with(NEW) && e.name != ".lock"), "{names:?}");
     }
 }

@@ -16,7 +16,7 @@ pub fn inside(path: &str) -> Option<PathBuf> {
 }
 
 /// Percent-decoding (RFC 3986); `None` if the result is no UTF-8.
-fn decode(text: &str) -> Option<String> {
+pub(super) fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

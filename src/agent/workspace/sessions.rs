@@ -1,13 +1,15 @@
 //! The workspaces of all sessions: a folder each, side by side.
 
-use super::{NEW, Workspace};
+use super::artifacts::{meta_of, text_of};
+use super::local::Local;
+use super::storage::Storage;
+use super::{ARTIFACTS, Workspace};
 use crate::agent::id;
 use crate::agent::observe::{Artifact, Artifacts};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// How long an artifact is kept.
@@ -61,7 +63,7 @@ impl LookupError {
             Self::Missing { what: "artifact", .. } => "`caro artifacts list` shows those there are",
             Self::Missing { .. } => "`caro workspace ls` shows those there are",
             Self::Ambiguous { .. } => "write more of it",
-            Self::Io { .. } => "check that the folder can be read",
+            Self::Io { .. } => "check that it can be reached and read",
         }
     }
 }
@@ -69,23 +71,38 @@ impl LookupError {
 /// The folder of all workspaces.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
-    root: PathBuf,
+    root: Arc<dyn Storage>,
 }
 
 impl Workspaces {
-    /// Those in `root`, which need not exist yet.
+    /// Those in a folder of this machine's disk, which need not exist yet.
     pub fn at(root: PathBuf) -> Self {
+        Self::of(Arc::new(Local::new(root)))
+    }
+
+    /// Those in a place.
+    pub(super) fn of(root: Arc<dyn Storage>) -> Self {
         Self { root }
     }
 
-    /// The folder of a session's workspace, whether or not it exists.
+    /// Where a session's workspace is, whether or not it exists: its folder on the disk, or its address elsewhere.
     pub fn folder(&self, session: &str) -> PathBuf {
-        self.root.join(safe(session))
+        self.root.address(Path::new(&safe(session)))
+    }
+
+    /// True if they are on this machine's disk.
+    pub fn is_local(&self) -> bool {
+        self.root.is_local()
+    }
+
+    /// The workspace of a session, whether or not anything is in it.
+    pub fn open(&self, session: &str) -> Workspace {
+        self.named(&safe(session))
     }
 
     /// The workspace of that name.
     fn named(&self, name: &str) -> Workspace {
-        Workspace::open(self.root.join(name))
+        Workspace { storage: self.root.below(name) }
     }
 
     /// The names of all workspaces, in their order.
@@ -93,12 +110,11 @@ impl Workspaces {
     /// # Errors
     /// If the folder cannot be read.
     pub fn names(&self) -> Result<Vec<String>, LookupError> {
-        let entries = match fs::read_dir(&self.root) {
+        let items = match self.root.list(Path::new("")) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(|e| self.io(e))?,
         };
-        let folders = entries.flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
-        let mut names: Vec<String> = folders.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = items.into_iter().filter(|(_, item)| item.folder).map(|(name, _)| name).collect();
         names.sort();
         Ok(names)
     }
@@ -112,7 +128,7 @@ impl Workspaces {
         let exact = names.iter().find(|name| **name == safe(session));
         let name = match exact {
             Some(name) => name.clone(),
-            None => one(begins(names, session, |n| n), session, "workspace", |n| n)?,
+            None => one(names.into_iter().filter(|n| n.starts_with(session)).collect(), session, "workspace", |n| n)?,
         };
         let workspace = self.named(&name);
         Ok((name, workspace))
@@ -131,7 +147,7 @@ impl Workspaces {
         for session in names {
             let workspace = self.named(&session);
             for artifact in workspace.list().map_err(|e| self.io(e))? {
-                let path = workspace.text_of(&artifact);
+                let path = workspace.address_of(&artifact);
                 all.push(Kept { session: session.clone(), path, artifact });
             }
         }
@@ -150,8 +166,8 @@ impl Workspaces {
         let kept = match exact {
             Some(at) => found.swap_remove(at),
             None => {
-                let matching = begins(found, beginning, |k| &k.artifact.id);
-                one(matching, beginning, "artifact", |k| &k.artifact.id)?
+                let matching = found.into_iter().filter(|k| k.artifact.id.starts_with(beginning)).collect();
+                one(matching, beginning, "artifact", |k: &Kept| &k.artifact.id)?
             }
         };
         let workspace = self.named(&kept.session);
@@ -163,7 +179,7 @@ impl Workspaces {
     /// # Errors
     /// If it cannot be deleted.
     pub fn forget(&self, session: &str) -> io::Result<()> {
-        match fs::remove_dir_all(self.folder(session)) {
+        match self.open(session).storage.remove(Path::new("")) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         }
@@ -178,7 +194,7 @@ impl Workspaces {
     }
 
     fn io(&self, source: io::Error) -> LookupError {
-        LookupError::Io { folder: self.root.clone(), source }
+        LookupError::Io { folder: self.root.address(Path::new("")), source }
     }
 }
 
@@ -189,32 +205,17 @@ impl Workspace {
         let count = all.len();
         let goes = |artifact: &Artifact| artifact.created < id::millis(before) && self.remove(&artifact.id).is_ok();
         let left: Vec<Artifact> = all.into_iter().filter(|artifact| !goes(artifact)).collect();
-        let known: BTreeSet<OsString> = left
-            .iter()
-            .flat_map(|a| [self.text_of(a), self.meta_of(&a.id)])
-            .filter_map(|p| Some(p.file_name()?.into()))
-            .collect();
-        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_new = |e: &fs::DirEntry| e.file_name().to_string_lossy().starts_with(NEW);
-        let halves = entries(&self.root).filter(is_new).chain(entries(&self.artifacts()));
-        for half in halves.filter(|e| !known.contains(&e.file_name())).map(|e| e.path()) {
-            if modified(&half).is_some_and(|time| time < before) {
+        let known: BTreeSet<String> = left.iter().flat_map(|a| [text_of(a), meta_of(&a.id)]).collect();
+        let folder = Path::new(ARTIFACTS);
+        for (name, item) in self.storage.list(folder).unwrap_or_default() {
+            if !known.contains(&name) && item.modified.is_some_and(|time| time < before) {
                 // it is tried again by the next sweep
-                let _ = fs::remove_file(half);
+                let _ = self.storage.remove(&folder.join(name));
             }
         }
+        self.storage.sweep(before);
         count - left.len()
     }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|meta| meta.modified()).ok()
-}
-
-/// Those whose name begins so. An empty beginning names none: it is what a variable holds that was never set.
-fn begins<T>(mut all: Vec<T>, beginning: &str, id: impl Fn(&T) -> &String) -> Vec<T> {
-    all.retain(|one| !beginning.is_empty() && id(one).starts_with(beginning));
-    all
 }
 
 /// The only one of those that were found.
@@ -230,13 +231,13 @@ fn one<T>(mut found: Vec<T>, name: &str, what: &'static str, id: impl Fn(&T) -> 
 fn safe(id: &str) -> String {
     let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
     // two ids that look the same once cleaned are still two
-    // and one without a name is not all of them
-    if clean == id && !id.is_empty() { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
+    if clean == id { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn artifact(id: &str, created: u64) -> Artifact {
         let (tool, call) = ("shell".into(), "s1c1".into());
@@ -249,7 +250,6 @@ mod tests {
         let odd = safe("../../etc");
         assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
         assert_ne!(safe("a/b"), safe("a:b"));
-        assert!(!safe("").is_empty());
     }
 
     #[test]
@@ -299,9 +299,6 @@ mod tests {
         assert!(matches!(all.find("session"), Err(LookupError::Ambiguous { .. })));
         all.forget("session_1").unwrap();
         all.forget("session_1").unwrap();
-        all.forget("").unwrap();
-        assert!(matches!(all.find(""), Err(LookupError::Missing { .. })));
-        assert!(matches!(all.artifact(""), Err(LookupError::Missing { .. })));
         assert_eq!(all.names().unwrap(), ["session_2"]);
     }
 }

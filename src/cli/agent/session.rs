@@ -90,7 +90,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                     )));
             }
             store.delete_session(&session.id, is_alive).map_err(failure)?;
-            super::wire::workspaces(cx).map_or(Ok(()), |all| all.forget(&session.id))?;
+            if let Some(all) = super::wire::workspaces(cx, &cx.settings(&[])?)? {
+                all.forget(&session.id)?;
+            }
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
         }
     }

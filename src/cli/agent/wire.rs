@@ -19,9 +19,9 @@ use crate::agent::store::{Store, StoreError};
 use crate::agent::subagent;
 use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
-use crate::agent::workspace::{RETENTION, Workspace, Workspaces};
+use crate::agent::workspace::{Place, RETENTION, Workspace, Workspaces};
 use crate::agent::{Registry, Runtime};
-use crate::cli::{Cx, Failure, Settings, chat, env, knowledge, mcp, memory, request, skills, wire};
+use crate::cli::{Cx, Failure, Settings, chat, download, env, knowledge, mcp, memory, request, skills, wire};
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
@@ -148,13 +148,14 @@ impl Wired {
             None => (None, Vec::new()),
         };
         let recipe = wired?.recipe;
-        let workspaces = workspaces(cx);
-        // what nobody has asked for in a week is not asked for again
-        if let Some(all) = &workspaces {
+        let workspaces = workspaces(cx, &settings)?;
+        // what nobody has asked for in a week is not asked for again; a bucket has rules of its own for that, and each
+        // look into it is a request
+        if let Some(all) = workspaces.as_ref().filter(|all| all.is_local()) {
             all.sweep(RETENTION);
         }
-        let own = workspaces.map(|all| all.folder(session));
-        let workspace = own.clone().map(|own| Arc::new(Workspace::open(own)));
+        let own = workspaces.as_ref().map(|all| all.folder(session));
+        let workspace = workspaces.map(|all| Arc::new(all.open(session)));
         if drive.subagents && workspace.is_none() {
             return Err(Failure::usage("--subagents needs a workspace, and this user has no home folder for it")
                 .hint("set XDG_DATA_HOME to a folder that can be written"));
@@ -170,7 +171,8 @@ impl Wired {
         let registry = builtin(&recipe.context, recipe.manual.clone(), workspace.clone(), librarian.clone(), writable)?;
         let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
         let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
-        let secrets = secrets.into_iter().chain(mcp_secrets).chain(url);
+        let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));
+        let secrets = secrets.into_iter().chain(mcp_secrets).chain(url).chain(key);
         let adviser = adviser(drive.advise, &recipe, &settings, root)?;
         Ok(Self {
             model: recipe.model,
@@ -413,9 +415,27 @@ pub fn all_tools(cx: &Cx, root: &Path, hub: Option<&Hub>) -> Result<Registry, Fa
     Ok(registry)
 }
 
-/// The workspaces of this person's sessions; nothing where there is no place for them.
-pub fn workspaces(cx: &Cx) -> Option<Workspaces> {
-    Some(Workspaces::at(cx.dirs.data.as_ref()?.join("workspace")))
+/// The workspaces of this person's sessions; nothing where there is no place for them. Connects to nothing.
+///
+/// # Errors
+/// If this program was built without their backend, or it is not said where they are.
+pub fn workspaces(cx: &Cx, settings: &Settings) -> Result<Option<Workspaces>, Failure> {
+    let place = Place {
+        kind: settings.workspace_backend,
+        folder: cx.dirs.data.as_ref().map(|data| data.join("workspace")),
+        url: settings.workspace_url.clone(),
+        key: workspace_key(cx),
+        authorities: download::settings(cx)?.hub.and_then(|hub| hub.authorities),
+    };
+    place.open().map_err(|error| {
+        let hint = error.hint();
+        Failure::usage(error).hint(hint)
+    })
+}
+
+/// What opens the bucket that they are in.
+fn workspace_key(cx: &Cx) -> Option<String> {
+    cx.env.get(env::WORKSPACE_KEY).and_then(|key| key.to_str()).map(str::to_owned)
 }
 
 /// The shell that commands run in: one that speaks the language models write best.
