@@ -219,6 +219,16 @@ fn handed_over(script: &Script, index: usize) -> Option<String> {
     const TELLING: [&str; 7] = ["secret", "token", "passw", "key", "credential", "auth", "cookie"];
     let command = &script.commands[index];
     let name = &command.words.first()?.raw;
+    // what it says to this machine stays here
+    let host = |word: &super::parse::Word| word.text.split_once("://").map(|(_, rest)| rest.to_owned());
+    let mut hosts = command.args().iter().filter_map(host).peekable();
+    let own = |host: String| {
+        let end = host.find(['/', ':', '?']).unwrap_or(host.len());
+        ["localhost", "127.0.0.1"].contains(&&host[..end])
+    };
+    if hosts.peek().is_some() && hosts.all(own) {
+        return None;
+    }
     if command.via.last().is_some_and(|outer| matches!(outer.as_str(), "xargs" | "gxargs" | "parallel" | "find" | "fd"))
     {
         return Some(format!("`{name}` reaches addresses that another program puts together"));

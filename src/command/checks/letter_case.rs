@@ -73,9 +73,11 @@ fn of_script(it: &Inspected) -> Option<Finding> {
             }
             _ => return None,
         },
-        [sort, uniq] if sort.name() == Some("sort") && uniq.name() == Some("uniq") => {
-            edits.after(program, " -f").after(uniq.words.first()?, " -i")
-        }
+        // what sort puts together, uniq finds together
+        several if several.iter().all(|c| matches!(c.name(), Some("sort" | "uniq"))) => several
+            .iter()
+            .filter_map(|c| Some((c.name()?, c.words.first()?)))
+            .fold(edits, |edits, (name, word)| edits.after(word, if name == "sort" { " -f" } else { " -i" })),
         _ => return None,
     };
     let names: Vec<&str> = able.iter().filter_map(|c| c.name()).collect();

@@ -5,6 +5,7 @@
 
 mod age;
 mod archive;
+mod bounds;
 mod counts;
 mod csv;
 mod depth;
@@ -74,7 +75,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 20] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 21] = [
     quoting::check,
     input::check,
     precedence::check,
@@ -90,6 +91,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 20] = [
     grep::check,
     counts::check,
     numbers::check,
+    bounds::check,
     lines::check,
     links::check,
     in_place::check,
