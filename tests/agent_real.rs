@@ -56,3 +56,76 @@ fn the_real_model_finds_counts_and_reports_within_eight_steps() {
     }
     assert!(!report.contains("small.log") && !report.contains("tiny.log"), "{report}");
 }
+
+/// A folder of a person's for the real model: `home` beside `work`, and the binary with a verb in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("work")).unwrap();
+        Self(dir)
+    }
+
+    fn work(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join("work").join(name)
+    }
+
+    /// Nothing where there is no model; says so then.
+    fn run(&self, verb: &str, args: &[&str], said: &str) -> Option<Ran> {
+        if cfg!(debug_assertions) {
+            println!("skipped: a whole run takes minutes in a debug build");
+            return None;
+        }
+        let mut caro = crate::support::model_or_skip(verb)?;
+        caro.args(args)
+            .env("XDG_DATA_HOME", self.0.path().join("data"))
+            .env("XDG_STATE_HOME", self.0.path().join("state"));
+        caro.env("CARO_CONFIG_FILE", self.0.path().join("config.toml")).current_dir(self.work(""));
+        let ran = crate::machine::feed(caro, said.as_bytes());
+        println!("{ran:#?}");
+        Some(ran)
+    }
+}
+
+#[test]
+fn the_real_model_remembers_a_conversation_in_another_process() {
+    let place = Place::new();
+    let args = ["--session", "dogs"];
+    let Some(told) = place.run("chat", &args, "my dog is called Rex\n") else { return };
+    assert_eq!(told.code, Some(0));
+    let asked = place.run("chat", &args, "what is my dog called?\n").unwrap();
+    assert!(asked.code == Some(0) && asked.out.contains("Rex"), "{asked:#?}");
+}
+
+#[test]
+fn the_real_model_goes_about_a_task_as_a_skill_says() {
+    let place = Place::new();
+    let skill = place.work(".agents/skills/changelog");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: changelog\ndescription: How changelog entries are written here\n---\n\
+                Every changelog entry is one line. It begins with `CHG:` and ends with the word `(team web)`.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    let task = "write a changelog entry about the new login page to entry.txt";
+    let Some(ran) = place.run("agent", &[task, "--yes", "--max-steps", "6"], "") else { return };
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let entry = std::fs::read_to_string(place.work("entry.txt")).unwrap();
+    assert!(entry.starts_with("CHG:") && entry.contains("(team web)") && entry.contains("login"), "{entry}");
+}
+
+#[test]
+fn the_real_model_uses_the_tool_of_a_server() {
+    if !crate::machine::have("python3") {
+        return println!("skipped: there is no python3");
+    }
+    let place = Place::new();
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.py");
+    let servers = serde_json::json!({"mcpServers": {"archive": {
+        "command": "python3", "args": [server], "autoApprove": ["read"]
+    }}});
+    std::fs::write(place.0.path().join("mcp.json"), servers.to_string()).unwrap();
+    let task = "read plans.txt with the tool of the archive server and tell me what it says";
+    let Some(ran) = place.run("agent", &[task, "--max-steps", "6"], "") else { return };
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.err.contains("archive.read") && ran.out.contains("from the archive"), "{ran:#?}");
+}

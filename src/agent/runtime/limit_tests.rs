@@ -4,6 +4,7 @@ use super::tests::{ANSWER, bench, call, drive, of, report, step, turn};
 use super::*;
 use crate::agent::advise::{Advice, Advised, Brief};
 use crate::agent::state::Limits;
+use crate::agent::tool::Provider;
 use crate::model::metered::{Meter, Metered};
 use crate::model::{Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
@@ -71,6 +72,25 @@ fn advice_costs_what_it_asked_for_also_where_it_comes_to_nothing() {
         assert_eq!((report.metric.request_tokens, report.metric.response_tokens), (request, response));
         assert!(told[0].request >= 3 * 4 && told[0].response == 3 * 2, "{told:?}");
     }
+}
+
+#[test]
+fn a_part_that_names_a_server_is_for_its_tools() {
+    let asked = |text: &str| {
+        let mut bench = bench(&[ANSWER]);
+        let model: Arc<dyn Model> =
+            Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<crate::model::scripted::Scripted>().unwrap());
+        bench.runtime.adviser = Some(Arc::new(Asks { model, often: 1, knows: false }));
+        let mut tool = super::tests::Fake::new("archive.find", true);
+        tool.spec.provider = Provider::Mcp("archive".into());
+        bench.runtime.registry.add(Arc::new(tool)).unwrap();
+        bench.runtime.registry.add(Arc::new(super::tests::Fake::new("shell", true))).unwrap();
+        report(&bench, super::tests::task(8, text));
+        of(&bench.memory.events(), Kind::ModelCall).iter().any(|call| call.metadata["recipe"] == "command")
+    };
+    assert!(!asked("list the plans with the tool of the Archive server"));
+    assert!(asked("list the files of the archive"), "that may be a folder");
+    assert!(asked("list the tools in the shed folder"));
 }
 
 #[test]

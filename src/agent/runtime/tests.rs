@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// A tool that does what it is told to, and counts how often.
 pub(super) struct Fake {
-    spec: ToolSpec,
+    pub(super) spec: ToolSpec,
     calls: Arc<AtomicUsize>,
 }
 
