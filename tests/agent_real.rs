@@ -112,20 +112,3 @@ fn the_real_model_goes_about_a_task_as_a_skill_says() {
     let entry = std::fs::read_to_string(place.work("entry.txt")).unwrap();
     assert!(entry.starts_with("CHG:") && entry.contains("(team web)") && entry.contains("login"), "{entry}");
 }
-
-#[test]
-fn the_real_model_uses_the_tool_of_a_server() {
-    if !crate::machine::have("python3") {
-        return println!("skipped: there is no python3");
-    }
-    let place = Place::new();
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.py");
-    let servers = serde_json::json!({"mcpServers": {"archive": {
-        "command": "python3", "args": [server], "autoApprove": ["read"]
-    }}});
-    std::fs::write(place.0.path().join("mcp.json"), servers.to_string()).unwrap();
-    let task = "read plans.txt with the tool of the archive server and tell me what it says";
-    let Some(ran) = place.run("agent", &[task, "--max-steps", "6"], "") else { return };
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert!(ran.err.contains("archive.read") && ran.out.contains("from the archive"), "{ran:#?}");
-}
