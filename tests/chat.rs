@@ -129,3 +129,85 @@ fn a_skill_stays_for_some_turns() {
     let ran = chat(&machine, rules, &[], lines);
     assert_eq!(ran.out, "hello\nahoy\nahoy\nahoy\nahoy\nhello\n", "{ran:#?}");
 }
+
+/// A model that knows whose dog it is only from a summary.
+fn rex() -> Value {
+    json!([
+        {"match": "\n\nSum it up.", "reply": "- the dog of the user is called Rex"},
+        {"regex": "(?s)<conversation>\n\\[CONVERSATION SUMMARY\\]\n- the dog of the user is called Rex\nUser: .*Task: what is", "reply": answer("Rex")},
+        {"reply": answer("fine")}
+    ])
+}
+
+/// The runs of the session `s` and whether they are active.
+fn active(machine: &Machine) -> Vec<bool> {
+    let session = machine.run(&["session", "show", "s", "--json"]).json();
+    session["runs"].as_array().unwrap().iter().map(|run| run["active"].as_bool().unwrap()).collect()
+}
+
+fn events(machine: &Machine) -> Vec<Value> {
+    machine.run(&["events", "--json"]).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const TALK: &str = "my dog is called Rex\nhow are you?\nthank you\nwhat is the name of my dog?\n";
+
+#[test]
+fn what_falls_out_of_the_window_is_summed_up_and_marked() {
+    let machine = Machine::new();
+    let ran = chat(&machine, rex(), &["--session", "s", "--history", "window:4:summary"], TALK);
+    assert_eq!(ran.out, "fine\nfine\nfine\nRex\n", "{ran:#?}");
+    // four messages are three and a summary: one exchange beside it
+    assert_eq!(active(&machine), [false, false, true, true]);
+    let events = events(&machine);
+    let of = |kind: &str| events.iter().filter(|e| e["event_type"] == kind).collect::<Vec<_>>();
+    let asked: Vec<&Value> = of("model_call").into_iter().filter(|e| e["metadata"]["recipe"] == "summary").collect();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(events[0]["event_type"], "agent_start", "it is a part of the run");
+    assert_eq!(of("agent_end")[0]["output"]["metric"]["total_requests"], 2, "and is counted");
+    let written = of("memory_write")[0];
+    assert_eq!((&written["metadata"]["folded"], &written["metadata"]["deleted"]), (&json!(2), &json!(false)));
+    let shown = machine.run(&["session", "show", "s"]);
+    assert_eq!(shown.out.matches("completed, inactive: ").count(), 2, "{shown:#?}");
+    assert!(
+        shown.out.contains("- the dog of the user is called Rex\n") && shown.out.contains("> my dog is called Rex")
+    );
+    // another day, whatever is remembered by then: the summary stays
+    let ran = chat(&machine, rex(), &["--session", "s"], "what is the name of my dog?\n/clear\nwhat is it?\n");
+    assert_eq!(ran.out, "Rex\nfine\n", "{ran:#?}");
+}
+
+#[test]
+fn a_summary_that_fails_costs_the_oldest_for_this_once_and_nothing_more() {
+    let machine = Machine::new();
+    let mut rules = rex();
+    rules[0] = json!({"match": "\n\nSum it up.", "error": "out of memory"});
+    let ran = chat(&machine, rules, &["--session", "s", "--history", "window:4:summary"], TALK);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "fine\nfine\nfine\nfine\n"), "{ran:#?}");
+    assert_eq!(active(&machine), [true; 4], "the next turn tries again");
+    let events = events(&machine);
+    let asked = events.iter().rfind(|e| e["event_type"] == "model_call").unwrap()["input"].to_string();
+    assert!(asked.contains("thank you") && !asked.contains("my dog is called Rex"), "{asked}");
+    let end = events.last().unwrap();
+    assert_eq!(end["output"]["metric"]["total_requests"], 2, "what failed was asked all the same");
+    // a run that may ask but once asks for its answer
+    let limited = ["--session", "s", "--history", "window:4:summary", "--max-requests", "1"];
+    let ran = chat(&machine, rex(), &limited, "hello\n");
+    assert_eq!((ran.out.as_str(), active(&machine)), ("fine\n", vec![true; 5]), "{ran:#?}");
+}
+
+#[test]
+fn a_window_without_a_summary_marks_or_deletes() {
+    let machine = Machine::new();
+    let ran = chat(&machine, rex(), &["--session", "s", "--history", "window:2"], TALK);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(active(&machine), [false, false, true, true]);
+    let mut caro = machine.caro(&["chat", "--session", "s"]);
+    caro.env("CARO_HISTORY", "tokens:1:delete").env("CARO_MODEL", machine.model(rex()));
+    let ran = feed(caro, b"and now?\n");
+    assert_eq!(ran.out, "fine\n", "{ran:#?}");
+    // what was only marked before is left alone; of the others the last one is always remembered
+    assert_eq!(active(&machine), [false, false, true, true]);
+    let shown = machine.run(&["session", "show", "s"]).out;
+    assert!(!shown.contains("> thank you") && shown.contains("> what is the name of my dog?"), "{shown}");
+    machine.run(&["chat", "--history", "window"]).fails(2, &["--history: `history` must be budget, window:N"]);
+}

@@ -35,6 +35,8 @@ fn the_table_of_the_harness_has_the_defaults_of_the_code() {
         format!("| calls of one step side by side | {}, ", config.parallel),
         format!("| tokens of a step | {} |", config.decision_tokens),
     ];
+    let history = Ran::of(Machine::new().caro(&["config", "get", "history"]).output().unwrap()).out;
+    rows.push(format!("| what is remembered of a conversation | `{}`: ", history.trim()));
     let help = Ran::of(Machine::new().caro(&["agent", "--help"]).output().unwrap()).out;
     let (mut flag, mut choices, mut switches) = ("", 0, Vec::new());
     for line in help.lines().map(str::trim) {

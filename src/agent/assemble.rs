@@ -5,6 +5,7 @@
 //! whole, and a smaller one after it may still fit. A provider that fails is left out too, and the run goes on.
 
 use super::event::Draft;
+use crate::model::{Prompt, Shape};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -68,6 +69,32 @@ pub trait ContextProvider: Send + Sync {
     fn record(&self) -> Option<Draft> {
         None
     }
+
+    /// What a model is to write before the layer is brought, for a run and not for a look at its prompt. `budget` is that
+    /// of [`ContextProvider::provide`].
+    fn errand(&self, _query: &Query, _budget: usize) -> Option<Errand> {
+        None
+    }
+
+    /// Takes what the model wrote, once before each run; nothing where there was no errand, or where it could not be done:
+    /// the provider does without. Returns what the event log is to have of it.
+    fn settle(&self, _written: Option<&str>) -> Option<Draft> {
+        None
+    }
+}
+
+/// A text that a provider has a model write. It is the run's request like any other: held to its limits, told in its events
+/// and charged to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Errand {
+    /// What it is, as the events name it.
+    pub name: &'static str,
+    /// The conversation.
+    pub prompt: Prompt,
+    /// What may be written.
+    pub shape: Shape,
+    /// Tokens of that at most.
+    pub max_tokens: usize,
 }
 
 /// What a provider says.

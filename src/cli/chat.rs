@@ -10,7 +10,7 @@ use super::edit::{Lines, Typed};
 use super::mcp::root;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::chat::{Exchange, is_talk};
+use crate::agent::chat::{Exchange, Limit, Originals, Remember, is_talk};
 use crate::agent::plan::Plan;
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
@@ -35,6 +35,11 @@ pub struct Args {
     /// The most steps of one answer, at least 5; by default the message decides, up to 20
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
+    /// How much of the session is remembered: what the model has room for (budget), the last N messages (window:N), or the
+    /// newest N tokens (tokens:N). With :summary behind it the model sums up what falls out, in one request more when
+    /// something does; with :delete that is removed, and else marked (`caro session show`) [default: budget]
+    #[arg(long, value_name = "HOW")]
+    history: Option<String>,
     /// How it is driven.
     #[command(flatten)]
     drive: Drive,
@@ -48,11 +53,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = root(cx)?;
     let root = root.canonicalize().unwrap_or(root);
     let session = session_of(args.session.as_deref())?;
-    let mut talk = Talk { args, cx, root: &root, wired: Wired::open(cx, &args.drive, &session, &root)?, session };
+    let flags: Vec<(&'static str, String)> = args.history.clone().map(|how| ("history", how)).into_iter().collect();
+    let remember = cx.settings(&flags)?.history;
+    let wired = Wired::open(cx, &args.drive, &session, &root)?;
+    let mut talk = Talk { args, cx, root: &root, wired, session, remember };
     let mut lines = Lines::open(cx.ui.can_ask(), cx.dirs.state.as_ref().map(|state| state.join("chat-history")))?;
     if lines.is_terminal() {
-        let known = talk.wired.exchanges(&talk.session)?.len();
-        let before = if known > 0 { format!(", {known} exchanges remembered") } else { String::new() };
+        let past = talk.wired.past(&talk.session)?;
+        let more = if past.summary.is_empty() { "" } else { " and a summary of those before" };
+        let known = past.exchanges.len();
+        let before = if past.is_empty() { String::new() } else { format!(", {known} exchanges remembered{more}") };
         cx.ui.note(&format!("session {}{before}; /help shows what can be typed", talk.session));
     }
     let mut last = Exit::Success;
@@ -92,6 +102,7 @@ struct Talk<'a> {
     root: &'a Path,
     wired: Wired,
     session: String,
+    remember: Remember,
 }
 
 impl Talk<'_> {
@@ -114,11 +125,12 @@ impl Talk<'_> {
     fn say(&mut self, message: &str) -> Outcome {
         self.args.drive.admit(message, "message")?;
         let task = self.task(message);
-        let exchanges = self.wired.exchanges(&self.session)?;
         // from here on Ctrl-C is this turn's
         let cancel = self.cx.interrupt().fresh();
-        self.wired.take_up(&task, cancel, exchanges, self.cx)?;
+        self.wired.take_up(&task, cancel, self.cx)?;
         self.wired.begin(&task, self.cx)?;
+        // now that no other process is in this session
+        self.wired.recall(self.wired.past(&self.session)?, self.remember);
         let drive = &self.args.drive;
         let shows = drive.shows();
         let mut turn = Turn::new(task);
@@ -154,7 +166,7 @@ impl Talk<'_> {
     }
 
     fn clear(&mut self) -> Result<(), Failure> {
-        let count = self.wired.exchanges(&self.session)?.len();
+        let count = self.wired.past(&self.session)?.exchanges.len();
         self.wired.forget(&self.session)?;
         self.cx.ui.note(&format!("forgotten: {count} exchanges"));
         Ok(())
@@ -169,10 +181,59 @@ impl Talk<'_> {
     }
 }
 
-/// The exchanges of a session's runs that were answered.
+/// The exchanges of a session's runs that were answered and are still remembered.
 pub fn answered(runs: &[Run]) -> Vec<Exchange> {
     runs.iter()
-        .filter(|run| ["completed", "incomplete"].contains(&run.status.as_str()) && !run.answer.trim().is_empty())
-        .map(|run| Exchange { asked: run.task.clone(), answered: run.answer.clone() })
+        .filter(|run| run.active && ["completed", "incomplete"].contains(&run.status.as_str()))
+        .filter(|run| !run.answer.trim().is_empty())
+        .map(|run| Exchange { run: run.id.clone(), asked: run.task.clone(), answered: run.answer.clone() })
         .collect()
+}
+
+/// Reads `budget`, `window:N` or `tokens:N`, with `:summary` and `:delete` behind it or not.
+///
+/// # Errors
+/// What it must be.
+pub fn remember(text: &str) -> Result<Remember, String> {
+    let mut how = Remember::ROOM;
+    let mut limit = text;
+    while let Some((before, word)) = limit.rsplit_once(':') {
+        match word {
+            "summary" if !how.summary => how.summary = true,
+            "delete" if how.originals == Originals::Keep => how.originals = Originals::Delete,
+            _ => break,
+        }
+        limit = before;
+    }
+    let number = |text: &str| text.parse().ok().filter(|n| *n > 0);
+    how.limit = match (limit, limit.split_once(':')) {
+        ("budget", _) => Some(Limit::Room),
+        (_, Some(("window", n))) => number(n).map(Limit::Messages),
+        (_, Some(("tokens", n))) => number(n).map(Limit::Tokens),
+        _ => None,
+    }
+    .ok_or("budget, window:N with a number of messages or tokens:N, each with :summary and :delete or without")?;
+    Ok(how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_history_are_read() {
+        let of = |limit, summary, delete: bool| {
+            let originals = if delete { Originals::Delete } else { Originals::Keep };
+            Ok(Remember { limit, summary, originals })
+        };
+        assert_eq!(remember("budget"), Ok(Remember::ROOM));
+        assert_eq!(remember("window:20"), of(Limit::Messages(20), false, false));
+        assert_eq!(remember("tokens:500:summary"), of(Limit::Tokens(500), true, false));
+        assert_eq!(remember("budget:delete:summary"), of(Limit::Room, true, true));
+        assert_eq!(remember("window:4:summary:delete"), of(Limit::Messages(4), true, true));
+        for wrong in ["", "window", "window:0", "window:x", "tokens:-1", "summary", ":delete", "budget:summary:summary"]
+        {
+            assert!(remember(wrong).unwrap_err().contains("window:N"), "{wrong}");
+        }
+    }
 }

@@ -56,7 +56,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 17] = [
+pub const KEYS: [Key; 18] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -129,6 +129,14 @@ pub const KEYS: [Key; 17] = [
         NONE,
         Project::Never,
         "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
+    ),
+    // A cloned project must not have anybody's conversations deleted.
+    key(
+        "history",
+        "CARO_HISTORY",
+        "budget",
+        Project::Never,
+        "what `caro chat` remembers: budget, window:N, tokens:N; with :summary, :delete",
     ),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::config::{NONE, Origin};
 use super::{Config, Failure};
+use crate::agent::chat::Remember;
 use crate::agent::{memory, workspace};
 use crate::command::Refine;
 use crate::model::engine::Device;
@@ -80,6 +81,8 @@ pub struct Settings {
     pub workspace_backend: workspace::Kind,
     /// In which bucket, if in one.
     pub workspace_url: Option<String>,
+    /// How much of a conversation is remembered.
+    pub history: Remember,
 }
 
 impl Settings {
@@ -124,6 +127,7 @@ impl Settings {
                 Failure::usage(error).hint(hint)
             })?,
             workspace_url: url("workspace_url"),
+            history: config.parse("history", super::chat::remember)?,
         })
     }
 }

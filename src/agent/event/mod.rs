@@ -105,6 +105,11 @@ impl Draft {
         })
     }
 
+    /// What it is about.
+    pub fn kind(&self) -> Kind {
+        self.0.event_type
+    }
+
     /// Says who did it.
     #[must_use]
     pub fn by(mut self, actor: Actor) -> Self {

@@ -243,7 +243,7 @@ fn every_backend_finds_the_same_in_the_same_order() {
 }
 
 fn exchange(n: usize) -> Exchange {
-    Exchange { asked: format!("question {n}?"), answered: format!("answer \"{n}\"\nü") }
+    Exchange { run: String::new(), asked: format!("question {n}?"), answered: format!("answer \"{n}\"\nü") }
 }
 
 #[test]

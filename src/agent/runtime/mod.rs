@@ -4,6 +4,7 @@
 mod batch;
 mod disk;
 mod drive;
+mod errand;
 mod generate;
 mod meter;
 mod named;
@@ -209,7 +210,7 @@ impl Hands<Turn> for Driver<'_> {
             // before each request, whoever is asked
             Step::Plan(_) | Step::Advise(_) | Step::Decide(_) if turn.halts(&runtime.guards) => runtime.notice(turn),
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
-            Step::Assemble(query) => runtime.assemble(turn, &query),
+            Step::Assemble(query) => runtime.assemble(turn, &query).await,
             Step::Advise(mut brief) => {
                 brief.part = named::placed(&brief.part, &runtime.config.root);
                 runtime.advise(turn, &brief).await;
@@ -307,7 +308,10 @@ impl Runtime {
         (assemble::assemble(&providers, query, self.budget(), &self.count()), tools)
     }
 
-    fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+    async fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
+        if !self.prepare(turn, query).await {
+            return;
+        }
         let (assembly, tools) = self.context(query);
         for record in self.providers.iter().filter_map(|provider| provider.record()) {
             self.emitter.emit(record);

@@ -4,6 +4,7 @@
 //!
 //! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
+mod remembered;
 mod stats;
 
 pub use stats::Stats;
@@ -115,6 +116,9 @@ pub struct Session {
     pub updated: u64,
     /// Its runs, oldest first.
     pub runs: Vec<Run>,
+    /// What a model has summed up of the runs that are no longer remembered; empty if it has not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
 }
 
 /// A run as it is listed.
@@ -136,6 +140,13 @@ pub struct Run {
     pub created: u64,
     /// The latest change, likewise.
     pub updated: u64,
+    /// False once the session goes on without it: it is shown, and no longer told to a model.
+    #[serde(default = "yes")]
+    pub active: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The store.
@@ -175,6 +186,7 @@ impl Store {
         database::share(&connection, BUSY)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         database::tables(&mut connection, TABLES, 1)?;
+        remembered::tables(&mut connection)?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 
@@ -258,13 +270,12 @@ impl Store {
     /// If there is none or several.
     pub fn run(&self, beginning: &str) -> Result<Run, StoreError> {
         if beginning.is_empty() {
-            let latest = "SELECT * FROM runs WHERE session NOT IN (SELECT id FROM runs)
+            let latest = "WHERE session NOT IN (SELECT id FROM runs)
                           ORDER BY created DESC, rowid DESC LIMIT 1";
             let latest = self.runs(latest, [])?;
             return latest.into_iter().next().ok_or(StoreError::Empty);
         }
-        let found =
-            self.runs("SELECT * FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created LIMIT 6", [beginning])?;
+        let found = self.runs("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created LIMIT 6", [beginning])?;
         one(found, beginning, "run", |r| &r.id)
     }
 
@@ -287,8 +298,9 @@ impl Store {
         heads
             .into_iter()
             .map(|(id, created, updated)| {
-                let runs = self.runs("SELECT * FROM runs WHERE session = ?1 ORDER BY created", [&id])?;
-                Ok(Session { id, created, updated, runs })
+                let runs = self.runs("WHERE session = ?1 ORDER BY created, rowid", [&id])?;
+                let summary = self.summary(&id)?;
+                Ok(Session { id, created, updated, runs, summary })
             })
             .collect()
     }
@@ -349,9 +361,11 @@ impl Store {
         Ok(events)
     }
 
-    fn runs<P: rusqlite::Params>(&self, query: &str, params: P) -> Result<Vec<Run>, StoreError> {
+    /// The runs of which this holds, in the order that it says.
+    fn runs<P: rusqlite::Params>(&self, condition: &str, params: P) -> Result<Vec<Run>, StoreError> {
         let sql = self.sql();
-        let mut query = sql.prepare(query)?;
+        let mut query = sql
+            .prepare(&format!("SELECT *, id NOT IN (SELECT run FROM inactive_runs) AS active FROM runs {condition}"))?;
         let rows = query.query_map(params, |row| {
             Ok(Run {
                 id: row.get("id")?,
@@ -362,6 +376,7 @@ impl Store {
                 root: PathBuf::from(row.get::<_, String>("root")?),
                 created: count(row, "created")?,
                 updated: count(row, "updated")?,
+                active: row.get("active")?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

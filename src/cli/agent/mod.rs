@@ -273,7 +273,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         place: format!("Working folder: {}", root.display()),
     };
     let mut wired = Wired::open(cx, &args.drive, &task.session, &root)?;
-    wired.take_up(&task, cx.interrupt().cancel().clone(), Vec::new(), cx)?;
+    wired.take_up(&task, cx.interrupt().cancel().clone(), cx)?;
     if args.show_prompt || args.explain {
         return show(&wired, Turn::new(task), args.explain, cx);
     }

@@ -45,7 +45,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
     let mut wired = Wired::open(cx, &args.drive, &turn.task().session, &found.root)?;
     turn.limit(args.drive.limits(turn.state().limits));
-    wired.take_up(turn.task(), cx.interrupt().cancel().clone(), Vec::new(), cx)?;
+    wired.take_up(turn.task(), cx.interrupt().cancel().clone(), cx)?;
     drive(&wired, turn, next, &args.drive, cx)
 }
 

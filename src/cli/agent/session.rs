@@ -72,9 +72,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 cx.ui.document(&session)?;
                 return Ok(Exit::Success);
             }
+            if !session.summary.is_empty() {
+                cx.ui.line(&cx.ui.paint(Role::Dim, "remembered of what is inactive:"))?;
+                cx.ui.data(&format!("{}\n", session.summary))?;
+            }
             for run in &session.runs {
                 let head = cx.ui.paint(Role::Accent, &run.id);
-                cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Dim, &run.status)))?;
+                let inactive = if run.active { "" } else { ", inactive: the model is not told any more" };
+                cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Dim, &format!("{}{inactive}", run.status))))?;
                 cx.ui.data(&format!("> {}\n{}\n", run.task, run.answer))?;
             }
         }

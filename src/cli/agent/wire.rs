@@ -6,7 +6,7 @@ use super::rules::{Office, Rules};
 use super::{Advise, Drive};
 use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
-use crate::agent::chat::{Exchange, History, is_talk};
+use crate::agent::chat::{History, Past, Remember, is_talk};
 use crate::agent::event::{Emitter, Redactor, Sink};
 use crate::agent::guard::Guards;
 use crate::agent::librarian::{Knowledge, Librarian};
@@ -84,7 +84,9 @@ pub struct Wired {
     /// True for a message of a conversation that asks nothing of this computer: it gets no tools.
     talks: bool,
     skills: Chosen,
-    exchanges: Vec<Exchange>,
+    /// What was said before in its session, and how much of that is remembered.
+    past: Past,
+    remember: Remember,
     guards: Guards,
     adviser: Option<Arc<dyn Adviser>>,
     store: Arc<Store>,
@@ -184,7 +186,8 @@ impl Wired {
             recipe: String::new(),
             talks: false,
             skills: Chosen::default(),
-            exchanges: Vec::new(),
+            past: Past::default(),
+            remember: Remember::default(),
             guards: Guards::default(),
             adviser,
             store,
@@ -199,11 +202,11 @@ impl Wired {
         })
     }
 
-    /// Makes everything ready for a run: its guards, its skills, what stops it, and what was said before in its session.
+    /// Makes everything ready for a run: its guards, its skills, and what stops it.
     ///
     /// # Errors
     /// If a skill that was asked for is not there.
-    pub fn take_up(&mut self, task: &Task, cancel: Cancel, exchanges: Vec<Exchange>, cx: &Cx) -> Result<(), Failure> {
+    pub fn take_up(&mut self, task: &Task, cancel: Cancel, cx: &Cx) -> Result<(), Failure> {
         let recent: Vec<String> = self.recent.keys().cloned().collect();
         self.skills = match self.drive.no_skills {
             true => Chosen::default(),
@@ -219,8 +222,13 @@ impl Wired {
         self.guards = self.rules().guards(task);
         (self.run, self.recipe) = (task.run.clone(), task.agent.clone());
         self.talks = task.agent == "chat" && self.skills.active.is_empty() && is_talk(&task.text);
-        (self.cancel, self.exchanges) = (cancel, exchanges);
+        (self.cancel, self.past) = (cancel, Past::default());
         Ok(())
+    }
+
+    /// Has the run that is taken up told what was said before in its session.
+    pub fn recall(&mut self, past: Past, remember: Remember) {
+        (self.past, self.remember) = (past, remember);
     }
 
     /// What the person has allowed, in whatever run.
@@ -234,14 +242,16 @@ impl Wired {
         }
     }
 
-    /// What was asked and answered before in a session.
+    /// What is remembered of a session.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn exchanges(&self, session: &str) -> Result<Vec<Exchange>, Failure> {
+    pub fn past(&self, session: &str) -> Result<Past, Failure> {
         match self.store.session(session) {
-            Ok(found) if found.id == session => Ok(chat::answered(&found.runs)),
-            Ok(_) | Err(StoreError::Missing { .. } | StoreError::Ambiguous { .. }) => Ok(Vec::new()),
+            Ok(found) if found.id == session => {
+                Ok(Past { summary: found.summary, exchanges: chat::answered(&found.runs) })
+            }
+            Ok(_) | Err(StoreError::Missing { .. } | StoreError::Ambiguous { .. }) => Ok(Past::default()),
             Err(error) => Err(failure(error)),
         }
     }
@@ -311,8 +321,9 @@ impl Wired {
         if let Some(memory) = &self.memory {
             providers.push(Arc::new(Recall::new(memory.clone())));
         }
-        if !self.exchanges.is_empty() {
-            providers.push(Arc::new(History::new(self.exchanges.clone(), self.model.clone())));
+        if !self.past.is_empty() {
+            let (past, keeper, model) = (self.past.clone(), self.store.clone(), self.model.clone());
+            providers.push(Arc::new(History::new(past, self.remember, keeper, model)));
         }
         let taker = |memory: &Arc<Memory>| {
             Arc::new(NoteTaker { memory: memory.clone(), redactor: self.redactor.clone() }) as Arc<dyn Notes>

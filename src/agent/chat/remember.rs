@@ -1,0 +1,122 @@
+//! How much of a session is remembered, and what becomes of the rest.
+
+/// Percent of a limit in tokens that a summary may have: the rest is for what was said itself.
+pub const RESERVE: usize = 20;
+/// Messages that the library remembers where nobody says otherwise.
+pub const MESSAGES: usize = 10_000;
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As much as the model has room for.
+    Room,
+    /// The last so many messages: what one side said once. A question and its answer stay together, and the last two are
+    /// always remembered.
+    Messages(usize),
+    /// The newest exchanges that have so many tokens together, by the model's own tokenizer.
+    Tokens(usize),
+}
+
+/// What becomes of the exchanges that fall out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Originals {
+    /// They stay stored, marked as no longer remembered.
+    #[default]
+    Keep,
+    /// They are deleted with their runs.
+    Delete,
+}
+
+/// How much is remembered, and what becomes of the rest. The default is the library's; `caro chat` begins with
+/// [`Remember::ROOM`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remember {
+    /// How much.
+    pub limit: Limit,
+    /// True if a model sums up what falls out; the summary counts as one message.
+    pub summary: bool,
+    /// What becomes of what falls out.
+    pub originals: Originals,
+}
+
+impl Default for Remember {
+    fn default() -> Self {
+        Self { limit: Limit::Messages(MESSAGES), summary: false, originals: Originals::Keep }
+    }
+}
+
+impl Remember {
+    /// For a model with a small window: as much as there is room for, and nothing is lost for a model that has more.
+    pub const ROOM: Self = Self { limit: Limit::Room, summary: false, originals: Originals::Keep };
+
+    /// How many of the exchanges fall out, counted from the oldest. `costs` are their tokens, `summary` those of what was
+    /// summed up before, `room` the tokens that a conversation may have in a prompt. The newest exchange stays.
+    pub fn falls_out(&self, costs: &[usize], summary: usize, room: usize) -> usize {
+        let count = costs.len();
+        let summed = usize::from(self.summary || summary > 0);
+        let stays = match self.limit {
+            // what has no room now may have it in a larger window: only what is summed up or deleted falls out
+            Limit::Room if !self.summary && self.originals == Originals::Keep => count,
+            Limit::Messages(most) if count * 2 + usize::from(summary > 0) <= most => count,
+            Limit::Messages(most) => most.saturating_sub(summed) / 2,
+            Limit::Room | Limit::Tokens(_) => {
+                let most = self.tokens(room);
+                let all = costs.iter().sum::<usize>() + summary;
+                let mut left = if all <= most { usize::MAX } else { most - self.reserve(room) };
+                let fits = |cost: &&usize| {
+                    let fits = **cost <= left;
+                    left = left.saturating_sub(**cost);
+                    fits
+                };
+                costs.iter().rev().take_while(fits).count()
+            }
+        };
+        count - stays.clamp(count.min(1), count)
+    }
+
+    /// Tokens of a limit in tokens.
+    fn tokens(&self, room: usize) -> usize {
+        if let Limit::Tokens(most) = self.limit { most } else { room }
+    }
+
+    /// Tokens that a summary may have.
+    pub fn reserve(&self, room: usize) -> usize {
+        if self.summary { self.tokens(room) * RESERVE / 100 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(limit: Limit, summary: bool) -> Remember {
+        Remember { limit, summary, originals: Originals::Keep }
+    }
+
+    #[test]
+    fn a_window_keeps_its_messages_and_one_less_where_there_is_a_summary() {
+        let falls = |n, summary, exchanges, before| {
+            of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000)
+        };
+        assert_eq!((falls(6, false, 3, 0), falls(6, false, 4, 0)), (0, 1));
+        // five messages and a summary: two exchanges, because a question and its answer stay together
+        assert_eq!((falls(6, true, 3, 0), falls(6, true, 4, 0), falls(7, true, 4, 0)), (0, 2, 1));
+        // once there is a summary it counts, also for who wants no more of them
+        assert_eq!((falls(7, true, 3, 9), falls(6, true, 3, 9), falls(6, false, 3, 9)), (0, 1, 1));
+        assert_eq!((falls(1, true, 3, 9), falls(0, false, 3, 0), falls(0, true, 0, 9)), (2, 2, 0), "the newest stays");
+        assert_eq!(Remember::default().falls_out(&[10; 5000], 0, 100), 0);
+        assert_eq!(Remember::default().falls_out(&[10; 5001], 0, 100), 1);
+    }
+
+    #[test]
+    fn a_limit_in_tokens_reserves_a_fifth_for_the_summary() {
+        let falls = |limit, summary, before| of(limit, summary).falls_out(&[10; 10], before, 60);
+        assert_eq!((falls(Limit::Tokens(100), true, 0), falls(Limit::Tokens(99), false, 0)), (0, 1));
+        assert_eq!((falls(Limit::Tokens(99), true, 0), falls(Limit::Tokens(100), true, 5)), (2, 2));
+        assert_eq!((falls(Limit::Room, true, 0), falls(Limit::Room, false, 0)), (6, 0), "of 60, 48 for what was said");
+        let delete = Remember { originals: Originals::Delete, ..Remember::ROOM };
+        assert_eq!(delete.falls_out(&[10; 10], 0, 60), 4);
+        // one that is too long by itself is the newest all the same
+        assert_eq!(of(Limit::Tokens(5), false).falls_out(&[10, 10], 0, 60), 1);
+    }
+}

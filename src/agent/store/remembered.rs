@@ -1,0 +1,143 @@
+//! What of a session is still remembered: which of its runs are told to a model, and the summary of those that are not.
+//!
+//! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
+
+use super::{Store, StoreError, now};
+use crate::agent::chat::{Fold, Keeps, Originals};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS inactive_runs (run TEXT PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE);
+    CREATE TABLE IF NOT EXISTS summaries (
+        session TEXT PRIMARY KEY REFERENCES sessions(id) ON DELETE CASCADE, text TEXT NOT NULL,
+        updated INTEGER NOT NULL);
+";
+
+/// Makes the tables where there are none.
+pub(super) fn tables(sql: &mut Connection) -> rusqlite::Result<()> {
+    // a look takes no lock: only who finds nothing writes
+    let known = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('inactive_runs', 'summaries')";
+    if sql.query_row(known, [], |row| row.get::<_, i64>(0))? == 2 {
+        return Ok(());
+    }
+    let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute_batch(TABLES)?;
+    tx.commit()
+}
+
+impl Store {
+    /// What a model has summed up of a session; empty if it has not.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn summary(&self, session: &str) -> Result<String, StoreError> {
+        let query = "SELECT text FROM summaries WHERE session = ?1";
+        let found = self.sql().query_row(query, [session], |row| row.get(0)).optional()?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn fold_away(&self, session: &str, fold: Fold<'_>) -> rusqlite::Result<()> {
+        let mut sql = self.sql();
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if let Some(summary) = fold.summary {
+            tx.execute(
+                "INSERT INTO summaries VALUES (?1, ?2, ?3) ON CONFLICT(session) DO UPDATE SET text = ?2, updated = ?3",
+                params![session, summary, now()],
+            )?;
+        }
+        for run in fold.runs {
+            match fold.originals {
+                Originals::Keep => tx.execute(
+                    "INSERT OR IGNORE INTO inactive_runs SELECT id FROM runs WHERE id = ?1 AND session = ?2",
+                    params![run, session],
+                )?,
+                Originals::Delete => {
+                    // its helpers' session is named as it is, and nobody could find them any more
+                    tx.execute("DELETE FROM sessions WHERE id = ?1", [run])?;
+                    tx.execute("DELETE FROM runs WHERE id = ?1 AND session = ?2", params![run, session])?
+                }
+            };
+        }
+        tx.commit()
+    }
+}
+
+impl Keeps for Store {
+    fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
+        self.fold_away(session, fold).map_err(|e| e.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::plan::Plan;
+    use crate::agent::turn::Task;
+    use std::path::Path;
+
+    fn store() -> Store {
+        let store = Store::in_memory().unwrap();
+        for (run, session) in
+            [("run_1", "s"), ("run_2", "s"), ("run_3", "s"), ("run_9", "other"), ("worker_1", "run_1")]
+        {
+            let plan = Plan::heuristic("count");
+            let (text, place) = ("count".to_owned(), String::new());
+            let (run, session, agent) = (run.to_owned(), session.to_owned(), "chat".to_owned());
+            let task = Task { run, session, agent, text, plan, max_steps: 5, batch: 1, place };
+            store.begin(&task, "count", Path::new("/"), |_| false).unwrap();
+        }
+        store
+    }
+
+    fn fold(store: &Store, summary: Option<&str>, originals: Originals) {
+        let runs = ["run_1".to_owned(), "run_2".into(), "run_9".into()];
+        store.fold("s", Fold { summary, runs: &runs, originals }).unwrap();
+    }
+
+    fn active(store: &Store, session: &str) -> Vec<(String, bool)> {
+        store.session(session).unwrap().runs.into_iter().map(|run| (run.id, run.active)).collect()
+    }
+
+    #[test]
+    fn what_falls_out_stays_marked_or_goes() {
+        let kept = store();
+        fold(&kept, None, Originals::Keep);
+        let expected = [("run_1".to_owned(), false), ("run_2".into(), false), ("run_3".into(), true)];
+        assert_eq!(active(&kept, "s"), expected);
+        assert_eq!(active(&kept, "other"), [("run_9".to_owned(), true)], "it is another session's");
+        let deleted = store();
+        fold(&deleted, None, Originals::Delete);
+        assert_eq!(active(&deleted, "s"), [("run_3".to_owned(), true)]);
+        assert!(deleted.run("worker_1").is_err() && deleted.run("run_9").is_ok());
+    }
+
+    #[test]
+    fn the_summary_is_the_latest_and_goes_with_its_session() {
+        let store = store();
+        assert_eq!(store.summary("s").unwrap(), "");
+        for (text, expected) in [(Some("- one"), "- one"), (None, "- one"), (Some("- two"), "- two")] {
+            fold(&store, text, Originals::Keep);
+            assert_eq!(store.session("s").unwrap().summary, expected);
+        }
+        store.delete_session("s", |_| false).unwrap();
+        assert_eq!(store.summary("s").unwrap(), "");
+        assert_eq!(store.sql().query_row("SELECT COUNT(*) FROM inactive_runs", [], |row| row.get(0)), Ok(0));
+    }
+
+    #[test]
+    fn a_file_of_before_gets_the_tables_and_keeps_its_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("agent.db");
+        let mut old = Connection::open(&file).unwrap();
+        crate::database::tables(&mut old, super::super::TABLES, 1).unwrap();
+        old.execute_batch(
+            "INSERT INTO sessions VALUES ('s', 1, 1);
+             INSERT INTO runs (id, session, task, status, root, created, updated) VALUES ('run_1', 's', 't', 'completed', '/', 1, 1);",
+        )
+        .unwrap();
+        drop(old);
+        for _ in 0..2 {
+            assert_eq!(active(&Store::open(&file).unwrap(), "s"), [("run_1".to_owned(), true)]);
+        }
+    }
+}
