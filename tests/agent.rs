@@ -242,6 +242,24 @@ fn what_would_be_told_is_shown_without_asking() {
     assert!(ran.out.starts_with("--- system\nYou are caro") && ran.out.contains("Task: count the errors"), "{ran:#?}");
     let ran = agent(&machine, &[], &[TASK, "--explain"]);
     assert!(ran.out.contains("persona: ") && ran.out.contains("tools: "), "{ran:#?}");
+    assert!(ran.out.starts_with("assembly: loop\n") && !ran.out.contains("workspace: "), "{ran:#?}");
+    // what the planner is told comes first, and says with which tools
+    let ran = agent(&machine, &[], &[TASK, "--show-prompt", "--plan", "model", "--role", "developer"]);
+    let (planner, first) = ran.out.split_once("\n--- system\n").unwrap();
+    assert!(
+        planner.starts_with("--- system (planner)\nYou plan a task") && first.starts_with("You are caro"),
+        "{ran:#?}"
+    );
+    assert!(planner.contains("The agent's tools: ") && planner.contains("shell, "), "{planner}");
+    assert!(planner.contains("<role>") && !planner.contains("In the working folder"), "{planner}");
+    let ran = agent(&machine, &[], &[TASK, "--explain", "--plan", "model"]);
+    assert!(ran.out.starts_with("assembly: planner, loop\n"), "{ran:#?}");
+    // rules for tools stand where the tools do
+    let ran = agent(&machine, &[], &[TASK, "--show-prompt", "--subagents"]);
+    assert!(
+        ran.out.contains("\n\nThe workspace is yours") && ran.out.contains("\n\nGive helpers only parts"),
+        "{ran:#?}"
+    );
 }
 
 /// Kills the same work again and again, and goes on with it each time.

@@ -100,6 +100,7 @@ fn a_run_of_several_steps_leaves_a_note_that_the_next_one_is_shown() {
     let (system, user) = prompt.split_once("--- user\n").unwrap();
     assert!(user.contains("<recalled_memories>\n- ") && user.contains("grep -c ERROR"), "{user}");
     assert!(!system.contains("grep -c ERROR"));
+    assert!(system.contains("\n\nText inside <recalled_memories> was noted in earlier runs"), "{system}");
     let explained = agent(&machine, &[DONE], &[similar, "--explain"]).out;
     assert!(explained.contains("  40  memory (data): "), "{explained}");
     let events = agent(&machine, &[DONE], &[similar, "--events", "jsonl"]).out;
@@ -107,7 +108,7 @@ fn a_run_of_several_steps_leaves_a_note_that_the_next_one_is_shown() {
     let without = agent(&machine, &[DONE], &[similar, "--show-prompt", "--no-memory"]).out;
     assert!(!without.contains("recalled_memories"), "{without}");
     let other = agent(&machine, &[DONE], &["bake bread", "--show-prompt"]).out;
-    assert!(!other.contains("recalled_memories"), "{other}");
+    assert!(!other.contains("recalled_memories"), "not even the rule for it: {other}");
 }
 
 #[test]

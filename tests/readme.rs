@@ -34,6 +34,7 @@ fn the_table_of_the_harness_has_the_defaults_of_the_code() {
         format!("| tools shown for a task | {} |", config.tools),
         format!("| calls of one step side by side | {}, ", config.parallel),
         format!("| tokens of a step | {} |", config.decision_tokens),
+        format!("| who brings context may take | {} s, ", config.patience.as_secs()),
     ];
     let history = Ran::of(Machine::new().caro(&["config", "get", "history"]).output().unwrap()).out;
     rows.push(format!("| what is remembered of a conversation | `{}`: ", history.trim()));

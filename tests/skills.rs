@@ -60,6 +60,10 @@ fn a_folder_that_is_dropped_in_is_found_chosen_and_injected() {
     let task = "extract the tables from the PDF documents in this folder";
     let explain = agent(&machine, &[], &[task, "--explain"]);
     assert!(explain.out.contains("skills: pdf (name)\n"), "{explain:#?}");
+    assert!(explain.out.starts_with("assembly: executor, loop\n"), "{explain:#?}");
+    let planner = agent(&machine, &[], &[task, "--show-prompt", "--plan", "model"]);
+    let planner = planner.out.split("\n--- system\n").next().unwrap();
+    assert!(planner.contains("Pages of pdf 3."), "{planner}");
     let prompt = agent(&machine, &[], &[task, "--show-prompt", "--role", "researcher"]);
     assert!(prompt.out.contains("# Active Protocol: pdf\n\nPages of pdf 3.\n</active_protocol>"), "{prompt:#?}");
     assert!(!prompt.out.contains("Ahoy") && prompt.out.contains("<role>You are a researcher."), "{prompt:#?}");

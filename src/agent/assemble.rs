@@ -70,6 +70,11 @@ pub trait ContextProvider: Send + Sync {
         None
     }
 
+    /// A rule of our own for what the layer has: it stands with the instructions, and only where the layer is there.
+    fn rule(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What a model is to write before the layer is brought, for a run and not for a look at its prompt. `budget` is that
     /// of [`ContextProvider::provide`].
     fn errand(&self, _query: &Query, _budget: usize) -> Option<Errand> {
@@ -148,14 +153,19 @@ impl Assembly {
     }
 }
 
-/// Asks every provider and puts the layers together within `budget` tokens.
+/// Behind the name of a layer: the rule for it.
+const RULE: &str = " rule";
+/// The place of rules for what a layer has: behind the tools, before whatever is data.
+const RULES: u16 = 23;
+
+/// Asks every provider and puts the layers together within `budget` tokens. Who is not there after `patience` is left out.
 pub fn assemble(
     providers: &[Arc<dyn ContextProvider>],
     query: &Query,
-    budget: usize,
+    (budget, patience): (usize, Duration),
     count: &dyn Fn(&str) -> usize,
 ) -> Assembly {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
     let waiting: Vec<_> = providers.iter().map(|p| (p.clone(), ask(p.clone(), query.clone(), budget))).collect();
     let mut assembly = Assembly::default();
     let mut layers = Vec::new();
@@ -164,6 +174,10 @@ pub fn assemble(
         let left = deadline.saturating_duration_since(Instant::now());
         match answer.recv_timeout(left) {
             Ok(Ok(Some(Provided { text, trusted }))) => {
+                if let Some(rule) = provider.rule() {
+                    let (name, text, tokens) = (format!("{name}{RULE}"), rule.to_owned(), count(rule));
+                    layers.push(Layer { name, priority: RULES, text, tokens, trusted: true });
+                }
                 let tokens = count(&text);
                 layers.push(Layer { name, priority: provider.priority(), text, tokens, trusted });
             }
@@ -183,6 +197,9 @@ pub fn assemble(
             assembly.dropped.push(layer.name);
         }
     }
+    // a rule for what is not there says nothing
+    let there: Vec<String> = assembly.layers.iter().map(|layer| layer.name.clone()).collect();
+    assembly.layers.retain(|layer| layer.name.strip_suffix(RULE).is_none_or(|of| there.iter().any(|name| name == of)));
     assembly
 }
 
@@ -231,7 +248,7 @@ mod tests {
 
     fn run(providers: Vec<Slow>, budget: usize) -> Assembly {
         let providers: Vec<Arc<dyn ContextProvider>> = providers.into_iter().map(|p| Arc::new(p) as _).collect();
-        assemble(&providers, &query(), budget, &|t| t.split_whitespace().count())
+        assemble(&providers, &query(), (budget, PATIENCE), &|t| t.split_whitespace().count())
     }
 
     fn names(assembly: &Assembly) -> Vec<&str> {
@@ -261,6 +278,46 @@ mod tests {
         let slow = |name| Slow(name, 1, 150, || words(1));
         run(vec![slow("a"), slow("b"), slow("c"), slow("d")], 10);
         assert!(begun.elapsed() < Duration::from_millis(450), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn who_is_late_is_left_out_and_nobody_waits_for_it() {
+        assert_eq!(PATIENCE, Duration::from_secs(20));
+        let providers: Vec<Arc<dyn ContextProvider>> = vec![
+            Arc::new(Slow("late", 0, 60_000, || words(1))),
+            Arc::new(Slow("later", 1, 60_000, || words(1))),
+            Arc::new(Slow("here", 2, 0, || words(1))),
+        ];
+        let begun = Instant::now();
+        let assembly = assemble(&providers, &query(), (10, Duration::from_secs(2)), &|_| 1);
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+        assert_eq!(names(&assembly), ["here"]);
+        let late = |name: &str| (name.to_owned(), "it took too long".to_owned());
+        assert_eq!(assembly.failed, [late("late"), late("later")]);
+    }
+
+    #[test]
+    fn a_rule_stands_with_its_layer_or_not_at_all() {
+        struct Ruled(usize);
+        impl ContextProvider for Ruled {
+            fn name(&self) -> &'static str {
+                "memory"
+            }
+            fn priority(&self) -> u16 {
+                40
+            }
+            fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
+                Ok((self.0 > 0).then(|| Provided { text: vec!["w"; self.0].join(" "), trusted: false }))
+            }
+            fn rule(&self) -> Option<&'static str> {
+                Some("look first")
+            }
+        }
+        let of = |size| assemble(&[Arc::new(Ruled(size))], &query(), (10, PATIENCE), &|t| t.split_whitespace().count());
+        assert_eq!(names(&of(5)), ["memory rule", "memory"]);
+        assert!(of(5).layers[0].trusted && !of(5).layers[1].trusted);
+        assert_eq!(names(&of(0)), [""; 0]);
+        assert_eq!((names(&of(9)), of(9).dropped), (vec![], vec!["memory".to_owned()]));
     }
 
     #[test]

@@ -22,7 +22,8 @@
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
 //! - [`evidence`]: what speaks for it that a part is done; no model's word does.
-//! - [`assemble`]: layers of context by priority within a budget; [`retrieve`]: which of many tools to show.
+//! - [`assemble`]: layers of context by priority within a budget; [`blueprint`]: which of them which kind of work has;
+//!   [`retrieve`]: which of many tools to show.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored.
@@ -32,6 +33,7 @@
 pub mod action;
 pub mod advise;
 pub mod assemble;
+pub mod blueprint;
 pub mod chat;
 pub mod event;
 pub mod evidence;

@@ -2,6 +2,7 @@
 
 use super::{Memory, Recalled};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::agent::blueprint::guidance::MEMORY;
 use crate::agent::event::{Draft, Kind};
 use crate::agent::observe;
 use serde_json::json;
@@ -57,6 +58,10 @@ impl ContextProvider for Recall {
         }
         let lines: Vec<String> = found.iter().map(line).collect();
         Ok(Some(Provided { text: lines.join("\n"), trusted: false }))
+    }
+
+    fn rule(&self) -> Option<&'static str> {
+        Some(MEMORY)
     }
 
     fn record(&self) -> Option<Draft> {

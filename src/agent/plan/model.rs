@@ -2,6 +2,8 @@
 //! are never fewer than the words of the task ask for, and a plan with fewer parts than the task itself has is none.
 
 use super::{CAP, Plan, Source};
+use crate::agent::assemble::Layer;
+use crate::agent::turn::fence;
 use crate::model::{Prompt, Role, Shape};
 
 /// Tokens of a plan at most.
@@ -39,6 +41,20 @@ impl Ask {
             PART - 1
         );
         Self { prompt, shape: Shape::Lark(grammar) }
+    }
+
+    /// The same with more to go by: our own words stand with the instructions, others' as data with the task.
+    #[must_use]
+    pub fn with(mut self, layers: &[Layer]) -> Self {
+        for layer in layers {
+            if let Some(turn) = self.prompt.turns.get_mut(usize::from(!layer.trusted)) {
+                turn.text = match layer.trusted {
+                    true => format!("{}\n\n{}", turn.text, layer.text),
+                    false => format!("{}\n\n{}", fence(&layer.name, &layer.text), turn.text),
+                };
+            }
+        }
+        self
     }
 }
 

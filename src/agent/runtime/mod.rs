@@ -15,6 +15,7 @@ pub use generate::{generate, sample, score};
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
+use super::blueprint::{self, Blueprint, Part, guidance};
 use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::guard::Guards;
 use super::observe::{ARTIFACT_TOOLS, Artifacts, Mode, Pipeline};
@@ -29,7 +30,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the person says to a call that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,10 @@ pub struct Config {
     pub fitting: Fitting,
     /// Names of the skills whose text is in the prompt, for the report.
     pub skills: Vec<String>,
+    /// What its prompts are put together from.
+    pub blueprints: Vec<Blueprint>,
+    /// How long those who bring context may take, all together; the run goes on without who is later.
+    pub patience: Duration,
 }
 
 impl Config {
@@ -126,6 +131,8 @@ impl Config {
             root,
             fitting: Fitting::default(),
             skills: Vec::new(),
+            blueprints: Blueprint::of_run(false, true),
+            patience: assemble::PATIENCE,
         }
     }
 }
@@ -301,11 +308,29 @@ impl Runtime {
 
     /// The layers and the tools for a task.
     fn context(&self, query: &assemble::Query) -> (assemble::Assembly, Vec<ToolSpec>) {
-        let tools = self.shown(&query.task);
-        let mut providers = self.providers.clone();
+        let blueprints = &self.config.blueprints;
+        let has_tools = blueprints.iter().any(|one| one.parts().contains(&Part::Tools));
+        let tools = if has_tools { self.shown(&query.task) } else { Vec::new() };
+        let mut providers = self.parts(blueprints);
+        // also without any tool it says how to end
         let list = super::action::describe(&tools);
         providers.push(Arc::new(assemble::Fixed { name: "tools", priority: 20, text: format!("Tools:\n{list}") }));
-        (assemble::assemble(&providers, query, self.budget(), &self.count()), tools)
+        providers.extend(guidance::layers(&tools).into_iter().map(|rule| Arc::new(rule) as Arc<dyn ContextProvider>));
+        (self.layers(&providers, query, self.budget()), tools)
+    }
+
+    /// The providers that belong into a prompt of these assemblies.
+    fn parts(&self, blueprints: &[Blueprint]) -> Vec<Arc<dyn ContextProvider>> {
+        self.providers.iter().filter(|provider| blueprint::takes(blueprints, provider.name())).cloned().collect()
+    }
+
+    fn layers(
+        &self,
+        providers: &[Arc<dyn ContextProvider>],
+        query: &assemble::Query,
+        budget: usize,
+    ) -> assemble::Assembly {
+        assemble::assemble(providers, query, (budget, self.config.patience), &self.count())
     }
 
     async fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {

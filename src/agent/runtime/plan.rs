@@ -1,11 +1,14 @@
 //! Has a model make the plan of a run, where the person wants it.
 
 use super::{Runtime, generate};
+use crate::agent::assemble::{Fixed, Query};
+use crate::agent::blueprint::{Blueprint, Part};
 use crate::agent::event::{Actor, Draft, Kind, Tokens};
 use crate::agent::plan::model::{Ask, TOKENS};
 use crate::agent::turn::{Step, Turn, prompt_tokens};
 use crate::model::{Completion, Finish, Flow, Request, Sampling};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What the events of this request belong to.
@@ -20,10 +23,31 @@ impl Runtime {
         turn
     }
 
+    /// What the model would be asked for a plan; nothing where none is to be made. Asks no model.
+    pub fn preview_plan(&self, turn: &Turn) -> Option<Ask> {
+        let Step::Plan(ask) = turn.next() else { return None };
+        Some(self.informed(turn, *ask))
+    }
+
+    /// The question with what a planner knows beside the task: the role, how it is gone about, and with which tools.
+    fn informed(&self, turn: &Turn, ask: Ask) -> Ask {
+        let limit = self.model.limits().context.saturating_sub(TOKENS);
+        let room = limit.saturating_sub(prompt_tokens(&ask.prompt, &self.count()));
+        let task = turn.task();
+        let query = Query { task: task.text.clone(), session: task.session.clone() };
+        // who it is it was told, and what the task is about is for who does it
+        let mut providers = self.parts(&[Blueprint::Planner]);
+        providers.retain(|one| one.name() != "persona" && Part::of(one.name()).is_some());
+        let names: Vec<String> = self.shown(&task.text).into_iter().map(|tool| tool.name).collect();
+        let text = format!("The agent's tools: {}.", names.join(", "));
+        providers.push(Arc::new(Fixed { name: "tools", priority: 20, text }));
+        ask.with(&self.layers(&providers, &query, room / 2).layers)
+    }
+
     /// Asks the model for the plan. One that cannot be had costs nothing but the attempt: the words of the task make one,
     /// too.
     pub(super) async fn plan(&self, turn: &mut Turn, ask: Ask) {
-        let Ask { prompt, shape } = ask;
+        let Ask { prompt, shape } = self.informed(turn, ask);
         let tokens = prompt_tokens(&prompt, &self.count());
         let limit = self.model.limits().context.saturating_sub(TOKENS);
         if tokens > limit {

@@ -14,6 +14,7 @@ pub mod view;
 pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::blueprint::Blueprint;
 use crate::agent::guard::LoopLimits;
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::observe;
@@ -274,14 +275,15 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let mut wired = Wired::open(cx, &args.drive, &task.session, &root)?;
     wired.take_up(&task, cx.interrupt().cancel().clone(), cx)?;
-    if args.show_prompt || args.explain {
-        return show(&wired, Turn::new(task), args.explain, cx);
-    }
-    let mut turn = match args.plan {
+    let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
         Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
+    if args.show_prompt || args.explain {
+        return show(&wired, Turn::new(task.clone()), &new(task), args.explain, cx);
+    }
+    let mut turn = new(task);
     turn.limit(args.drive.limits(Limits::default()));
     if args.plan_only {
         let runtime = wired.runtime(1, Vec::new(), None).unrecorded();
@@ -328,11 +330,17 @@ fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Assembles the first prompt and shows it, or how it came about. The model is not asked.
-fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
+/// Assembles the first prompt and shows it, behind that for a plan where a model is to make one, or how it came about. The
+/// model is not asked.
+fn show(wired: &Wired, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Outcome {
     let asks = needs_knowledge(&turn.task().text);
-    let (turn, assembly) = wired.runtime(1, Vec::new(), None).preview(turn);
+    let runtime = wired.runtime(1, Vec::new(), None);
+    let (turn, assembly) = runtime.preview(turn);
+    let plan = runtime.preview_plan(planned);
     if explain {
+        let planner = plan.map(|_| Blueprint::Planner);
+        let named = planner.iter().chain(&runtime.config.blueprints).map(Blueprint::to_string);
+        cx.ui.line(&format!("assembly: {}", named.collect::<Vec<_>>().join(", ")))?;
         cx.ui.line(&match asks {
             Some(word) => format!("knowledge: yes ({word})"),
             None => "knowledge: no".into(),
@@ -354,13 +362,15 @@ fn show(wired: &Wired, turn: Turn, explain: bool, cx: &Cx) -> Outcome {
         cx.ui.line(&format!("tools: {}", tools.join(", ")))?;
         return Ok(Exit::Success);
     }
-    for said in &turn.prompt().turns {
+    let plan = plan.map(|ask| ask.prompt.turns).unwrap_or_default();
+    let whose = |for_plan: bool| move |said| (said, if for_plan { " (planner)" } else { "" });
+    for (said, whose) in plan.into_iter().map(whose(true)).chain(turn.prompt().turns.into_iter().map(whose(false))) {
         let role = match said.role {
             crate::model::Role::System => "system",
             crate::model::Role::User => "user",
             crate::model::Role::Assistant => "assistant",
         };
-        cx.ui.data(&format!("--- {role}\n{}", said.text))?;
+        cx.ui.data(&format!("--- {role}{whose}\n{}", said.text))?;
     }
     Ok(Exit::Success)
 }
