@@ -276,6 +276,30 @@ fn a_run_uses_a_servers_tools_as_its_own() {
 }
 
 #[test]
+fn names_of_a_server_neither_displace_ours_nor_trouble_the_model() {
+    if !python() {
+        return;
+    }
+    let machine = machine(json!({"env": {"FAULT": "helpers"}, "autoApprove": ["getForecast-v2"]}));
+    let task = "tell the weather forecast of the city Oslo";
+    let explained = agent(&machine, &[step("answer", "{}")], &[task, "--explain", "--subagents"]);
+    let tools = explained.out.lines().find(|line| line.starts_with("tools: ")).unwrap();
+    assert!(tools.contains(" spawn_subagents,") && !tools.contains("fake.spawn_subagents"), "{explained:#?}");
+    assert!(explained.err.contains("`spawn_subagents` is this program's own tool"), "{explained:#?}");
+    let all = machine.run(&["tools", "--json"]).json();
+    let names: Vec<&str> = all["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    assert!(names.contains(&"fake.spawn_subagents"), "{names:?}");
+    // a name that no small model writes has another, and what is called is the tool
+    let steps = [step("get_forecast_v2", r#"{"city": "Oslo"}"#), step("answer", r#"{"text": "rain"}"#)];
+    let ran = agent(&machine, &steps, &[task, "--no-guard", "ground"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "rain\n"), "{ran:#?}");
+    let events = events(&machine);
+    let of = |kind: &str| events.iter().find(|e| e["event_type"] == kind).unwrap();
+    assert_eq!(of("tool_call")["input"]["tool"], "getForecast-v2");
+    assert!(of("tool_result")["output"].to_string().contains("rain in Oslo"));
+}
+
+#[test]
 fn what_a_server_returns_changes_neither_tools_nor_policy() {
     if !python() {
         return;

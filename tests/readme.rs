@@ -31,7 +31,7 @@ fn the_table_of_the_harness_has_the_defaults_of_the_code() {
             fitting.threshold, fitting.recent
         ),
         format!("| steps of a run | {FLOOR} to {CAP}, by the plan | `--max-steps` |"),
-        format!("| tools shown for a task | {} |", config.tools),
+        format!("| tools shown for a task | {}, at most {} in a run |", config.tools, caro::agent::retrieve::MOST),
         format!("| calls of one step side by side | {}, ", config.parallel),
         format!("| tokens of a step | {} |", config.decision_tokens),
         format!("| who brings context may take | {} s, ", config.patience.as_secs()),

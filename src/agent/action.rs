@@ -71,7 +71,7 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
     let mut calls = Vec::new();
     let quoted = |name: &str| Value::from(format!("{name} ")).to_string();
     for (i, spec) in set.tools.iter().filter_map(|t| specs.iter().find(|s| s.name == *t)).enumerate() {
-        calls.push(format!("{} args_{i}", quoted(&spec.name)));
+        calls.push(format!("{} args_{i}", quoted(spec.shown())));
         let mut parameters = spec.parameters.clone();
         if let (Some(path), Some(schema)) = (&set.path, parameters.pointer_mut("/properties/path")) {
             *schema = json!({ "type": "string", "enum": [path] });
@@ -172,18 +172,25 @@ pub fn read(text: &str) -> Result<Decision, String> {
     Ok(Decision { thought, choice })
 }
 
-/// The tools as the prompt lists them, each with its arguments and one worked example.
-pub fn describe(specs: &[ToolSpec]) -> String {
+/// Tools as a prompt lists them, a line each, with its arguments or one worked example.
+pub fn list(specs: &[ToolSpec]) -> String {
     let mut lines = String::new();
     for spec in specs {
-        lines.push_str(&format!("- {}: {}", spec.name, spec.description));
+        let name = spec.shown();
+        lines.push_str(&format!("- {name}: {}", spec.description));
         if spec.example.is_object() {
-            lines.push_str(&format!(" Example: Action: {} {}", spec.name, one_line(&spec.example)));
+            lines.push_str(&format!(" Example: Action: {name} {}", one_line(&spec.example)));
         } else {
             lines.push_str(&format!(" Arguments: {}", arguments(spec)));
         }
         lines.push('\n');
     }
+    lines
+}
+
+/// The tools as the prompt lists them, and how to end.
+pub fn describe(specs: &[ToolSpec]) -> String {
+    let mut lines = list(specs);
     lines.push_str(
         "- answer: ends with the answer for the user. Example: Action: answer {\"text\": \"There are 3 files.\"}\n",
     );

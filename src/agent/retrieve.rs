@@ -1,7 +1,8 @@
-//! Which of many tools fit a task: BM25 over names, descriptions and argument names.
+//! Which of many tools a model is shown for a task, and under which names: BM25 over names, descriptions and argument names.
 
-use super::tool::ToolSpec;
-use std::collections::BTreeMap;
+use super::observe::ARTIFACT_TOOLS;
+use super::tool::{RESERVED, ToolSpec};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How fast more of the same word counts less. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework".
 const K1: f64 = 1.5;
@@ -14,6 +15,10 @@ const STOP: &[&str] = &[
     "with", "in", "is", "it", "on", "or", "by", "an", "at", "be", "me", "my",
 ];
 
+/// Tools that a run may have at most, those included that a result makes known later: more than that no model keeps apart.
+pub const MOST: usize = 20;
+/// Characters of a name that a model is shown as it is.
+const NAME: usize = 32;
 /// So many words must be shared: one alone (`write`, `file`) is in every task.
 const SHARED: usize = 2;
 
@@ -77,9 +82,63 @@ pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
     documents.iter().map(score).collect()
 }
 
+/// The tools of a run as the model sees them: those that fit the task, `limit` of them at most and never more than
+/// [`MOST`] with those of artifacts, without any that another one of them covers, and with names that it can write.
+pub fn view(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
+    let limit = limit.min(MOST - ARTIFACT_TOOLS.len());
+    let mut shown: Vec<ToolSpec> = Vec::new();
+    for spec in choose(task, specs, usize::MAX) {
+        // one that is covered takes no other's place, whichever of the two comes first
+        let covers = |one: &ToolSpec, other: &ToolSpec| one.covers.contains(&other.name);
+        let before = shown.len();
+        if shown.iter().any(|other| covers(other, &spec)) {
+            continue;
+        }
+        shown.retain(|other| !covers(&spec, other));
+        if shown.len() < before || before < limit {
+            shown.push(spec);
+        }
+    }
+    name(&mut shown);
+    shown
+}
+
+/// Gives aliases where a name is long or has other characters than a model writes of its own accord.
+fn name(specs: &mut [ToolSpec]) {
+    let mut taken: BTreeSet<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+    taken.extend(RESERVED.into_iter().chain(ARTIFACT_TOOLS.iter().copied()).map(str::to_owned));
+    for spec in specs {
+        let alias = snake(&spec.name);
+        if alias != spec.name && !alias.is_empty() && taken.insert(alias.clone()) {
+            spec.alias = Some(alias);
+        }
+    }
+}
+
+/// A name in `snake_case`, its last words if it is long.
+fn snake(name: &str) -> String {
+    let mut plain = String::new();
+    let mut before = '_';
+    for c in name.chars() {
+        let starts = c.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
+        if starts || !c.is_ascii_alphanumeric() {
+            plain.push('_');
+        }
+        if c.is_ascii_alphanumeric() {
+            plain.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    let mut words: Vec<&str> = plain.split('_').filter(|word| !word.is_empty()).collect();
+    while words.len() > 1 && words.iter().map(|word| word.len() + 1).sum::<usize>() > NAME + 1 {
+        words.remove(0);
+    }
+    words.join("_")
+}
+
 /// The tools to show for a task: every core tool, then the best of the others that fit it at all, `limit` in all. The order
 /// is stable: core tools as given, then by score, then by name.
-pub fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
+fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) = specs.iter().partition(|s| s.core);
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
     let asked = words(task);
@@ -115,5 +174,49 @@ mod tests {
         let chosen = choose("convert 5 euros into another currency", &specs, 5);
         assert_eq!(chosen.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["tool_3", "convert_currency"]);
         assert_eq!(choose("xyz", &specs, 5).len(), 1);
+    }
+
+    fn spec(name: &str) -> ToolSpec {
+        ToolSpec { core: true, ..ToolSpec::new(name, "does it.", json!({}), &[]) }
+    }
+
+    fn names(specs: &[ToolSpec]) -> Vec<&str> {
+        specs.iter().map(ToolSpec::shown).collect()
+    }
+
+    #[test]
+    fn there_are_never_more_than_a_model_keeps_apart() {
+        let many: Vec<ToolSpec> = (0..40).map(|i| spec(&format!("tool_{i}"))).collect();
+        for (limit, expected) in [(0, 0), (6, 6), (16, 16), (17, 16), (500, 16)] {
+            assert_eq!(view("x", &many, limit).len(), expected);
+        }
+        assert_eq!(16 + ARTIFACT_TOOLS.len(), MOST);
+    }
+
+    #[test]
+    fn what_another_one_covers_is_hidden_and_takes_no_place() {
+        let (mut high, low) = (spec("replace"), spec("insert"));
+        high.covers = vec!["insert".into()];
+        assert_eq!(names(&view("x", &[high.clone(), low.clone(), spec("view")], 2)), ["replace", "view"]);
+        assert_eq!(names(&view("x", &[low.clone(), high.clone(), spec("view")], 2)), ["replace", "view"]);
+        assert_eq!(names(&view("x", &[low.clone(), high.clone()], 1)), ["replace"]);
+        // one that is not shown covers nothing
+        high.core = false;
+        assert_eq!(names(&view("x", &[high, low, spec("view")], 3)), ["insert", "view"]);
+    }
+
+    #[test]
+    fn names_that_no_model_writes_by_itself_have_another() {
+        let shown = |all: &[&str]| {
+            let specs: Vec<ToolSpec> = all.iter().map(|name| spec(name)).collect();
+            view("x", &specs, 16).iter().map(|spec| spec.shown().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&["read", "read_text_file", "web2"]), ["read", "read_text_file", "web2"]);
+        assert_eq!(shown(&["getForecast", "HTTPGet", "fetch-page.v2"]), ["get_forecast", "httpget", "fetch_page_v2"]);
+        let long = "com.example.platform.server.files-and-folders.read_lines";
+        assert_eq!(shown(&[long]), ["files_and_folders_read_lines"]);
+        // none takes another's name, or that of an end
+        let others = ["read", "Read", "Answer", "read-artifact", "a-b", "a.b"];
+        assert_eq!(shown(&others), ["read", "Read", "Answer", "read-artifact", "a_b", "a.b"]);
     }
 }

@@ -54,6 +54,13 @@ pub struct ToolSpec {
     pub provider: Provider,
     /// True if it is always shown, and not only when it fits the task.
     pub core: bool,
+    /// Names of tools that nobody needs where this one is shown: it does what they do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<String>,
+    /// What the model has for its name, where that is another: given by [`crate::agent::retrieve::view`], and resolved
+    /// before anything else sees a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
 }
 
 impl ToolSpec {
@@ -71,7 +78,14 @@ impl ToolSpec {
             timeout: Duration::from_secs(30),
             provider: Provider::Builtin,
             core: false,
+            covers: Vec::new(),
+            alias: None,
         }
+    }
+
+    /// The name that the model has for it.
+    pub fn shown(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.name)
     }
 
     /// The text that retrieval looks into.

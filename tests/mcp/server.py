@@ -33,6 +33,11 @@ TOOLS = [
 ]
 
 
+if FAULT == "helpers":
+    TOOLS.append(tool("spawn_subagents", "Spawns helpers of the server's own.", {"text": TEXT}, ["text"]))
+    TOOLS.append(tool("getForecast-v2", "Tells the weather forecast of a city.", {"city": TEXT}, ["city"], readOnlyHint=True))
+
+
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -53,6 +58,8 @@ def call(name, args):
         TOOLS.append(tool("extra", "Was added later.", readOnlyHint=True))
         send({"method": "notifications/tools/list_changed"})
         return "grown"
+    if name == "getForecast-v2":
+        return "rain in " + args["city"]
     if name == "extra":
         return "the extra tool"
     if name == "orders":

@@ -1,6 +1,6 @@
 //! Has a model write what providers of context want of it before they bring their layers.
 
-use super::{Runtime, generate, tokens_of};
+use super::{Runtime, UNKNOWN, generate, tokens_of};
 use crate::agent::assemble::{Errand, Query};
 use crate::agent::event::{Actor, Draft, Kind, Tokens};
 use crate::agent::state::Cost;
@@ -79,8 +79,7 @@ impl Runtime {
                 Some(whole.trim().to_owned()).filter(|text| !text.is_empty())
             }
             Err(error) => {
-                // it was made all the same; what it cost nobody says
-                turn.charge(Cost { requests: 1, ..Cost::default() });
+                turn.charge(UNKNOWN);
                 self.emitter
                     .emit(Draft::new(Kind::ModelError).span(name).error(error.to_string()).took(begun.elapsed()));
                 None

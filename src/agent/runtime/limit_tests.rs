@@ -184,3 +184,21 @@ fn a_run_that_is_halted_says_so_in_an_event() {
     assert_eq!((halts.len(), &halts[0].metadata["reason"]), (1, &json!("consecutive_errors")));
     assert!(halts[0].error.as_deref().unwrap().starts_with("3 steps in a row failed"), "{halts:#?}");
 }
+
+#[test]
+fn a_plan_that_failed_was_asked_for_all_the_same() {
+    let script = json!({"context": 3000, "rules": [
+        {"system": "You plan a task", "error": "out of memory"}, {"reply": ANSWER}
+    ]});
+    let mut bench = bench(&[ANSWER]);
+    bench.runtime.model = Arc::new(script.to_string().parse::<crate::model::scripted::Scripted>().unwrap());
+    let report = report(&bench, turn(8).planned_by_model(8));
+    let events = bench.memory.events();
+    assert_eq!((of(&events, Kind::ModelCall).len(), of(&events, Kind::ModelError).len()), (2, 1));
+    assert_eq!((report.status.as_str(), report.metric.total_requests), ("completed", 2));
+    // and one more is one too many
+    let mut limited = turn(8).planned_by_model(8);
+    limited.limit(Limits { requests: 1, tokens: 0 });
+    let report = super::tests::report(&bench, limited);
+    assert_eq!((report.termination_reason.as_str(), report.metric.total_requests), ("request_limit", 1));
+}

@@ -229,9 +229,9 @@ impl Hands<Turn> for Driver<'_> {
                     turn.charge(bill.take());
                 }
                 let seen = Seen { names: named::files(&batch, &runtime.config.root), changes };
+                runtime.reveal(turn);
                 turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);
-                runtime.reveal(turn);
             }
             Step::Reflect => runtime.reflect(turn, millis(self.started)),
             Step::Done(_) => {}
@@ -298,7 +298,7 @@ impl Runtime {
         let specs = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned();
         let always = |spec: &ToolSpec| spec.core || self.config.always.contains(&spec.name);
         let specs: Vec<ToolSpec> = specs.map(|spec| ToolSpec { core: always(&spec), ..spec }).collect();
-        super::retrieve::choose(task, &specs, self.config.tools)
+        super::retrieve::view(task, &specs, self.config.tools)
     }
 
     /// Tokens that the layers may have: half of the window is for the run itself.
@@ -443,6 +443,7 @@ impl Runtime {
             Err(error) => {
                 self.emitter
                     .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(begun.elapsed()));
+                turn.charge(UNKNOWN);
                 turn.failed(&error.to_string());
             }
         }
@@ -465,7 +466,7 @@ impl Runtime {
         }
     }
 
-    /// Once there is an artifact, the tools that read it are admitted: the message in its place names them.
+    /// Once there is an artifact, the tools that read it are admitted, and told of with the results of the step.
     fn reveal(&self, turn: &mut Turn) {
         let any = self.artifacts.as_ref().and_then(|a| a.list().ok()).is_some_and(|list| !list.is_empty());
         if any {
@@ -517,6 +518,9 @@ impl Runtime {
     }
 }
 
+/// What a request has cost that failed: it was made all the same, and of its tokens nobody knows.
+const UNKNOWN: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
+
 /// The tools that are shown once there is an artifact.
 fn is_artifact_tool(name: &str) -> bool {
     ARTIFACT_TOOLS.contains(&name)
@@ -541,3 +545,5 @@ impl From<ModelError> for End {
 mod limit_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;

@@ -1,10 +1,11 @@
 //! Has a model make the plan of a run, where the person wants it.
 
-use super::{Runtime, generate};
+use super::{Runtime, UNKNOWN, generate, tokens_of};
 use crate::agent::assemble::{Fixed, Query};
 use crate::agent::blueprint::{Blueprint, Part};
 use crate::agent::event::{Actor, Draft, Kind, Tokens};
 use crate::agent::plan::model::{Ask, TOKENS};
+use crate::agent::state::Cost;
 use crate::agent::turn::{Step, Turn, prompt_tokens};
 use crate::model::{Completion, Finish, Flow, Request, Sampling};
 use serde_json::json;
@@ -67,12 +68,13 @@ impl Runtime {
         let begun = Instant::now();
         match generate(self.model.clone(), request, |_| Flow::Continue).await {
             // stopped: it is asked for again on resume
-            Ok(Completion { finish: Finish::Cancelled, .. }) => return,
-            Err(_) if self.cancel.is_cancelled() => return,
+            Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
+                let (request, cached, response) = tokens_of(&usage);
+                return turn.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
+            }
+            Err(_) if self.cancel.is_cancelled() => return turn.charge(UNKNOWN),
             Ok(completion) => {
-                let usage = completion.usage;
-                let (request, cached, response) =
-                    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64);
+                let (request, cached, response) = tokens_of(&completion.usage);
                 self.emitter.emit(
                     Draft::new(Kind::ModelResponse)
                         .by(Actor::Model)
@@ -88,6 +90,7 @@ impl Runtime {
             Err(error) => {
                 self.emitter
                     .emit(Draft::new(Kind::ModelError).span(SPAN).error(error.to_string()).took(begun.elapsed()));
+                turn.charge(UNKNOWN);
                 turn.planned(None, &self.guards);
             }
         }

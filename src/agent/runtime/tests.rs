@@ -26,6 +26,17 @@ impl Fake {
         (spec.parallel, spec.core, spec.timeout) = (parallel, true, Duration::from_secs(1));
         Self { spec, calls: Arc::default() }
     }
+
+    /// How often it was called.
+    pub(super) fn calls(&self) -> Arc<AtomicUsize> {
+        self.calls.clone()
+    }
+
+    /// The same, where it does what another one does.
+    pub(super) fn covering(mut self, other: &str) -> Self {
+        self.spec.covers.push(other.to_owned());
+        self
+    }
 }
 
 impl Tool for Fake {

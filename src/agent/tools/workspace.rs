@@ -24,6 +24,10 @@ pub(in crate::agent) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
         let mut spec = ToolSpec::new(name, description, parameters, required);
         spec.provider = Provider::Workspace;
         spec.parallel = !writes;
+        if name == "workspace_replace" {
+            // lines are inserted by replacing one with itself and them
+            spec.covers = vec!["workspace_insert".into()];
+        }
         Arc::new(WorkspaceTool { spec, workspace: workspace.clone(), writes, work }) as Arc<dyn Tool>
     };
     let mode = json!({"type": "string", "enum": ["create", "append", "overwrite"]});

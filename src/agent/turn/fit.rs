@@ -143,6 +143,13 @@ impl Turn {
         while tokens(self) > limit && !self.layers.is_empty() {
             self.layers.pop();
         }
+        if tokens(self) > limit {
+            self.entries.iter_mut().for_each(|entry| {
+                if let Entry::Observation { tools, .. } = entry {
+                    tools.clear();
+                }
+            });
+        }
         while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
             self.folded += 2;
         }

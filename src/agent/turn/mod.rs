@@ -30,6 +30,7 @@ use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
 use super::reflect::Reflection;
+use super::retrieve::MOST;
 use super::state::{Cost, Limits, RunState, Stats};
 use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
 use crate::model::{Finish, Prompt, Sampling, Shape};
@@ -205,6 +206,9 @@ pub(crate) enum Entry {
         text: String,
         /// Each call in a line, for when the text is folded away.
         brief: Vec<String>,
+        /// Tools that may be used from here on, as the list of the first prompt has the others.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tools: String,
         /// The last words behind the text: what is to be done now.
         #[serde(default)]
         reminder: String,
@@ -232,6 +236,9 @@ pub struct Turn {
     phase: Phase,
     layers: Vec<Layer>,
     tools: Vec<ToolSpec>,
+    /// Names of those of them that the model is to be told of with the next results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    news: Vec<String>,
     skills: Vec<String>,
     entries: Vec<Entry>,
     /// How many entries from the first are folded into the summary.
@@ -263,6 +270,7 @@ impl Turn {
             phase: Phase::Assemble,
             layers: Vec::new(),
             tools: Vec::new(),
+            news: Vec::new(),
             skills: Vec::new(),
             entries: Vec::new(),
             folded: 0,
@@ -370,9 +378,9 @@ impl Turn {
         self.thought = decision.thought;
         match decision.choice {
             Choice::Calls(calls) => {
-                let call = |(i, (tool, args))| Call {
+                let call = |(i, (tool, args)): (usize, (String, _))| Call {
                     id: format!("s{}c{}", self.step, i + 1),
-                    tool,
+                    tool: self.resolved(tool),
                     args,
                     effects: Effects::default(),
                 };
@@ -417,6 +425,9 @@ impl Turn {
         if let Some((at, why)) = self.follow(batch, seen) {
             // beside the result, and fenced as it is: file names are others' words
             told[at].text = format!("{}\n(Checked: {why})", told[at].text.trim_end());
+        }
+        for one in &mut told {
+            one.call.tool = self.called(&one.call.tool).to_owned();
         }
         // who wrote again what was refused would write it a third time
         self.retry = batch.iter().all(|one| one.outcome == super::tool::Outcome::Blocked);
@@ -543,10 +554,22 @@ impl Turn {
         briefs
     }
 
-    /// Has a tool that the prompt does not list, but a result names, admitted from now on.
+    /// The tool's own name of what the model has called it.
+    fn resolved(&self, shown: String) -> String {
+        self.tools.iter().find(|spec| spec.shown() == shown).map_or(shown, |spec| spec.name.clone())
+    }
+
+    /// What the model calls the tool of that name.
+    fn called<'a>(&'a self, name: &'a str) -> &'a str {
+        self.tools.iter().find(|spec| spec.name == name).map_or(name, ToolSpec::shown)
+    }
+
+    /// Has tools that the first prompt does not list admitted from now on; the model is told of them with the results of
+    /// the calls that are being made.
     pub fn reveal(&mut self, specs: Vec<ToolSpec>) {
         for spec in specs {
-            if !self.tools.iter().any(|t| t.name == spec.name) {
+            if !self.tools.iter().any(|t| t.name == spec.name) && self.tools.len() < MOST {
+                self.news.push(spec.name.clone());
                 self.tools.push(spec);
             }
         }
@@ -554,13 +577,17 @@ impl Turn {
 
     /// The next step, or the end.
     fn go_on(&mut self, observation: String, brief: Vec<String>, guards: &Guards) {
-        let halt = guards.settle(&mut self.state);
-        if let Some(halt) = halt {
-            self.entries.push(Entry::Observation { text: observation, brief, reminder: String::new() });
+        let news = std::mem::take(&mut self.news);
+        let known: Vec<ToolSpec> = self.tools.iter().filter(|spec| news.contains(&spec.name)).cloned().collect();
+        let tools = match known.as_slice() {
+            [] => String::new(),
+            known => format!("More tools, from now on:\n{}", action::list(known).trim_end()),
+        };
+        self.entries.push(Entry::Observation { text: observation, brief, tools, reminder: String::new() });
+        if let Some(halt) = guards.settle(&mut self.state) {
             return self.halt(halt);
         }
         self.step += 1;
-        self.entries.push(Entry::Observation { text: observation, brief, reminder: String::new() });
         self.set_out(guards);
     }
 

@@ -35,16 +35,24 @@ impl Turn {
         opening.push(self.task.plan.checklist());
         if self.folded > 0 {
             opening.push(self.summary());
+            // what may be used is known, however much is folded away
+            opening.extend(self.entries[..self.folded].iter().filter_map(|entry| match entry {
+                Entry::Observation { tools, .. } => Some(tools.clone()),
+                Entry::Decision { .. } => None,
+            }));
         }
         opening.retain(|part| !part.is_empty());
         prompt.push(Role::User, opening.join("\n\n"));
         for entry in &self.entries[self.folded..] {
             match entry {
                 Entry::Decision { text } => prompt.push(Role::Assistant, text.clone()),
-                Entry::Observation { text, reminder, .. } if reminder.is_empty() => {
-                    prompt.push(Role::User, text.clone())
+                Entry::Observation { text, tools, reminder, .. } => {
+                    let parts: Vec<&str> = [text, tools, reminder].into_iter().map(String::as_str).collect();
+                    prompt.push(
+                        Role::User,
+                        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"),
+                    )
                 }
-                Entry::Observation { text, reminder, .. } => prompt.push(Role::User, format!("{text}\n\n{reminder}")),
             };
         }
         // Nothing of it goes to disk as a stable beginning: behind one, the state of a growing prompt would not be kept.
@@ -70,7 +78,7 @@ impl Turn {
             text.push_str(" This is the last step: answer now with what you know.");
         } else {
             let missing: Vec<&str> =
-                self.tools.iter().map(|t| t.name.as_str()).filter(|t| !actions.tools.iter().any(|a| a == t)).collect();
+                self.tools.iter().filter(|t| !actions.tools.contains(&t.name)).map(|t| t.shown()).collect();
             if !missing.is_empty() {
                 text.push_str(&format!(" Not available now: {}.", missing.join(", ")));
             }

@@ -8,7 +8,7 @@ use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::blueprint::{Blueprint, persona::persona};
 use crate::agent::chat::{History, Past, Remember, is_talk};
-use crate::agent::event::{Emitter, Redactor, Sink};
+use crate::agent::event::{Draft, Emitter, Kind, Redactor, Sink};
 use crate::agent::guard::Guards;
 use crate::agent::librarian::{Knowledge, Librarian};
 use crate::agent::mcp::Hub;
@@ -121,6 +121,13 @@ impl Wired {
                 .map(|(h, s)| (Some(h), s))?,
             None => (None, Vec::new()),
         };
+        let spawns = |hub: &Hub| hub.tools(&|_| false).iter().any(|tool| tool.spec().name == subagent::SPAWN);
+        if drive.subagents && hub.as_ref().is_some_and(spawns) {
+            let name = subagent::SPAWN;
+            cx.ui.warn(&format!(
+                "`{name}` is this program's own tool: that of an MCP server has its server's name before it"
+            ));
+        }
         let recipe = wired?.recipe;
         let workspaces = workspaces(cx, &settings)?;
         // what nobody has asked for in a week is not asked for again; a bucket has rules of its own for that, and each
@@ -336,8 +343,11 @@ impl Wired {
             return runtime;
         };
         let hire = Office { store: self.store.clone(), rules: self.rules(), redactor: self.redactor.clone() };
-        // a server's tool that has the name keeps it: none is refused for what another one is called
-        subagent::equip(runtime.clone(), workspace, Arc::new(hire)).unwrap_or(runtime)
+        subagent::equip(runtime.clone(), workspace, Arc::new(hire)).unwrap_or_else(|error| {
+            // the person has asked for helpers: a run without is told as such
+            runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("there are no helpers: {error}")));
+            runtime
+        })
     }
 }
 
@@ -379,7 +389,8 @@ fn builtin(
 
 /// Adds the tools of servers as they are now; how many. Whatever has a name that is taken is renamed, so none is refused.
 fn add_tools(registry: &mut Registry, hub: Option<&Hub>) -> usize {
-    let taken = |name: &str| registry.get(name).is_ok();
+    // also where there are no helpers: a name means one thing
+    let taken = |name: &str| name == subagent::SPAWN || registry.get(name).is_ok();
     let tools = hub.map(|hub| hub.tools(&taken)).unwrap_or_default();
     tools.into_iter().filter(|tool| registry.add(tool.clone()).is_ok()).count()
 }
