@@ -168,7 +168,10 @@ pub(super) mod tests {
 
     /// Says what it was given, and fails where it is to.
     #[derive(Default)]
-    struct Shelf(Mutex<Vec<(Option<String>, Vec<String>, Originals)>>, bool);
+    struct Shelf(Mutex<Vec<Folded>>, bool);
+
+    /// The summary, the runs, and what becomes of them.
+    type Folded = (Option<String>, Vec<String>, Originals);
 
     impl Keeps for Shelf {
         fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
