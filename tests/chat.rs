@@ -40,6 +40,39 @@ fn each_line_is_a_turn_and_later_ones_know_the_earlier() {
 }
 
 #[test]
+fn a_conversation_is_kept_where_notes_are_and_is_not_the_agents() {
+    let machine = Machine::new();
+    let rules = json!([
+        {"regex": "(?s)<conversation>.*Rex.*Task: what is my dog called", "reply": answer("Rex")},
+        {"match": "Rex", "reply": answer("Nice name, Rex")},
+        {"reply": answer("I do not know")}
+    ]);
+    // what was said to the agent in a session of that name is another conversation
+    let told = machine.ask(rules.clone(), &["agent", "--session", "s", "remember that my dog is called Rex"]);
+    assert!(told.out.contains("Rex"), "{told:#?}");
+    let asked = "what is my dog called?\n";
+    assert_eq!(chat(&machine, rules.clone(), &["--session", "s"], asked).out, "I do not know\n");
+    // in this process alone
+    let lines = format!("my dog is called Rex\n{asked}");
+    let held = |lines: &str| {
+        let mut caro = machine.caro(&["chat", "--session", "t"]);
+        caro.env("CARO_MODEL", machine.model(rules.clone())).env("CARO_MEMORY", "in_memory");
+        feed(caro, lines.as_bytes())
+    };
+    assert_eq!(held(&lines).out, "Nice name, Rex\nRex\n");
+    assert_eq!(held(asked).out, "I do not know\n");
+    // another place has none of it, and nothing is copied there
+    assert_eq!(chat(&machine, rules.clone(), &["--session", "t"], asked).out, "I do not know\n");
+    let shown = machine.run(&["session", "show", "t"]).out;
+    assert!(shown.contains("Nice name, Rex"), "the runs themselves are kept: {shown}");
+    assert_eq!(machine.run(&["session", "rm", "t"]).code, Some(0));
+    chat(&machine, rules.clone(), &["--session", "u"], "my dog is called Rex\n");
+    assert_eq!(chat(&machine, rules.clone(), &["--session", "u"], asked).out, "Rex\n");
+    assert_eq!(machine.run(&["session", "rm", "u"]).code, Some(0));
+    assert_eq!(chat(&machine, rules, &["--session", "u"], asked).out, "I do not know\n", "it went with its session");
+}
+
+#[test]
 fn a_turn_may_use_tools_as_an_agent_does() {
     let machine = Machine::new();
     machine.write("work/a.txt", "one\ntwo\n");

@@ -4,17 +4,16 @@
 //! conversation.
 
 use super::agent::view::{self, Shows};
-use super::agent::wire::Wired;
+use super::agent::wire::{CHATTER, Wired};
 use super::agent::{Drive, exit_of, max_steps, session_of, unverified};
 use super::edit::{Lines, Typed};
 use super::mcp::root;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::chat::{Exchange, Limit, Originals, Remember, is_talk};
+use crate::agent::chat::{Limit, Originals, Remember, is_talk};
 use crate::agent::plan::Plan;
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
-use crate::agent::store::Run;
 use crate::agent::turn::{Report, Task};
 use crate::agent::{Turn, id};
 use std::path::Path;
@@ -112,7 +111,7 @@ impl Talk<'_> {
         Task {
             run: id::fresh("run"),
             session: self.session.clone(),
-            agent: "chat".into(),
+            agent: CHATTER.into(),
             text: message.to_owned(),
             plan,
             max_steps: steps,
@@ -179,15 +178,6 @@ impl Talk<'_> {
         }
         Ok(())
     }
-}
-
-/// The exchanges of a session's runs that were answered and are still remembered.
-pub fn answered(runs: &[Run]) -> Vec<Exchange> {
-    runs.iter()
-        .filter(|run| run.active && ["completed", "incomplete"].contains(&run.status.as_str()))
-        .filter(|run| !run.answer.trim().is_empty())
-        .map(|run| Exchange { run: run.id.clone(), asked: run.task.clone(), answered: run.answer.clone() })
-        .collect()
 }
 
 /// Reads `budget`, `window:N` or `tokens:N`, with `:summary` and `:delete` behind it or not.

@@ -122,7 +122,13 @@ pub const KEYS: [Key; 18] = [
         "bucket of s3 and r2: https://HOST/BUCKET[/FOLDER]",
     ),
     // What a person said and what was learnt of them goes where they say, and nowhere else.
-    key("memory", "CARO_MEMORY", "sqlite", Project::Never, "where notes are kept: sqlite, in_memory, redis"),
+    key(
+        "memory",
+        "CARO_MEMORY",
+        "sqlite",
+        Project::Never,
+        "where notes and conversations are: sqlite, in_memory, redis",
+    ),
     key(
         "memory_url",
         "CARO_MEMORY_URL",

@@ -5,7 +5,7 @@
 
 use super::note::Note;
 use super::{in_memory::InMemory, sqlite::Sqlite};
-use crate::agent::chat::Exchange;
+use crate::agent::chat::{Exchange, Fold, Past};
 use crate::agent::librarian::file::LibraryError;
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -85,11 +85,15 @@ pub trait Backend: Send + Sync {
     /// What a search reads; `known` is the revision of the snapshot that the caller has.
     fn searched(&self, known: Option<u64>) -> Result<Searched, LibraryError>;
 
-    /// Adds an exchange to a conversation.
+    /// Adds an exchange to a conversation; that of a run that is there already takes its place.
     fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
 
-    /// The latest exchanges of a conversation, oldest first, at most `limit`.
-    fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError>;
+    /// What is remembered of a conversation: its summary, and the latest exchanges, at most `limit`.
+    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError>;
+
+    /// Has exchanges fall out of a conversation: all that the fold says or nothing. Those that are kept stay stored, and
+    /// are told no more.
+    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
 
     /// Forgets what was said in a session, to whichever agent.
     fn unsay(&self, session: &str) -> Result<(), LibraryError>;
@@ -115,7 +119,7 @@ pub const KINDS: [(&str, Kind); 3] = [("sqlite", Kind::Sqlite), ("in_memory", Ki
 pub struct Place {
     /// Which backend.
     pub kind: Kind,
-    /// The file of [`Kind::Sqlite`]; without one, memory lasts as long as the process.
+    /// The file of notes of [`Kind::Sqlite`], conversations go beside it; without one, memory lasts as long as the process.
     pub file: Option<PathBuf>,
     /// The server of [`Kind::Redis`]: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]` or `redis+unix:///SOCKET`.
     pub url: Option<String>,

@@ -5,6 +5,7 @@ use super::backend::{Backend, Numbered, Searched};
 use super::in_memory::InMemory;
 use super::sqlite::Sqlite;
 use super::*;
+use crate::agent::chat::Originals;
 use crate::model::ModelError;
 use crate::model::embed::Hashed;
 
@@ -243,7 +244,11 @@ fn every_backend_finds_the_same_in_the_same_order() {
 }
 
 fn exchange(n: usize) -> Exchange {
-    Exchange { run: String::new(), asked: format!("question {n}?"), answered: format!("answer \"{n}\"\nü") }
+    Exchange { run: format!("run_{n}"), asked: format!("question {n}?"), answered: format!("answer \"{n}\"\nü") }
+}
+
+fn told(memory: &Memory, session: &str, agent: &str) -> Vec<Exchange> {
+    memory.past(Whose { session, agent }, 99).unwrap().exchanges
 }
 
 #[test]
@@ -252,7 +257,7 @@ fn a_conversation_is_its_sessions_and_its_agents_alone() {
         let (memory, name) = (memory(&case, None), case.backend.name());
         let whose = |session, agent| Whose { session, agent };
         memory.unsay("s").unwrap();
-        assert!(memory.said(whose("s", "chat"), 9).unwrap().is_empty(), "{name}");
+        assert_eq!(memory.past(whose("s", "chat"), 9).unwrap(), Past::default(), "{name}");
         for n in 0..12 {
             memory.say(whose("s", "chat"), &exchange(n)).unwrap();
         }
@@ -261,17 +266,48 @@ fn a_conversation_is_its_sessions_and_its_agents_alone() {
         memory.say(whose("s:chat", ""), &exchange(200)).unwrap();
         memory.say(whose("s\",\"chat", "x"), &exchange(300)).unwrap();
         let all: Vec<Exchange> = (0..12).map(exchange).collect();
-        assert_eq!(memory.said(whose("s", "chat"), 99).unwrap(), all, "{name}: oldest first");
-        assert_eq!(memory.said(whose("s", "chat"), 3).unwrap(), all[9..], "{name}: the latest");
-        assert!(memory.said(whose("s", "chat"), 0).unwrap().is_empty(), "{name}");
-        assert_eq!(memory.said(whose("s", "agent"), 9).unwrap(), [exchange(100)], "{name}");
-        assert_eq!(memory.said(whose("s:chat", ""), 9).unwrap(), [exchange(200)], "{name}");
-        assert!(memory.said(whose("other", "chat"), 9).unwrap().is_empty(), "{name}");
+        assert_eq!(told(&memory, "s", "chat"), all, "{name}: oldest first");
+        assert_eq!(memory.past(whose("s", "chat"), 3).unwrap().exchanges, all[9..], "{name}: the latest");
+        assert!(memory.past(whose("s", "chat"), 0).unwrap().is_empty(), "{name}");
+        assert_eq!(told(&memory, "s", "agent"), [exchange(100)], "{name}");
+        assert_eq!(told(&memory, "s:chat", ""), [exchange(200)], "{name}");
+        assert!(told(&memory, "other", "chat").is_empty(), "{name}");
+        // a run that is gone on with answers in its place
+        let again = Exchange { answered: "again".into(), ..exchange(3) };
+        memory.say(whose("s", "chat"), &again).unwrap();
+        assert_eq!((told(&memory, "s", "chat").len(), &told(&memory, "s", "chat")[3]), (12, &again), "{name}");
         memory.unsay("s").unwrap();
-        assert!(memory.said(whose("s", "chat"), 9).unwrap().is_empty(), "{name}");
-        assert!(memory.said(whose("s", "agent"), 9).unwrap().is_empty(), "{name}: whichever agent");
-        assert_eq!(memory.said(whose("s:chat", ""), 9).unwrap().len(), 1, "{name}: and no other session");
+        assert!(told(&memory, "s", "chat").is_empty(), "{name}");
+        assert!(told(&memory, "s", "agent").is_empty(), "{name}: whichever agent");
+        assert_eq!(told(&memory, "s:chat", "").len(), 1, "{name}: and no other session");
         assert!(memory.list(9).unwrap().is_empty(), "{name}: what is said is no note");
+    }
+}
+
+#[test]
+fn what_falls_out_of_a_conversation_is_told_no_more() {
+    for case in cases() {
+        let (memory, name) = (memory(&case, None), case.backend.name());
+        let (whose, other) = (Whose { session: "s", agent: "chat" }, Whose { session: "s", agent: "agent" });
+        for n in 0..5 {
+            memory.say(whose, &exchange(n)).unwrap();
+            memory.say(other, &exchange(n)).unwrap();
+        }
+        let (runs, two) = (["run_0".to_owned(), "run_1".into(), "run_77".into()], ["run_2".to_owned()]);
+        let fold = |summary, runs, originals| memory.fold(whose, Fold { summary, runs, originals }).unwrap();
+        fold(Some("- they talked"), &runs, Originals::Keep);
+        let past = memory.past(whose, 99).unwrap();
+        assert_eq!((past.summary.as_str(), past.exchanges.len()), ("- they talked", 3), "{name}");
+        assert_eq!(past.exchanges[0], exchange(2), "{name}");
+        fold(None, &two, Originals::Delete);
+        let past = memory.past(whose, 99).unwrap();
+        assert_eq!((past.summary.as_str(), past.exchanges.len()), ("- they talked", 2), "{name}: the summary stays");
+        fold(Some("- and more"), &[], Originals::Keep);
+        assert_eq!(memory.past(whose, 99).unwrap().summary, "- and more", "{name}: the latest");
+        let past = memory.past(other, 99).unwrap();
+        assert_eq!((past.summary.as_str(), past.exchanges.len()), ("", 5), "{name}: another agent's is as it was");
+        memory.unsay("s").unwrap();
+        assert!(memory.past(whose, 99).unwrap().is_empty(), "{name}: the summary goes too");
     }
 }
 
@@ -287,7 +323,7 @@ fn another_process_sees_what_was_kept_and_searches_what_is_there_now() {
         other.forget(&note.id).unwrap();
         assert_eq!(found(&one, "gopher"), ["gopher is new"], "{name}");
         one.say(Whose { session: "s", agent: "a" }, &exchange(1)).unwrap();
-        assert_eq!(other.said(Whose { session: "s", agent: "a" }, 9).unwrap(), [exchange(1)], "{name}");
+        assert_eq!(told(&other, "s", "a"), [exchange(1)], "{name}");
     }
 }
 
@@ -302,14 +338,14 @@ fn writers_do_not_lose_each_others_notes() {
                     for n in 0..15 {
                         memory.remember(said(&format!("note {n} of {writer}"))).unwrap();
                         memory.remember(said(&format!("note {n} of both"))).unwrap();
-                        memory.say(Whose { session: "s", agent: "a" }, &exchange(n)).unwrap();
+                        memory.say(Whose { session: "s", agent: "a" }, &exchange(100 * writer + n)).unwrap();
                     }
                 });
             }
         });
         let (memory, name) = (memory(&case, None), case.backend.name());
         assert_eq!(memory.list(99).unwrap().len(), 45, "{name}");
-        assert_eq!(memory.said(Whose { session: "s", agent: "a" }, 99).unwrap().len(), 30, "{name}");
+        assert_eq!(told(&memory, "s", "a").len(), 30, "{name}");
         assert_eq!(vectors(&*case.backend).1, 45, "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, Numbered, Searched, Snapshot, Whose};
 use super::note::Note;
-use crate::agent::chat::Exchange;
+use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::agent::librarian::file::LibraryError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,7 +20,14 @@ struct Held {
     embedder: Option<String>,
     vectors: BTreeMap<i64, Vec<f32>>,
     /// By session and agent.
-    said: BTreeMap<(String, String), Vec<Exchange>>,
+    said: BTreeMap<(String, String), Said>,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    summary: String,
+    /// Exchanges, and whether they are told.
+    exchanges: Vec<(Exchange, bool)>,
 }
 
 impl InMemory {
@@ -104,20 +111,44 @@ impl Backend for InMemory {
     }
 
     fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        let key = (whose.session.to_owned(), whose.agent.to_owned());
-        self.held().said.entry(key).or_default().push(exchange.clone());
+        let mut held = self.held();
+        let said = held.said.entry(key(whose)).or_default();
+        match said.exchanges.iter_mut().find(|(known, _)| known.run == exchange.run) {
+            Some(known) => *known = (exchange.clone(), true),
+            None => said.exchanges.push((exchange.clone(), true)),
+        }
         Ok(())
     }
 
-    fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError> {
-        let key = (whose.session.to_owned(), whose.agent.to_owned());
+    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
         let held = self.held();
-        let said = held.said.get(&key).map(Vec::as_slice).unwrap_or_default();
-        Ok(said[said.len().saturating_sub(limit)..].to_vec())
+        let Some(said) = held.said.get(&key(whose)) else { return Ok(Past::default()) };
+        let told: Vec<&Exchange> = said.exchanges.iter().filter(|(_, told)| *told).map(|(e, _)| e).collect();
+        let exchanges = told[told.len().saturating_sub(limit)..].iter().map(|e| (*e).clone()).collect();
+        Ok(Past { summary: said.summary.clone(), exchanges })
+    }
+
+    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        let mut held = self.held();
+        let said = held.said.entry(key(whose)).or_default();
+        if let Some(summary) = fold.summary {
+            said.summary = summary.to_owned();
+        }
+        match fold.originals {
+            Originals::Keep => {
+                said.exchanges.iter_mut().filter(|(e, _)| fold.runs.contains(&e.run)).for_each(|e| e.1 = false)
+            }
+            Originals::Delete => said.exchanges.retain(|(e, _)| !fold.runs.contains(&e.run)),
+        }
+        Ok(())
     }
 
     fn unsay(&self, session: &str) -> Result<(), LibraryError> {
         self.held().said.retain(|(of, _), _| of != session);
         Ok(())
     }
+}
+
+fn key(whose: Whose<'_>) -> (String, String) {
+    (whose.session.to_owned(), whose.agent.to_owned())
 }

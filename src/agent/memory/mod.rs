@@ -1,14 +1,16 @@
 //! What outlives a run: notes of what the person wants remembered and of what runs have learnt, and what was said in
 //! conversations. Notes are searched by the same index as documents.
 //!
-//! - [`Memory`]: remember, query, forget, list; say and said.
+//! - [`Memory`]: remember, query, forget, list; say, past, fold, unsay.
 //! - [`backend`]: where all of it is kept: one trait. `sqlite`: a file, the default; `in_memory`: this process; `redis`: a
 //!   server, with the feature of that name. `search`: what is found, the same on each of them. `note`: what a note is.
-//! - `taker`: what of a run is worth a note. `provider`: the layer of a prompt.
+//! - `taker`: what of a run is worth a note. `provider`: the layer of a prompt. [`Conversation`]: what is kept of a run's
+//!   question and answer.
 //!
 //! Notes are data. They may hold words of files and models, so they enter a prompt fenced like any other text of others.
 
 pub mod backend;
+mod conversation;
 mod in_memory;
 mod note;
 mod provider;
@@ -19,11 +21,12 @@ mod sqlite;
 mod taker;
 
 pub use backend::{Backend, KINDS, Kind, Place, Whose};
+pub use conversation::Conversation;
 pub use note::{CONTENT, Category, Draft, Note, Recalled, TITLE};
 pub use provider::Recall;
 pub use taker::{NoteTaker, distil};
 
-use super::chat::Exchange;
+use super::chat::{Exchange, Fold, Past};
 use super::id;
 use super::librarian::file::LibraryError;
 use crate::model::embed::Embedder;
@@ -118,12 +121,20 @@ impl Memory {
         self.backend.say(whose, exchange)
     }
 
-    /// The latest exchanges of a conversation, oldest first, at most `limit`.
+    /// What is remembered of a conversation: its summary, and the latest exchanges, at most `limit`.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError> {
-        self.backend.said(whose, limit)
+    pub fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+        self.backend.past(whose, limit)
+    }
+
+    /// Has exchanges fall out of a conversation.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        self.backend.fold(whose, fold)
     }
 
     /// Forgets what was said in a session, to whichever agent.

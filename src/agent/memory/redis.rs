@@ -5,11 +5,12 @@
 //! - `caro:notes`: hash, digest of title and content -> JSON of the numbered note. `caro:updated`: sorted set, digest ->
 //!   milliseconds. `caro:number`: the last number. `caro:revision`: one more after each change.
 //! - `caro:vectors`: hash, number -> 32-bit floats, little-endian. `caro:embedder`: whose they are.
-//! - `caro:said:["SESSION","AGENT"]`: list of JSON exchanges. `caro:agents:SESSION`: set of the agents of a session.
+//! - of a conversation, with `["SESSION","AGENT"]` behind the name: `caro:said`: list of the runs that are told;
+//!   `caro:exchanges`: hash, run -> JSON; `caro:summary`. `caro:agents:SESSION`: set of the agents of a session.
 
 use super::backend::{Backend, Numbered, Searched, Snapshot, Whose};
 use super::note::{Draft, Note};
-use crate::agent::chat::Exchange;
+use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::agent::id;
 use crate::agent::librarian::file::LibraryError;
 use ::redis::{Client, Commands, Connection, Pipeline, RedisError, RedisResult, pipe, transaction};
@@ -81,8 +82,10 @@ fn digest(draft: &Draft) -> String {
     id::hash(format!("{}\0{}", draft.title, draft.content))
 }
 
-fn said_key(whose: Whose<'_>) -> String {
-    format!("caro:said:{}", serde_json::json!([whose.session, whose.agent]))
+/// The keys of a conversation: the runs that are told, every exchange, the summary.
+fn keys(whose: Whose<'_>) -> [String; 3] {
+    let of = serde_json::json!([whose.session, whose.agent]);
+    ["said", "exchanges", "summary"].map(|what| format!("caro:{what}:{of}"))
 }
 
 fn agents_key(session: &str) -> String {
@@ -202,21 +205,46 @@ impl Backend for Redis {
     }
 
     fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+        let ([said, exchanges, _], run) = (keys(whose), &exchange.run);
         let json = serde_json::json!(exchange).to_string();
         self.on(|c| {
-            let mut change = pipe();
-            change.atomic().rpush(said_key(whose), json).ignore();
-            change.sadd(agents_key(whose.session), whose.agent).ignore().query(c)
+            transaction(c, &[&said], |c, change| {
+                let told: Vec<String> = c.lrange(&said, 0, -1)?;
+                if !told.contains(run) {
+                    change.rpush(&said, run).ignore();
+                }
+                change.hset(&exchanges, run, &json).ignore().sadd(agents_key(whose.session), whose.agent).ignore();
+                change.query(c)
+            })
         })
     }
 
-    fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError> {
-        let from = isize::try_from(limit).map_or(0, |limit| -limit);
-        if limit == 0 {
-            return Ok(Vec::new());
-        }
-        let said: Vec<Vec<u8>> = self.on(|c| c.lrange(said_key(whose), from, -1))?;
-        Ok(said.iter().filter_map(|json| serde_json::from_slice(json).ok()).collect())
+    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+        let [said, exchanges, summary] = keys(whose);
+        type All = (Vec<String>, HashMap<String, Vec<u8>>, Option<String>);
+        let (runs, all, summary): All =
+            self.on(|c| pipe().atomic().lrange(said, 0, -1).hgetall(exchanges).get(summary).query(c))?;
+        let told = runs[runs.len().saturating_sub(limit)..].iter();
+        let exchanges = told.filter_map(|run| serde_json::from_slice(all.get(run)?).ok()).collect();
+        Ok(Past { summary: summary.unwrap_or_default(), exchanges })
+    }
+
+    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        let [said, exchanges, summary] = keys(whose);
+        self.on(|c| {
+            let mut change = pipe();
+            change.atomic().sadd(agents_key(whose.session), whose.agent).ignore();
+            if let Some(text) = fold.summary {
+                change.set(&summary, text).ignore();
+            }
+            for run in fold.runs {
+                change.lrem(&said, 0, run).ignore();
+                if fold.originals == Originals::Delete {
+                    change.hdel(&exchanges, run).ignore();
+                }
+            }
+            change.query(c)
+        })
     }
 
     fn unsay(&self, session: &str) -> Result<(), LibraryError> {
@@ -225,7 +253,7 @@ impl Backend for Redis {
             transaction(c, &[&agents], |c, change| {
                 let names: Vec<String> = c.smembers(&agents)?;
                 for agent in &names {
-                    change.del(said_key(Whose { session, agent })).ignore();
+                    change.del(&keys(Whose { session, agent })).ignore();
                 }
                 change.del(&agents).ignore().query(c)
             })

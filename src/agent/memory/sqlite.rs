@@ -1,12 +1,12 @@
-//! One SQLite file, with the index of its notes in it. The layout of notes is also that of the index that the other
+//! SQLite files: one of notes, with their index in it, and one of conversations. The layout of notes is also that of the index that the other
 //! backends' notes are searched in.
 
 use super::backend::{Backend, Numbered, Searched, Whose};
 use super::note::{Category, Draft, Note};
-use crate::agent::chat::Exchange;
+use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::agent::librarian::file::{self, Layout, LibraryError};
 use crate::agent::librarian::index::{Index, Passage};
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::PathBuf;
 
 /// The index of the notes.
@@ -19,11 +19,12 @@ const NOTES: &str = "
         updated INTEGER NOT NULL);
 ";
 
-/// Not in the first files of version 1, so it is made where it is missing.
-const EXCHANGES: &str = "
-    CREATE TABLE IF NOT EXISTS exchanges (
-        number INTEGER PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, exchange TEXT NOT NULL);
-    CREATE INDEX IF NOT EXISTS exchanges_of ON exchanges (session, agent, number);
+const SAID: &str = "
+    CREATE TABLE exchanges (
+        number INTEGER PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, run TEXT NOT NULL, asked TEXT NOT NULL,
+        answered TEXT NOT NULL, active INTEGER NOT NULL DEFAULT 1, UNIQUE (session, agent, run));
+    CREATE TABLE summaries (
+        session TEXT NOT NULL, agent TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (session, agent)) WITHOUT ROWID;
 ";
 
 const VERSION: i64 = 1;
@@ -33,26 +34,29 @@ pub fn layout() -> String {
     format!("{NOTES}{}", INDEX.layout())
 }
 
-/// The notes in a file.
+/// Notes in a file, conversations in another beside it: who throws one away keeps the other.
 #[derive(Debug)]
 pub struct Sqlite {
-    file: PathBuf,
+    notes: PathBuf,
+    said: PathBuf,
 }
 
 impl Sqlite {
-    /// The notes of `file`, which need not exist.
+    /// The notes of `file`, which need not exist, and the conversations of `conversations.db` in its folder.
     pub fn new(file: PathBuf) -> Self {
-        Self { file }
+        Self { said: file.with_file_name("conversations.db"), notes: file }
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
-        let sql = file::write(&self.file, &Layout { tables: &layout(), version: VERSION })?;
-        sql.execute_batch(EXCHANGES)?;
-        Ok(sql)
+        file::write(&self.notes, &Layout { tables: &layout(), version: VERSION })
     }
 
     fn reader(&self) -> Result<Option<Connection>, LibraryError> {
-        file::read(&self.file, &Layout { tables: "", version: VERSION })
+        file::read(&self.notes, &Layout { tables: "", version: VERSION })
+    }
+
+    fn teller(&self) -> Result<Connection, LibraryError> {
+        file::write(&self.said, &Layout { tables: SAID, version: VERSION })
     }
 }
 
@@ -67,7 +71,7 @@ impl Backend for Sqlite {
     }
 
     fn exists(&self) -> bool {
-        self.file.exists()
+        self.notes.exists()
     }
 
     fn keep(&self, note: &Note) -> Result<Note, LibraryError> {
@@ -134,30 +138,57 @@ impl Backend for Sqlite {
     }
 
     fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        let json = serde_json::json!(exchange).to_string();
-        self.writer()?.execute(
-            "INSERT INTO exchanges (session, agent, exchange) VALUES (?1, ?2, ?3)",
-            [whose.session, whose.agent, &json],
+        let Exchange { run, asked, answered } = exchange;
+        self.teller()?.execute(
+            "INSERT INTO exchanges (session, agent, run, asked, answered) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET asked = ?4, answered = ?5, active = 1",
+            [whose.session, whose.agent, run, asked, answered],
         )?;
         Ok(())
     }
 
-    fn said(&self, whose: Whose<'_>, limit: usize) -> Result<Vec<Exchange>, LibraryError> {
-        let Some(sql) = self.reader()?.filter(|sql| sql.table_exists(None, "exchanges").unwrap_or(false)) else {
-            return Ok(Vec::new());
-        };
-        let mut find = sql.prepare(
-            "SELECT exchange FROM exchanges WHERE session = ?1 AND agent = ?2 ORDER BY number DESC LIMIT ?3",
+    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+        let layout = Layout { tables: "", version: VERSION };
+        let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
+        // both of one moment
+        let tx = sql.unchecked_transaction()?;
+        let mut find = tx.prepare(
+            "SELECT run, asked, answered FROM exchanges WHERE session = ?1 AND agent = ?2 AND active
+             ORDER BY number DESC LIMIT ?3",
         )?;
-        let rows = find.query_map(params![whose.session, whose.agent, file::int(limit)], |row| row.get(0))?;
-        let said: Vec<String> = rows.collect::<rusqlite::Result<_>>()?;
-        // what another version has written is passed over
-        Ok(said.iter().rev().filter_map(|json| serde_json::from_str(json).ok()).collect())
+        let rows = find.query_map(params![whose.session, whose.agent, file::int(limit)], |row| {
+            Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
+        })?;
+        let mut exchanges: Vec<Exchange> = rows.collect::<rusqlite::Result<_>>()?;
+        exchanges.reverse();
+        let summary = "SELECT text FROM summaries WHERE session = ?1 AND agent = ?2";
+        let summary = tx.query_row(summary, [whose.session, whose.agent], |row| row.get(0)).optional()?;
+        Ok(Past { summary: summary.unwrap_or_default(), exchanges })
+    }
+
+    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+        let mut sql = self.teller()?;
+        let tx = alone(&mut sql)?;
+        if let Some(summary) = fold.summary {
+            tx.execute("INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)", [whose.session, whose.agent, summary])?;
+        }
+        let out = match fold.originals {
+            Originals::Keep => "UPDATE exchanges SET active = 0 WHERE session = ?1 AND agent = ?2 AND run = ?3",
+            Originals::Delete => "DELETE FROM exchanges WHERE session = ?1 AND agent = ?2 AND run = ?3",
+        };
+        for run in fold.runs {
+            tx.execute(out, [whose.session, whose.agent, run])?;
+        }
+        Ok(tx.commit()?)
     }
 
     fn unsay(&self, session: &str) -> Result<(), LibraryError> {
-        if self.file.exists() {
-            self.writer()?.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
+        if self.said.exists() {
+            let mut sql = self.teller()?;
+            let tx = alone(&mut sql)?;
+            tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
+            tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
+            tx.commit()?;
         }
         Ok(())
     }

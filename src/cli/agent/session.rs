@@ -3,6 +3,7 @@
 use super::resume::is_alive;
 use super::wire::{failure, store};
 use crate::agent::id;
+use crate::cli::memory::memory;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome};
 use std::time::{Duration, UNIX_EPOCH};
@@ -95,7 +96,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                     )));
             }
             store.delete_session(&session.id, is_alive).map_err(failure)?;
-            if let Some(all) = super::wire::workspaces(cx, &cx.settings(&[])?)? {
+            let settings = cx.settings(&[])?;
+            memory(cx, &settings)?.unsay(&session.id)?;
+            if let Some(all) = super::wire::workspaces(cx, &settings)? {
                 all.forget(&session.id)?;
             }
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));

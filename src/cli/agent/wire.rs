@@ -7,12 +7,12 @@ use super::{Advise, Drive};
 use crate::agent::advise::Adviser;
 use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::blueprint::{Blueprint, persona::persona};
-use crate::agent::chat::{History, Past, Remember, is_talk};
+use crate::agent::chat::{History, MESSAGES, Past, Remember, is_talk};
 use crate::agent::event::{Draft, Emitter, Kind, Redactor, Sink};
 use crate::agent::guard::Guards;
 use crate::agent::librarian::{Knowledge, Librarian};
 use crate::agent::mcp::Hub;
-use crate::agent::memory::{Memory, NoteTaker, Recall};
+use crate::agent::memory::{Conversation, Memory, NoteTaker, Recall, Whose};
 use crate::agent::observe::Artifacts;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes};
 use crate::agent::skill::{self, Chosen, Reason};
@@ -22,7 +22,7 @@ use crate::agent::tools::{self, ManualSource, Setup, Shell};
 use crate::agent::turn::Task;
 use crate::agent::workspace::{Place, RETENTION, Workspace, Workspaces};
 use crate::agent::{Registry, Runtime};
-use crate::cli::{Cx, Failure, Settings, chat, download, env, knowledge, mcp, memory, request, skills, wire};
+use crate::cli::{Cx, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, wire};
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
@@ -33,6 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The name of the agent that one talks with.
+pub const CHATTER: &str = "chat";
 /// Between two looks whether a session is free.
 const WAIT: Duration = Duration::from_millis(100);
 /// For how many runs of a conversation a skill stays once a message has called for it.
@@ -66,8 +68,12 @@ pub struct Wired {
     artifacts: Option<Arc<dyn Artifacts>>,
     librarian: Option<Arc<Librarian>>,
     memory: Option<Arc<Memory>>,
+    conversations: Arc<Memory>,
     root: PathBuf,
     run: String,
+    session: String,
+    /// What it was asked, without secrets.
+    asked: String,
     redactor: Redactor,
     cancel: Cancel,
 }
@@ -144,10 +150,8 @@ impl Wired {
         let artifacts = workspace.clone().map(|w| w as Arc<dyn Artifacts>);
         // neither is opened before it is asked for
         let librarian = knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new);
-        let memory = match drive.no_memory {
-            true => None,
-            false => Some(Arc::new(memory::memory(cx, &settings)?)),
-        };
+        let conversations = Arc::new(memory::memory(cx, &settings)?);
+        let memory = (!drive.no_memory).then(|| conversations.clone());
         let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
         let registry = builtin(&recipe.context, recipe.manual.clone(), workspace.clone(), librarian.clone(), writable)?;
         let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
@@ -174,8 +178,11 @@ impl Wired {
             artifacts,
             librarian,
             memory,
+            conversations,
             root: root.to_owned(),
             run: String::new(),
+            session: String::new(),
+            asked: String::new(),
             redactor: Redactor::with_secrets(secrets),
             cancel: cx.interrupt().cancel().clone(),
         })
@@ -200,6 +207,7 @@ impl Wired {
         }
         self.guards = self.rules().guards(task);
         (self.run, self.recipe) = (task.run.clone(), task.agent.clone());
+        (self.session, self.asked) = (task.session.clone(), self.redactor.text(&task.text));
         self.talks = task.agent == "chat" && self.skills.active.is_empty() && is_talk(&task.text);
         (self.cancel, self.past) = (cancel, Past::default());
         Ok(())
@@ -226,13 +234,7 @@ impl Wired {
     /// # Errors
     /// If it cannot be read.
     pub fn past(&self, session: &str) -> Result<Past, Failure> {
-        match self.store.session(session) {
-            Ok(found) if found.id == session => {
-                Ok(Past { summary: found.summary, exchanges: chat::answered(&found.runs) })
-            }
-            Ok(_) | Err(StoreError::Missing { .. } | StoreError::Ambiguous { .. }) => Ok(Past::default()),
-            Err(error) => Err(failure(error)),
-        }
+        Ok(self.conversations.past(Whose { session, agent: CHATTER }, MESSAGES)?)
     }
 
     /// Removes a session with its runs, if it is there.
@@ -241,7 +243,7 @@ impl Wired {
     /// If it cannot be removed.
     pub fn forget(&self, session: &str) -> Result<(), Failure> {
         match self.store.delete_session(session, is_alive) {
-            Ok(()) | Err(StoreError::Missing { .. }) => Ok(()),
+            Ok(()) | Err(StoreError::Missing { .. }) => Ok(self.conversations.unsay(session)?),
             Err(error) => Err(failure(error)),
         }
     }
@@ -282,7 +284,15 @@ impl Wired {
     /// The runtime whose events go to the store and to `sinks`, the first with the number `first`. Without an approver
     /// nobody is asked, and what would be asked for is refused.
     pub fn runtime(&self, first: u64, sinks: Vec<Arc<dyn Sink>>, approver: Option<Arc<dyn Approver>>) -> Runtime {
-        let mut all: Vec<Arc<dyn Sink>> = vec![self.store.clone()];
+        let conversation = Arc::new(Conversation {
+            memory: self.conversations.clone(),
+            session: self.session.clone(),
+            agent: self.recipe.clone(),
+            asked: self.asked.clone(),
+            runs: self.store.clone(),
+        });
+        // before the store, which lets the next run of the session begin
+        let mut all: Vec<Arc<dyn Sink>> = vec![conversation.clone(), self.store.clone()];
         all.extend(sinks);
         let mut providers: Vec<Arc<dyn ContextProvider>> =
             vec![Arc::new(Fixed { name: "persona", priority: 0, text: persona(&self.recipe, self.talks).into() })];
@@ -301,8 +311,8 @@ impl Wired {
             providers.push(Arc::new(Recall::new(memory.clone())));
         }
         if !self.past.is_empty() {
-            let (past, keeper, model) = (self.past.clone(), self.store.clone(), self.model.clone());
-            providers.push(Arc::new(History::new(past, self.remember, keeper, model)));
+            let (past, model) = (self.past.clone(), self.model.clone());
+            providers.push(Arc::new(History::new(past, self.remember, conversation, model)));
         }
         let taker = |memory: &Arc<Memory>| {
             Arc::new(NoteTaker { memory: memory.clone(), redactor: self.redactor.clone() }) as Arc<dyn Notes>

@@ -1,0 +1,51 @@
+//! What is kept of a run for the conversation it belongs to: what was asked and answered, once it has ended. It goes by the
+//! event of the end, so whoever waits for the session to be free finds it.
+
+use super::{Memory, Whose};
+use crate::agent::chat::{Exchange, Fold, Keeps};
+use crate::agent::event::{Event, Kind, Sink};
+use std::sync::Arc;
+
+/// The conversation that a run belongs to.
+pub struct Conversation {
+    /// Where it is kept.
+    pub memory: Arc<Memory>,
+    /// The session.
+    pub session: String,
+    /// The agent's name.
+    pub agent: String,
+    /// What was asked, without secrets.
+    pub asked: String,
+    /// Where the runs themselves are: what falls out of the conversation is marked or deleted there too.
+    pub runs: Arc<dyn Keeps>,
+}
+
+impl Conversation {
+    fn whose(&self) -> Whose<'_> {
+        Whose { session: &self.session, agent: &self.agent }
+    }
+}
+
+impl Sink for Conversation {
+    /// A place that cannot be written costs the memory, not the answer: the next run does without.
+    fn take(&self, event: &Event) {
+        let text = |value: &serde_json::Value, name: &str| {
+            value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        };
+        let answered = text(&event.output, "response");
+        let counts = ["completed", "incomplete"].contains(&text(&event.metadata, "status").as_str());
+        if event.event_type != Kind::AgentEnd || !counts || answered.trim().is_empty() {
+            return;
+        }
+        let exchange = Exchange { run: event.trace_id.clone(), asked: self.asked.clone(), answered };
+        let _ = self.memory.say(self.whose(), &exchange);
+    }
+}
+
+impl Keeps for Conversation {
+    fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
+        let whose = Whose { session, agent: &self.agent };
+        self.memory.fold(whose, fold).map_err(|e| e.to_string())?;
+        self.runs.fold(session, fold)
+    }
+}
