@@ -4,8 +4,8 @@ use super::Ui;
 use super::args::AnswerArgs;
 use super::ui::Role;
 use crate::command::{Answer, Timing, Trace};
-use crate::shell::Severity;
 use crate::shell::safety::{Level, Risk};
+use crate::shell::{Finding, Severity};
 use std::io;
 
 /// Below this the answer is more likely wrong than right, and the person is told so.
@@ -21,22 +21,22 @@ pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
         notes(ui, answer);
         return Ok(());
     }
-    rating(ui, &answer.cmd, &answer.risk);
+    rating(ui, &answer.cmd, &answer.risk, &answer.findings);
     for other in &answer.alternatives {
         ui.command(&other.cmd)?;
-        rating(ui, &other.cmd, &other.risk);
+        rating(ui, &other.cmd, &other.risk, &other.findings);
     }
     Ok(())
 }
 
 /// What is to be known about a command, on stderr: for a person at the terminal all of it, and into a pipe, where it may
-/// be run unread, only that it is dangerous.
+/// be run unread, only that it is dangerous or wrong.
 pub fn notes(ui: &Ui, answer: &Answer) {
     if !ui.out_is_terminal() {
         if answer.risk.level == Level::Danger {
             verdict(ui, &answer.risk);
         }
-        return;
+        return errors(ui, &answer.findings);
     }
     if !answer.explanation.is_empty() {
         ui.aside(Role::Plain, &answer.explanation);
@@ -50,14 +50,25 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     }
 }
 
-/// The verdict on one command of several: at the terminal right below it; into a pipe only where it is dangerous, and then
-/// with the command, since stderr and stdout part there.
-fn rating(ui: &Ui, cmd: &str, risk: &Risk) {
+/// The verdict on one command of several, and what is wrong with it: at the terminal right below it; into a pipe only where
+/// it is dangerous or wrong, and then with the command, since stderr and stdout part there.
+fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
     if ui.out_is_terminal() {
         verdict(ui, risk);
-    } else if risk.level == Level::Danger {
-        ui.tell(cmd);
-        verdict(ui, risk);
+        errors(ui, findings);
+    } else if risk.level == Level::Danger || findings.iter().any(|f| f.severity == Severity::Error) {
+        ui.aside(Role::Command, cmd);
+        if risk.level == Level::Danger {
+            verdict(ui, risk);
+        }
+        errors(ui, findings);
+    }
+}
+
+/// What makes a command fail, or do something else than was asked for.
+fn errors(ui: &Ui, findings: &[Finding]) {
+    for finding in findings.iter().filter(|f| f.severity == Severity::Error) {
+        ui.aside(Role::Danger, &format!("error: {}", finding.why));
     }
 }
 
