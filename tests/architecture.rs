@@ -277,8 +277,8 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/agent/place.rs", "reads the working folder, for the prompt"),
     ("cli/bench/", "makes the folders that it measures in"),
     ("cli/config.rs", "reads the files of settings"),
-    ("cli/edit.rs", "keeps the history of what was typed"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
+    ("cli/history.rs", "keeps what was typed"),
     ("cli/skills.rs", "makes a new skill"),
 ];
 

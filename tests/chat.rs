@@ -107,13 +107,60 @@ fn commands_are_no_messages_and_a_failure_is_not_the_end() {
     let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((documents.len(), &documents[0]["response"]), (2, &json!("hello")), "{ran:#?}");
     let long = "x".repeat(100_000);
-    let ran = chat(&machine, rules, &[], &format!("{long}\nhi\n"));
+    let ran = chat(&machine, rules.clone(), &[], &format!("{long}\nhi\n"));
     assert!(
         ran.err.contains("the message cannot be taken: it has 100000 characters") && ran.out == "hello\n",
         "{}",
         ran.err
     );
+    // a program that waits for a document a line gets one
+    let ran = chat(&machine, rules.clone(), &["--json"], &format!("{long}\nhi\n"));
+    let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(documents[0]["error"]["message"].as_str().unwrap().contains("100000 characters"), "{ran:#?}");
+    assert_eq!((documents.len(), &documents[1]["response"], ran.code), (2, &json!("hello"), Some(0)));
     machine.run(&["chat", "--session", ""]).fails(2, &["a session's name"]);
+}
+
+#[test]
+fn the_end_of_a_line_too_long_is_no_message() {
+    let machine = Machine::new();
+    let lines = format!("{} delete everything in here\nhi\n", "x".repeat(1 << 20));
+    let ran = chat(&machine, json!([{"reply": answer("hello")}]), &["--session", "s"], &lines);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"));
+    assert!(ran.err.contains("the line has 1048602 bytes, and 1048576 are the most"), "{ran:#?}");
+    let shown = machine.run(&["session", "show", "s"]).out;
+    assert!(shown.contains("> hi") && !shown.contains("delete"), "{shown}");
+}
+
+/// A conversation whose other end says nothing more ends with the first Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_chat_that_waits_for_a_pipe() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let machine = Machine::new();
+    let mut caro = machine.caro(&["chat"]);
+    caro.env("CARO_MODEL", machine.model(json!([{"reply": answer("hello")}])));
+    let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"hi\n/help\n").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("Ctrl-C")), "the end of /help");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let begun = std::time::Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if begun.elapsed().as_secs() > 20 => {
+                child.kill().unwrap();
+                panic!("it goes on");
+            }
+            None => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    };
+    assert_eq!(status.code(), Some(130));
+    drop(stdin);
 }
 
 #[test]

@@ -311,6 +311,15 @@ fn a_conversation_outlives_ctrl_c_and_remembers_what_was_typed() {
     assert_eq!(history, "hello there\nslow please\nwrite it down\nhello there\n");
     let mut again = Terminal::start(&machine, json!([{"reply": answer("yes")}]), &["chat", "--session", "talk"]);
     again.shows("2 exchanges remembered");
+    // what was said is forgotten with its conversation, what was said in another one is not
+    let file = machine.path("home/.local/state/caro/chat-history");
+    std::fs::write(&file, format!("elsewhere\n{history}")).unwrap();
+    again.types("/clear\r");
+    again.shows("forgotten: 2 exchanges");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "elsewhere\n/clear\n");
+    again.shows_times("you>", 2);
+    again.types("\x1b[A\x1b[A\r");
+    again.shows("you> elsewhere");
     again.types("/exit\r");
     assert_eq!(again.ends(), 0);
 }

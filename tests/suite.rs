@@ -33,6 +33,7 @@ mod machine;
 mod manual;
 mod mcp;
 mod memory;
+mod privacy;
 #[cfg(unix)]
 mod pty;
 mod readme;

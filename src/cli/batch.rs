@@ -2,6 +2,7 @@
 
 use super::args::AnswerArgs;
 use super::interrupt::Phase;
+use super::piped::next_line;
 use super::request::{Place, ask, check, failure, milliseconds};
 use super::settings::{Use, one_of};
 use super::wire::{self, Wired};
@@ -9,7 +10,7 @@ use super::{Cx, Exit, Failure, Outcome, Settings, present};
 use crate::command::Answer;
 use crate::shell::{Dialect, Target};
 use serde_json::{Map, Value, json};
-use std::io::{self, BufRead};
+use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -40,7 +41,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     loop {
         let line = {
             let _phase = cx.interrupt().during(Phase::Ends);
-            next_line(&mut input).map_err(|e| Failure::internal(format!("stdin: {e}")))?
+            next_line(&mut input, MAX_LINE).map_err(|e| Failure::internal(format!("stdin: {e}")))?
         };
         let Some(line) = line else { break };
         if cx.interrupt().cancel().is_cancelled() {
@@ -54,9 +55,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         let document = match outcome {
             Ok(answer) => with_id(id, &answer)?,
             Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
-            Err(failure) => {
-                json!({ "id": id, "error": { "message": failure.message, "hint": failure.hint.unwrap_or_default() } })
-            }
+            Err(failure) => json!({ "id": id, "error": failure.error() }),
         };
         cx.ui.json(&document)?;
     }
@@ -158,63 +157,9 @@ fn with_id(id: Value, answer: &Answer) -> Result<Value, Failure> {
     Ok(Value::Object(document))
 }
 
-/// The next line without its end, `None` at the end of the input. Of a line that is too long nothing is kept.
-fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Failure>>> {
-    let (mut line, mut length) = (Vec::new(), 0usize);
-    loop {
-        let chunk = match input.fill_buf() {
-            Ok(chunk) => chunk,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        let end = chunk.iter().position(|b| *b == b'\n');
-        let part = &chunk[..end.unwrap_or(chunk.len())];
-        length += part.len();
-        if length <= MAX_LINE {
-            line.extend_from_slice(part);
-        }
-        let (at_end, used) = (chunk.is_empty(), end.map_or(chunk.len(), |e| e + 1));
-        input.consume(used);
-        if end.is_some() || at_end {
-            if at_end && length == 0 {
-                return Ok(None);
-            }
-            if length > MAX_LINE {
-                return Ok(Some(Err(Failure::usage(format!(
-                    "the line has {length} bytes, and {MAX_LINE} are the most"
-                )))));
-            }
-            return Ok(Some(Ok(line)));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lines(input: &[u8]) -> Vec<Result<Vec<u8>, String>> {
-        let mut input = io::BufReader::with_capacity(7, input);
-        std::iter::from_fn(|| next_line(&mut input).unwrap()).map(|l| l.map_err(|f| f.message)).collect()
-    }
-
-    #[test]
-    fn lines_end_at_newline_or_at_the_end() {
-        assert_eq!(lines(b""), []);
-        assert_eq!(
-            lines(b"a long first line\n\nlast"),
-            [Ok(b"a long first line".to_vec()), Ok(vec![]), Ok(b"last".to_vec())]
-        );
-    }
-
-    #[test]
-    fn a_line_too_long_is_told_and_skipped() {
-        let mut input = vec![b'x'; MAX_LINE + 1];
-        input.extend(b"\nnext\n");
-        let read = lines(&input);
-        assert!(read[0].as_ref().unwrap_err().contains("262145 bytes"));
-        assert_eq!(read[1], Ok(b"next".to_vec()));
-    }
 
     #[test]
     fn the_id_survives_a_bad_line() {

@@ -4,10 +4,11 @@
 //! conversation.
 
 use super::agent::view::{self, Shows};
-use super::agent::wire::{CHATTER, Wired};
+use super::agent::wire::{CHATTER, Wired, workspaces};
 use super::agent::{Drive, exit_of, max_steps, session_of, unverified};
 use super::edit::{Lines, Typed};
-use super::mcp::root;
+use super::history::History;
+use super::interrupt::Phase;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::chat::{Limit, Originals, Remember, is_talk};
@@ -20,7 +21,7 @@ use std::path::Path;
 
 /// What a line that is no message may be.
 const HELP: &str = "/tools   the tools of the next message
-/clear   forget this conversation
+/clear   forget this conversation, its files and what was typed
 /exit    leave (Ctrl-D too)
 Ctrl-C stops an answer. Whatever else is typed is a message.";
 
@@ -49,14 +50,14 @@ pub struct Args {
 /// # Errors
 /// Whatever stands in the way of it; an answer that fails is told, and the conversation goes on.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let root = root(cx)?;
+    let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let session = session_of(args.session.as_deref())?;
     let flags: Vec<(&'static str, String)> = args.history.clone().map(|how| ("history", how)).into_iter().collect();
     let remember = cx.settings(&flags)?.history;
     let wired = Wired::open(cx, &args.drive, &session, &root)?;
-    let mut talk = Talk { args, cx, root: &root, wired, session, remember };
-    let mut lines = Lines::open(cx.ui.can_ask(), cx.dirs.state.as_ref().map(|state| state.join("chat-history")))?;
+    let mut talk = Talk { args, cx, root: &root, wired, session, remember, said: Vec::new() };
+    let mut lines = Lines::open(cx.ui.can_ask(), History::of(&cx.dirs))?;
     if lines.is_terminal() {
         let past = talk.wired.past(&talk.session)?;
         let more = if past.summary.is_empty() { "" } else { " and a summary of those before" };
@@ -64,10 +65,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         let before = if past.is_empty() { String::new() } else { format!(", {known} exchanges remembered{more}") };
         cx.ui.note(&format!("session {}{before}; /help shows what can be typed", talk.session));
     }
+    // an editor reads Ctrl-C as a key; whoever waits for a pipe can only be ended by it
+    let _phase = (!lines.is_terminal()).then(|| cx.interrupt().during(Phase::Ends));
     let mut last = Exit::Success;
     loop {
         let line = match lines.next("you> ")? {
             Typed::Line(line) => line,
+            Typed::Refused(why) => {
+                last = talk.refused(&why)?;
+                continue;
+            }
             // Ctrl-C at an empty prompt is a slip more often than a wish to leave
             Typed::Interrupted => continue,
             Typed::End => return Ok(last),
@@ -76,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             "" => {}
             "/exit" | "/quit" => return Ok(Exit::Success),
             "/help" => cx.ui.data(HELP)?,
-            "/clear" => talk.clear()?,
+            "/clear" => talk.clear(&mut lines)?,
             "/tools" => talk.tools()?,
             word if word.starts_with('/') && !word.contains(char::is_whitespace) && !word[1..].contains('/') => {
                 cx.ui.warn(&format!("there is no {word}; /help shows what there is"));
@@ -85,10 +92,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 Ok(exit) => last = exit,
                 // a reader that went away ends it; whatever else fails is this message's
                 Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
-                Err(failure) => {
-                    cx.ui.failure(&failure);
-                    last = failure.exit;
-                }
+                Err(failure) => last = talk.refused(&failure)?,
             },
         }
     }
@@ -102,6 +106,8 @@ struct Talk<'a> {
     wired: Wired,
     session: String,
     remember: Remember,
+    /// What was typed so far: not all of it became a run.
+    said: Vec<String>,
 }
 
 impl Talk<'_> {
@@ -122,9 +128,11 @@ impl Talk<'_> {
 
     /// One message and its answer.
     fn say(&mut self, message: &str) -> Outcome {
+        self.said.push(message.to_owned());
         self.args.drive.admit(message, "message")?;
         let task = self.task(message);
         // from here on Ctrl-C is this turn's
+        let _phase = self.cx.interrupt().during(Phase::Cancels);
         let cancel = self.cx.interrupt().fresh();
         self.wired.take_up(&task, cancel, self.cx)?;
         self.wired.begin(&task, self.cx)?;
@@ -139,6 +147,7 @@ impl Talk<'_> {
             Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
         })?;
         match driven {
+            Driven::Stopped(_) if shows == Shows::Nothing => self.refused(&Failure::new(Exit::Interrupted, "stopped")),
             Driven::Stopped(_) => {
                 self.cx.ui.note("stopped");
                 Ok(Exit::Interrupted)
@@ -164,9 +173,23 @@ impl Talk<'_> {
         Ok(exit_of(report))
     }
 
-    fn clear(&mut self) -> Result<(), Failure> {
+    /// Tells why a message has no answer: to a program with a document, since it waits for one. How it ends so.
+    fn refused(&self, why: &Failure) -> Outcome {
+        match self.args.drive.shows() {
+            Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "error": why.error() }))?,
+            _ => self.cx.ui.failure(why),
+        }
+        Ok(why.exit)
+    }
+
+    /// Forgets the conversation: its runs, its files, and what was typed.
+    fn clear(&mut self, lines: &mut Lines) -> Result<(), Failure> {
         let count = self.wired.past(&self.session)?.exchanges.len();
-        self.wired.forget(&self.session)?;
+        self.said.extend(self.wired.forget(&self.session)?);
+        if let Some(all) = workspaces(self.cx, &self.cx.settings(&[])?)? {
+            all.forget(&self.session)?;
+        }
+        lines.forget(&std::mem::take(&mut self.said))?;
         self.cx.ui.note(&format!("forgotten: {count} exchanges"));
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Lets the person type a line, or change one in place, with the keys of a shell.
 
+use super::history::History;
+use super::piped::next_line;
 use super::{Exit, Failure};
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 use rustyline::{Behavior, Config, Editor};
-use std::path::PathBuf;
 
 /// The command after editing; `None` if the person gave it up with the end of the input.
 ///
@@ -34,39 +35,34 @@ fn failure(e: ReadlineError) -> Failure {
 pub enum Typed {
     /// A line.
     Line(String),
+    /// One that cannot be taken, all of it, and why.
+    Refused(Failure),
     /// Ctrl-C.
     Interrupted,
     /// The end of the input.
     End,
 }
 
-/// Entries of a history file that are kept.
-const HISTORY: usize = 1000;
 /// The longest line that is read from a pipe, bytes.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: usize = 1 << 20;
 
 /// Lines that a person types, one after the other: with an editor and a history on a terminal, as they come from a pipe.
 pub struct Lines {
     editor: Option<Editor<(), MemHistory>>,
-    file: Option<PathBuf>,
+    history: Option<History>,
 }
 
 impl Lines {
-    /// Lines of this process' input, with a history in a file on a terminal.
+    /// Lines of this process' input, with a history on a terminal.
     ///
     /// # Errors
     /// If the terminal cannot be used.
-    pub fn open(terminal: bool, file: Option<PathBuf>) -> Result<Self, Failure> {
+    pub fn open(terminal: bool, history: Option<History>) -> Result<Self, Failure> {
         if !terminal {
-            return Ok(Self { editor: None, file: None });
+            return Ok(Self { editor: None, history });
         }
-        let mut lines = Self { editor: Some(editor()?), file };
-        for line in lines.kept() {
-            if let Some(editor) = &mut lines.editor {
-                // one that is the same as the last is not taken
-                let _ = editor.add_history_entry(line);
-            }
-        }
+        let mut lines = Self { editor: Some(editor()?), history };
+        lines.recall();
         Ok(lines)
     }
 
@@ -89,47 +85,49 @@ impl Lines {
                 return Err(Failure::no(format!("no line can be read: {e}")).hint("messages can come from a pipe, too"));
             }
         };
-        if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).unwrap_or(false) {
-            self.keep(&line);
+        if !line.trim().is_empty()
+            && editor.add_history_entry(line.as_str()).unwrap_or(false)
+            && let Some(history) = &self.history
+        {
+            history.keep(&line);
         }
         Ok(Typed::Line(line))
     }
 
-    /// The lines of the history file.
-    fn kept(&self) -> Vec<String> {
-        let text = self.file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines[lines.len().saturating_sub(HISTORY)..].to_vec()
+    /// Forgets lines that were typed, in the editor and in the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn forget(&mut self, lines: &[String]) -> Result<(), Failure> {
+        if let Some(history) = &self.history {
+            history.forget(lines)?;
+        }
+        if let Some(editor) = &mut self.editor {
+            // what the editor has is not told apart from what was typed: it begins again with what is left
+            let _ = editor.clear_history();
+        }
+        self.recall();
+        Ok(())
     }
 
-    /// Adds a line to the history file. Not to be able to costs the line, nothing else.
-    fn keep(&self, line: &str) {
-        let Some(file) = &self.file else { return };
-        let mut lines = self.kept();
-        lines.push(line.replace(['\n', '\r'], " "));
-        let write = || -> std::io::Result<()> {
-            use std::io::Write;
-            let folder = file.parent().unwrap_or(std::path::Path::new("."));
-            std::fs::create_dir_all(folder)?;
-            // a new file of tempfile is its owner's alone: what one says is nobody else's business
-            let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            new.write_all((lines.join("\n") + "\n").as_bytes())?;
-            new.persist(file).map_err(|e| e.error)?;
-            Ok(())
-        };
-        let _ = write();
+    /// Gives the editor what the file has.
+    fn recall(&mut self) {
+        let (Some(editor), Some(history)) = (&mut self.editor, &self.history) else { return };
+        for line in history.kept() {
+            // one that is the same as the last is not taken
+            let _ = editor.add_history_entry(line);
+        }
     }
 }
 
 /// A line from a pipe.
 fn piped() -> Result<Typed, Failure> {
-    use std::io::{BufRead, Read};
-    let mut line = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST).read_until(b'\n', &mut line);
-    match read.map_err(|e| Failure::no(format!("no line can be read: {e}")))? {
-        0 => Ok(Typed::End),
-        _ => Ok(Typed::Line(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned())),
-    }
+    let read = next_line(&mut std::io::stdin().lock(), LONGEST);
+    Ok(match read.map_err(|e| Failure::no(format!("no line can be read: {e}")))? {
+        None => Typed::End,
+        Some(Ok(line)) => Typed::Line(String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()),
+        Some(Err(why)) => Typed::Refused(why),
+    })
 }
 
 /// A reply to a question while Ctrl-C belongs to what asks; `None` for Ctrl-C and the end of the input.

@@ -80,6 +80,11 @@ impl Failure {
         Self::new(exit, "")
     }
 
+    /// What a program is given, as `error`, in the document in the place of the answer it waits for.
+    pub fn error(&self) -> serde_json::Value {
+        serde_json::json!({ "message": self.message, "hint": self.hint.as_deref().unwrap_or_default() })
+    }
+
     /// Adds what to do next; an empty hint adds nothing.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

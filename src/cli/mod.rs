@@ -1,6 +1,7 @@
 //! Arguments, terminal, one file a verb. Nobody imports this module, and no other module prints.
 //!
 //! - [`args`]: what can be typed. [`config`]: what it is layered over. [`env`]: every variable that is read.
+//! - [`edit`], [`piped`], [`history`]: lines that are typed, that come from a pipe, that were typed before.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one.
@@ -29,12 +30,14 @@ pub mod eval;
 pub mod execute;
 pub mod explain;
 pub mod failure;
+pub mod history;
 pub mod interrupt;
 pub mod knowledge;
 pub mod manual;
 pub mod mcp;
 pub mod memory;
 pub mod model;
+pub mod piped;
 pub mod present;
 pub mod project;
 pub mod rehearsal;
@@ -97,6 +100,15 @@ impl Cx {
     /// As [`Cx::config`].
     pub fn settings(&self, flags: &[(&'static str, String)]) -> Result<Settings, Failure> {
         Settings::of(&self.config(flags)?)
+    }
+
+    /// The working folder.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn folder(&self) -> Result<PathBuf, Failure> {
+        let gone = || Failure::usage("the working folder no longer exists").hint("change to a folder that does");
+        self.cwd.clone().ok_or_else(gone)
     }
 
     /// What Ctrl-C pulls. The first call starts to listen: until then it ends the process as usual.

@@ -125,6 +125,7 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
     }
     let mut prepare = || {
         database::share(&sql, BUSY)?;
+        database::overwrite(&sql)?;
         sql.pragma_update(None, "foreign_keys", true)?;
         database::tables(&mut sql, layout.tables, layout.version)
     };

@@ -113,6 +113,13 @@ impl Index {
         ))
     }
 
+    /// Takes the words of removed passages out of the file: until then SQLite only notes that they no longer count. It
+    /// writes the whole index of words anew.
+    pub fn purge(self, sql: &Connection) -> rusqlite::Result<()> {
+        let name = self.0;
+        sql.execute_batch(&format!("INSERT INTO {name}_words({name}_words) VALUES ('optimize');"))
+    }
+
     /// How many passages there are.
     pub fn passages(self, sql: &Connection) -> rusqlite::Result<usize> {
         sql.query_row(&format!("SELECT count(*) FROM {}_words_docsize", self.0), [], |row| file::count(row, 0))

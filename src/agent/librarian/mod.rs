@@ -130,6 +130,9 @@ impl Librarian {
         for id in &gone {
             forget(&tx, *id)?;
         }
+        if !gone.is_empty() {
+            INDEX.purge(&tx)?;
+        }
         tx.commit()?;
         Ok(gone.len())
     }

@@ -108,6 +108,7 @@ impl Backend for Sqlite {
         let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
         INDEX.remove(&tx, found.number)?;
         tx.execute("DELETE FROM notes WHERE number = ?1", [found.number])?;
+        INDEX.purge(&tx)?;
         tx.commit()?;
         Ok(true)
     }

@@ -184,6 +184,7 @@ impl Store {
 
     fn with(mut connection: Connection) -> rusqlite::Result<Self> {
         database::share(&connection, BUSY)?;
+        database::overwrite(&connection)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         database::tables(&mut connection, TABLES, 1)?;
         remembered::tables(&mut connection)?;

@@ -1,8 +1,12 @@
 //! `caro resume`: goes on with a run that was stopped, where it stood.
 
+use super::view::Shows;
 use super::wire::{self, Wired, failure};
-use super::{Drive, drive};
-use crate::cli::{Cx, Exit, Failure, Outcome};
+use super::{Drive, drive, told};
+use crate::agent::event::{Event, Kind};
+use crate::agent::store::Run;
+use crate::agent::turn::Report;
+use crate::cli::{Cx, Failure, Outcome};
 
 /// Go on with a run that was stopped
 #[derive(Debug, clap::Args)]
@@ -34,9 +38,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             )));
     }
     if ["completed", "incomplete", "failed"].contains(&found.status.as_str()) {
-        cx.ui.note(&format!("{} is over; it answered:", found.id));
-        cx.ui.data(&found.answer)?;
-        return Ok(Exit::Success);
+        return over(&found, &store.events(&found.id, 0).map_err(failure)?, &args.drive, cx);
     }
     if !found.root.is_dir() {
         return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
@@ -47,6 +49,21 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     turn.limit(args.drive.limits(turn.state().limits));
     wired.take_up(turn.task(), cx.interrupt().cancel().clone(), cx)?;
     drive(&wired, turn, next, &args.drive, cx)
+}
+
+/// Tells how a run ended that is over, in the form and with the exit code that it had then.
+fn over(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
+    cx.ui.note(&format!("{} is over; it answered:", run.id));
+    let end = events.iter().rfind(|event| event.event_type == Kind::AgentEnd);
+    let read = |end: &Event| serde_json::from_value::<Report>(end.output.clone()).ok();
+    let Some((end, report)) = end.and_then(|end| Some((end, read(end)?))) else {
+        return Err(Failure::internal(format!("how {} ended was kept by another version", run.id))
+            .hint(format!("`caro session show {}` shows its answer", run.id)));
+    };
+    if drive.shows() == Shows::Jsonl {
+        cx.ui.json(end)?;
+    }
+    told(&report, drive, cx)
 }
 
 /// True if a process of that number runs.

@@ -3,6 +3,7 @@
 use super::resume::is_alive;
 use super::wire::{failure, store};
 use crate::agent::id;
+use crate::cli::history::History;
 use crate::cli::memory::memory;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome};
@@ -101,6 +102,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             if let Some(all) = super::wire::workspaces(cx, &settings)? {
                 all.forget(&session.id)?;
             }
+            let asked: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
+            History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&asked))?;
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
         }
     }

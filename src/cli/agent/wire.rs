@@ -237,15 +237,17 @@ impl Wired {
         Ok(self.conversations.past(Whose { session, agent: CHATTER }, MESSAGES)?)
     }
 
-    /// Removes a session with its runs, if it is there.
+    /// Removes a session with its runs, if it is there: what was asked for in them.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn forget(&self, session: &str) -> Result<(), Failure> {
+    pub fn forget(&self, session: &str) -> Result<Vec<String>, Failure> {
+        let found = self.store.session(session).ok().filter(|found| found.id == session);
         match self.store.delete_session(session, is_alive) {
-            Ok(()) | Err(StoreError::Missing { .. }) => Ok(self.conversations.unsay(session)?),
-            Err(error) => Err(failure(error)),
+            Ok(()) | Err(StoreError::Missing { .. }) => self.conversations.unsay(session)?,
+            Err(error) => return Err(failure(error)),
         }
+        Ok(found.map_or_else(Vec::new, |found| found.runs.into_iter().map(|run| run.task).collect()))
     }
 
     /// Every tool that there is now.
