@@ -80,6 +80,10 @@ fn nothing_is_left_in_the_folder_for_temporary_files() {
 #[test]
 fn what_is_no_command_is_told() {
     Machine::new().run(&["check", " "]).fails(2, &["no command to check"]);
+    for verb in ["check", "explain"] {
+        let long = Machine::new().run(&[verb, &"a | ".repeat(5000)]);
+        long.fails(2, &["the command has 20000 bytes, and 16384 are the most"]);
+    }
     let (code, torn) = report(&["--shell", "bash", "echo 'unclosed"]);
     assert_eq!((code, ids(&torn)), (Some(1), vec!["syntax"]));
 }

@@ -11,6 +11,26 @@ use std::time::Duration;
 /// How long the manuals may take: nobody waits for a model here.
 const MANUAL_WAIT: Duration = Duration::from_secs(2);
 
+/// The longest command that is looked at, bytes: what a command does is held against every other one in it.
+const LONGEST: usize = 16 << 10;
+
+/// Holds a command against what can be looked at; `verb` is for the hint.
+///
+/// # Errors
+/// If it is empty or too long.
+pub fn admit(command: &str, verb: &str, example: &str) -> Result<(), Failure> {
+    if command.trim().is_empty() {
+        return Err(
+            Failure::usage(format!("there is no command to {verb}")).hint(format!("try: caro {verb} '{example}'"))
+        );
+    }
+    if command.len() > LONGEST {
+        return Err(Failure::usage(format!("the command has {} bytes, and {LONGEST} are the most", command.len()))
+            .hint("what is longer is a script: look at its commands one by one"));
+    }
+    Ok(())
+}
+
 /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,11 +67,9 @@ struct Report<'a> {
 /// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
 ///
 /// # Errors
-/// If the command is empty.
+/// If the command is empty or too long.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    if args.command.trim().is_empty() {
-        return Err(Failure::usage("there is no command to check").hint("try: caro check 'find . -nmae \"*.log\"'"));
-    }
+    admit(&args.command, "check", "find . -nmae \"*.log\"")?;
     let runtime = cx.runtime()?;
     let context = std::sync::Arc::new(crate::host::ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let mut settings = cx.settings(&[])?;

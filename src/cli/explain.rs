@@ -1,7 +1,7 @@
 //! `caro explain 'COMMAND'`: each program and flag of a command, in the words of the installed manuals. No model.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, wire};
+use super::{Cx, Exit, Outcome, wire};
 use crate::host::ExecutionContext;
 use crate::manual::{Entry, Known, Manual, Program};
 use crate::shell::{Dialect, Invocation, parse};
@@ -22,9 +22,6 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
     shell: Option<String>,
 }
-
-/// The longest command that is looked at, bytes.
-const LONGEST: usize = 64 << 10;
 
 /// What is said of a command.
 #[derive(Debug, Serialize)]
@@ -74,12 +71,7 @@ struct Flag {
 /// If there is no command to explain, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let line = args.command.join(" ");
-    if line.trim().is_empty() {
-        return Err(Failure::usage("there is no command to explain").hint("try: caro explain 'tar -xzf a.tgz'"));
-    }
-    if line.len() > LONGEST {
-        return Err(Failure::usage(format!("the command has {} bytes, more than {LONGEST}", line.len())));
-    }
+    super::check::admit(&line, "explain", "tar -xzf a.tgz")?;
     let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
     let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
     let dialect = named.map_or(context.shell.dialect, |(_, dialect)| *dialect);

@@ -10,6 +10,7 @@ use super::Dialect;
 use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// How dangerous a command is.
@@ -69,14 +70,8 @@ pub fn assess(script: &Script) -> Risk {
         reasons.push(reason(level, effect, &found.token, found.span, found.rule.why.clone()));
     }
     reasons.sort_by_key(|r| (std::cmp::Reverse(r.level), r.span.as_ref().map_or(0, |s| s.start)));
-    let mut seen = Vec::new();
-    reasons.retain(|r| {
-        let key = (r.effect.clone(), r.span.clone());
-        !seen.contains(&key) && {
-            seen.push(key);
-            true
-        }
-    });
+    let mut seen = HashSet::new();
+    reasons.retain(|r| seen.insert((r.effect.clone(), r.span.clone())));
     let level = reasons.iter().map(|r| r.level).max().unwrap_or(Level::Safe);
     Risk { level, reasons }
 }
