@@ -114,6 +114,9 @@ pub struct RequestArgs {
     /// Run the command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
+    /// True if they stand behind `--`, and so are a request whatever they look like.
+    #[arg(skip)]
+    pub literal: bool,
     /// How to answer.
     #[command(flatten)]
     pub answer: AnswerArgs,
@@ -202,8 +205,12 @@ impl AnswerArgs {
 /// What clap has against it; `--help` and `--version` come as errors too.
 pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
-    let argv = verb_first(&command, argv.into_iter().collect());
-    Cli::from_arg_matches(&command.try_get_matches_from(argv)?)
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    let literal = argv.iter().any(|word| word == "--");
+    let argv = verb_first(&command, argv);
+    let mut cli = Cli::from_arg_matches(&command.try_get_matches_from(argv)?)?;
+    cli.request.literal = literal;
+    Ok(cli)
 }
 
 /// Moves the verb before the flags that were typed in front of it (`caro --json context`), where clap expects it.
@@ -271,7 +278,12 @@ fn request_of(argv: Vec<OsString>, first: usize, takes_value: impl Fn(&str) -> b
 /// What to say after a line that did not parse, if it may have been a request that begins with a verb (`check disk space`).
 pub fn hint(argv: &[OsString]) -> Option<String> {
     let words: Vec<_> = argv.iter().skip(1).map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-')).collect();
-    let verb = words.first().filter(|w| Cli::command().find_subcommand(w.as_ref()).is_some())?;
+    let cli = Cli::command();
+    let (verb, command) = words.first().and_then(|word| Some((word, cli.find_subcommand(word.as_ref())?)))?;
+    // what follows is a verb of its own (`caro model pull --force x`): nobody asks for a command so
+    if words.len() < 2 || command.find_subcommand(words[1].as_ref()).is_some() {
+        return None;
+    }
     if ["check", "explain"].contains(&verb.as_ref()) {
         // what is left out here is what clap took for options of its own
         let command = argv.iter().map(|w| w.to_string_lossy()).skip_while(|w| w != verb).skip(1);
@@ -374,6 +386,22 @@ mod tests {
         {
             let argv = std::iter::once("caro").chain(line.iter().copied()).map(OsString::from);
             assert_eq!(parse(argv).unwrap_err().exit_code(), 2, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_may_have_been_a_request_is_told_about_quotes_and_no_other_is() {
+        let of = |line: &str| {
+            let argv: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(parse(argv.clone()).is_err(), "{line}");
+            hint(&argv)
+        };
+        assert_eq!(of("caro check disk space").unwrap(), "the command stands in quotes: caro check 'disk space'");
+        assert!(of("caro model of this cpu").unwrap().contains("caro \"model of this cpu\""));
+        let verbs =
+            ["caro model pull --force qwen", "caro knowledge query --max 3 tides", "caro config get CARO_MODEL x"];
+        for line in verbs.into_iter().chain(["caro explain", "caro check", "caro explain --json", "caro --nope"]) {
+            assert_eq!(of(line), None, "{line}");
         }
     }
 

@@ -19,9 +19,9 @@ use std::time::Duration;
 /// Whatever stands in the way of an answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
-    if let Some(verb) = args::slip(&request) {
+    if let Some(verb) = args::slip(&request).filter(|_| !args.literal) {
         return Err(Failure::usage(format!("there is no verb `{request}`"))
-            .hint(format!("`caro {verb}`? A request has more words than one")));
+            .hint(format!("`caro {verb}`? For a command of one word: caro -- {request}")));
     }
     let settings = cx.settings(&args.answer.layer())?;
     if args.execute && !cx.ui.can_ask() {
