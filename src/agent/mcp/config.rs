@@ -194,6 +194,30 @@ pub enum ConfigError {
         /// Why.
         reason: String,
     },
+    /// It is given a variable that is not there; the others are used.
+    #[error("the MCP server `{server}` of {path} is left out: the variable {name} is not set")]
+    Unset {
+        /// The server.
+        server: String,
+        /// The file.
+        path: String,
+        /// The variable.
+        name: String,
+    },
+}
+
+/// Why one server is left out.
+enum Wrong {
+    /// A variable is not set.
+    Unset(String),
+    /// Anything else.
+    Reason(String),
+}
+
+impl From<String> for Wrong {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
 }
 
 impl ConfigError {
@@ -203,6 +227,9 @@ impl ConfigError {
             Self::Read { .. } => "check that the file may be read and is not too large",
             Self::Form { .. } => {
                 r#"it looks like {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}"#
+            }
+            Self::Unset { .. } => {
+                "export that variable, give it a value in the file (`${NAME:-DEFAULT}`), or set `disabled` to true"
             }
             Self::Server { .. } => "give it a `command` (with `args`, `env`) or a `url` (with `headers`)",
         }
@@ -267,8 +294,12 @@ pub fn parse(
     for (name, entry) in servers {
         match server(name, entry, origin, variable) {
             Ok(config) => all.push(config),
-            Err(reason) => {
-                wrong.push(ConfigError::Server { server: name.clone(), path: path.display().to_string(), reason });
+            Err(why) => {
+                let (server, path) = (name.clone(), path.display().to_string());
+                wrong.push(match why {
+                    Wrong::Unset(name) => ConfigError::Unset { server, path, name },
+                    Wrong::Reason(reason) => ConfigError::Server { server, path, reason },
+                });
             }
         }
     }
@@ -280,9 +311,9 @@ fn server(
     entry: &Value,
     origin: Origin,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Config, String> {
+) -> Result<Config, Wrong> {
     if name.trim().is_empty() || name.chars().count() > 64 || name.contains(char::is_control) {
-        return Err("its name is empty, longer than 64 characters or not printable".into());
+        return Err("its name is empty, longer than 64 characters or not printable".to_owned().into());
     }
     let entry = Entry::deserialize(entry).map_err(|e| e.to_string())?;
     let kind = entry.kind.as_deref();
@@ -294,22 +325,23 @@ fn server(
         (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp" | "sse")) => {
             Reach::Http { url, headers: pairs(entry.headers) }
         }
-        (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".into()),
-        (None, None) => return Err("it has neither a `command` nor a `url`".into()),
-        _ => return Err(format!("its `type` {} does not fit", kind.unwrap_or_default())),
+        (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".to_owned().into()),
+        (None, None) => return Err("it has neither a `command` nor a `url`".to_owned().into()),
+        _ => return Err(format!("its `type` {} does not fit", kind.unwrap_or_default()).into()),
     };
     let mut variables = Vec::new();
-    let reach = filled(&written, variable, &mut variables)?;
+    // one that is not used is given nothing
+    let reach = if entry.disabled { written.clone() } else { filled(&written, variable, &mut variables)? };
     if let (Reach::Http { url, .. }, Reach::Http { url: shown, .. }) = (&reach, &written)
         && !url.starts_with("http://")
         && !url.starts_with("https://")
     {
-        return Err(format!("`{shown}` is no http:// or https:// address"));
+        return Err(format!("`{shown}` is no http:// or https:// address").into());
     }
     let timeout = match entry.timeout {
         None => TIMEOUT,
         Some(seconds) if (0.1..=3600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
-        Some(other) => return Err(format!("its `timeout` {other} is not in seconds between 0.1 and 3600")),
+        Some(other) => return Err(format!("its `timeout` {other} is not in seconds between 0.1 and 3600").into()),
     };
     let approved = if origin == Origin::User { entry.auto_approve } else { Vec::new() };
     Ok(Config {
@@ -328,7 +360,7 @@ fn filled(
     written: &Reach,
     variable: &dyn Fn(&str) -> Option<String>,
     used: &mut Vec<(String, String)>,
-) -> Result<Reach, String> {
+) -> Result<Reach, Wrong> {
     let noted = std::cell::RefCell::new(used);
     let ask = |name: &str| {
         let value = variable(name).filter(|value| !value.is_empty())?;
@@ -336,7 +368,7 @@ fn filled(
         Some(value)
     };
     let full = |text: &String| expand(text, &ask);
-    let pairs = |all: &Vec<(String, String)>| -> Result<Vec<(String, String)>, String> {
+    let pairs = |all: &Vec<(String, String)>| -> Result<Vec<(String, String)>, Wrong> {
         all.iter().map(|(name, value)| Ok((name.clone(), full(value)?))).collect()
     };
     Ok(match written {
@@ -351,19 +383,19 @@ fn filled(
 }
 
 /// The text with its variables filled in.
-fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, Wrong> {
     let mut full = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
-        let (inside, end) = after.split_once('}').ok_or(format!("`{text}` has a ${{ without its }}"))?;
+        let (inside, end) = after.split_once('}').ok_or_else(|| format!("`{text}` has a ${{ without its }}"))?;
         let (name, default) = match inside.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
         let value = variable(name).or_else(|| default.map(str::to_owned));
         full.push_str(before);
-        full.push_str(&value.ok_or(format!("the variable {name} is not set"))?);
+        full.push_str(&value.ok_or_else(|| Wrong::Unset(name.to_owned()))?);
         rest = end;
     }
     full.push_str(rest);
@@ -455,6 +487,17 @@ mod tests {
         ] {
             assert!(wrong.iter().any(|w| w.contains(why)), "{why} in {wrong:#?}");
         }
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_told_as_such_unless_the_server_is_not_used() {
+        let text = r#"{"mcpServers": {
+            "tracker": {"url": "https://tracker.example/mcp", "headers": {"Authorization": "Bearer ${TRACKER_KEY}"}},
+            "off": {"command": "x", "env": {"A": "${TRACKER_KEY}"}, "disabled": true}}}"#;
+        let (all, wrong) = parse(text, Path::new("mcp.json"), Origin::User, &|_| None).unwrap();
+        assert_eq!((all.len(), all[0].disabled, wrong.len()), (1, true, 1));
+        assert!(wrong[0].to_string().ends_with("is left out: the variable TRACKER_KEY is not set"), "{}", wrong[0]);
+        assert!(wrong[0].hint().contains("export") && !wrong[0].hint().contains("`url`"), "{}", wrong[0].hint());
     }
 
     #[test]
