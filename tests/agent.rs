@@ -137,6 +137,15 @@ fn the_document_has_what_a_program_needs() {
 }
 
 #[test]
+fn what_is_only_shown_to_a_person_is_no_document() {
+    let machine = Machine::new();
+    for only in ["--explain", "--show-prompt"] {
+        let ran = machine.run(&["agent", TASK, only, "--json"]);
+        assert!(ran.code == Some(2) && ran.err.contains("--json") && ran.out.is_empty(), "{ran:#?}");
+    }
+}
+
+#[test]
 fn what_is_no_task_asks_no_model() {
     let machine = Machine::new();
     machine.run(&["agent", "fix it"]).fails(2, &["does not say what"]);
@@ -177,6 +186,14 @@ fn nobody_to_ask_is_no_and_the_answer_is_still_open() {
     assert!(ran.err.contains("not all of it was seen to be done:\n  - report.md was not written."), "{ran:#?}");
     assert!(!machine.path("work/report.md").exists());
     assert!(kinds(&events(&machine, "")).contains(&"approval_denied"));
+    // asked for again it is told in the same form, with the same code
+    let again = machine.run(&["resume"]);
+    assert_eq!((again.code, &again.out), (Some(3), &ran.out), "{again:#?}");
+    assert!(again.err.contains("is over") && again.err.contains("report.md was not written"), "{again:#?}");
+    let again = machine.run(&["resume", "--json"]);
+    assert_eq!((again.code, &again.json()["termination_reason"]), (Some(3), &json!("unverified")), "{again:#?}");
+    let again = machine.run(&["resume", "--events", "jsonl"]);
+    assert_eq!((again.code, &again.json()["event_type"]), (Some(3), &json!("agent_end")), "{again:#?}");
 }
 
 #[test]

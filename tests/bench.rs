@@ -22,6 +22,21 @@ fn the_loop_times_every_request_in_a_process_of_its_own() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 
+/// What is asked for is passed on to the requests: more commands of each, and what they tell on the way.
+#[test]
+fn the_loop_heeds_the_options_of_a_request() {
+    let machine = Machine::new();
+    machine.write("work/requests.txt", "list files\n");
+    let args = ["bench", "loop", "--requests", "requests.txt", "--json", "--debug", "--timing", "-n", "2"];
+    let ran = machine.ask(json!([{ "reply": "ls -a" }]), &args);
+    assert_eq!(ran.json()["requests"][0]["cmd"], "ls -a", "{ran:#?}");
+    assert!(ran.err.contains("--- prompt of iteration 1") && ran.err.contains("\ntotal "), "{ran:#?}");
+    assert!(ran.err.contains("list files"), "{ran:#?}");
+    // the request's own rule, and not this verb's
+    let ran = machine.ask(json!([{ "reply": "ls -a" }]), &["bench", "loop", "-n", "9"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+}
+
 #[test]
 fn a_loop_that_is_too_slow_says_so_in_its_exit_code() {
     let machine = Machine::new();

@@ -95,6 +95,21 @@ fn danger_is_told_even_into_a_pipe_unless_quiet() {
     assert_eq!(machine.ask(rules(), &["clean up", "-q"]).err, "");
 }
 
+/// Whoever runs what comes out of a pipe is told what the checks know, and a reader of stdout gets the command alone.
+#[test]
+fn a_command_known_to_be_broken_is_told_even_into_a_pipe_unless_quiet() {
+    let machine = Machine::new();
+    let broken = "find . -printf %s";
+    let rules = || json!([{ "reply": broken }]);
+    // what the rules of another system say needs no manual of this machine
+    let asked = ["show the sizes", "--refine", "never", "--target", "macos-bsd", "--candidates", "1"];
+    let ran = machine.ask(rules(), &asked);
+    assert_eq!((ran.code, ran.out.trim_end()), (Some(0), broken), "{ran:#?}");
+    assert!(ran.err.contains("error: BSD find has no -printf"), "{ran:#?}");
+    let ran = machine.ask(rules(), &[&asked[..], &["-q"]].concat());
+    assert_eq!((ran.out.trim_end(), ran.err.as_str()), (broken, ""));
+}
+
 #[test]
 fn debug_verbose_and_timing_go_to_stderr() {
     let machine = Machine::new();
@@ -336,6 +351,21 @@ fn config_shows_values_and_where_they_come_from() {
 }
 
 #[test]
+fn one_setting_is_a_document_too() {
+    let machine = Machine::new();
+    machine.write("config.toml", "timeout = 9\n");
+    let get = |flags: &[&str]| machine.run(&[&["config", "get", "timeout"], flags].concat());
+    assert_eq!(get(&[]).out, "9\n");
+    let document = get(&["--json"]).json();
+    assert_eq!(document["value"], "9");
+    let origin = document["origin"].as_str().unwrap();
+    assert!(origin.ends_with("config.toml:1"), "{document}");
+    assert_eq!(get(&["--origin"]).out.trim_end(), origin);
+    assert_eq!(machine.run(&["config", "--json", "get", "timeout"]).json(), document);
+    assert!(machine.run(&["config", "path", "--json"]).json().as_str().unwrap().ends_with("config.toml"));
+}
+
+#[test]
 fn mistakes_in_a_config_file_name_the_line() {
     let machine = Machine::new();
     machine.write("config.toml", "\nmodle = \"x\"\n");
@@ -384,6 +414,14 @@ fn the_environment_is_read_in_few_places() {
 #[test]
 fn a_slip_of_a_verb_starts_no_model() {
     let machine = Machine::new();
+    // what stands behind `--` is no verb, however near it is to one
+    let ran = machine.ask(json!([{ "reply": "top" }]), &["--rehearse", "off", "--", "top"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "top\n"), "{ran:#?}");
+    machine.run(&["top"]).fails(2, &["`caro stop`", "caro -- top"]);
+    for verbs in [&["model", "pull", "--force", "qwen2.5-coder-0.5b"][..], &["explain"]] {
+        let ran = machine.run(verbs);
+        assert!(ran.code == Some(2) && !ran.err.contains("hint:"), "{ran:#?}");
+    }
     let ran = machine.ask(json!([{ "reply": "ls" }]), &["statu"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:#?}");
     assert!(ran.err.contains("`caro status`"), "{ran:#?}");

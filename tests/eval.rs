@@ -208,6 +208,21 @@ fn a_bad_suite_is_told() {
     }
 }
 
+/// What `--help` shows can be copied: it is a suite, and a good one.
+#[test]
+fn the_suite_of_the_help_passes_its_own_check() {
+    let machine = Machine::new();
+    let help = machine.run(&["eval", "--help"]).out;
+    let format = &help[help.find("A suite is a TOML file:").unwrap()..];
+    let wide: Vec<&str> = format.lines().filter(|line| line.chars().count() > 78).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    let suite: String =
+        format.lines().skip(1).take_while(|l| !l.starts_with("or JSON")).flat_map(|l| [l, "\n"]).collect();
+    machine.write("help.toml", &suite);
+    let ran = machine.run(&["eval", machine.path("help.toml").to_str().unwrap(), "--check"]);
+    assert_eq!(ran.code, Some(0), "{suite}{ran:#?}");
+}
+
 #[test]
 fn the_check_finds_bad_tasks() {
     let machine = Machine::new();

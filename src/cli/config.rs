@@ -20,6 +20,12 @@ pub const NONE: &str = "none";
 /// The most bytes a configuration file may have.
 const MAX_FILE: u64 = 64 * 1024;
 
+/// How a line of a configuration file looks.
+const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
+
+/// Settings that are turned on and off: `true` and `false` do, too.
+const SWITCHES: [&str; 2] = ["rehearse", "resident"];
+
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Project {
@@ -304,7 +310,7 @@ fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, F
     let line_of = |offset: usize| text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
     let table = DeTable::parse(text).map_err(|e| {
         let line = e.span().map_or(1, |s| line_of(s.start));
-        Failure::usage(format!("{file}:{line}: {}", e.message()))
+        Failure::usage(format!("{file}:{line}: {}", e.message())).hint(FORM)
     })?;
     let mut found = Vec::new();
     for (name, value) in table.get_ref() {
@@ -318,6 +324,7 @@ fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, F
             DeValue::String(s) => s.to_string(),
             DeValue::Integer(i) => i.to_string(),
             DeValue::Float(f) => f.to_string(),
+            DeValue::Boolean(b) if SWITCHES.contains(&name) => String::from(if *b { "on" } else { "off" }),
             other => {
                 return Err(Failure::usage(format!("{file}:{line}: `{name}` takes no {}", other.type_str()))
                     .hint(format!("write it like: {name} = \"{}\"", key.default)));
@@ -338,10 +345,10 @@ fn nearest(name: &str) -> &'static str {
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show where each value comes from
-    #[arg(long)]
+    #[arg(long, global = true)]
     origin: bool,
     /// Print a JSON document
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
     what: Option<What>,
@@ -369,22 +376,26 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Failure::usage("there is no configuration file, because this user has no home folder")
                 .hint(format!("set {} to a file", super::env::CONFIG_FILE))
         })?;
-        cx.ui.data(&path.display().to_string())?;
+        match args.json {
+            true => cx.ui.document(path)?,
+            false => cx.ui.data(&path.display().to_string())?,
+        }
         return Ok(Exit::Success);
     }
     let config = cx.config(&[])?;
     super::Settings::of(&config)?;
+    let with_origin =
+        |name: &str, value: &str| serde_json::json!({ "value": value, "origin": config.origin(name).to_string() });
     if let Some(What::Get { key }) = &args.what {
-        cx.ui.data(config.text(key))?;
+        match (args.json, args.origin) {
+            (true, _) => cx.ui.document(&with_origin(key, config.text(key)))?,
+            (false, true) => cx.ui.data(&config.origin(key).to_string())?,
+            (false, false) => cx.ui.data(config.text(key))?,
+        }
     } else if args.json {
-        let all: serde_json::Map<_, _> = KEYS
-            .iter()
-            .map(|k| {
-                let origin = config.origin(k.name).to_string();
-                (k.name.to_string(), serde_json::json!({ "value": config.shown(k.name), "origin": origin }))
-            })
-            .collect();
-        cx.ui.json_pretty(&all)?;
+        let all: serde_json::Map<_, _> =
+            KEYS.iter().map(|k| (k.name.to_string(), with_origin(k.name, &config.shown(k.name)))).collect();
+        cx.ui.document(&all)?;
     } else {
         for key in &KEYS {
             let value = toml::Value::String(config.shown(key.name));
@@ -433,9 +444,27 @@ mod tests {
         assert_eq!(unknown.message, "c.toml:3: there is no setting `time-out`");
         assert!(unknown.hint.unwrap().contains("`timeout`"));
         assert!(parse("a = [", "c.toml").unwrap_err().message.starts_with("c.toml:1: "));
+        let bare = parse("timeout = 3\nrehearse = off\n", "c.toml").unwrap_err();
+        assert!(bare.message.starts_with("c.toml:2: "), "{}", bare.message);
+        assert!(bare.hint.unwrap().contains("rehearse = \"off\""));
+        assert!(parse("refine = true", "c.toml").unwrap_err().message.contains("takes no boolean"));
         assert!(parse("timeout = [5]", "c.toml").unwrap_err().message.contains("takes no array"));
         let config = Config::load(&Dirs::default(), &env(&[("CARO_TIMEOUT", "soon")]), None, &[]).unwrap();
         assert!(Settings::of(&config).unwrap_err().message.starts_with("CARO_TIMEOUT: `timeout` must be seconds"));
+    }
+
+    #[test]
+    fn a_switch_may_be_a_boolean() {
+        let found = parse("rehearse = false\nresident = true\n", "c.toml").unwrap();
+        assert_eq!(found.iter().map(|(_, value, _)| value.as_str()).collect::<Vec<_>>(), ["off", "on"]);
+        let settings = |text: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("config.toml");
+            std::fs::write(&file, text).unwrap();
+            let dirs = Dirs { config_file: Some(file), ..Dirs::default() };
+            Settings::of(&Config::load(&dirs, &Env::default(), None, &[]).unwrap()).unwrap()
+        };
+        assert!(!settings("rehearse = false").rehearse && settings("rehearse = true").rehearse);
     }
 
     #[test]

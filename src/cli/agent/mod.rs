@@ -52,10 +52,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=5))]
     batch: u8,
     /// Only show what the model would be told first
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "events"])]
     show_prompt: bool,
     /// Only show what would be put into the prompt, and why
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "events"])]
     explain: bool,
     /// How it is driven.
     #[command(flatten)]

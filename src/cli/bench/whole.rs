@@ -126,6 +126,11 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
         layer.push(("resident", "off".into()));
     }
     let flags = layer.into_iter().map(|(key, value)| format!("--{}={value}", key.replace('_', "-")));
+    let AnswerArgs { debug, verbose, timing, .. } = *answer;
+    let told = [("--debug", debug), ("--verbose", verbose), ("--timing", timing)];
+    let told = told.into_iter().filter(|(_, asked)| *asked).map(|(flag, _)| flag.to_owned());
+    let numbers = [("alternatives", answer.alternatives), ("few-shot", answer.few_shot)];
+    let flags = flags.chain(numbers.map(|(name, n)| format!("--{name}={n}"))).chain(told);
     let job = Job {
         args: std::iter::once("--json".into())
             .chain(flags)
@@ -141,6 +146,9 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
     let failed =
         |why: String| Failure::internal(format!("`{request}`: {why}")).hint("ask it without `bench` to see more");
     let output = exec::capture_blocking(&job).map_err(|e| failed(e.to_string()))?;
+    if debug || verbose || timing {
+        cx.ui.tell(cx.ui.paint_err(Role::Plain, &String::from_utf8_lossy(&output.stderr)).trim_end());
+    }
     let answer: Answer = serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr);
         failed(said.lines().next().unwrap_or("no answer").trim().to_owned())

@@ -29,23 +29,30 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use suite::{Suite, Task};
 
+/// Lines of at most 78 columns: a longer one would be broken, and what is copied from there has to be a suite.
 const FORMAT: &str = "\
 A suite is a TOML file:
-  target = \"linux-gnu\"                  # or linux-busybox; left out: this machine
+  target = \"linux-gnu\"       # or linux-busybox; left out: this machine
 
-  [fixture.shop]                        # a file tree; also: sizes, dirs, links, modes, ages (days), setup (a shell line)
+  [fixture.shop]             # a file tree; also: sizes, dirs, links, modes,
+                             # ages (days), setup (a shell line)
   files = { \"a.log\" = \"one\\ntwo\\n\", \"logs/b.log\" = \"\" }
 
   [[task]]
   id = \"logs\"
   request = \"list all log files\"
   fixture = \"shop\"
-  reference = \"find . -name '*.log'\"    # or several: one of them must be met
-  output = \"paths\"                      # exact (default), sorted, paths, ordered-paths, number, any
-  files = \"same\"                        # same (default), times, names, any
-  then = \"\"                             # a line run afterwards, whose output is compared too
-  cwd = \"\"                              # folder of the fixture to run in
-  expect = { stdout = \"\", regex = [], fails = false, created = [], changed = [], deleted = [] }  # instead or besides
+  reference = \"find . -name '*.log'\"    # or several: one must be met
+  output = \"paths\"           # exact (default), sorted, paths,
+                             # ordered-paths, number, any
+  files = \"same\"             # same (default), times, names, any
+  then = \"\"                  # a line run afterwards, whose output is
+                             # compared too
+  cwd = \"\"                   # folder of the fixture to run in
+  # instead of a reference, or besides it (all of them may be left out):
+  # expect = { stdout = \"\", regex = [], fails = false,
+  #            created = [], changed = [], deleted = [] }
+
 or JSON Lines, one task a line, with the fixture inside.";
 
 /// Score this model and these settings on tasks of your own: answers are run in a sandbox and compared
