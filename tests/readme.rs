@@ -75,6 +75,12 @@ fn calls() -> Vec<Vec<&'static str>> {
     spans.chain(blocks).filter_map(command).collect()
 }
 
+/// True if a help text has the flag, whole: `--time` is not one because `--timeout` is.
+fn has(help: &str, flag: &str) -> bool {
+    let part = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+    help.split(part).any(|word| word.strip_prefix("--") == Some(flag))
+}
+
 /// The verbs that a help text lists.
 fn listed(help: &str) -> Vec<&str> {
     let list = help.lines().skip_while(|line| !line.starts_with("Commands:") && !line.starts_with("Verbs:")).skip(1);
@@ -82,6 +88,36 @@ fn listed(help: &str) -> Vec<&str> {
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect()
+}
+
+/// Figures that were read off a record are those of the record.
+#[test]
+fn figures_are_those_of_their_records() {
+    let record = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let resident = record(include_str!("../benches/records/2026-11-21-resident.json"));
+    let knowledge = record(include_str!("../benches/records/2026-11-21-knowledge.json"));
+    let of = |value: &serde_json::Value| value.as_f64().unwrap();
+    let asked = &knowledge["query_ms"]["words and meaning"];
+    for figure in [
+        format!("call itself needs {:.0} MB", of(&resident["peak_bytes_client"]) / 1e6),
+        format!("took {:.2}x of what a warm llama.cpp takes", of(&resident["warm_ratio"])),
+        format!("Vectors took {:.0} ms a", of(&knowledge["ingest"]["vectors"]["ms_each"])),
+        format!("reading in takes {} MB", knowledge["ingest"]["peak_rss_mb"]),
+        format!(
+            "{:.0} ms by words and meaning (95 %: {:.0} ms)",
+            of(&asked["answer"]["p50"]),
+            of(&asked["answer"]["p95"])
+        ),
+        format!("Words alone: {:.0} ms", of(&knowledge["query_ms"]["words"]["answer"]["p50"])),
+    ] {
+        assert!(README.contains(&figure), "the README lacks {figure:?}");
+    }
+    let benches = include_str!("../benches/README.md");
+    let tasks = include_str!("../benches/agent/tasks.toml").lines().filter(|line| line.starts_with("[[task")).count();
+    assert!(benches.contains(&format!("| {tasks} tasks of several steps")), "there are {tasks}");
+    let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    rows.sort_unstable();
+    assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a row twice: {rows:#?}");
 }
 
 #[test]
@@ -105,8 +141,7 @@ fn every_verb_and_flag_named_exists() {
             let word = word.trim_end_matches(',');
             if let Some(flag) = word.strip_prefix("--").filter(|flag| !flag.is_empty()) {
                 let flag = flag.split('=').next().unwrap();
-                let exists = [&text, &top].iter().any(|help| help.contains(&format!("--{flag}")));
-                assert!(exists, "`caro {}` has no --{flag}", path.join(" "));
+                assert!([&text, &top].iter().any(|help| has(help, flag)), "`caro {}` has no --{flag}", path.join(" "));
             } else if listed(&text).contains(&word) {
                 path.push(word);
                 text = help(&path);
@@ -131,9 +166,6 @@ fn every_verb_and_flag_named_exists() {
         let flag = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len())];
         // a flag of cargo
         let cargos = ["profile", "features"].contains(&flag) || flag.is_empty();
-        assert!(
-            cargos || [&top, &of_verbs, &ingest].iter().any(|h| h.contains(&format!("--{flag}"))),
-            "--{flag} is no flag"
-        );
+        assert!(cargos || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is no flag");
     }
 }
