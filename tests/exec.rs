@@ -48,7 +48,6 @@ async fn both_streams_and_the_code_come_back() {
     let output = capture(&sh("echo out; echo err >&2; exit 3")).await.unwrap();
     assert_eq!(output.status, Status::Exited(3));
     assert_eq!(text(&output), ("out\n".into(), "err\n".into()));
-    assert!(output.took < Duration::from_secs(1));
 }
 
 #[tokio::test]
@@ -67,11 +66,12 @@ async fn a_child_that_does_not_read_its_input_is_no_error() {
 
 #[tokio::test]
 async fn a_hanging_child_is_stopped_and_what_it_said_is_kept() {
-    let job = Job { limits: Limits { wall: Duration::from_millis(300), output: 1000 }, ..sh("echo said; sleep 60") };
+    let job = Job { limits: Limits { wall: Duration::from_secs(1), output: 1000 }, ..sh("echo said; sleep 60") };
     let output = capture(&job).await.unwrap();
     assert_eq!(output.status, Status::TimedOut);
     assert_eq!(output.stdout, b"said\n");
-    assert!(output.took < Duration::from_millis(900), "{:?}", output.took);
+    // far from the child's own end, and a busy machine has its time
+    assert!(output.took < Duration::from_secs(30), "{:?}", output.took);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_child_that_ignores_signals_is_stopped_too() {
     };
     let output = capture(&job).await.unwrap();
     assert_eq!(output.status, Status::TimedOut);
-    assert!(output.took < Duration::from_millis(900), "{:?}", output.took);
+    assert!(output.took < Duration::from_secs(30), "{:?}", output.took);
 }
 
 #[tokio::test]
@@ -189,8 +189,11 @@ async fn a_dropped_capture_leaves_nobody() {
     tokio::select! {
         _ = capture(&job) => panic!("it cannot have ended"),
         () = async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            assert!(runs(&mark), "it never ran");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !runs(&mark) {
+                assert!(Instant::now() < deadline, "it never ran");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         } => {}
     }
     assert!(within(Duration::from_millis(500), || !runs(&mark)), "it lives on");

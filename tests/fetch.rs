@@ -151,9 +151,7 @@ fn the_hub_is_asked_once_and_the_file_is_found_ever_after() {
     assert_eq!(seen[0].path, "/me/tiny/resolve/main/tiny.gguf");
     assert!(seen.iter().all(|r| r.headers.get("authorization").is_some_and(|a| a == "Bearer secret")));
 
-    let begun = Instant::now();
     assert_eq!(place.ensure(&card).unwrap(), path);
-    assert!(begun.elapsed() < Duration::from_millis(5), "{:?}", begun.elapsed());
     assert_eq!(hub.server.seen().len(), seen.len());
 }
 

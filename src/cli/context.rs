@@ -25,7 +25,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
     let took = started.elapsed();
     if args.json {
-        cx.ui.json_pretty(&document(&context))?;
+        cx.ui.document(&document(&context))?;
     } else {
         for (name, value) in summary(&context) {
             cx.ui.line(&format!(

@@ -1,4 +1,5 @@
-//! The environment variables that caro takes settings from: named here and nowhere else.
+//! The environment variables that caro takes settings from. Those of downloads (`CARO_HUB_URL`, `CARO_PYTHON` and others
+//! that the hub and pip have) are named where they are read, in `model::fetch::settings`; the rest here and nowhere else.
 //!
 //! What merely describes the system (`PATH`, `SHELL`, `USER`) is read by `host`, and what children are given by `exec`.
 

@@ -55,18 +55,12 @@ enum What {
 /// # Errors
 /// If a file cannot be read; of `check`, if a server does not work.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let root = root(cx)?;
+    let root = cx.folder()?;
     match &args.what {
         What::List { json } => list(&root, *json, cx),
         What::Check { names, json } => check(&root, names, *json, cx),
         What::Trust { yes, revoke } => trust(&root, *yes, *revoke, cx),
     }
-}
-
-/// The working folder.
-pub fn root(cx: &Cx) -> Result<PathBuf, Failure> {
-    let root = cx.cwd.clone();
-    root.ok_or_else(|| Failure::usage("the working folder no longer exists").hint("change to a folder that does"))
 }
 
 /// What the files name.

@@ -102,7 +102,7 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
         cx.ui.warn(&error.to_string());
     }
     if json {
-        cx.ui.json_pretty(&models)?;
+        cx.ui.document(&models)?;
         return Ok(Exit::Success);
     }
     let in_use = model_in_use(cx).unwrap_or_default();

@@ -2,7 +2,6 @@
 //!
 //! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`.
 
-use super::mcp::root;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, env, knowledge, project};
 use crate::agent::skill::tools::Which;
@@ -77,7 +76,7 @@ enum What {
 /// # Errors
 /// If there is no such skill, or something cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let root = root(cx)?;
+    let root = cx.folder()?;
     match &args.what {
         What::List { json } => list(&root, *json, cx),
         What::Show { name, json } => show(&root, name, *json, cx),

@@ -53,7 +53,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(What::Search { common, .. }) => common,
         None => &args.common,
     };
-    let root = mcp::root(cx)?;
+    let root = cx.folder()?;
     let hub = if common.no_mcp { None } else { Some(mcp::open(&root, cx)?.0) };
     let registry = wire::all_tools(cx, &root, hub.as_ref())?;
     let specs: Vec<ToolSpec> = registry.specs().cloned().collect();

@@ -179,14 +179,6 @@ impl Ui {
         self.data(&serde_json::to_string(value).map_err(io::Error::other)?)
     }
 
-    /// Writes a document of many lines, indented, to stdout.
-    ///
-    /// # Errors
-    /// As [`Ui::data`].
-    pub fn json_pretty(&self, value: &impl serde::Serialize) -> io::Result<()> {
-        self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
-    }
-
     /// Writes a command to stdout: byte for byte into a pipe, in its look and with nothing hidden on a terminal.
     ///
     /// # Errors
@@ -200,7 +192,10 @@ impl Ui {
     /// # Errors
     /// As [`Ui::data`].
     pub fn document(&self, value: &impl serde::Serialize) -> io::Result<()> {
-        if self.out.tty { self.json_pretty(value) } else { self.json(value) }
+        if !self.out.tty {
+            return self.json(value);
+        }
+        self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
     }
 
     /// Tells the person what is to be known about a command, indented under it; silent with `--quiet`.
