@@ -26,6 +26,30 @@ pub fn fresh(prefix: &str) -> String {
     format!("{prefix}_{}_{}", stamp(SystemTime::now()), hex(&noise))
 }
 
+/// What the beginning of a name stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Begun<T> {
+    /// This one.
+    One(T),
+    /// Nothing that is there.
+    None,
+    /// Several, by their names.
+    Several(Vec<String>),
+}
+
+/// The one that has this name, else the only one whose name begins so. An empty beginning stands for none: it is what a
+/// variable holds that was never set.
+pub fn begun<T>(mut all: Vec<T>, beginning: &str, name: impl Fn(&T) -> &str) -> Begun<T> {
+    if let Some(exact) = all.iter().position(|one| !beginning.is_empty() && name(one) == beginning) {
+        return Begun::One(all.swap_remove(exact));
+    }
+    all.retain(|one| !beginning.is_empty() && name(one).starts_with(beginning));
+    if all.len() > 1 {
+        return Begun::Several(all.iter().map(|one| name(one).to_owned()).collect());
+    }
+    all.pop().map_or(Begun::None, Begun::One)
+}
+
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
@@ -54,6 +78,16 @@ fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_beginning_stands_for_one_and_an_empty_one_for_none() {
+        let of = |beginning| begun(vec!["run_1", "run_12", "other"], beginning, |name| name);
+        assert_eq!(of("o"), Begun::One("other"));
+        assert_eq!(of("run_1"), Begun::One("run_1"), "its whole name");
+        assert_eq!(of("run"), Begun::Several(vec!["run_1".into(), "run_12".into()]));
+        assert_eq!((of("x"), of("")), (Begun::None, Begun::None));
+        assert_eq!(begun(vec!["alone"], "", |name| name), Begun::None);
+    }
 
     #[test]
     fn time_is_told_by_the_calendar() {

@@ -57,7 +57,8 @@ pub struct Reason {
 /// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
 /// ```
 pub fn assess(script: &Script) -> Risk {
-    let mut reasons: Vec<Reason> = effects(script).iter().filter_map(|e| of_effect(script, e)).collect();
+    let all = effects(script);
+    let mut reasons: Vec<Reason> = all.iter().filter_map(|e| of_effect(script, &all, e)).collect();
     reasons.extend(flow::reasons(script));
     reasons.extend(of_structure(script));
     for found in matching(script, None) {
@@ -110,8 +111,8 @@ fn assigned(script: &Script) -> impl Iterator<Item = &Assignment> {
     script.commands.iter().flat_map(|c| &c.assignments).chain(&script.assignments)
 }
 
-/// What one effect means.
-fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
+/// What one effect of all of them means.
+fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason> {
     let place = effect.path.as_deref().map_or(Place::Ordinary, place_of);
     let path = effect.path.as_deref().unwrap_or_default();
     let say = |level, name: &str, why: String| {
@@ -123,7 +124,7 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
     };
     use Level::{Caution, Danger};
     match effect.kind {
-        Kind::Fetch => say(Caution, "network", handed_over(script, effect.command?)?),
+        Kind::Fetch => say(Caution, "network", handed_over(script, all, effect.command?)?),
         Kind::None | Kind::Read => None,
         Kind::Create if place == Place::Device => {
             say(Danger, "device", format!("it puts something in the place of the device {path}"))
@@ -210,7 +211,7 @@ fn of_effect(script: &Script, effect: &Effect) -> Option<Reason> {
 }
 
 /// Why a download tells another machine something of this one: the address, or a header, is made from what lies here.
-fn handed_over(script: &Script, index: usize) -> Option<String> {
+fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> {
     const TELLING: [&str; 7] = ["secret", "token", "passw", "key", "credential", "auth", "cookie"];
     let command = &script.commands[index];
     let name = &command.words.first()?.raw;
@@ -237,7 +238,6 @@ fn handed_over(script: &Script, index: usize) -> Option<String> {
     if let Some(word) = said {
         return Some(format!("`{name}` hands {} to another machine", word.raw));
     }
-    let all = effects(script);
     let inner = script.commands.iter().enumerate().find(|(at, inner)| {
         let substituted = inner.inside.is_some_and(|i| i.command == index && i.how == How::Substitution);
         let reads = || all.iter().any(|e| e.command == Some(*at) && e.kind == Kind::Read && e.path.is_some());

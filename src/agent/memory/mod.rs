@@ -94,22 +94,15 @@ impl Memory {
     /// If there is none or several, or it cannot be written.
     pub fn forget(&self, beginning: &str) -> Result<Note, LibraryError> {
         let missing = || LibraryError::Missing(beginning.into());
-        if beginning.is_empty() {
-            return Err(missing());
-        }
-        let mut found = self.backend.notes(usize::MAX)?;
-        found.retain(|note| note.id.starts_with(beginning));
-        found.sort_by(|a, b| a.id.cmp(&b.id));
-        let at = match found.iter().position(|note| note.id == beginning) {
-            Some(exact) => exact,
-            None if found.len() > 1 => {
-                let found = found.into_iter().take(6).map(|note| note.id).collect();
+        let note = match id::begun(self.backend.notes(usize::MAX)?, beginning, |note| &note.id) {
+            id::Begun::One(note) => note,
+            id::Begun::None => return Err(missing()),
+            id::Begun::Several(mut found) => {
+                found.sort();
+                found.truncate(6);
                 return Err(LibraryError::Ambiguous { id: beginning.into(), found });
             }
-            None if found.is_empty() => return Err(missing()),
-            None => 0,
         };
-        let note = found.swap_remove(at);
         if self.backend.remove(&note)? { Ok(note) } else { Err(missing()) }
     }
 

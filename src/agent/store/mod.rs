@@ -313,10 +313,7 @@ impl Store {
     pub fn session(&self, beginning: &str) -> Result<Session, StoreError> {
         let of_run = if beginning.starts_with("run_") { self.run(beginning).ok().map(|r| r.session) } else { None };
         let beginning = of_run.as_deref().unwrap_or(beginning);
-        let found = self.sessions(usize::MAX >> 1)?;
-        // an empty beginning is what a variable holds that was never set
-        let found = found.into_iter().filter(|s| !beginning.is_empty() && s.id.starts_with(beginning)).collect();
-        one(found, beginning, "session", |s| &s.id)
+        one(self.sessions(usize::MAX >> 1)?, beginning, "session", |s| &s.id)
     }
 
     /// Deletes a session with its runs and events, and those of their workers.
@@ -407,15 +404,12 @@ fn idle(sql: &Connection, session: &str, is_alive: impl Fn(u32) -> bool) -> Resu
     first.map_or(Ok(()), |run| Err(StoreError::Occupied { session: session.into(), run }))
 }
 
-/// The one of what was found.
-fn one<T>(mut found: Vec<T>, beginning: &str, what: &'static str, id: fn(&T) -> &String) -> Result<T, StoreError> {
-    if let Some(exact) = found.iter().position(|t| id(t) == beginning) {
-        return Ok(found.swap_remove(exact));
-    }
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => Err(StoreError::Missing { what, id: beginning.into() }),
-        _ => Err(StoreError::Ambiguous { id: beginning.into(), found: found.iter().map(|t| id(t).clone()).collect() }),
+/// The one of what was found whose id begins so.
+fn one<T>(found: Vec<T>, beginning: &str, what: &'static str, id: fn(&T) -> &str) -> Result<T, StoreError> {
+    match id::begun(found, beginning, id) {
+        id::Begun::One(one) => Ok(one),
+        id::Begun::None => Err(StoreError::Missing { what, id: beginning.into() }),
+        id::Begun::Several(found) => Err(StoreError::Ambiguous { id: beginning.into(), found }),
     }
 }
 

@@ -96,7 +96,9 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let mut effects = Effects { exec: true, ..Effects::default() };
     let read_only = shell::is_read_only(script);
     let moved = script.commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd")));
-    for effect in shell::effects(script) {
+    let all = shell::effects(script);
+    effects.reads.extend(unnamed_secret(script, &all, root));
+    for effect in all {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
         let resolved = path.map(|p| normal(root, &home(p)));
         match effect.kind {
@@ -126,7 +128,6 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         _ => Hazard::None,
     };
     effects.opaque |= !read_only && effects.writes.is_empty();
-    effects.reads.extend(unnamed_secret(script, root));
     effects.reasons = risk.reasons.into_iter().map(|r| r.why).take(4).collect();
     // what the table takes for reading runs unasked only where it is held to that
     let unheld = match need(script) {
@@ -155,7 +156,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
 }
 
 /// `~` is the person's home.
-fn home(path: &str) -> String {
+pub(super) fn home(path: &str) -> String {
     match (path.strip_prefix('~'), std::env::home_dir()) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home.display()),
         _ => path.to_owned(),

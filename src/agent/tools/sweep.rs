@@ -1,10 +1,11 @@
 //! Secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`, `ls -A | xargs cat`,
 //! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
 
+use super::shell::home;
 use crate::agent::guard::{is_secret, name_fits};
 use crate::agent::tool::normal;
 use crate::shell::effects::Kind;
-use crate::shell::{self, Invocation, Script, Word};
+use crate::shell::{Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};
 
 /// Programs that tell of files and not what is in them.
@@ -49,30 +50,30 @@ const ENTRIES: usize = 100_000;
 
 /// A file that holds keys or passwords, or the folder that is too large to say, among those that the script reads by going
 /// through folders or by names that it makes up on the way.
-pub(super) fn unnamed_secret(script: &Script, root: &Path) -> Option<PathBuf> {
-    let effects = shell::effects(script);
+pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -> Option<PathBuf> {
     let read_by = |at: usize| {
         let own = effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read && !e.remote);
         own.filter_map(|effect| effect.path.as_deref())
     };
     let told: Vec<PathBuf> = (0..script.commands.len())
         .filter(|at| script.commands[*at].name().is_some_and(tells))
-        .flat_map(|at| read_by(at).map(|path| normal(root, path)))
+        .flat_map(|at| read_by(at).map(|path| normal(root, &home(path))))
         .collect();
     let mut folders = Vec::new();
     for (at, command) in script.commands.iter().enumerate() {
         let Some(name) = command.name().filter(|name| !tells(name)) else { continue };
         let by = |names: &[&str]| command.via.last().is_some_and(|outer| names.contains(&outer.as_str()));
+        let found = by(&["find", "gfind", "fd", "fdfind"]);
         let made_up = read_by(at).any(|path| path.contains(['$', '`']));
-        if by(&["find", "gfind", "fd", "fdfind"]) && !told.is_empty() {
+        if found || made_up || by(&["xargs", "gxargs", "parallel"]) {
+            // what another program of the line tells of; and, but for what that one hands over itself, what lies here
             folders.extend(told.iter().cloned());
-        } else if made_up || by(&["find", "gfind", "fd", "fdfind", "xargs", "gxargs", "parallel"]) {
-            // what another program of the line tells of, or what lies here
-            folders.extend(told.iter().cloned());
-            folders.push(root.to_path_buf());
+            if !found || told.is_empty() {
+                folders.push(root.to_path_buf());
+            }
         } else if goes_into_folders(name, command) {
             let before = folders.len();
-            folders.extend(read_by(at).map(|path| normal(root, path)));
+            folders.extend(read_by(at).map(|path| normal(root, &home(path))));
             if folders.len() == before {
                 folders.push(root.to_path_buf());
             }
@@ -158,7 +159,10 @@ mod tests {
         for file in ["src/a.rs", "src/deep/.env", "notes.txt", "a.log"] {
             std::fs::write(root.join(file), "x").unwrap();
         }
-        let found = |command: &str| unnamed_secret(&parse(command, Dialect::Bash), root);
+        let found = |command: &str| {
+            let script = parse(command, Dialect::Bash);
+            unnamed_secret(&script, &crate::shell::effects(&script), root)
+        };
         for command in [
             "grep -r KEY .",
             "grep -rn KEY",

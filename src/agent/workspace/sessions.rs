@@ -128,7 +128,7 @@ impl Workspaces {
         let exact = names.iter().find(|name| **name == safe(session));
         let name = match exact {
             Some(name) => name.clone(),
-            None => one(names.into_iter().filter(|n| n.starts_with(session)).collect(), session, "workspace", |n| n)?,
+            None => one(names, session, "workspace", |n| n)?,
         };
         let workspace = self.named(&name);
         Ok((name, workspace))
@@ -160,16 +160,7 @@ impl Workspaces {
     /// # Errors
     /// If there is none, or several.
     pub fn artifact(&self, beginning: &str) -> Result<(Kept, Workspace), LookupError> {
-        let mut found = self.artifacts(None)?;
-        // one whose whole id this is has others behind it, perhaps
-        let exact = found.iter().position(|kept| kept.artifact.id == beginning);
-        let kept = match exact {
-            Some(at) => found.swap_remove(at),
-            None => {
-                let matching = found.into_iter().filter(|k| k.artifact.id.starts_with(beginning)).collect();
-                one(matching, beginning, "artifact", |k: &Kept| &k.artifact.id)?
-            }
-        };
+        let kept = one(self.artifacts(None)?, beginning, "artifact", |kept| &kept.artifact.id)?;
         let workspace = self.named(&kept.session);
         Ok((kept, workspace))
     }
@@ -218,20 +209,24 @@ impl Workspace {
     }
 }
 
-/// The only one of those that were found.
-fn one<T>(mut found: Vec<T>, name: &str, what: &'static str, id: impl Fn(&T) -> &String) -> Result<T, LookupError> {
-    if found.len() > 1 {
-        let all: Vec<&str> = found.iter().take(5).map(|one| id(one).as_str()).collect();
-        return Err(LookupError::Ambiguous { name: name.into(), all: all.join(", ") });
+/// The one whose name begins so.
+fn one<T>(all: Vec<T>, name: &str, what: &'static str, id: fn(&T) -> &str) -> Result<T, LookupError> {
+    match id::begun(all, name, id) {
+        id::Begun::One(one) => Ok(one),
+        id::Begun::None => Err(LookupError::Missing { what, name: name.into() }),
+        id::Begun::Several(mut all) => {
+            all.truncate(5);
+            Err(LookupError::Ambiguous { name: name.into(), all: all.join(", ") })
+        }
     }
-    found.pop().ok_or_else(|| LookupError::Missing { what, name: name.into() })
 }
 
 /// A session's id as a folder's name.
 fn safe(id: &str) -> String {
     let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
     // two ids that look the same once cleaned are still two
-    if clean == id { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
+    // and one without a name is not all of them
+    if clean == id && !id.is_empty() { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
 }
 
 #[cfg(test)]
@@ -250,6 +245,7 @@ mod tests {
         let odd = safe("../../etc");
         assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
         assert_ne!(safe("a/b"), safe("a:b"));
+        assert!(!safe("").is_empty());
     }
 
     #[test]
@@ -299,6 +295,9 @@ mod tests {
         assert!(matches!(all.find("session"), Err(LookupError::Ambiguous { .. })));
         all.forget("session_1").unwrap();
         all.forget("session_1").unwrap();
+        all.forget("").unwrap();
+        assert!(matches!(all.find(""), Err(LookupError::Missing { .. })));
+        assert!(matches!(all.artifact(""), Err(LookupError::Missing { .. })));
         assert_eq!(all.names().unwrap(), ["session_2"]);
     }
 }

@@ -258,10 +258,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.plan_only && args.plan == Planner::Heuristic {
         return plan_only(&plan, max_steps, args.drive.json, cx);
     }
-    let root = cx
-        .cwd
-        .clone()
-        .ok_or_else(|| Failure::usage("the working folder no longer exists").hint("change to a folder that does"))?;
+    let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let task = Task {
         run: id::fresh("run"),
