@@ -56,7 +56,7 @@ fn uses(code: &str) -> BTreeSet<&str> {
 }
 
 /// The code without comments and without the items that stand behind a `#[cfg(test)]` of their own.
-fn without_tests(text: &str) -> String {
+pub fn without_tests(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -266,6 +266,7 @@ fn nothing_is_left_unfinished() {
 const ON_DISK: &[(&str, &str)] = &[
     ("agent/evidence/", "none: the driver brings what it looks at"),
     ("agent/guard/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
+    ("agent/harness/place.rs", "reads the working folder, for the prompt"),
     ("agent/librarian/", "reads the person's own documents, and keeps their index"),
     ("agent/mcp/config.rs", "reads the list of servers"),
     ("agent/mcp/trust.rs", "keeps what the person said about a project's servers"),
@@ -274,7 +275,6 @@ const ON_DISK: &[(&str, &str)] = &[
     ("agent/store/", "opens the file of runs and events"),
     ("agent/tools/", "the person's files, as the calls of the model say and the guards allow"),
     ("agent/workspace/", "the one surface for files of the harness itself"),
-    ("cli/agent/place.rs", "reads the working folder, for the prompt"),
     ("cli/bench/", "makes the folders that it measures in"),
     ("cli/config.rs", "reads the files of settings"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),

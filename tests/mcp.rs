@@ -19,7 +19,7 @@ fn script() -> PathBuf {
 }
 
 /// True if the fake server can run; says so if not.
-fn python() -> bool {
+pub fn python() -> bool {
     let there = have("python3");
     if !there {
         println!("skipped: there is no python3 on {}", crate::machine::PATH);
@@ -27,7 +27,7 @@ fn python() -> bool {
     there
 }
 
-fn fake(name: &str, env: &[(&str, &str)]) -> Config {
+pub fn fake(name: &str, env: &[(&str, &str)]) -> Config {
     Config {
         name: name.into(),
         reach: Reach::Stdio {
@@ -198,16 +198,19 @@ fn no_server_outlives_the_hub() {
         return;
     }
     let bench = Bench::new(vec![fake("s", &[("MARK", "caro-test-outlives")])]);
-    let alive = || {
-        let marked = |entry: std::fs::DirEntry| {
-            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-            environ.windows(18).any(|w| w == b"caro-test-outlives")
-        };
-        std::fs::read_dir("/proc").map_or(0, |all| all.flatten().filter_map(|e| marked(e).then_some(())).count())
-    };
-    assert_eq!(alive(), 1);
+    assert_eq!(living("caro-test-outlives"), 1);
     drop(bench);
-    assert_eq!(alive(), 0);
+    assert_eq!(living("caro-test-outlives"), 0);
+}
+
+/// How many processes have this in their environment.
+#[cfg(target_os = "linux")]
+pub fn living(mark: &str) -> usize {
+    let marked = |entry: std::fs::DirEntry| {
+        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environ.windows(mark.len()).any(|w| w == mark.as_bytes())
+    };
+    std::fs::read_dir("/proc").map_or(0, |all| all.flatten().filter_map(|e| marked(e).then_some(())).count())
 }
 
 // --- the program

@@ -24,6 +24,7 @@ mod eval;
 mod examples;
 mod exec;
 mod fetch;
+mod harness;
 #[cfg(unix)]
 mod host;
 mod http_server;

@@ -9,6 +9,7 @@
 //!
 //! - [`turn`]: the loop as a pure, serialisable state machine. No clock, no file, no model: what it needs it is given,
 //!   what it wants it returns as a [`turn::Step`]. Stored at every step, it is how a run is resumed.
+//! - [`harness`]: all of it put together, for whoever wants an agent.
 //! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`], and with [`runtime::generate`] of the model.
 //! - [`advise`]: a checked command for a part of the plan, from whoever knows commands.
 //! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
@@ -38,6 +39,7 @@ pub mod chat;
 pub mod event;
 pub mod evidence;
 pub mod guard;
+pub mod harness;
 pub mod id;
 pub mod librarian;
 pub mod mcp;
@@ -58,6 +60,7 @@ pub mod workspace;
 
 pub use event::{Event, Kind};
 pub use guard::{Guard, Guards, Verdict};
+pub use harness::Harness;
 pub use observe::Raw;
 pub use runtime::Runtime;
 pub use state::RunState;

@@ -4,20 +4,18 @@
 //! conversation.
 
 use super::agent::view::{self, Shows};
-use super::agent::wire::{CHATTER, Wired, workspaces};
-use super::agent::{Drive, exit_of, max_steps, session_of, unverified};
+use super::agent::{Drive, exit_of, max_steps, unverified, wire};
 use super::edit::{Lines, Typed};
 use super::history::History;
 use super::interrupt::Phase;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::chat::{Limit, Originals, Remember, is_talk};
-use crate::agent::plan::Plan;
+use crate::agent::Turn;
+use crate::agent::chat::{Limit, Originals, Remember};
+use crate::agent::harness::{CHATTER, Harness, Options, session_name};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Report, Task};
-use crate::agent::{Turn, id};
-use std::path::Path;
 
 /// What a line that is no message may be.
 const HELP: &str = "/tools   the tools of the next message
@@ -52,14 +50,15 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
-    let session = session_of(args.session.as_deref())?;
+    let session = session_name(args.session.as_deref())?;
     let flags: Vec<(&'static str, String)> = args.history.clone().map(|how| ("history", how)).into_iter().collect();
     let remember = cx.settings(&flags)?.history;
-    let wired = Wired::open(cx, &args.drive, &session, &root)?;
-    let mut talk = Talk { args, cx, root: &root, wired, session, remember, said: Vec::new() };
+    let options = Options { remember, ..args.drive.options() };
+    let harness = wire::open(cx, &args.drive, CHATTER, options, &root)?;
+    let mut talk = Talk { args, cx, harness, session, said: Vec::new() };
     let mut lines = Lines::open(cx.ui.can_ask(), History::of(&cx.dirs))?;
     if lines.is_terminal() {
-        let past = talk.wired.past(&talk.session)?;
+        let past = talk.harness.history(&talk.session)?;
         let more = if past.summary.is_empty() { "" } else { " and a summary of those before" };
         let known = past.exchanges.len();
         let before = if past.is_empty() { String::new() } else { format!(", {known} exchanges remembered{more}") };
@@ -102,28 +101,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 struct Talk<'a> {
     args: &'a Args,
     cx: &'a Cx,
-    root: &'a Path,
-    wired: Wired,
+    harness: Harness,
     session: String,
-    remember: Remember,
     /// What was typed so far: not all of it became a run.
     said: Vec<String>,
 }
 
 impl Talk<'_> {
     fn task(&self, message: &str) -> Task {
-        let plan = Plan::heuristic(message);
-        let steps = max_steps(self.args.max_steps, &plan, self.cx);
-        Task {
-            run: id::fresh("run"),
-            session: self.session.clone(),
-            agent: CHATTER.into(),
-            text: message.to_owned(),
-            plan,
-            max_steps: steps,
-            batch: 1,
-            place: if is_talk(message) { String::new() } else { format!("Working folder: {}", self.root.display()) },
-        }
+        let task = self.harness.task(message, &self.session);
+        Task { max_steps: max_steps(self.args.max_steps, &task.plan, self.cx), ..task }
     }
 
     /// One message and its answer.
@@ -134,16 +121,16 @@ impl Talk<'_> {
         // from here on Ctrl-C is this turn's
         let _phase = self.cx.interrupt().during(Phase::Cancels);
         let cancel = self.cx.interrupt().fresh();
-        self.wired.take_up(&task, cancel, self.cx)?;
-        self.wired.begin(&task, self.cx)?;
+        let mut run = self.harness.prepare(&task, cancel, &mut |warning| self.cx.ui.warn(warning))?;
+        wire::begin(&run, self.cx)?;
         // now that no other process is in this session
-        self.wired.recall(self.wired.past(&self.session)?, self.remember);
+        run.recall()?;
         let drive = &self.args.drive;
         let shows = drive.shows();
         let mut turn = Turn::new(task);
         turn.limit(drive.limits(Limits::default()));
         let driven = view::while_shown(self.cx, shows, drive.verbose(), |signals| {
-            let runtime = self.wired.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
+            let runtime = run.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
             Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
         })?;
         match driven {
@@ -184,18 +171,15 @@ impl Talk<'_> {
 
     /// Forgets the conversation: its runs, its files, and what was typed.
     fn clear(&mut self, lines: &mut Lines) -> Result<(), Failure> {
-        let count = self.wired.past(&self.session)?.exchanges.len();
-        self.said.extend(self.wired.forget(&self.session)?);
-        if let Some(all) = workspaces(self.cx, &self.cx.settings(&[])?)? {
-            all.forget(&self.session)?;
-        }
+        let count = self.harness.history(&self.session)?.exchanges.len();
+        self.said.extend(self.harness.clear(&self.session)?);
         lines.forget(&std::mem::take(&mut self.said))?;
         self.cx.ui.note(&format!("forgotten: {count} exchanges"));
         Ok(())
     }
 
     fn tools(&self) -> Result<(), Failure> {
-        for spec in self.wired.registry().specs() {
+        for spec in self.harness.tools()? {
             let head = self.cx.ui.paint(Role::Accent, &spec.name);
             self.cx.ui.line(&format!("{head}  {}", self.cx.ui.paint(Role::Plain, &spec.description)))?;
         }

@@ -5,7 +5,7 @@
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, env, knowledge, project};
 use crate::agent::skill::tools::Which;
-use crate::agent::skill::{self, Chosen, Index, Origin, Place, SkillError, Skills, choose, front, render};
+use crate::agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,8 +100,8 @@ impl From<SkillError> for Failure {
 fn places(root: &Path, cx: &Cx) -> Vec<Place> {
     let own = own(cx).map(|folder| Place { folder, origin: Origin::User });
     let projects = project::folders(root).into_iter().map(|folder| folder.join(PROJECT));
-    let projects = projects.filter(|folder| folder.is_dir()).map(|folder| Place { folder, origin: Origin::Project });
-    own.into_iter().chain(projects).collect()
+    // one that is not there may come
+    own.into_iter().chain(projects.map(|folder| Place { folder, origin: Origin::Project })).collect()
 }
 
 /// The person's own folder, beside the configuration file.
@@ -109,46 +109,25 @@ fn own(cx: &Cx) -> Option<PathBuf> {
     cx.dirs.config_file.as_ref().map(|file| file.with_file_name("skills"))
 }
 
-fn index(cx: &Cx) -> Index {
-    Index::open(cx.dirs.cache.as_ref().map(|cache| cache.join("skill-index.json")))
+/// Where skills are found, for who looks at them.
+fn shelf(root: &Path, cx: &Cx) -> Shelf {
+    let index = cx.dirs.cache.as_ref().map(|cache| cache.join("skill-index.json"));
+    Shelf { places: places(root, cx), index, embedder: None, which: which() }
 }
 
-/// The skills there are, and their index.
-fn find(root: &Path, cx: &Cx) -> (Skills, Index) {
-    let mut index = index(cx);
-    let skills = Skills::find(&places(root, cx), &mut index);
-    index.save();
-    (skills, index)
-}
-
-/// The skills of a task; what is wrong with others is told. Vectors are only made where there is something to compare.
-///
-/// # Errors
-/// If one that was asked for is not there.
-pub fn choose(task: &str, asked: &[String], recent: &[String], root: &Path, cx: &Cx) -> Result<Chosen, Failure> {
-    let (skills, mut index) = find(root, cx);
-    skills.wrong.iter().for_each(|wrong| cx.ui.warn(&format!("a skill is left out: {wrong}")));
-    let embedder = (!skills.all.is_empty()).then(|| knowledge::embedder(cx)).flatten();
-    let chosen = choose::choose(task, asked, recent, &skills, &mut index, embedder.as_deref())?;
-    index.save();
-    for (skill, _) in &chosen.active {
-        let missing = skill.missing_refs();
-        if !missing.is_empty() {
-            let (name, missing) = (&skill.front.name, missing.join(", "));
-            cx.ui.warn(&format!("the skill `{name}` goes without {missing}: there is no such file in its folder"));
-        }
-    }
-    Ok(chosen)
+/// The same for who searches them, by their meaning too.
+pub fn searched(root: &Path, cx: &Cx) -> Shelf {
+    Shelf { embedder: knowledge::embedder(cx), ..shelf(root, cx) }
 }
 
 /// Finds programs on this process' PATH, never in the working folder.
-pub fn which() -> Which {
+fn which() -> Which {
     let path = env::everything().find(|(name, _)| name == "PATH").map(|(_, value)| value);
     Arc::new(move |name| which::which_in(name, path.as_ref(), "/").ok())
 }
 
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
-    let (skills, _) = find(root, cx);
+    let (skills, _) = shelf(root, cx).find();
     skills.wrong.iter().for_each(|wrong| cx.ui.warn(&wrong.to_string()));
     if json {
         let all: Vec<_> = skills.all.iter().map(|s| document(s)).collect();
@@ -182,7 +161,7 @@ fn document(s: &skill::Skill) -> serde_json::Value {
 }
 
 fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
-    let (skills, _) = find(root, cx);
+    let (skills, _) = shelf(root, cx).find();
     let s = skills.get(name)?;
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
@@ -221,9 +200,9 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
 }
 
 fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcome {
-    let (skills, mut index) = find(root, cx);
-    let embedder = knowledge::embedder(cx);
-    let hits = choose::search(words, &skills, &mut index, embedder.as_deref());
+    let shelf = searched(root, cx);
+    let (skills, mut index) = shelf.find();
+    let hits = choose::search(words, &skills, &mut index, shelf.embedder.as_deref());
     index.save();
     if json {
         let all: Vec<_> = hits

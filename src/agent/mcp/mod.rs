@@ -105,6 +105,11 @@ impl Hub {
         self.named(taken).into_iter().filter_map(|(_, _, tool)| tool.ok()).collect()
     }
 
+    /// Values that no event may hold: what its servers are given in secret.
+    pub fn secrets(&self) -> impl Iterator<Item = String> + '_ {
+        self.servers.iter().flat_map(|server| server.config.secrets())
+    }
+
     /// How the servers stand, in the order of the configuration.
     pub fn standing(&self) -> Vec<Standing> {
         let named = self.named(&|_| false);

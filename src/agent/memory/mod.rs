@@ -51,6 +51,11 @@ impl Memory {
         Self { backend, embedder, search: Arc::default() }
     }
 
+    /// Those of this process, forgotten with it, found by their words.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(in_memory::InMemory::default()), None)
+    }
+
     /// The name of the backend, as in the configuration.
     pub fn backend(&self) -> &'static str {
         self.backend.name()

@@ -37,6 +37,13 @@ pub struct Plan {
     pub source: Source,
 }
 
+impl Plan {
+    /// The most steps of a run that nobody gave a number for.
+    pub fn max_steps(&self) -> u32 {
+        self.steps.clamp(FLOOR, CAP)
+    }
+}
+
 /// Verbs and the steps that a task with them takes.
 const VERBS: &[(u32, &[&str])] = &[
     (6, &["refactor", "migrate"]),

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - [`front`]: the head of a `SKILL.md`, and what is wrong with it. [`index`]: heads and vectors, read once.
-//! - [`choose`]: which of many fit a task. [`render`]: text and references, filled in. [`layer`]: into the prompt.
+//! - [`Shelf`]: where skills are. [`choose`]: which of many fit a task. [`render`]: text and references, filled in. [`layer`]: into the prompt.
 //! - [`tools`]: reading a skill's other files, running its scripts. [`check`]: what its author should mend. [`role`]: personas.
 //!
 //! A skill is text and scripts. It never changes what may be done: guards see calls, not skills, and nothing in a front
@@ -19,11 +19,13 @@ pub mod index;
 pub mod layer;
 pub mod render;
 pub mod role;
+mod shelf;
 pub mod tools;
 
 pub use choose::{Chosen, Reason};
 pub use front::Front;
 pub use index::Index;
+pub use shelf::Shelf;
 
 use super::tool::normal;
 use std::path::{Path, PathBuf};

@@ -4,9 +4,11 @@
 //!
 //! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
+mod process;
 mod remembered;
 mod stats;
 
+pub use process::is_alive;
 pub use stats::Stats;
 
 use super::event::{Event, Sink};

@@ -29,9 +29,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the built-in tools stand on.
+#[derive(Default)]
 pub struct Setup {
     /// The shell that commands run in.
-    pub shell: Shell,
+    pub shell: Option<Shell>,
     /// The agent's own files.
     pub workspace: Option<Arc<Workspace>>,
     /// Where long results go.
@@ -49,13 +50,15 @@ pub struct Setup {
 pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
     let mut registry = Registry::default();
     let mut all: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(setup.shell),
         Arc::new(Read::default()),
         Arc::new(List::default()),
         Arc::new(Write::default()),
         Arc::new(Edit::default()),
         Arc::new(Search::default()),
     ];
+    if let Some(shell) = setup.shell {
+        all.push(Arc::new(shell));
+    }
     if let Some(manual) = setup.manual {
         all.push(Arc::new(ManualSearch::new(manual)));
     }
@@ -72,6 +75,16 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
         registry.add(tool)?;
     }
     Ok(registry)
+}
+
+/// The tools that belong to one session: those of its workspace, with `offloads` also those for what was too long for a
+/// prompt and is kept there.
+pub(in crate::agent) fn of_session(workspace: Arc<Workspace>, offloads: bool) -> Vec<Arc<dyn Tool>> {
+    let mut all = workspace::all(workspace.clone());
+    if offloads {
+        all.extend(artifact::all(workspace));
+    }
+    all
 }
 
 /// The schema of a line's number. Bounded: a small model that begins to write zeros does not stop by itself.

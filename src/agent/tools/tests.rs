@@ -19,7 +19,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("work/logs")).unwrap();
         let setup = Setup {
-            shell: Shell::new("/bin/sh".into(), Dialect::Sh),
+            shell: Some(Shell::new("/bin/sh".into(), Dialect::Sh)),
             workspace: Some(Arc::new(Workspace::open(dir.path().join("ws")))),
             artifacts: Some(Arc::new(MemoryArtifacts::default())),
             manual: None,

@@ -1,8 +1,8 @@
 //! `caro events`: what happened in a run.
 
-use super::resume::is_alive;
 use super::wire::{failure, store};
 use crate::agent::event::{Event, Kind};
+use crate::agent::store::is_alive;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Outcome};
 use serde_json::Value;

@@ -1,29 +1,27 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
-//! - [`wire`]: builds the runtime; [`rules`]: with which guards, its workers' too; [`place`]: what it tells the model about the folder. [`view`]: shows events. [`approve`]: asks before a change.
+//! - [`wire`]: builds the harness that runs stand on. [`view`]: shows events. [`approve`]: asks before a change.
 //! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
 pub mod events;
-mod place;
 pub mod resume;
-mod rules;
 pub mod session;
 pub mod stats;
 pub mod view;
 pub mod wire;
 
 use super::{Cx, Exit, Failure, Outcome};
+use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
 use crate::agent::guard::LoopLimits;
+use crate::agent::harness::{Options, Prepared, session_name};
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::observe;
 use crate::agent::plan::{self, Plan, Source};
 use crate::agent::state::Limits;
 use crate::agent::turn::{self, Fitting, Report, Strategy, Task};
-use crate::agent::{Turn, id};
 use view::Shows;
-use wire::Wired;
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
@@ -173,9 +171,20 @@ impl Drive {
         }
     }
 
-    /// When a repetition is a loop.
-    fn loops(&self) -> LoopLimits {
-        if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT }
+    /// How runs go.
+    pub fn options(&self) -> Options {
+        Options {
+            fitting: self.context.0,
+            subagents: self.subagents,
+            notes: !self.no_memory,
+            guardrail: self.screened(),
+            loops: if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT },
+            without: self.no_guard.clone(),
+            unasked: self.yes,
+            skills: self.skill.clone(),
+            role: self.role.clone(),
+            ..Options::local()
+        }
     }
 
     /// Holds what the person typed, a `task` or a `message`, against what may be given to a model.
@@ -260,55 +269,35 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
-    let task = Task {
-        run: id::fresh("run"),
-        session: session_of(args.session.as_deref())?,
-        agent: "agent".into(),
-        text,
-        plan,
-        max_steps,
-        batch: usize::from(args.batch),
-        place: format!("Working folder: {}", root.display()),
-    };
-    let mut wired = Wired::open(cx, &args.drive, &task.session, &root)?;
-    wired.take_up(&task, cx.interrupt().cancel().clone(), cx)?;
+    let session = session_name(args.session.as_deref())?;
+    let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root)?;
+    let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
+    let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(warning))?;
     let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
         Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
     if args.show_prompt || args.explain {
-        return show(&wired, Turn::new(task.clone()), &new(task), args.explain, cx);
+        return show(&run, Turn::new(task.clone()), &new(task), args.explain, cx);
     }
     let mut turn = new(task);
     turn.limit(args.drive.limits(Limits::default()));
     if args.plan_only {
-        let runtime = wired.runtime(1, Vec::new(), None).unrecorded();
+        let runtime = run.runtime(1, Vec::new(), None).unrecorded();
         let turn = cx.runtime()?.block_on(runtime.planned(turn));
         if cx.interrupt().cancel().is_cancelled() {
             return Err(Failure::silent(Exit::Interrupted));
         }
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
-    wired.begin(turn.task(), cx)?;
-    drive(&wired, turn, 1, &args.drive, cx)
-}
-
-/// The session that was named, or a new one.
-///
-/// # Errors
-/// If its name cannot be one.
-pub fn session_of(named: Option<&str>) -> Result<String, Failure> {
-    let Some(name) = named else { return Ok(id::fresh("session")) };
-    if name.trim().is_empty() || name.len() > 200 {
-        return Err(Failure::usage("a session's name has 1 to 200 characters").hint("for example: --session work"));
-    }
-    Ok(name.to_owned())
+    wire::begin(&run, cx)?;
+    drive(&run, turn, 1, &args.drive, cx)
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
 pub(super) fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
-    let Some(asked) = asked else { return plan.steps.clamp(plan::FLOOR, plan::CAP) };
+    let Some(asked) = asked else { return plan.max_steps() };
     if asked < plan::FLOOR {
         cx.ui.warn(&format!("{asked} steps are too few to look, act and answer: {} are allowed", plan::FLOOR));
     }
@@ -329,9 +318,9 @@ fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
 
 /// Assembles the first prompt and shows it, behind that for a plan where a model is to make one, or how it came about. The
 /// model is not asked.
-fn show(wired: &Wired, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Outcome {
+fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Outcome {
     let asks = needs_knowledge(&turn.task().text);
-    let runtime = wired.runtime(1, Vec::new(), None);
+    let runtime = run.runtime(1, Vec::new(), None);
     let (turn, assembly) = runtime.preview(turn);
     let plan = runtime.preview_plan(planned);
     if explain {
@@ -343,7 +332,7 @@ fn show(wired: &Wired, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Ou
             None => "knowledge: no".into(),
         })?;
         let skills: Vec<String> =
-            wired.skills().all().map(|(skill, why)| format!("{} ({why})", skill.front.name)).collect();
+            run.skills().all().map(|(skill, why)| format!("{} ({why})", skill.front.name)).collect();
         cx.ui.line(&format!("skills: {}", if skills.is_empty() { "none".to_owned() } else { skills.join(", ") }))?;
         for layer in &assembly.layers {
             let whose = if layer.trusted { "" } else { " (data)" };
@@ -373,16 +362,16 @@ fn show(wired: &Wired, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) -> Ou
 }
 
 /// Drives a run and tells how it ended.
-fn drive(wired: &Wired, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
-    let run = turn.task().run.clone();
+fn drive(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
+    let name = turn.task().run.clone();
     let driven = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
-        let runtime = wired.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
+        let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })?;
     match driven {
         crate::agent::runtime::Driven::Done(report) => told(&report, drive, cx),
         crate::agent::runtime::Driven::Stopped(_) => {
-            cx.ui.note(&format!("stopped; `caro resume {run}` goes on"));
+            cx.ui.note(&format!("stopped; `caro resume {name}` goes on"));
             Err(Failure::silent(Exit::Interrupted))
         }
     }

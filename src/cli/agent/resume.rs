@@ -1,10 +1,10 @@
 //! `caro resume`: goes on with a run that was stopped, where it stood.
 
 use super::view::Shows;
-use super::wire::{self, Wired, failure};
+use super::wire::{self, failure};
 use super::{Drive, drive, told};
 use crate::agent::event::{Event, Kind};
-use crate::agent::store::Run;
+use crate::agent::store::{Run, is_alive};
 use crate::agent::turn::Report;
 use crate::cli::{Cx, Failure, Outcome};
 
@@ -45,10 +45,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             .hint("begin the task again where it belongs"));
     }
     let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
-    let mut wired = Wired::open(cx, &args.drive, &turn.task().session, &found.root)?;
+    let harness = wire::open(cx, &args.drive, &turn.task().agent, args.drive.options(), &found.root)?;
     turn.limit(args.drive.limits(turn.state().limits));
-    wired.take_up(turn.task(), cx.interrupt().cancel().clone(), cx)?;
-    drive(&wired, turn, next, &args.drive, cx)
+    let cancel = cx.interrupt().cancel().clone();
+    let run = harness.prepare(turn.task(), cancel, &mut |warning| cx.ui.warn(warning))?;
+    drive(&run, turn, next, &args.drive, cx)
 }
 
 /// Tells how a run ended that is over, in the form and with the exit code that it had then.
@@ -64,17 +65,4 @@ fn over(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
         cx.ui.json(end)?;
     }
     told(&report, drive, cx)
-}
-
-/// True if a process of that number runs.
-#[cfg(unix)]
-pub(super) fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
-}
-
-/// A process that crashed cannot be told from one that works: the person who resumes knows.
-#[cfg(not(unix))]
-pub(super) fn is_alive(_: u32) -> bool {
-    false
 }

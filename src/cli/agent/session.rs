@@ -1,8 +1,8 @@
 //! `caro session`: what was asked and answered before.
 
-use super::resume::is_alive;
 use super::wire::{failure, store};
 use crate::agent::id;
+use crate::agent::store::is_alive;
 use crate::cli::history::History;
 use crate::cli::memory::memory;
 use crate::cli::ui::Role;

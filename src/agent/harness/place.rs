@@ -20,7 +20,7 @@ const LINES: usize = 4;
 const WIDTH: usize = 100;
 
 /// What is in a folder. Names that others may have chosen: data.
-pub struct Folder(pub PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl ContextProvider for Folder {
     fn name(&self) -> &'static str {
@@ -38,7 +38,7 @@ impl ContextProvider for Folder {
 }
 
 /// How the files begin that the task names. Texts that others have written: data.
-pub struct Beginnings(pub PathBuf);
+pub(super) struct Beginnings(pub(super) PathBuf);
 
 impl ContextProvider for Beginnings {
     fn name(&self) -> &'static str {

@@ -1,0 +1,60 @@
+//! Why there is no run.
+
+use crate::agent::librarian::LibraryError;
+use crate::agent::observe::InputError;
+use crate::agent::skill::SkillError;
+use crate::agent::store::StoreError;
+use crate::agent::tool::RegistryError;
+
+/// Why there is no run, or no answer about those there were.
+#[derive(Debug, thiserror::Error)]
+pub enum HarnessError {
+    /// What is asked for is no task.
+    #[error("{0}")]
+    Unclear(&'static str),
+    /// The text cannot be given to a model.
+    #[error("the task cannot be taken: {0}")]
+    Input(#[from] InputError),
+    /// The session cannot be named so.
+    #[error("a session's name has 1 to 200 characters")]
+    Session,
+    /// Helpers have nowhere to leave what they come to.
+    #[error("helpers need a workspace")]
+    NoWorkspace,
+    /// Two tools have one name.
+    #[error(transparent)]
+    Tools(#[from] RegistryError),
+    /// A skill that was asked for cannot be used.
+    #[error(transparent)]
+    Skill(#[from] SkillError),
+    /// Runs cannot be kept or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Notes and conversations cannot be.
+    #[error(transparent)]
+    Memory(#[from] LibraryError),
+    /// The files of a session cannot be.
+    #[error("the workspace: {0}")]
+    Workspace(#[from] std::io::Error),
+    /// The run was stopped, and can be gone on with.
+    #[error("the run {0} was stopped")]
+    Stopped(String),
+}
+
+impl HarnessError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unclear(_) => "say what is to be done, and with what",
+            Self::Input(error) => error.hint(),
+            Self::Session => "give it another name, or none for a new session",
+            Self::NoWorkspace => "say where the agent's own files are to be",
+            Self::Tools(error) => error.hint(),
+            Self::Skill(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Memory(error) => error.hint(),
+            Self::Workspace(_) => "check that its folder can be written",
+            Self::Stopped(_) => "`caro resume RUN` goes on with it",
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One run before it begins: what holds for it alone, on top of what its harness has for every run.
+
+use super::place::{Beginnings, Folder};
+use super::rules::{Office, Rules};
+use super::{CHATTER, Harness, HarnessError, WAIT, join};
+use crate::agent::assemble::{ContextProvider, Fixed};
+use crate::agent::blueprint::{Blueprint, persona::persona};
+use crate::agent::chat::{History, Past, is_talk};
+use crate::agent::event::{Draft, Emitter, Kind, Sink};
+use crate::agent::guard::Guards;
+use crate::agent::librarian::Knowledge;
+use crate::agent::memory::{Conversation, NoteTaker, Recall};
+use crate::agent::observe::Artifacts;
+use crate::agent::runtime::{Approver, Config, Nobody, Notes, Runtime};
+use crate::agent::skill::{self, Chosen};
+use crate::agent::store::{StoreError, is_alive};
+use crate::agent::tool::Registry;
+use crate::agent::turn::Task;
+use crate::agent::workspace::Workspace;
+use crate::agent::{retrieve, subagent};
+use crate::model::Cancel;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Tools of servers that are shown beside ours, at most.
+const MORE_TOOLS: usize = 4;
+
+/// A run that everything is ready for.
+pub struct Prepared<'a> {
+    harness: &'a Harness,
+    task: Task,
+    /// What it was asked, without secrets.
+    asked: String,
+    /// True for a message of a conversation that asks nothing of this computer: it gets no tools.
+    talks: bool,
+    skills: Chosen,
+    /// The tools of its session; those of servers and skills come on top.
+    registry: Registry,
+    workspace: Option<Arc<Workspace>>,
+    /// Where the agent's own files are.
+    own: Option<PathBuf>,
+    guards: Guards,
+    /// What was said before in its session, if it is told.
+    past: Past,
+    cancel: Cancel,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(
+        harness: &'a Harness,
+        task: &Task,
+        cancel: Cancel,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Self, HarnessError> {
+        let skills = match &harness.skills {
+            None => Chosen::default(),
+            Some(shelf) => {
+                let recent = harness.recent().names(&task.session);
+                shelf.choose(&task.text, &harness.options.skills, &recent, warn)?
+            }
+        };
+        harness.recent().count(&task.session, &skills);
+        let own = harness.workspaces.as_ref().map(|all| all.folder(&task.session));
+        Ok(Self {
+            harness,
+            asked: harness.redactor.text(&task.text),
+            talks: task.agent == CHATTER && skills.active.is_empty() && is_talk(&task.text),
+            skills,
+            registry: harness.registry(&task.session)?,
+            workspace: harness.workspaces.as_ref().map(|all| Arc::new(all.open(&task.session))),
+            guards: harness.rules(own.clone()).guards(task),
+            own,
+            past: Past::default(),
+            task: task.clone(),
+            cancel,
+        })
+    }
+
+    /// Its skills, and why.
+    pub fn skills(&self) -> &Chosen {
+        &self.skills
+    }
+
+    /// Writes the run down, so that it can be gone on with from here. While another process drives a run of the same
+    /// session it waits: the runs of a session come one after the other. `waiting` is told of that run, once.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the run is stopped meanwhile.
+    pub fn begin(&self, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
+        let mut waiting = Some(waiting);
+        while let Some(run) = self.try_begin()? {
+            if let Some(waiting) = waiting.take() {
+                waiting(&run);
+            }
+            std::thread::sleep(WAIT);
+        }
+        Ok(())
+    }
+
+    /// The same without waiting: the run that the session is busy with, if it is.
+    pub(super) fn try_begin(&self) -> Result<Option<String>, HarnessError> {
+        match self.harness.store.begin(&self.task, &self.asked, &self.harness.root, is_alive) {
+            Ok(()) => Ok(None),
+            Err(StoreError::Occupied { run, .. }) if !self.cancel.is_cancelled() => Ok(Some(run)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Has the run told what was said before in its session. Once it has begun: no other process adds to that then.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn recall(&mut self) -> Result<(), HarnessError> {
+        self.past = self.harness.history(&self.task.session)?;
+        Ok(())
+    }
+
+    /// The runtime whose events go to the store and to `sinks`, the first with the number `first`. Without an approver
+    /// nobody is asked, and what would be asked for is refused.
+    pub fn runtime(&self, first: u64, sinks: Vec<Arc<dyn Sink>>, approver: Option<Arc<dyn Approver>>) -> Runtime {
+        let Harness { store, redactor, options, memory, model, root, .. } = self.harness;
+        let conversation = Arc::new(Conversation {
+            memory: memory.clone(),
+            session: self.task.session.clone(),
+            agent: self.task.agent.clone(),
+            asked: self.asked.clone(),
+            runs: store.clone(),
+        });
+        let providers = self.providers(conversation.clone());
+        // before the store, which lets the next run of the session begin
+        let mut all: Vec<Arc<dyn Sink>> = vec![conversation, store.clone()];
+        all.extend(sinks);
+        let (registry, more) = self.tools();
+        let config = Config::new(root.clone());
+        let shown = if options.retrieval { config.tools } else { retrieve::MOST };
+        let config = Config {
+            tools: shown + more,
+            // what is there gets used, also to greet: where nothing is asked of this computer there are no tools
+            blueprints: Blueprint::of_run(self.talks, !self.skills.active.is_empty()),
+            skills: self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect(),
+            fitting: options.fitting,
+            guardrail: options.guardrail,
+            ..config
+        };
+        let taker = || Arc::new(NoteTaker { memory: memory.clone(), redactor: redactor.clone() }) as Arc<dyn Notes>;
+        let artifacts = self.workspace.clone().filter(|_| options.offload);
+        let runtime = Runtime {
+            model: model.clone(),
+            registry,
+            guards: self.guards.clone(),
+            providers,
+            notes: options.notes.then(taker),
+            approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
+            artifacts: artifacts.map(|files| files as Arc<dyn Artifacts>),
+            checkpoints: store.clone(),
+            adviser: self.harness.adviser.clone(),
+            bill: None,
+            emitter: Arc::new(Emitter::new(self.task.run.clone(), first, redactor.clone(), all)),
+            cancel: self.cancel.clone(),
+            config,
+        };
+        let Some(workspace) = self.workspace.clone().filter(|_| options.subagents && !self.talks) else {
+            return runtime;
+        };
+        let rules: Rules = self.harness.rules(self.own.clone());
+        let hire = Office { store: store.clone(), rules, redactor: redactor.clone() };
+        subagent::equip(runtime.clone(), workspace, Arc::new(hire)).unwrap_or_else(|error| {
+            // the person has asked for helpers: a run without is told as such
+            runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("there are no helpers: {error}")));
+            runtime
+        })
+    }
+
+    /// Who brings context, in no order: the layers have priorities.
+    fn providers(&self, conversation: Arc<Conversation>) -> Vec<Arc<dyn ContextProvider>> {
+        let Harness { options, memory, model, root, librarian, .. } = self.harness;
+        let persona = persona(&self.task.agent, self.talks).into();
+        let mut all: Vec<Arc<dyn ContextProvider>> =
+            vec![Arc::new(Fixed { name: "persona", priority: 0, text: persona })];
+        if !self.talks {
+            all.push(Arc::new(Folder(root.clone())));
+            all.push(Arc::new(Beginnings(root.clone())));
+        }
+        if let Some(role) = &options.role {
+            all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
+        }
+        all.extend(skill::layer::layers(&self.skills));
+        if let Some(librarian) = librarian {
+            all.push(Arc::new(Knowledge::new(librarian.clone())));
+        }
+        if options.notes {
+            all.push(Arc::new(Recall::new(memory.clone())));
+        }
+        if !self.past.is_empty() {
+            all.push(Arc::new(History::new(self.past.clone(), options.remember, conversation, model.clone())));
+        }
+        all
+    }
+
+    /// Every tool of the run, and how many more of them are shown than for any other run.
+    fn tools(&self) -> (Registry, usize) {
+        let mut registry = self.registry.clone();
+        let servers = self.harness.hub.as_ref().map_or(0, |hub| join(&mut registry, hub));
+        // tools of skills are there for every step: they take no other's place
+        let which = self.harness.skills.as_ref().map(|shelf| shelf.which.clone());
+        let skills = which.map(|which| skill::tools::tools(&self.skills, &which)).unwrap_or_default();
+        let skills = skills.into_iter().filter(|tool| registry.add(tool.clone()).is_ok()).count();
+        (registry, servers.min(MORE_TOOLS) + skills)
+    }
+}
