@@ -1,7 +1,7 @@
 //! `caro artifacts`: results of tools that were too long for a prompt. They are kept for a week beside their sessions.
 
 use super::agent::wire::workspaces;
-use super::knowledge::no_home;
+use super::knowledge::{no_home, plural};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::observe::Artifacts;
@@ -52,18 +52,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         What::List { session, json } => {
             let kept = all.artifacts(session.as_deref())?;
-            if *json {
-                cx.ui.document(&kept)?;
-                return Ok(Exit::Success);
-            }
-            if kept.is_empty() {
-                cx.ui.note("no result has been too long for a prompt in the last 7 days");
-            }
-            for kept in &kept {
+            cx.ui.list(*json, &kept, "no result has been too long for a prompt in the last 7 days", |kept| {
                 let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);
                 let size = format!("{} bytes  {} lines", artifact.bytes, artifact.lines);
-                cx.ui.line(&format!("{head}  {size}  {}", cx.ui.paint(Role::Dim, &kept.session)))?;
-            }
+                cx.ui.line(&format!("{head}  {size}  {}", cx.ui.paint(Role::Dim, &kept.session)))
+            })?;
         }
         What::Show { id } => {
             let (kept, workspace) = all.artifact(id)?;
@@ -80,7 +73,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 let (kept, workspace) = all.artifact(id)?;
                 workspace.remove(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
             }
-            cx.ui.note(&format!("removed {} artifact{}", ids.len(), if ids.len() == 1 { "" } else { "s" }));
+            cx.ui.note(&format!("removed {}", plural(ids.len(), "artifact")));
         }
     }
     Ok(Exit::Success)

@@ -3,6 +3,7 @@
 //! They are named in `mcp.json` beside the configuration file, and in a project's own `.mcp.json`, which counts once the
 //! person has agreed to it: it starts programs.
 
+use super::knowledge::plural;
 use super::request::typed;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, download, env, project};
@@ -237,10 +238,9 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         let name = cx.ui.paint(Role::Accent, &standing.name);
         match (&standing.error, standing.took) {
             (None, Some(took)) => {
-                let (count, took) = (standing.tools.len(), took.as_secs_f64());
-                let plural = if count == 1 { "" } else { "s" };
+                let (tools, took) = (plural(standing.tools.len(), "tool"), took.as_secs_f64());
                 let title = cx.ui.paint(Role::Dim, &standing.title);
-                cx.ui.line(&format!("{name}  {count} tool{plural}, {took:.1} s  {title}"))?;
+                cx.ui.line(&format!("{name}  {tools}, {took:.1} s  {title}"))?;
                 for (tool, why) in &standing.tools {
                     match why {
                         None => cx.ui.line(&format!("  {}", cx.ui.paint(Role::Plain, tool)))?,

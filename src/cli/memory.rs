@@ -111,16 +111,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::List { json, limit } => {
             let notes = memory.list(*limit)?;
-            if *json {
-                cx.ui.document(&notes)?;
-                return Ok(Exit::Success);
-            }
-            if notes.is_empty() {
-                cx.ui.note("no note has been taken yet");
-            }
-            for note in &notes {
-                show(note, &id::stamp(UNIX_EPOCH + Duration::from_millis(note.updated)), cx)?;
-            }
+            cx.ui.list(*json, &notes, "no note has been taken yet", |note| {
+                show(note, &id::stamp(UNIX_EPOCH + Duration::from_millis(note.updated)), cx)
+            })?;
         }
     }
     Ok(Exit::Success)

@@ -198,6 +198,27 @@ impl Ui {
         self.data(&serde_json::to_string_pretty(value).map_err(io::Error::other)?)
     }
 
+    /// Writes a list to stdout: one document for a program, for a person each item as `show` writes it, or a note where
+    /// there is none.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn list<T: serde::Serialize>(
+        &self,
+        json: bool,
+        all: &[T],
+        nothing: &str,
+        show: impl FnMut(&T) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if json {
+            return self.document(&all);
+        }
+        if all.is_empty() {
+            self.note(nothing);
+        }
+        all.iter().try_for_each(show)
+    }
+
     /// Tells the person what is to be known about a command, indented under it; silent with `--quiet`.
     pub fn aside(&self, role: Role, text: &str) {
         self.aside_parts(&[(role, text)]);

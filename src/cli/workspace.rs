@@ -6,7 +6,6 @@ use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::observe::Artifacts;
 use crate::agent::workspace::{Entry, WorkspaceError};
-use serde_json::json;
 
 /// Show the files that agents keep for themselves
 #[derive(Debug, clap::Args)]
@@ -41,6 +40,15 @@ enum What {
     },
 }
 
+/// A workspace as it is listed.
+#[derive(serde::Serialize)]
+struct Row {
+    session: String,
+    files: usize,
+    artifacts: usize,
+    artifact_bytes: usize,
+}
+
 /// Lists or shows.
 ///
 /// # Errors
@@ -54,34 +62,20 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 let (_, workspace) = all.find(&session)?;
                 let (files, artifacts) = (workspace.entries("")?, workspace.list()?);
                 let bytes: usize = artifacts.iter().map(|artifact| artifact.bytes).sum();
-                rows.push((session, files.len(), artifacts.len(), bytes));
+                rows.push(Row { session, files: files.len(), artifacts: artifacts.len(), artifact_bytes: bytes });
             }
-            if *json {
-                let row = |(session, files, artifacts, bytes): &(String, usize, usize, usize)| json!({"session": session, "files": files, "artifacts": artifacts, "artifact_bytes": bytes});
-                cx.ui.document(&rows.iter().map(row).collect::<Vec<_>>())?;
-                return Ok(Exit::Success);
-            }
-            if rows.is_empty() {
-                cx.ui.note("no agent has kept a file yet");
-            }
-            for (session, files, artifacts, bytes) in rows {
-                let head = cx.ui.paint(Role::Accent, &session);
-                cx.ui.line(&format!("{head}  {files} files  {artifacts} artifacts ({bytes} bytes)"))?;
-            }
+            cx.ui.list(*json, &rows, "no agent has kept a file yet", |row| {
+                let Row { session, files, artifacts, artifact_bytes } = row;
+                let head = cx.ui.paint(Role::Accent, session);
+                cx.ui.line(&format!("{head}  {files} files  {artifacts} artifacts ({artifact_bytes} bytes)"))
+            })?;
         }
         What::Ls { session: Some(session), path, json } => {
             let entries = all.find(session)?.1.entries(path)?;
-            if *json {
-                cx.ui.document(&entries)?;
-                return Ok(Exit::Success);
-            }
-            if entries.is_empty() {
-                cx.ui.note("there is nothing in it");
-            }
-            for Entry { name, bytes } in entries {
+            cx.ui.list(*json, &entries, "there is nothing in it", |Entry { name, bytes }| {
                 let size = bytes.map(|n| format!("  {n}")).unwrap_or_default();
-                cx.ui.line(&format!("{}{size}", cx.ui.paint(Role::Plain, &name)))?;
-            }
+                cx.ui.line(&format!("{}{size}", cx.ui.paint(Role::Plain, name)))
+            })?;
         }
         What::Show { session, path } => {
             let text = all.find(session)?.1.text(path)?;

@@ -53,20 +53,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         What::List { json, limit } => {
             let sessions = store.sessions(*limit).map_err(failure)?;
-            if *json {
-                cx.ui.document(&sessions)?;
-                return Ok(Exit::Success);
-            }
-            if sessions.is_empty() {
-                cx.ui.note("no session has been kept yet");
-            }
-            for session in &sessions {
+            cx.ui.list(*json, &sessions, "no session has been kept yet", |session| {
                 let time = id::stamp(UNIX_EPOCH + Duration::from_millis(session.updated));
                 let task: String = session.runs.last().map_or(String::new(), |r| r.task.chars().take(70).collect());
                 let count = session.runs.len();
                 let head = cx.ui.paint(Role::Accent, &session.id);
-                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &task)))?;
-            }
+                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &task)))
+            })?;
         }
         What::Show { id, json } => {
             let session = store.session(id).map_err(failure)?;
