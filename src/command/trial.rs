@@ -4,7 +4,7 @@
 use super::rehearsal::{Fit, fit};
 use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
 use crate::exec::{Limits, Status};
-use crate::shell::{Dialect, parse};
+use crate::shell::{Dialect, Script, parse};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub enum Ending {
     /// It did something.
     Fine,
-    /// Neither output nor change.
+    /// Neither output nor change; or a text that it was given comes out as it went in.
     Silent,
     /// With an error.
     Failed,
@@ -48,7 +48,8 @@ const COMPLAINT: usize = 160;
 
 /// Rehearses a line in `cwd` with this shell; `None` where it is not fit for that, or this system has no rehearsals.
 pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<Trial> {
-    let fit = fit(&parse(line, dialect)).ok()?;
+    let script = parse(line, dialect);
+    let fit = fit(&script).ok()?;
     let mut play = Play::new(shell, OsString::from(line), cwd);
     play.limits = Limits { wall, output: OUTPUT };
     play.digests = true;
@@ -56,7 +57,21 @@ pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: D
         Err(RehearsalError::Unavailable(_)) if fit == Fit::Reads => read_only(&play).await,
         other => other,
     };
-    rehearsal.ok().map(|rehearsal| Trial::of(&rehearsal))
+    let rehearsal = rehearsal.ok()?;
+    let trial = Trial::of(&rehearsal);
+    let out = String::from_utf8_lossy(&rehearsal.stdout);
+    let idle = trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim());
+    Some(if idle { Trial { ending: Ending::Silent, ..trial } } else { trial })
+}
+
+/// The text that only goes through what would change it: `some text` of `echo "some text" | sed ...`.
+fn given(script: &Script) -> Option<&str> {
+    const CHANGE: [&str; 9] = ["awk", "cut", "fold", "head", "perl", "rev", "sed", "tail", "tr"];
+    let (echo, rest) = script.commands.split_first()?;
+    let [text] = echo.args() else { return None };
+    let filters = rest.iter().all(|c| c.inside.is_none() && c.name().is_some_and(|n| CHANGE.contains(&n)));
+    let fed = echo.name() == Some("echo") && !echo.feeds.is_empty();
+    text.value.as_deref().map(str::trim).filter(|text| fed && filters && !text.is_empty())
 }
 
 impl Trial {
@@ -170,6 +185,23 @@ mod tests {
         assert_eq!(of("  3 total\n"), of("3  total"));
         assert_ne!(of("a\n"), of("b\n"));
         assert_ne!(of("a\n"), of("a\na\n"));
+    }
+
+    #[test]
+    fn a_text_that_goes_through_what_would_change_it_is_known() {
+        let of = |line: &str| given(&parse(line, Dialect::Bash)).map(str::to_owned);
+        assert_eq!(of("echo \"a b\" | cut -c1-9").as_deref(), Some("a b"));
+        assert_eq!(of("echo 'a b ' | sed 's/x//' | rev").as_deref(), Some("a b"));
+        for other in [
+            "echo a | grep a",
+            "echo a | tee b",
+            "echo a",
+            "echo \"$HOME\" | tr a b",
+            "cat a | tr a b",
+            "echo a b | rev",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
     }
 
     #[test]

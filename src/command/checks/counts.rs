@@ -10,7 +10,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     if words.negate() || words.say(&["each", "per", "every", "by", "respectively"]) {
         return Vec::new();
     }
-    number(it, &words).or_else(|| contents(it, &words)).or_else(|| names(it, &words)).into_iter().collect()
+    let found = number(it, &words).or_else(|| contents(it, &words)).or_else(|| names(it, &words));
+    found.or_else(|| lines(it, &words)).into_iter().collect()
 }
 
 /// What follows "how many" at the request's beginning, a few words of it.
@@ -182,4 +183,21 @@ fn names(it: &Inspected, words: &Words) -> Option<Finding> {
     (!told && last && others).then(|| {
         warning("names-asked", program, "names of files are asked for, and this prints the lines: grep -l", fix)
     })
+}
+
+/// `grep -l` for "show the matching lines".
+fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
+    const VERBS: [&str; 6] = ["show", "print", "display", "list", "output", "see"];
+    const BETWEEN: [&str; 5] = ["the", "all", "only", "matching", "matched"];
+    let list = words.list();
+    let asked = list.iter().enumerate().any(|(i, w)| {
+        let verb = list[..i].iter().rposition(|w| !BETWEEN.contains(&w.as_str()));
+        w == "lines" && verb.is_some_and(|at| VERBS.contains(&list[at].as_str()))
+    });
+    let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
+    let grep =
+        greps.next().filter(|_| greps.next().is_none() && asked && !words.say(&["file names only", "number of"]))?;
+    let flag = super::edit::cluster_with(grep.args(), 'l').filter(|_| grep.feeds.is_empty())?;
+    let fix = Edits::new(it.script).replace(flag, &super::edit::without(&flag.raw, 'l')).done();
+    Some(warning("lines-asked", flag, "the lines are asked for, and grep -l prints names only", fix))
 }

@@ -13,11 +13,34 @@ enum Depth {
 }
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    match depth(&Words::of(it.request)) {
-        Some(Depth::One) => one_level(it).into_iter().collect(),
-        Some(Depth::All) => all_levels(it).into_iter().collect(),
-        None => Vec::new(),
-    }
+    let said = depth(&Words::of(it.request));
+    let found = nothing_left(it, said).or_else(|| match said? {
+        Depth::One => one_level(it),
+        Depth::All => all_levels(it),
+    });
+    found.into_iter().collect()
+}
+
+/// `find DIR ! -path 'DIR/*'` leaves out all that is in DIR.
+fn nothing_left(it: &Inspected, said: Option<Depth>) -> Option<Finding> {
+    let command = find(it.script)?;
+    let root = match starting_points(command) {
+        0 => ".",
+        1 => command.words[1].value.as_deref()?,
+        _ => return None,
+    };
+    let all = format!("{}/*", root.trim_end_matches('/'));
+    let at = command.words.windows(3).position(|w| {
+        matches!(w[0].text.as_str(), "!" | "-not")
+            && matches!(w[1].text.as_str(), "-path" | "-wholename")
+            && w[2].text == all
+    })?;
+    let bounded = command.args().iter().any(|w| matches!(w.text.as_str(), "-maxdepth" | "-o" | "-or" | "-prune"));
+    let [not, path, pattern] = &command.words[at..at + 3] else { return None };
+    let edits = Edits::new(it.script).replace(not, "").replace(path, "").replace(pattern, "");
+    let fix = edits.after(&command.words[starting_points(command)], " -maxdepth 1").done();
+    let why = format!("everything in {root} matches {all}, and is left out");
+    (!bounded).then(|| warning("nothing-left", pattern, why, fix.filter(|_| said == Some(Depth::One))))
 }
 
 /// What the request says about subfolders, if it is clear.
@@ -216,5 +239,18 @@ mod tests {
         ] {
             assert_ne!(of(none), Some(Depth::One), "{none}");
         }
+    }
+
+    #[test]
+    fn a_folder_without_all_that_is_in_it_is_nothing() {
+        let fix =
+            |request, command| super::super::tests::findings(check, request, command).into_iter().map(|f| f.fix).next();
+        let wrong = "find /srv -name '*.txt' -not -path '/srv/*' -delete";
+        let right = "find /srv -maxdepth 1 -name '*.txt' -delete";
+        assert_eq!(fix("delete the text files of /srv, but not in its subfolders", wrong), Some(Some(right.into())));
+        assert_eq!(fix("delete the text files of /srv", wrong), Some(None));
+        assert_eq!(fix("files, not in subfolders", "find ! -path './*'"), Some(Some("find -maxdepth 1".into())));
+        assert_eq!(fix("files, not in subfolders", "find /srv ! -path '/srv/*/*'"), None);
+        assert_eq!(fix("files of /srv outside a", "find /srv ! -path '/srv/a/*'"), None);
     }
 }

@@ -53,7 +53,7 @@ impl<'a> Edits<'a> {
 
     /// The whole script, mended; `None` if a word does not stand in it as written, or changes overlap.
     pub(super) fn done(mut self) -> Option<String> {
-        self.changes.sort_by_key(|(range, _)| range.start);
+        self.changes.sort_by_key(|(range, _)| (range.start, range.end));
         let apart = self.changes.windows(2).all(|w| w[0].0.end <= w[1].0.start);
         if !self.sound || !apart || self.changes.is_empty() {
             return None;

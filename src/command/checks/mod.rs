@@ -9,16 +9,21 @@ mod bounds;
 mod counts;
 mod csv;
 mod depth;
+mod differences;
+mod duplicates;
 mod edit;
 mod flags;
 mod grep;
 mod header;
 pub(super) mod in_place;
 mod input;
+mod kinds;
 mod letter_case;
 mod lines;
 mod links;
+mod listing;
 mod literals;
+mod names;
 mod numbers;
 mod order;
 mod place;
@@ -29,11 +34,13 @@ pub(super) mod prose;
 mod quoting;
 mod ranked;
 pub(super) mod saved;
+mod sed;
 mod silent;
 mod sizes;
 pub(super) mod syntax;
 mod totals;
 mod words;
+mod written;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
@@ -75,7 +82,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 21] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 28] = [
     quoting::check,
     input::check,
     precedence::check,
@@ -97,6 +104,13 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 21] = [
     in_place::check,
     place::check,
     saved::check,
+    written::check,
+    kinds::check,
+    names::check,
+    duplicates::check,
+    differences::check,
+    listing::check,
+    sed::check,
 ];
 
 /// The one `find` of a script; with several, it is not clear which of them the request is about.

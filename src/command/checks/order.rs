@@ -7,7 +7,25 @@ use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    direction(it, &words).into_iter().chain(total_line(it, &words)).collect()
+    direction(it, &words).into_iter().chain(total_line(it, &words)).chain(unkeyed(it, &words)).collect()
+}
+
+/// `ls -l | sort -rn` for "the largest": the first column holds permissions.
+fn unkeyed(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SIZE: [&str; 9] = ["size", "sizes", "largest", "biggest", "smallest", "heaviest", "large", "big", "larger"];
+    let ls = it.script.commands.iter().find(|c| c.name() == Some("ls"))?;
+    let [next] = ls.feeds.as_slice() else { return None };
+    let sort = it.script.commands.get(*next).filter(|c| c.name() == Some("sort"))?;
+    let sized = ls.args().iter().any(|w| is_ls_cluster(w) && w.raw.contains('s'));
+    let long = ls.args().iter().any(|w| is_ls_cluster(w) && w.raw.contains('l'));
+    let keyed =
+        sort.args().iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('k'));
+    let by_number = sort.args().iter().any(|w| is_cluster(w) && w.raw.contains(['n', 'h']));
+    let (program, last) = (sort.words.first()?, sort.words.last()?);
+    let asked = words.list().iter().any(|w| SIZE.contains(&w.as_str()));
+    let fix = Edits::new(it.script).after(last, " -k5").done();
+    (long && !sized && !keyed && by_number && asked)
+        .then(|| warning("sort-column", program, "the first column of ls -l is no size: sort by the fifth", fix))
 }
 
 /// What the request says comes first.

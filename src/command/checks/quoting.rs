@@ -2,7 +2,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation, quote};
+use crate::shell::{Dialect, Finding, Invocation, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c)).or_else(|| torn(it, c));
@@ -71,26 +71,32 @@ fn kept(it: &Inspected, command: &Invocation) -> Option<Finding> {
     Some(warning("quoted-home", word, "in these quotes the shell does not put in the home folder", fix))
 }
 
-/// `tr -d \r` deletes every r.
+/// `tr -d \r` deletes every r, and `touch a\r` makes the file `ar`.
 fn escape(it: &Inspected, command: &Invocation) -> Option<Finding> {
-    if !matches!(command.name(), Some("tr" | "cut" | "paste" | "printf")) {
+    // what is handed on is read by another shell, or by a program with its own rules
+    if !command.via.is_empty() || command.remote || !matches!(it.dialect, Dialect::Bash | Dialect::Zsh) {
         return None;
     }
-    let word = command.args().iter().find(|w| matches!(w.raw.as_str(), "\\r" | "\\n" | "\\t"))?;
-    let fix = if matches!(command.name(), Some("tr" | "printf")) {
-        Edits::new(it.script).replace(word, &format!("'{}'", word.raw)).done()
-    } else {
-        Edits::new(it.script)
-            .replace(word, &format!("$'{}'", word.raw))
-            .done()
-            .filter(|_| it.dialect == crate::shell::Dialect::Bash)
+    let word = command.args().iter().find(|w| is_bare(&w.raw))?;
+    // some read the escape themselves; to the others the shell has to give the character
+    let quoted = match command.name()? {
+        "tr" | "printf" | "awk" | "sed" | "paste" => format!("'{}'", word.raw),
+        _ => format!("$'{}'", word.raw),
     };
-    Some(warning(
-        "bare-escape",
-        word,
-        format!("without quotes the shell makes {} the letter {}", word.raw, &word.raw[1..]),
-        fix,
-    ))
+    let fix = Edits::new(it.script).replace(word, &quoted).done();
+    let letter = word.raw.split('\\').nth(1)?.chars().next()?;
+    let why = format!("without quotes the shell makes \\{letter} the letter {letter}");
+    Some(warning("bare-escape", word, why, fix))
+}
+
+/// True for a word without quotes that has `\r`, `\n` or `\t` in it, or is one.
+fn is_bare(raw: &str) -> bool {
+    let mut parts = raw.split('\\');
+    let plain = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let first = parts.next().is_some_and(|first| first.chars().all(plain));
+    let mut rest = parts.peekable();
+    // `a\names` is a name in another system, not a line break
+    rest.peek().is_some() && first && rest.all(|part| matches!(part, "r" | "n" | "t"))
 }
 
 #[cfg(test)]
@@ -105,5 +111,22 @@ mod tests {
         assert_eq!(fixed(request, "mv budget 2024.csv budget.csv").as_deref(), Some("mv 'budget 2024.csv' budget.csv"));
         assert_eq!(fixed(request, "mv 'budget 2024.csv' budget.csv"), None);
         assert_eq!(fixed("print \"a b.\" with echo; it's fine", "echo a b"), None);
+    }
+
+    #[test]
+    fn an_escape_needs_quotes() {
+        let fixed = |command| findings(check, "", command).first().and_then(|f| f.fix.clone());
+        for (wrong, right) in [
+            ("tr -d \\r < a", "tr -d '\\r' < a"),
+            ("touch a/Icon\\r", "touch $'a/Icon\\r'"),
+            ("cut -f2 -d \\t a", "cut -f2 -d $'\\t' a"),
+            ("tr '\\n' \\t < a", "tr '\\n' '\\t' < a"),
+        ] {
+            assert_eq!(fixed(wrong).as_deref(), Some(right));
+            assert_eq!(fixed(right), None);
+        }
+        for right in ["find . -name a \\; -o -name b", "ls a\\ b", "echo C:\\new", "\\rm a", "grep a\\nb c"] {
+            assert_eq!(fixed(right), None, "{right}");
+        }
     }
 }

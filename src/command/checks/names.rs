@@ -1,0 +1,66 @@
+//! `find -name '*.a.out'` for files called `a.out`: a name that was given whole is no ending.
+
+use super::edit::{Edits, warning};
+use super::{Inspected, find};
+use crate::shell::Finding;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_find(it).into_iter().collect()
+}
+
+fn of_find(it: &Inspected) -> Option<Finding> {
+    let search = find(it.script)?;
+    let pair = search.words.windows(2).find(|w| {
+        matches!(w[0].text.as_str(), "-name" | "-iname") && ending(&w[1].text).is_some_and(|n| is_whole(it.request, n))
+    })?;
+    let (word, name) = (&pair[1], ending(&pair[1].text)?);
+    // the quotes stay as they are
+    let fix = Edits::new(it.script).replace(word, &word.raw.replacen("*.", "", 1)).done();
+    Some(warning(
+        "whole-name",
+        word,
+        format!("the file is called {name}, and this looks for what ends in .{name}"),
+        fix,
+    ))
+}
+
+/// `a.out` of `*.a.out`; `None` of `*.out`, which is an ending like any other.
+fn ending(pattern: &str) -> Option<&str> {
+    let name = pattern.strip_prefix("*.")?;
+    let (stem, end) = name.rsplit_once('.')?;
+    let plain = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+    // endings of two parts
+    let double =
+        matches!(stem, "tar" | "min" | "d" | "test" | "spec" | "bundle" | "module" | "blade" | "html" | "user");
+    (plain && !stem.is_empty() && !end.is_empty() && !double).then_some(name)
+}
+
+/// True if the request has the name as a word of its own, and nowhere as an ending.
+fn is_whole(request: &str, name: &str) -> bool {
+    let words = request.split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c));
+    let words: Vec<&str> = words.map(|w| w.strip_suffix('.').unwrap_or(w)).collect();
+    words.contains(&name) && !words.iter().any(|w| *w != name && w.ends_with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn a_whole_name_is_no_ending() {
+        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let request = "delete all core.dump and *.o files";
+        let right = "find . \\( -name 'core.dump' -o -name '*.o' \\) -delete";
+        assert_eq!(fix(request, "find . \\( -name '*.core.dump' -o -name '*.o' \\) -delete").as_deref(), Some(right));
+        assert_eq!(fix(request, right), None);
+        for (request, right) in [
+            ("files ending in app.log", "find . -name '*.log'"),
+            ("delete *.app.log files", "find . -name '*.app.log' -delete"),
+            ("all tar.gz files", "find . -name '*.tar.gz'"),
+            ("files that end in .app.log", "find . -name '*.app.log'"),
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the programs that mend text understand otherwise than it was meant: `\d`, and brackets that group nothing.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Word};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let of = |c: &Invocation| digit(it, c).or_else(|| group(it, c));
+    it.script.commands.iter().filter_map(of).collect()
+}
+
+/// `\d`, which only Perl's expressions know.
+fn digit(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let name = command.name().filter(|n| matches!(*n, "sed" | "awk" | "gawk" | "mawk"))?;
+    let word = command.args().iter().find(|w| digits(&w.raw).is_some())?;
+    let fix = Edits::new(it.script).replace(word, &digits(&word.raw)?).done();
+    Some(warning("no-such-class", word, format!("{name} knows no \\d: [0-9]"), fix))
+}
+
+/// The text with every `\d` as a class, or as a part of the one it stands in; `None` if there is none. GNU sed's `\d065`
+/// is another thing.
+fn digits(raw: &str) -> Option<String> {
+    let (mut out, mut inside, mut found) = (String::with_capacity(raw.len()), false, false);
+    let mut rest = raw;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("\\d") {
+            let code = after.chars().take(3).filter(char::is_ascii_digit).count() == 3;
+            found |= !code;
+            out.push_str(if code {
+                "\\d"
+            } else if inside {
+                "0-9"
+            } else {
+                "[0-9]"
+            });
+            rest = after;
+            continue;
+        }
+        let length =
+            if c == '\\' { c.len_utf8() + rest[1..].chars().next().map_or(0, char::len_utf8) } else { c.len_utf8() };
+        match c {
+            '[' if !inside => inside = true,
+            ']' if !out.ends_with('[') && !out.ends_with("[^") => inside = false,
+            _ => {}
+        }
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    found.then_some(out)
+}
+
+/// `sed 's/\(.*\)//'` for "what stands in parentheses": without `-E` these brackets group, and nothing uses the group.
+fn group(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let extended = command.args().iter().any(|w| {
+        matches!(w.text.as_str(), "--regexp-extended")
+            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['E', 'r'])
+    });
+    let said = Words::of(it.request).list().iter().any(|w| w.starts_with("parenthes") || w.starts_with("bracket"));
+    if command.name() != Some("sed") || extended || !said || it.request.contains('(') && it.request.contains("\\(") {
+        return None;
+    }
+    let word: &Word = command.args().iter().find(|w| w.raw.contains("\\(") && w.raw.contains("\\)"))?;
+    let raw = word.raw.as_str();
+    // a group that is repeated, chosen from or put back is one
+    let used = raw.contains("\\|") || (1..=9).any(|n| raw.contains(&format!("\\{n}")));
+    let repeated = raw.match_indices("\\)").any(|(at, _)| {
+        let after = &raw[at + 2..];
+        after.starts_with('*') || ["\\{", "\\+", "\\?"].iter().any(|mark| after.starts_with(mark))
+    });
+    if used || repeated {
+        return None;
+    }
+    let fix = Edits::new(it.script).replace(word, &raw.replace("\\(", "(").replace("\\)", ")")).done();
+    Some(warning("no-bracket", word, "without -E \\( and \\) only group: plain ( and ) are the characters", fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    fn fix(request: &str, command: &str) -> Option<String> {
+        findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn digits_are_a_class() {
+        for (wrong, right) in [
+            ("sed 's/\\d//g' a", "sed 's/[0-9]//g' a"),
+            ("sed 's/[^\\d ]*/ /g' a", "sed 's/[^0-9 ]*/ /g' a"),
+            ("awk '/\\d+:/ {print $1}' a", "awk '/[0-9]+:/ {print $1}' a"),
+            ("sed -E 's/[]\\d]x\\d/y/' a", "sed -E 's/[]0-9]x[0-9]/y/' a"),
+        ] {
+            assert_eq!(fix("", wrong).as_deref(), Some(right));
+            assert_eq!(fix("", right), None);
+        }
+        for right in ["sed 's/\\d065/x/' a", "perl -pe 's/\\d//' a", "sed 's/\\\\d//' a", "grep -P '\\d' a"] {
+            assert_eq!(fix("", right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn brackets_are_characters_where_they_group_nothing() {
+        let request = "remove what stands in parentheses from a.txt";
+        let right = "sed 's/([^)]*)//g' a.txt";
+        assert_eq!(fix(request, "sed 's/\\([^)]*\\)//g' a.txt").as_deref(), Some(right));
+        assert_eq!(fix(request, right), None);
+        for right in [
+            "sed 's/(\\([^)]*\\))/\\1/' a.txt",
+            "sed -E 's/\\([^)]*\\)//g' a.txt",
+            "sed 's/(\\(ab\\)*)//' a.txt",
+            "sed 's/\\(a\\|b\\)//' a.txt",
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(fix("remove a.*", "sed 's/\\(a.*\\)//' a.txt"), None);
+    }
+}
