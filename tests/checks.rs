@@ -79,3 +79,72 @@ fn no_request_and_no_command_breaks_a_check() {
         }
     }
 }
+
+/// Pieces of requests: the words that checks look for, and what nobody says.
+const PIECES: [&str; 48] = [
+    "",
+    "\"",
+    "'",
+    "`",
+    ".",
+    ",",
+    "-",
+    "/",
+    "~/",
+    "*",
+    "(",
+    ")",
+    "\\",
+    "\"\"",
+    "' '",
+    "..",
+    "é",
+    "日本",
+    "named",
+    "called",
+    "in",
+    "the",
+    "/srv",
+    "files",
+    "and",
+    "directories",
+    "lines",
+    "not",
+    "empty",
+    "blank",
+    "largest",
+    "5",
+    "0",
+    "-1",
+    "99999999999999999999",
+    "to",
+    "first",
+    "column",
+    "spaces",
+    "hidden",
+    "only",
+    "octal",
+    "permissions",
+    "size",
+    "*.txt",
+    "a.b",
+    "differ",
+    "{}",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn no_words_of_a_request_break_a_check(
+        said in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..12),
+        words in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..4),
+        row in 0usize..1000,
+    ) {
+        let lists = [include_str!("checks/right.txt"), include_str!("checks/wrong.txt")].map(rows).concat();
+        let command = format!("{} {}", lists[row % lists.len()][1], words.join(" "));
+        for f in findings(&said.join(" "), &command) {
+            proptest::prop_assert!(!f.id.is_empty() && !f.why.is_empty());
+        }
+    }
+}

@@ -141,9 +141,9 @@ pub struct AnswerArgs {
     #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1, hide_default_value = true,
           value_parser = clap::value_parser!(u8).range(1..=8))]
     pub alternatives: u8,
-    /// Pairs of the example library to show the model: for measurements
-    #[arg(long, value_name = "N", default_value_t = 0, hide = true, value_parser = clap::value_parser!(u8).range(0..=16))]
-    pub few_shot: u8,
+    /// Pairs of the example library to show the model, in place of those that ask for nearly the same: for measurements
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u8).range(0..=16))]
+    pub few_shot: Option<u8>,
     /// When to reconsider an answer: never, on evidence against it, always
     #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(REFINES.map(|(name, _)| name)))]
     pub refine: Option<String>,

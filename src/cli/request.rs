@@ -5,7 +5,7 @@ use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
 use crate::command::recipe::MAX_REQUEST;
-use crate::command::{Answer, Ask, Before, CommandError};
+use crate::command::{Answer, Ask, Before, CommandError, FewShot};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Target};
@@ -130,7 +130,7 @@ pub fn ask(request: String, place: &Place, settings: &Settings, args: &AnswerArg
     Ask {
         request,
         alternatives: usize::from(args.alternatives),
-        few_shot: usize::from(args.few_shot),
+        few_shot: args.few_shot.map_or(FewShot::Alike, |k| FewShot::Nearest(usize::from(k))),
         budget: settings.budget,
         cancel: cancel.clone(),
         ..part(place, settings)
@@ -149,7 +149,7 @@ pub fn part(place: &Place, settings: &Settings) -> Ask {
         max_iterations: settings.max_iterations,
         timeout: settings.timeout,
         alternatives: 1,
-        few_shot: 0,
+        few_shot: FewShot::Alike,
         candidates: settings.candidates,
         rehearse: settings.rehearse,
         budget: settings.budget.max(Ask::IN_A_TASK),

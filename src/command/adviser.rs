@@ -1,7 +1,7 @@
 //! The recipe as an adviser: one part of a larger task in, a checked command out. It is told what was done before and
 //! what that printed, so that `count their lines` has its meaning.
 
-use super::answer::{Ask, Before, CommandError, Said};
+use super::answer::{Ask, Before, CommandError, FewShot, Said};
 use super::loosen::loosen;
 use super::recipe::Recipe;
 use super::trial::{self, Ending};
@@ -54,7 +54,11 @@ impl CommandAdviser {
         ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let mut first = None;
         for round in 0..TRIES {
-            ask.few_shot = if round == 0 && brief.done.iter().all(|d| d.worked) { self.ask.few_shot } else { NEAREST };
+            ask.few_shot = if round == 0 && brief.done.iter().all(|d| d.worked) {
+                self.ask.few_shot
+            } else {
+                FewShot::Nearest(NEAREST)
+            };
             let answer = match recipe.answer(&ask, &mut |_| ()).await {
                 Ok(answer) => answer,
                 // what was said before takes the room: the part alone may do

@@ -19,6 +19,16 @@ pub enum Refine {
     Always,
 }
 
+/// Which pairs of the example library the model is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FewShot {
+    /// Those that ask for nearly the same, if there are any.
+    #[default]
+    Alike,
+    /// So many, those nearest to the request.
+    Nearest(usize),
+}
+
 /// A request and how to treat it.
 #[derive(Debug, Clone)]
 pub struct Ask {
@@ -41,9 +51,8 @@ pub struct Ask {
     pub budget: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,
-    /// How many pairs of the example library, those nearest to the request, the model is shown as well; 0 by default,
-    /// until a measurement speaks for more.
-    pub few_shot: usize,
+    /// The pairs of the example library that the model is shown as well.
+    pub few_shot: FewShot,
     /// How many commands to choose from where the model is unsure; 1 for none but its first.
     pub candidates: u32,
     /// May commands be rehearsed to choose among them?

@@ -19,12 +19,22 @@
 use super::examples::Example;
 use crate::shell::{Os, Target, Userland};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// How soon a word that is repeated stops adding to the score; the usual value.
 const K1: f64 = 1.2;
 /// How much a long wording is held back; the usual value.
 const B: f64 = 0.75;
+
+/// From this share of common words on a pair asks for nearly the same.
+const ALIKE: f64 = 0.45;
+/// The most pairs that are shown for being alike.
+const MOST_ALIKE: usize = 2;
+/// The best of the search that are compared closely.
+const LOOKED_AT: usize = 40;
+/// Words, as they are compared, that only say that something is wanted.
+const TELLING: [&str; 9] = ["display", "find", "get", "giv", "list", "me", "print", "show", "tell"];
 
 /// What is read of a pair; what judges it is passed over.
 #[derive(Debug, Default, PartialEq)]
@@ -75,6 +85,78 @@ pub fn nearest(request: &str, target: Target, k: usize) -> Vec<Example> {
         }
     }
     found
+}
+
+/// The pairs that ask for nearly the same as the request, the nearest first, two at most; mostly there are none.
+///
+/// Nearly the same is by what both say of all that either says, each word weighing as much as it is rare (a weighted
+/// Jaccard index). Names of files and what stands in quotes say what it is done to, not what is done.
+pub fn alike(request: &str, target: Target) -> Vec<Example> {
+    let asked = topic(request);
+    let weight = |words: &[String]| words.iter().map(|word| rarity(word)).sum::<f64>();
+    let all = weight(&asked);
+    let mut found: Vec<(f64, Example)> = Vec::new();
+    for (_, wording, command) in ranked(request, target).into_iter().take(LOOKED_AT) {
+        let mut words = topic(wording);
+        let whole = weight(&words);
+        words.retain(|word| asked.binary_search(word).is_ok());
+        let both = weight(&words);
+        let share = both / (all + whole - both);
+        if share >= ALIKE && !found.iter().any(|(_, e)| e.command == command) {
+            found.push((share, Example { request: wording.to_owned(), command: command.to_owned() }));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.truncate(MOST_ALIKE);
+    found.into_iter().map(|(_, example)| example).collect()
+}
+
+/// The words that say what is done, sorted, each once.
+fn topic(text: &str) -> Vec<String> {
+    let (mut plain, mut quote) = (String::with_capacity(text.len()), None);
+    let mut before = ' ';
+    for c in text.chars() {
+        match quote {
+            Some(mark) if c == mark => quote = None,
+            Some(_) => {}
+            // an apostrophe inside a word is none
+            None if matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric() => quote = Some(c),
+            None => plain.push(c),
+        }
+        before = c;
+    }
+    let is_name = |piece: &str| {
+        let piece = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
+        piece.contains(['.', '/', '_', '~'])
+    };
+    let mut said = Vec::new();
+    for piece in plain.split_whitespace().filter(|piece| !is_name(piece)) {
+        for_words(piece, |word| said.push(word.to_owned()));
+    }
+    said.sort_unstable();
+    said.dedup();
+    let only = |word: &String| !TELLING.contains(&word.as_str());
+    if said.iter().any(only) {
+        said.retain(only);
+    }
+    said
+}
+
+/// How much a word tells: what is in few wordings tells more.
+fn rarity(word: &str) -> f64 {
+    static COUNTS: OnceLock<(HashMap<String, u32>, u32)> = OnceLock::new();
+    let (counts, all) = COUNTS.get_or_init(|| {
+        let (mut counts, mut all) = (HashMap::new(), 0);
+        for text in pairs().iter().flat_map(|pair| std::iter::once(&pair.request).chain(&pair.also)) {
+            all += 1;
+            for word in topic(text) {
+                *counts.entry(word).or_default() += 1;
+            }
+        }
+        (counts, all)
+    });
+    let (n, all) = (f64::from(counts.get(word).copied().unwrap_or_default()), f64::from(*all));
+    (1.0 + (all - n + 0.5) / (n + 0.5)).ln()
 }
 
 /// Every wording that shares a word with the request, with its score and its command, the best first.
@@ -370,6 +452,30 @@ mod tests {
             let found = nearest(request, gnu, 4);
             assert!(found.iter().any(|e| e.command.contains(program)), "{request}: {found:?}");
         }
+    }
+
+    #[test]
+    fn what_asks_for_nearly_the_same_is_alike_and_little_is() {
+        let gnu = target("linux-gnu");
+        for (request, command) in [
+            ("show me the permission bits of deploy.sh in octal", "stat -c '%a' run.sh"),
+            ("display the tree of processes", "ps -ef --forest"),
+            ("join all lines of \"my list.txt\" with commas", "paste -sd, words.txt"),
+        ] {
+            let found = alike(request, gnu);
+            assert!(found.len() <= MOST_ALIKE && found[0].command == command, "{request}: {found:?}");
+        }
+        for other in [
+            "",
+            "show",
+            "hello, how are you",
+            "words.txt notes.txt",
+            "rename every second photo after the day on which it was taken",
+            "zeige alle Prozesse",
+        ] {
+            assert_eq!(alike(other, gnu), [], "{other}");
+        }
+        assert_eq!(topic("Show 'the old' files of a/b.txt, don't ask"), ["ask", "don", "fil", "of", "t"]);
     }
 
     #[test]

@@ -33,5 +33,5 @@ mod trial;
 pub mod turn;
 
 pub use adviser::CommandAdviser;
-pub use answer::{Alternative, Answer, Ask, Before, CommandError, Refine, Said, Timing, Trace};
+pub use answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Said, Timing, Trace};
 pub use recipe::Recipe;

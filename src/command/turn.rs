@@ -7,7 +7,7 @@
 //!                                 -> still unsure? Sample others, the most agreed on stays                       -> Done
 //! ```
 
-use super::answer::{Ask, Before, Refine};
+use super::answer::{Ask, Before, FewShot, Refine};
 use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
@@ -25,7 +25,7 @@ pub const SURE: f64 = 0.8;
 pub const DOUBT: f64 = 0.6;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
-/// They would help the first answer too, but cost a quarter of a second there, and most first answers need no help.
+/// For the first answer that is too much to read: it has those that ask for nearly the same.
 const NEAREST: usize = 3;
 
 /// A command with what is known about it.
@@ -295,7 +295,7 @@ impl Turn {
         // who is shown a command writes it again, whatever is said of it
         let mut before = self.before.clone();
         before.said.retain(|said| !self.spent.contains(&said.command));
-        let prompt = prompt::first(&self.request, self.target, self.dialect, NEAREST, &before);
+        let prompt = prompt::first(&self.request, self.target, self.dialect, FewShot::Nearest(NEAREST), &before);
         Step::Sample { best: self.best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
     }
 
@@ -370,7 +370,7 @@ mod tests {
             max_iterations: 2,
             timeout: Duration::from_secs(5),
             alternatives: 1,
-            few_shot: 0,
+            few_shot: FewShot::Nearest(0),
             candidates: 1,
             rehearse: true,
             budget: Duration::from_secs(5),
@@ -555,7 +555,10 @@ mod tests {
             let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
             assert_eq!(
                 (best.unwrap().cmd.as_str(), prompt),
-                ("one", prompt::first(&ask.request, ask.target, ask.dialect, NEAREST, &Before::default()))
+                (
+                    "one",
+                    prompt::first(&ask.request, ask.target, ask.dialect, FewShot::Nearest(NEAREST), &Before::default())
+                )
             );
             let (cmd, changes) =
                 command(t.chosen(Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into())));

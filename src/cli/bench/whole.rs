@@ -129,8 +129,9 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
     let AnswerArgs { debug, verbose, timing, .. } = *answer;
     let told = [("--debug", debug), ("--verbose", verbose), ("--timing", timing)];
     let told = told.into_iter().filter(|(_, asked)| *asked).map(|(flag, _)| flag.to_owned());
-    let numbers = [("alternatives", answer.alternatives), ("few-shot", answer.few_shot)];
-    let flags = flags.chain(numbers.map(|(name, n)| format!("--{name}={n}"))).chain(told);
+    let numbers = [("alternatives", Some(answer.alternatives)), ("few-shot", answer.few_shot)];
+    let numbers = numbers.into_iter().filter_map(|(name, n)| Some(format!("--{name}={}", n?)));
+    let flags = flags.chain(numbers).chain(told);
     let job = Job {
         args: std::iter::once("--json".into())
             .chain(flags)

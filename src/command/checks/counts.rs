@@ -11,7 +11,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         return Vec::new();
     }
     let found = number(it, &words).or_else(|| contents(it, &words)).or_else(|| names(it, &words));
-    found.or_else(|| lines(it, &words)).into_iter().collect()
+    found.or_else(|| lines(it, &words)).or_else(|| wrong_field(it, &words)).into_iter().collect()
 }
 
 /// What follows "how many" at the request's beginning, a few words of it.
@@ -183,6 +183,32 @@ fn names(it: &Inspected, words: &Words) -> Option<Finding> {
     (!told && last && others).then(|| {
         warning("names-asked", program, "names of files are asked for, and this prints the lines: grep -l", fix)
     })
+}
+
+/// `grep -r x . | awk -F: '{print $2}'` for "only their names": those are in the first field, and `grep -l` has them alone.
+fn wrong_field(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SAID: [&str; 9] = [
+        "only their names",
+        "just their names",
+        "only the names",
+        "just the names",
+        "names only",
+        "only the file names",
+        "just the file names",
+        "only the filenames",
+        "file names only",
+    ];
+    let (grep, rest) = it.script.commands.split_first()?;
+    let (field, after) = rest.split_first()?;
+    let named = grep.name() == Some("grep") && grep.has_option(Some('r'), "recursive") && words.say(&SAID);
+    let content = field.name() == Some("awk") && field.args().iter().any(|w| w.text == "{print $2}")
+        || field.name() == Some("cut") && field.args().iter().any(|w| matches!(w.text.as_str(), "-f2" | "-f2-"));
+    let sorted = after.iter().all(|c| matches!(c.name(), Some("sort" | "uniq")));
+    let (program, last) = (grep.words.first()?, grep.words.last()?);
+    let whole = it.script.text.get(program.span.end..last.span.end)?;
+    let fix = Some(format!("grep -l{whole}"));
+    (named && content && sorted)
+        .then(|| warning("names-asked", program, "names of files are asked for, and this prints what is in them", fix))
 }
 
 /// `grep -l` for "show the matching lines".

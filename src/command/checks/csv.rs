@@ -28,6 +28,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         let Some(file) = own().or_else(handed) else { continue };
         let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
         found.extend(separator(it, command, &lines));
+        found.extend(column(it, command, &lines));
         // behind a filter the first line is not the file's, and who counts lines has thought of it
         let first = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
         let counts =
@@ -101,6 +102,67 @@ fn name(separator: char) -> &'static str {
     }
 }
 
+/// `$3` for the ages, where the file's first line has them second.
+fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
+    let by = separated_by(lines).filter(|_| lines.len() > 1)?;
+    let words = Words::of(it.request);
+    // who counts columns means their places
+    if words.list().iter().any(|w| matches!(w.as_str(), "column" | "columns" | "field" | "fields")) {
+        return None;
+    }
+    let mut said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
+    let asked = said.next().filter(|_| said.next().is_none())?;
+    let name = command.name()?;
+    let (word, places) = command.args().iter().find_map(|w| {
+        let places = match name {
+            "awk" | "gawk" | "mawk" => places(&w.text, "$"),
+            "cut" => places(w.text.strip_prefix("-f").map(|_| w.text.as_str())?, "-f"),
+            "sort" => places(w.text.strip_prefix("-k").map(|_| w.text.as_str())?, "-k"),
+            _ => return None,
+        };
+        (!places.is_empty()).then_some((w, places))
+    })?;
+    let [have] = places[..] else { return None };
+    let mark = match name {
+        "cut" => "-f",
+        "sort" => "-k",
+        _ => "$",
+    };
+    let mended = word.raw.replace(&format!("{mark}{have}"), &format!("{mark}{asked}"));
+    let mended = if name == "sort" { mended.replace(&format!(",{have}"), &format!(",{asked}")) } else { mended };
+    let fix = Edits::new(it.script).replace(word, &mended).done();
+    let why = format!("by the first line of the file that is column {asked}, and this takes column {have}");
+    (have != asked).then(|| warning("which-column", word, why, fix))
+}
+
+/// The numbers behind a mark, each once, 0 left out: 1 and 3 of `$1 + $3 - $1`; none where anything else stands there.
+fn places(text: &str, mark: &str) -> Vec<usize> {
+    let mut all: Vec<usize> = Vec::new();
+    for (at, _) in text.match_indices(mark) {
+        let digits: String = text[at + mark.len()..].chars().take_while(char::is_ascii_digit).collect();
+        match digits.parse() {
+            Ok(0) => {}
+            Ok(place) if !all.contains(&place) => all.push(place),
+            Ok(_) => {}
+            Err(_) => return Vec::new(),
+        }
+    }
+    all
+}
+
+/// The names that a first line has, in lower case.
+fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
+    line.split(by).map(|name| name.trim().trim_matches('"').to_lowercase())
+}
+
+/// True if the request says the name of a column, or more of them.
+fn says(words: &Words, name: &str) -> bool {
+    let many = name.strip_suffix('y').map(|stem| format!("{stem}ies"));
+    words.list().iter().any(|word| {
+        word == name || !name.is_empty() && word.strip_suffix('s') == Some(name) || many.as_ref() == Some(word)
+    })
+}
+
 /// Values are counted, and the name of their column, which the request says, with them.
 fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     let distinct =
@@ -109,12 +171,10 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
     let divides = program.is_some_and(|p| p.text.contains("/NR") || p.text.contains("/ NR"));
     let by = separated_by(lines).filter(|_| (divides || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
     let words = Words::of(it.request);
-    let is_said = |name: &str| words.list().iter().any(|word| word == name || word.strip_suffix('s') == Some(name));
-    let mut names = lines[0].split(by).map(|name| name.trim().trim_matches('"').to_lowercase());
-    let named = names.clone().any(|name| is_said(&name));
+    let named = names(&lines[0], by).any(|name| says(&words, &name));
     // names are words, each another
-    let are_names =
-        names.all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
+    let are_names = names(&lines[0], by)
+        .all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
     if !named || !are_names {
         return None;
     }
@@ -182,6 +242,30 @@ mod tests {
         assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
         assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F$'\\t' '{s+=$2} END {print s}' a.csv"));
         assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
+    }
+
+    #[test]
+    fn a_column_is_found_by_its_name() {
+        const FILE: &str = "name,age,city\nada,36,Rome\nbob,41,Oslo\n";
+        for (request, wrong, right) in [
+            (
+                "average age in a.csv",
+                "awk -F, 'NR>1 {s += $3; n++} END {print s/n}' a.csv",
+                "awk -F, 'NR>1 {s += $2; n++} END {print s/n}' a.csv",
+            ),
+            ("the cities in a.csv", "cut -d, -f2 a.csv", "cut -d, -f3 a.csv"),
+            ("sort a.csv by age", "sort -t, -k3,3n a.csv", "sort -t, -k2,2n a.csv"),
+        ] {
+            assert_eq!(here(request, wrong, FILE).as_deref(), Some(right));
+        }
+        for (request, right) in [
+            ("the third column of a.csv", "cut -d, -f3 a.csv"),
+            ("names and ages in a.csv", "cut -d, -f3 a.csv"),
+            ("ages above 40 with their names in a.csv", "awk -F, '$2 > 40 {print $1, $2}' a.csv"),
+            ("whole lines by age in a.csv", "awk -F, '{print $0}' a.csv"),
+        ] {
+            assert_eq!(here(request, right, FILE), None, "{right}");
+        }
     }
 
     #[test]

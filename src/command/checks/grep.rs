@@ -1,4 +1,4 @@
-//! What `grep` is to find: files without something, and whole words.
+//! What `grep` is to find: files without something, whole words, whole lines, and what repeats.
 
 use super::Inspected;
 use super::edit::{Edits, cluster_with, warning, without};
@@ -8,7 +8,34 @@ use crate::shell::{Finding, Invocation};
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
     let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
-    greps.filter_map(|grep| lacking(it, grep, &words).or_else(|| whole(it, grep, &words))).collect()
+    let of = |grep| lacking(it, grep, &words).or_else(|| whole(it, grep, &words));
+    greps.filter_map(|grep| of(grep).or_else(|| lines(it, grep, &words)).or_else(|| repeated(it, grep))).collect()
+}
+
+/// `grep -v -f b a` for "the lines of a that are not in b": its lines are no patterns, and parts of lines match.
+fn lines(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+    let asked = words.list().iter().any(|w| w == "lines") && words.negate();
+    let from = grep.has_option(Some('f'), "file") && grep.has_option(Some('v'), "invert-match");
+    let exact = grep.has_option(Some('x'), "line-regexp") || grep.has_option(Some('w'), "word-regexp");
+    let program = grep.words.first().filter(|_| asked && from && !exact)?;
+    let fixed = grep.has_option(Some('F'), "fixed-strings") || grep.name() == Some("fgrep");
+    let fix = Edits::new(it.script).after(program, if fixed { " -x" } else { " -Fx" }).done();
+    Some(warning("part-of-line", program, "lines are compared as patterns, and in part: -Fx compares them whole", fix))
+}
+
+/// `grep -o '[a-z]+'`: without `-E` the plus is a plus.
+fn repeated(it: &Inspected, grep: &Invocation) -> Option<Finding> {
+    let said = grep.has_option(Some('E'), "extended-regexp")
+        || grep.has_option(Some('P'), "perl-regexp")
+        || grep.has_option(Some('F'), "fixed-strings")
+        || grep.has_option(Some('f'), "file");
+    let (program, pattern) = (grep.words.first()?, grep.operands().next()?);
+    let text = pattern.value.as_deref()?;
+    // a backslash says that the other kind of pattern is meant
+    let repeats = ["]+", "]{", ")+"].iter().any(|mark| text.contains(mark)) && !text.contains('\\');
+    let fix = Edits::new(it.script).after(program, " -E").done();
+    (grep.name() == Some("grep") && !said && repeats)
+        .then(|| warning("plain-plus", pattern, "without -E + and { are plain characters", fix))
 }
 
 /// `grep -l -v x` names the files with any line that has no x: nearly all. `grep -L x` names those without an x.
@@ -67,6 +94,28 @@ mod tests {
         assert_eq!(fix(request, "grep -v debug a.ini"), None);
         assert_eq!(fix("files with a line other than x", "grep -l -v x *").as_deref(), Some("grep -L x *"));
         assert_eq!(fix("files that have any line beside x", "grep -l -v x *"), None);
+    }
+
+    #[test]
+    fn whole_lines_and_repetition_are_said_to_grep() {
+        let request = "lines of a.txt that are not in b.txt";
+        for (wrong, right) in [
+            ("grep -v -f b.txt a.txt", "grep -Fx -v -f b.txt a.txt"),
+            ("grep -vFf b.txt a.txt", "grep -x -vFf b.txt a.txt"),
+            ("grep -o '[a-z]+' a.txt", "grep -E -o '[a-z]+' a.txt"),
+            ("grep '[0-9]{3}' a.txt", "grep -E '[0-9]{3}' a.txt"),
+        ] {
+            assert_eq!(fix(request, wrong).as_deref(), Some(right));
+            assert_eq!(fix(request, right), None);
+        }
+        for right in ["grep -vxFf b.txt a.txt", "grep 'c++' a.txt", "grep '[a-z]\\+' a.txt", "grep -P '[a-z]+' a.txt"] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(
+            fix("lines without the names in b.txt", "grep -v -f b.txt a.txt").as_deref(),
+            Some("grep -Fx -v -f b.txt a.txt")
+        );
+        assert_eq!(fix("all but the names in b.txt", "grep -v -f b.txt a.txt"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Inspected;
 use super::edit::warning;
-use crate::shell::{Finding, Invocation, Severity};
+use crate::shell::{Finding, Invocation, Severity, Word};
 
 /// Programs that read the files they are given, and their standard input only without one: how many operands come before
 /// the files, and the letters of options with a value in the next word.
@@ -34,6 +34,14 @@ fn is_piped_into(command: &Invocation, it: &Inspected) -> bool {
 }
 
 fn ignored(command: &Invocation) -> Option<Finding> {
+    let (name, file) = (command.name()?, *files(command)?.first()?);
+    let file_name = &file.raw;
+    let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
+    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
+}
+
+/// The files that a program reads, as far as they are given by name; `None` of other programs, and where that is not clear.
+pub(super) fn files(command: &Invocation) -> Option<Vec<&Word>> {
     let name = command.name()?;
     let (_, before, valued) = READERS.iter().find(|(reader, ..)| *reader == name)?;
     let mut operands = Vec::new();
@@ -62,10 +70,7 @@ fn ignored(command: &Invocation) -> Option<Finding> {
             None => operands.push(word),
         }
     }
-    let file = operands.get(if given { 0 } else { *before })?;
-    let file_name = &file.raw;
-    let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
-    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
+    Some(operands.split_off(operands.len().min(if given { 0 } else { *before })))
 }
 
 fn is_assignment(text: &str) -> bool {

@@ -30,7 +30,9 @@ fn exact(it: &Inspected) -> Option<Finding> {
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
-    const SAID: [&str; 12] = [
+    const SAID: [&str; 14] = [
+        "regardless of upper",
+        "upper or lower case",
         "case insensitive",
         "case insensitively",
         "ignoring case",

@@ -65,7 +65,12 @@ fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
 
 /// `sort | uniq` for "without duplicates, in the original order".
 fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
-    const SAID: [&str; 9] = [
+    const SAID: [&str; 14] = [
+        "changing the order",
+        "changing their order",
+        "change the order",
+        "change their order",
+        "order unchanged",
         "original order",
         "same order",
         "keep the order",

@@ -1,13 +1,75 @@
-//! What a listing is to show: hidden files, and all about each file.
+//! What a listing is to show: hidden files, or only them; only folders; all about each file, or its mode in digits.
 
-use super::edit::{Edits, is_cluster, warning};
+use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
 use super::{Inspected, find};
-use crate::shell::{Finding, Invocation, Word};
+use crate::shell::{Finding, Invocation, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    hidden(it, &words).into_iter().chain(long(it, &words)).collect()
+    let found = hidden(it, &words).or_else(|| only_hidden(it, &words)).or_else(|| only_folders(it, &words));
+    found.into_iter().chain(long(it, &words)).chain(octal(it, &words)).collect()
+}
+
+/// `ls -a` for "hidden files only".
+fn only_hidden(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SAID: [&str; 8] = [
+        "only hidden",
+        "hidden files only",
+        "only the hidden",
+        "just hidden",
+        "just the hidden",
+        "hidden ones only",
+        "nothing but hidden",
+        "hidden only",
+    ];
+    let [ls] = it.script.commands.as_slice() else { return None };
+    if ls.name() != Some("ls") || !words.say(&SAID) {
+        return None;
+    }
+    let all =
+        ls.args().iter().find(|w| is_letters(w) && w.text.contains(['a', 'A']) && !w.text.contains(['R', 'd']))?;
+    let letters = format!("{}d", without(&without(&all.raw, 'a'), 'A').trim_start_matches('-'));
+    let edits = Edits::new(it.script).replace(all, &format!("-{letters}"));
+    const OWN: &str = ".[!.]*";
+    let fix = match ls.operands().collect::<Vec<_>>()[..] {
+        [] => edits.after(ls.words.last()?, &format!(" {OWN}")).done(),
+        [one] if !one.glob && !one.quoted => {
+            edits.after(one, if one.raw.ends_with('/') { OWN } else { "/.[!.]*" }).done()
+        }
+        _ => return None,
+    };
+    Some(warning("only-hidden", all, "ls -a lists all files, hidden or not", fix))
+}
+
+/// `ls -d *` for "only folders".
+fn only_folders(it: &Inspected, words: &Words) -> Option<Finding> {
+    const FOLDERS: [&str; 4] = ["directories", "folders", "subdirectories", "subfolders"];
+    let ls = ls(it)?;
+    let asked = words.list().iter().any(|w| FOLDERS.contains(&w.as_str())) && !words.say(&["files"]);
+    let flat = ls.args().iter().any(|w| is_letters(w) && w.text.contains('d'));
+    let all = ls.operands().find(|w| !w.quoted && (w.raw == "*" || w.raw.ends_with("/*")))?;
+    let fix = Edits::new(it.script).after(all, "/").done();
+    (asked && flat)
+        .then(|| warning("only-folders", all, "this lists files, too: a slash at the end leaves only folders", fix))
+}
+
+/// `ls -l a` for "its permissions in octal".
+fn octal(it: &Inspected, words: &Words) -> Option<Finding> {
+    let (ls, rest) = it.script.commands.split_first()?;
+    let asked = words.say(&["octal"])
+        && words
+            .list()
+            .iter()
+            .any(|w| matches!(w.as_str(), "permission" | "permissions" | "mode" | "modes" | "rights"));
+    let plain = rest.iter().all(|c| matches!(c.name(), Some("awk" | "cut"))) && ls.name() == Some("ls");
+    let [file] = ls.operands().collect::<Vec<_>>()[..] else { return None };
+    let told = it.script.text.contains("stat");
+    let form = if it.target.userland == Userland::Bsd { "-f '%Lp %N'" } else { "-c '%a %n'" };
+    (asked && plain && !told).then(|| {
+        let fix = Some(format!("stat {form} {}", file.raw));
+        warning("octal-mode", file, "ls has no digits for permissions: stat has", fix)
+    })
 }
 
 /// The one `ls` of a script, where what it lists is printed as it is, or only cut and sorted.
@@ -91,6 +153,11 @@ mod tests {
             ("a long listing of docs, newest first", "ls -1t docs", "ls -lt docs"),
             ("long listing of the c files", "find . -name '*.c'", "find . -name '*.c' -exec ls -ld {} +"),
             ("list docs in long format", "ls docs", "ls -l docs"),
+            ("show only hidden files", "ls -a", "ls -d .[!.]*"),
+            ("hidden files only, with details, of docs", "ls -la docs", "ls -ld docs/.[!.]*"),
+            ("list only the folders", "ls -d *", "ls -d */"),
+            ("directories in docs", "ls -ld docs/*", "ls -ld docs/*/"),
+            ("permissions of a.txt in octal", "ls -l a.txt | awk '{print $1}'", "stat -c '%a %n' a.txt"),
         ] {
             assert_eq!(fix(request, wrong).as_deref(), Some(right));
             assert_eq!(fix(request, right), None);
@@ -102,6 +169,9 @@ mod tests {
             ("a long listing of the c files", "find . -name '*.c' -ls"),
             ("the longest listing", "ls"),
             ("long listing", "ls -og"),
+            ("hidden files", "ls -a"),
+            ("files and folders", "ls -d *"),
+            ("permissions of a.txt", "ls -l a.txt"),
         ] {
             assert_eq!(fix(request, right), None, "{right}");
         }

@@ -1,7 +1,8 @@
 //! What the request quotes or names as a path must appear in the answer.
 
 use super::Inspected;
-use crate::shell::{Finding, Severity};
+use super::edit::Edits;
+use crate::shell::{Finding, Severity, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let answer = plain(&it.script.text);
@@ -12,12 +13,24 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             id: "missing-name".into(),
             severity: Severity::Warning,
             why: format!("the request names `{name}`, and the command does not use it"),
-            token: name,
             span: None,
             evidence: Vec::new(),
-            fix: None,
+            fix: copied(it, &name),
+            token: name,
         })
         .collect()
+}
+
+/// The command with a slip of the pen mended: a word that is the name but for one or two letters.
+fn copied(it: &Inspected, name: &str) -> Option<String> {
+    let length = name.chars().count();
+    let slip = |w: &&Word| {
+        let text = w.value.as_deref().unwrap_or_default();
+        let apart = text.chars().zip(name.chars()).filter(|(a, b)| a != b).count();
+        text.chars().count() == length && apart <= 2 && length >= 6 && !it.request.contains(text)
+    };
+    let word = it.script.commands.iter().flat_map(|c| c.args()).find(slip)?;
+    Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
 }
 
 /// Text without the quoting and slashes in which a right answer may differ from the request.
@@ -42,11 +55,24 @@ fn named(request: &str) -> Vec<String> {
                 && ext.chars().any(|c| c.is_ascii_alphabetic())
                 && !stem.contains(['*', '(', '/'])
         });
-        if (path || file) && !names.iter().any(|n| n == word) {
+        if (path || file || is_exact(word)) && !names.iter().any(|n| n == word) {
             names.push(word.to_owned());
         }
     }
     names
+}
+
+/// True for what means nothing if a letter of it is another: addresses, and codes like `aGVsbG8=` or `3f2a9c1b`.
+fn is_exact(word: &str) -> bool {
+    let address = word.starts_with("https://") || word.starts_with("http://");
+    let mail = word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+    let parts: Vec<&str> = word.split('.').collect();
+    let ip = parts.len() == 4 && parts.iter().all(|p| p.parse::<u8>().is_ok());
+    let plain = word.len() >= 7 && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '=' | '+'));
+    let has = |of: fn(&char) -> bool| word.chars().any(|c| of(&c));
+    let turns = word.as_bytes().windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit()).count();
+    let mixed = has(char::is_ascii_digit) && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
+    address || mail || ip || plain && (mixed || turns >= 3)
 }
 
 #[cfg(test)]
@@ -59,6 +85,25 @@ mod tests {
         assert_eq!(named("ping 'example.org' e.g. 3 times or 1.5 s"), ["example.org"]);
         assert_eq!(named("what is in /etc/hosts?"), ["/etc/hosts"]);
         assert!(named("list files in / and count and/or sort them").is_empty());
+    }
+
+    #[test]
+    fn what_has_to_be_exact_is_copied_exactly() {
+        let fix =
+            |request, command| super::super::tests::findings(check, request, command).into_iter().map(|f| f.fix).next();
+        let request = "decode aGVsbG8= from base64";
+        let right = "echo 'aGVsbG8=' | base64 -d";
+        assert_eq!(fix(request, "echo SGVsbG8= | base64 -d"), Some(Some(right.into())));
+        assert_eq!(fix(request, right), None);
+        assert_eq!(fix("ping 192.168.7.23", "ping -c 4 192.168.7.32"), Some(Some("ping -c 4 192.168.7.23".into())));
+        assert_eq!(fix("show the commit 3f2a9c1b", "git show HEAD"), Some(None));
+        for (request, right) in [
+            ("sha256 checksum of a.txt", "sha256sum a.txt"),
+            ("is this x86_64 or iso8601", "uname -m"),
+            ("convert a file to utf-8 with iconv", "iconv -t utf8"),
+        ] {
+            assert!(!named(request).iter().any(|n| is_exact(n)), "{right}");
+        }
     }
 
     #[test]

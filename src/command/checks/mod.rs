@@ -12,9 +12,12 @@ mod depth;
 mod differences;
 mod duplicates;
 mod edit;
+mod endings;
+mod endless;
 mod flags;
 mod grep;
 mod header;
+mod here;
 pub(super) mod in_place;
 mod input;
 mod kinds;
@@ -29,6 +32,7 @@ mod order;
 mod place;
 mod placeholder;
 mod precedence;
+mod processes;
 mod programs;
 pub(super) mod prose;
 mod quoting;
@@ -38,6 +42,7 @@ mod sed;
 mod silent;
 mod sizes;
 pub(super) mod syntax;
+mod text;
 mod totals;
 mod words;
 mod written;
@@ -82,7 +87,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 28] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 33] = [
     quoting::check,
     input::check,
     precedence::check,
@@ -111,6 +116,11 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 28] = [
     differences::check,
     listing::check,
     sed::check,
+    endings::check,
+    endless::check,
+    here::check,
+    processes::check,
+    text::check,
 ];
 
 /// The one `find` of a script; with several, it is not clear which of them the request is about.

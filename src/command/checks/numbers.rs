@@ -11,7 +11,79 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     if words.negate() {
         return Vec::new();
     }
-    lines(it, &words).into_iter().chain(column(it, &words)).collect()
+    let found = lines(it, &words).or_else(|| unlimited(it, &words));
+    found.into_iter().chain(column(it, &words)).chain(blanks(it, &words)).collect()
+}
+
+/// `... | head -n 10` for "all processes, sorted by memory".
+fn unlimited(it: &Inspected, words: &Words) -> Option<Finding> {
+    const WHOLE: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
+    const SOME: [&str; 31] = [
+        "top",
+        "first",
+        "last",
+        "some",
+        "few",
+        "most",
+        "least",
+        "biggest",
+        "largest",
+        "smallest",
+        "newest",
+        "oldest",
+        "latest",
+        "recent",
+        "longest",
+        "shortest",
+        "highest",
+        "lowest",
+        "heaviest",
+        "beginning",
+        "start",
+        "end",
+        "head",
+        "tail",
+        "up",
+        "one",
+        "single",
+        "sample",
+        "example",
+        "begin",
+        "preview",
+    ];
+    let list = words.list();
+    let said = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
+    let number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();
+    let last = it.script.commands.last().filter(|c| c.name() == Some("head") && c.inside.is_none())?;
+    let plain = last.operands().all(|w| w.text.bytes().all(|b| b.is_ascii_digit())) && last.stdin_pipe;
+    let one = line_count(last).is_some_and(|(_, n)| n == 1) || last.args().iter().any(|w| w.text.contains('c'));
+    if !said(&WHOLE) || said(&SOME) || number || !plain || one || it.request.contains(['"', '\'']) {
+        return None;
+    }
+    let program = last.words.first()?;
+    let before = it.script.text.get(..program.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    let whole = it.script.text.get(last.words.last()?.span.end..)?.trim().is_empty();
+    let fix = Some(before.to_owned()).filter(|_| whole);
+    Some(warning("cut-short", program, "nothing says that only some are wanted", fix))
+}
+
+/// `s/\t/  /` for "tabs become four spaces".
+fn blanks(it: &Inspected, words: &Words) -> Option<Finding> {
+    let list = words.list();
+    let at = list.iter().position(|w| matches!(w.as_str(), "spaces" | "blanks"))?;
+    let asked = usize::try_from(number(list.get(at.checked_sub(1)?)?)?).ok().filter(|n| (1..=16).contains(n))?;
+    let [sed] = it.script.commands.iter().filter(|c| c.name() == Some("sed")).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let (word, have) = sed.args().iter().find_map(|w| {
+        let parts: Vec<&str> = w.text.split('/').collect();
+        let [_, _, new, _] = parts[..] else { return None };
+        (!new.is_empty() && new.chars().all(|c| c == ' ')).then(|| (w, new.to_owned()))
+    })?;
+    let fix = Edits::new(it.script)
+        .replace(word, &word.raw.replacen(&format!("/{have}/"), &format!("/{}/", " ".repeat(asked)), 1));
+    let why = format!("{asked} are asked for, and this puts {}", have.len());
+    (have.len() != asked && words.numbers().len() == 1).then(|| warning("how-many", word, why, fix.done()))
 }
 
 fn lines(it: &Inspected, words: &Words) -> Option<Finding> {

@@ -50,9 +50,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         };
         let bracketed = value.len() > 2 && value.starts_with('<') && value.ends_with('>');
         let text = plain(value);
-        // `user.name` and `user,name` are keys and columns
-        let joined =
-            value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
+        // `user.name` and `user,name` are keys and columns; "Your Name" is nothing else
+        let joined = value.starts_with("Your ")
+            || value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '<' | '>' | '\'' | '"'));
         let standin = STANDINS.contains(&text.as_str()) && joined;
         // what the person said is meant, whatever it looks like
         ((bracketed || standin) && !request.contains(&text)).then(|| Finding {
@@ -97,9 +97,13 @@ mod tests {
     #[test]
     fn standins_are_found_unless_the_person_said_them() {
         let found = |request, command| findings(check, request, command).len();
-        for wrong in
-            ["git log --author=\"yourname\"", "cat /path/to/file", "scp a your_username@h:/ '<server>'", "kill '<pid>'"]
-        {
+        for wrong in [
+            "git log --author=\"yourname\"",
+            "git log --author='Your Name'",
+            "cat /path/to/file",
+            "scp a your_username@h:/ '<server>'",
+            "kill '<pid>'",
+        ] {
             assert!(found("do it", wrong) > 0, "{wrong}");
         }
         for right in [

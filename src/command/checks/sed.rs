@@ -54,10 +54,15 @@ fn digits(raw: &str) -> Option<String> {
 fn group(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let extended = command.args().iter().any(|w| {
         matches!(w.text.as_str(), "--regexp-extended")
-            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['E', 'r'])
+            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['E', 'P', 'F'])
+            || command.name() == Some("sed") && w.text == "-r"
     });
     let said = Words::of(it.request).list().iter().any(|w| w.starts_with("parenthes") || w.starts_with("bracket"));
-    if command.name() != Some("sed") || extended || !said || it.request.contains('(') && it.request.contains("\\(") {
+    if !matches!(command.name(), Some("sed" | "grep"))
+        || extended
+        || !said
+        || it.request.contains('(') && it.request.contains("\\(")
+    {
         return None;
     }
     let word: &Word = command.args().iter().find(|w| w.raw.contains("\\(") && w.raw.contains("\\)"))?;

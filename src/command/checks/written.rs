@@ -53,8 +53,8 @@ fn place(request: &str) -> Option<(String, String)> {
         .enumerate()
         .filter_map(|(i, name)| {
             let file = !name.contains('/') && plain(name) && name.chars().any(char::is_alphanumeric);
-            let named =
-                i > 0 && matches!(words[i - 1].as_str(), "named" | "called") || name[..name.len() - 1].contains('.');
+            let named = i > 0 && matches!(words[i - 1].as_str(), "named" | "called")
+                || name.trim_end_matches('.').contains('.');
             let link = words.get(i + 1).filter(|w| matches!(w.as_str(), "in" | "inside" | "under"))?;
             let rest = words[i + 2..].iter().skip_while(|w| matches!(w.as_str(), "the" | "folder" | "directory"));
             let folder = rest.clone().next().map(|w| w.strip_suffix('.').unwrap_or(w))?;

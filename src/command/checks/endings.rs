@@ -1,0 +1,157 @@
+//! "The log files", and every file is taken; "the lines", and only those of `*.py`.
+
+use super::edit::{Edits, warning};
+use super::words::Words;
+use super::{Inspected, find};
+use crate::shell::{Finding, Word};
+
+/// Endings that are said as kinds of files: "csv files".
+const ENDINGS: [&str; 36] = [
+    "avi", "bak", "bmp", "c", "cfg", "conf", "cpp", "css", "csv", "flac", "gif", "go", "gz", "h", "htm", "html", "ini",
+    "java", "jpeg", "jpg", "js", "json", "log", "md", "mp3", "mp4", "pdf", "php", "png", "py", "svg", "tmp", "txt",
+    "xml", "yaml", "zip",
+];
+
+/// Beginnings of words for kinds of files, each with endings of its own.
+const KINDS: [&str; 52] = [
+    "archiv",
+    "audio",
+    "back",
+    "bash",
+    "book",
+    "cach",
+    "cert",
+    "class",
+    "code",
+    "compress",
+    "config",
+    "cpp",
+    "c++",
+    "data",
+    "doc",
+    "dump",
+    "font",
+    "header",
+    "image",
+    "java",
+    "javascript",
+    "key",
+    "lib",
+    "log",
+    "markdown",
+    "modul",
+    "movie",
+    "music",
+    "note",
+    "object",
+    "page",
+    "perl",
+    "photo",
+    "pic",
+    "present",
+    "program",
+    "project",
+    "python",
+    "ruby",
+    "rust",
+    "script",
+    "setting",
+    "shell",
+    "song",
+    "sound",
+    "sourc",
+    "spread",
+    "table",
+    "temp",
+    "text",
+    "video",
+    "web",
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    missing(it).or_else(|| invented(it)).into_iter().collect()
+}
+
+/// `find . -type f` for "the log files".
+fn missing(it: &Inspected) -> Option<Finding> {
+    let words = Words::of(it.request);
+    let list = words.list();
+    let mut said = list.iter().enumerate().filter_map(|(i, w)| {
+        let ending = w.strip_prefix("*.").or_else(|| w.strip_prefix('.')).unwrap_or(w);
+        let is_kind =
+            ENDINGS.contains(&ending) && matches!(list.get(i + 1).map(String::as_str), Some("file" | "files"));
+        is_kind.then_some(ending)
+    });
+    let ending = said.next().filter(|_| said.next().is_none() && !words.negate())?;
+    let search = find(it.script)?;
+    const NAMES: [&str; 7] = ["-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-wholename"];
+    let told = search.words.iter().any(|w| NAMES.contains(&w.text.as_str()));
+    // a folder called so holds nothing else, and what filters afterwards filters, too
+    let elsewhere = it
+        .script
+        .commands
+        .iter()
+        .flat_map(|c| c.args())
+        .any(|w| w.text.contains(ending) && w.text.len() > ending.len() + 1)
+        || search.words.iter().any(|w| w.text.contains(ending) && ending.len() > 1);
+    let at = search.words.windows(2).position(|w| w[0].text == "-type" && w[1].text == "f")?;
+    let fix = Edits::new(it.script).after(&search.words[at + 1], &format!(" -name '*.{ending}'")).done();
+    (!told && !elsewhere).then(|| {
+        warning("any-kind", &search.words[at + 1], format!("{ending} files are asked for, and this takes all"), fix)
+    })
+}
+
+/// `grep --include='*.py'` where nobody spoke of a kind of file.
+fn invented(it: &Inspected) -> Option<Finding> {
+    let request = it.request.to_lowercase();
+    if request.is_empty() {
+        return None;
+    }
+    let words = Words::of(it.request);
+    let kind = |w: &String| KINDS.iter().any(|k| w.starts_with(k)) || ENDINGS.contains(&w.as_str());
+    if words.list().iter().any(kind) {
+        return None;
+    }
+    let grep = it.script.commands.iter().find(|c| matches!(c.name(), Some("grep" | "rg")))?;
+    let mut filters = grep.args().iter().filter(|w| w.text.starts_with("--include="));
+    let filter: &Word = filters.next().filter(|_| filters.next().is_none())?;
+    let ending = filter.text.rsplit_once("*.")?.1;
+    let plain = ending.chars().all(|c| c.is_ascii_alphanumeric()) && !request.contains(ending);
+    let fix = Edits::new(it.script).replace(filter, "").done();
+    plain.then(|| warning("one-kind", filter, format!("nothing is said of {ending} files: all are meant"), fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn the_kind_of_file_is_the_one_that_was_said() {
+        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        for (request, wrong, right) in [
+            (
+                "number of lines in every log file",
+                "find . -type f -exec wc -l {} +",
+                "find . -type f -name '*.log' -exec wc -l {} +",
+            ),
+            ("delete all .tmp files", "find . -type f -delete", "find . -type f -name '*.tmp' -delete"),
+            ("lines longer than 80 in all files", "grep -rE --include='*.py' '.{81,}' lib", "grep -rE '.{81,}' lib"),
+        ] {
+            assert_eq!(fix(request, wrong).as_deref(), Some(right));
+            assert_eq!(fix(request, right), None);
+        }
+        for (request, right) in [
+            ("number of lines in every log file", "find /var/log -type f -exec wc -l {} +"),
+            ("all png files", "find . -type f | grep '\\.png$'"),
+            ("files that are no log files", "find . -type f ! -name '*.log'"),
+            ("log files and txt files", "find . -type f -regex '.*\\.(log|txt)'"),
+            ("all files in the log", "find . -type f"),
+            ("TODO in the python files", "grep -rn --include='*.py' TODO ."),
+            ("TODO in the source code", "grep -rn --include='*.c' TODO ."),
+            ("TODO in all .rs files", "grep -rn --include='*.rs' TODO ."),
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is in this folder, and what is not: a folder given where a file belongs, and a file that nobody spoke of.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::input::files;
+use crate::shell::{Finding, Invocation, Word};
+use std::path::Path;
+
+/// The most names that are told as there.
+const TOLD: usize = 6;
+/// The most entries of a folder that are looked at.
+const LOOKED_AT: usize = 500;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let Some(cwd) = it.cwd else { return Vec::new() };
+    let commands = &it.script.commands;
+    // where it runs in the end is not known then
+    if commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd" | "ssh")) || c.remote) {
+        return Vec::new();
+    }
+    let plain = |c: &&Invocation| c.inside.is_none() && c.via.is_empty();
+    commands.iter().filter(plain).filter_map(|c| folder(it, c, cwd).or_else(|| nowhere(it, c, cwd))).collect()
+}
+
+/// `grep x logs`, where `logs` is a folder.
+fn folder(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+    const FLAGS: [char; 3] = ['r', 'R', 'd'];
+    let file = files(command)?.into_iter().find(|w| w.value.as_ref().is_some_and(|v| cwd.join(v).is_dir()))?;
+    let (name, program) = (command.name()?, command.words.first()?);
+    let why = format!("{} is a folder, and {name} reads files", file.raw);
+    if !name.ends_with("grep") {
+        return Some(warning("is-folder", file, why, None));
+    }
+    let told = FLAGS.iter().any(|f| command.has_option(Some(*f), "recursive")) || it.script.text.contains("--dir");
+    let fix = Edits::new(it.script).after(program, " -r").done();
+    (!told).then(|| warning("is-folder", file, format!("{why}: -r reads all in it"), fix))
+}
+
+/// `grep 500 access.log`, where there is none, and nobody spoke of it.
+fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+    let request = it.request.to_lowercase();
+    let made = |name: &str| {
+        let commands = &it.script.commands;
+        commands.iter().flat_map(|c| &c.redirects).any(|r| r.target.text == name)
+            || commands.iter().any(|c| !std::ptr::eq(c, command) && c.args().iter().any(|w| w.text == name))
+    };
+    let is_missing = |w: &&Word| {
+        let Some(name) = w.value.as_deref().filter(|v| !v.starts_with('/') && !v.is_empty()) else { return false };
+        let last = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        !request.contains(&last) && !made(name) && matches!(cwd.join(name).try_exists(), Ok(false))
+    };
+    let file = files(command)?.into_iter().find(is_missing).filter(|_| !request.is_empty())?;
+    let there = alike(cwd, &file.text);
+    let mut finding = warning("no-such-file", file, format!("there is no {} here", file.raw), None);
+    if !there.is_empty() {
+        finding.evidence = vec![format!("here are: {}", there.join(" "))];
+    }
+    Some(finding)
+}
+
+/// Files of this folder, and of those in it, that end as this name does.
+fn alike(cwd: &Path, name: &str) -> Vec<String> {
+    let Some(ending) = Path::new(name).extension() else { return Vec::new() };
+    let entries = |folder: &Path| -> Vec<std::path::PathBuf> {
+        let read = std::fs::read_dir(folder).into_iter().flatten().take(LOOKED_AT);
+        read.filter_map(|e| Some(e.ok()?.path())).collect()
+    };
+    let mut paths = entries(cwd);
+    let folders: Vec<_> = paths.iter().filter(|p| p.is_dir() && !p.is_symlink()).take(TOLD).cloned().collect();
+    paths.extend(folders.iter().flat_map(|folder| entries(folder)));
+    let found = paths.iter().filter(|p| p.extension() == Some(ending));
+    let mut names: Vec<String> =
+        found.filter_map(|p| Some(p.strip_prefix(cwd).ok()?.to_str()?.to_owned())).filter(|n| is_plain(n)).collect();
+    names.sort_unstable();
+    names.truncate(TOLD);
+    names
+}
+
+/// True for a name that can be told to a model as it is.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings_in;
+    use super::*;
+
+    /// What is found in a folder with `logs/boot.log` and `a.txt`.
+    fn found(request: &str, command: &str) -> Option<Finding> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("logs")).unwrap();
+        std::fs::write(dir.path().join("logs/boot.log"), "x").unwrap();
+        std::fs::write(dir.path().join("a.txt"), "x").unwrap();
+        findings_in(Some(dir.path()), check, request, command).into_iter().next()
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let fix = |command| found("lines with x in logs", command).map(|f| (f.id, f.fix));
+        assert_eq!(fix("grep -n x logs"), Some(("is-folder".into(), Some("grep -r -n x logs".into()))));
+        assert_eq!(fix("cat logs | grep x"), Some(("is-folder".into(), None)));
+        for right in
+            ["grep -rn x logs", "grep x a.txt", "grep -R x logs", "cd .. && grep x logs", "grep -d skip x logs"]
+        {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_nobody_spoke_of_has_to_be_there() {
+        let finding = found("count requests with status 500 in the log files", "grep -c 500 access.log").unwrap();
+        assert_eq!(
+            (finding.id.as_str(), finding.evidence),
+            ("no-such-file", vec!["here are: logs/boot.log".to_owned()])
+        );
+        for (request, right) in [
+            ("count 500 in access.log", "grep -c 500 access.log"),
+            ("count 500 in the log", "grep -c 500 logs/boot.log"),
+            ("sort a.txt", "sort a.txt > b.txt && cat b.txt"),
+            ("show it", "curl -o page https://example.org && cat page"),
+            ("", "cat b.txt"),
+            ("users", "cut -d: -f1 /etc/nowhere"),
+        ] {
+            assert_eq!(found(request, right).map(|f| f.id), None, "{right}");
+        }
+    }
+}
