@@ -22,10 +22,13 @@ fn exact(it: &Inspected) -> Option<Finding> {
         "matching case",
     ];
     let words = Words::of(it.request);
-    let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
-    let grep = greps.next().filter(|_| greps.next().is_none() && words.say(&SAID) && !words.negate())?;
-    let word = grep.option(Some('i'), "ignore-case").filter(|w| is_cluster(w))?;
-    let fix = Edits::new(it.script).replace(word, &without(&word.raw, 'i')).done();
+    let ignoring =
+        |c: &Invocation| c.name() == Some("grep") && c.option(Some('i'), "ignore-case").is_some_and(is_cluster);
+    let greps: Vec<&Invocation> = it.script.commands.iter().filter(|c| ignoring(c)).collect();
+    let found = greps.first().filter(|_| words.say(&SAID) && !words.negate())?;
+    let word = found.option(Some('i'), "ignore-case")?;
+    let flags = greps.iter().filter_map(|c| c.option(Some('i'), "ignore-case"));
+    let fix = flags.fold(Edits::new(it.script), |edits, flag| edits.replace(flag, &without(&flag.raw, 'i'))).done();
     Some(warning("letter-case", word, "upper and lower case are to differ, and to grep -i they do not", fix))
 }
 

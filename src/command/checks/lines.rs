@@ -57,7 +57,7 @@ fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
     ];
     let mut heads = it.script.commands.iter().filter(|c| c.name() == Some("head"));
     let head = heads.next().filter(|_| heads.next().is_none() && words.say(&SAID))?;
-    let [program, n, all_but] = head.words.as_slice() else { return None };
+    let [program, n, all_but, ..] = head.words.as_slice() else { return None };
     let last = n.text == "-n" && all_but.text == "-1";
     let fix = Edits::new(it.script).replace(program, "tail").replace(all_but, "+2").done();
     last.then(|| warning("wrong-end", all_but, "the header is the first line, and this leaves out the last", fix))
@@ -171,6 +171,10 @@ mod tests {
     fn a_header_is_at_the_top() {
         let fix = fixed("second column of a.csv without the header", "cut -d, -f2 a.csv | head -n -1");
         assert_eq!(fix.as_deref(), Some("cut -d, -f2 a.csv | tail -n +2"));
+        assert_eq!(
+            fixed("print a.csv without its first line", "head -n -1 a.csv").as_deref(),
+            Some("tail -n +2 a.csv")
+        );
         assert_eq!(fixed("a.csv without its last line", "head -n -1 a.csv"), None);
     }
 }

@@ -82,9 +82,11 @@ fn named(request: &str, cwd: &Path) -> Vec<Name> {
         }
         let before =
             words[..i].iter().rev().find(|w| !matches!(**w, "the" | "my" | "our")).copied().unwrap_or_default();
+        // "in media and data"
+        let joined = matches!(before, "and" | "or") && i > 1 && names.iter().any(|n| n.text == words[i - 2]);
         let kind = |w: Option<&&str>| w.is_some_and(|w| KINDS.contains(w));
         let sure = kind(words.get(i + 1)) || KINDS.contains(&before) || word.contains(['/', '.']);
-        if (sure || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
+        if (sure || joined || BEFORE.contains(&before)) && cwd.join(text).symlink_metadata().is_ok() {
             names.push(Name { text: text.to_owned(), sure });
         }
     }
@@ -182,6 +184,7 @@ mod tests {
             ("last line of logs/boot.log", "tail -n 1 /var/log/logs/boot.log", "tail -n 1 logs/boot.log"),
             ("last line of logs/boot.log", "tail -n 1 /var/log/boot.log", "tail -n 1 logs/boot.log"),
             ("sort the files in the logs directory by size", "ls -S /dev/sda1", "ls -S logs"),
+            ("changed today in inbox and logs", "find inbox /logs -mtime -1", "find inbox logs -mtime -1"),
             ("set all in logs to 600", "chmod 600 /logs/* && ls /logs/*", "chmod 600 logs/* && ls logs/*"),
         ] {
             assert_eq!(fixed(request, wrong).as_deref(), Some(right), "{wrong}");

@@ -7,7 +7,21 @@ use crate::shell::{Finding, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    top(it, &words).or_else(|| joined(it, &words)).or_else(|| empty(it, &words)).into_iter().collect()
+    let found = top(it, &words).or_else(|| joined(it, &words)).or_else(|| empty(it, &words));
+    found.or_else(|| echoed(it, &words)).into_iter().collect()
+}
+
+/// `... | xargs echo`: what was on lines of its own comes out on one.
+fn echoed(it: &Inspected, words: &Words) -> Option<Finding> {
+    const ONE_LINE: [&str; 6] = ["one line", "single line", "same line", "joined", "separated by", "space separated"];
+    let (echo, xargs) = (it.script.commands.last()?, it.script.commands.iter().rev().nth(1)?);
+    let bare = echo.name() == Some("echo") && echo.args().is_empty() && echo.via == ["xargs"];
+    let plain = xargs.name() == Some("xargs") && xargs.words.len() == 1;
+    let start = xargs.words.first()?;
+    let before = it.script.text.get(..start.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    let whole = it.script.text.get(echo.words.last()?.span.end..)?.trim().is_empty();
+    (bare && plain && whole && !words.say(&ONE_LINE))
+        .then(|| warning("one-line", start, "this only puts all lines on one", Some(before.to_owned())))
 }
 
 /// `echo x >> f` for "put x at the top of f".
@@ -118,6 +132,10 @@ mod tests {
         assert_eq!(fix(join, "cat a.txt | tr '\\n' ','"), mended("cat a.txt | paste -sd',' -"));
         assert_eq!(fix(join, "paste -sd, a.txt"), None);
         assert_eq!(fix("replace line breaks by commas", "tr '\\n' ',' < a.txt"), None);
+        let uniq = "lines that occur once";
+        assert_eq!(fix(uniq, "sort a.txt | uniq -u | xargs echo"), mended("sort a.txt | uniq -u"));
+        assert_eq!(fix("lines that occur once, on one line", "sort a.txt | uniq -u | xargs echo"), None);
+        assert_eq!(fix(uniq, "sort a.txt | uniq -u | xargs -n 1 echo"), None);
         let sort = "sort a.txt and remove blank lines";
         assert_eq!(fix(sort, "sort -u a.txt"), Some(None));
         for right in ["grep -v '^$' a.txt | sort", "sed '/^$/d' a.txt", "awk NF a.txt | sort", "grep . a.txt"] {
