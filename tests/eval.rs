@@ -280,6 +280,11 @@ fn own_archive_tasks_are_good() {
 }
 
 #[test]
+fn held_out_tasks_are_good() {
+    own("unseen.toml", &["jq", "zip", "unzip", "rev"]);
+}
+
+#[test]
 fn own_git_tasks_are_good() {
     own("git.toml", &["git"]);
 }
