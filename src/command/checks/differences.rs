@@ -1,13 +1,29 @@
-//! What `diff` prints, where less is asked for: which files differ, how many lines do.
+//! What `diff` prints, where less is asked for: which files differ, how many lines do; and `comm`, which wants sorted files.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Invocation};
+use crate::shell::{Dialect, Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    which(it, &words).or_else(|| lines(it, &words)).into_iter().collect()
+    which(it, &words).or_else(|| lines(it, &words)).or_else(|| unsorted(it, &words)).into_iter().collect()
+}
+
+/// `comm -23 a b` of files that nobody has sorted: what it prints is wrong, and it says so only on the side.
+fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
+    let comm = it.script.commands.iter().find(|c| c.name() == Some("comm") && c.via.is_empty())?;
+    let [one, other] = comm.operands().collect::<Vec<_>>()[..] else { return None };
+    let plain = |w: &Word| w.value.is_some() && w.text != "-";
+    let sorted = words.list().iter().any(|w| w.contains("sorted"))
+        || it.script.commands.iter().any(|c| c.name() == Some("sort"));
+    if sorted || !plain(one) || !plain(other) || one.text.contains("sort") || other.text.contains("sort") {
+        return None;
+    }
+    let edits = Edits::new(it.script).replace(one, &format!("<(sort {})", one.raw));
+    let fix = edits.replace(other, &format!("<(sort {})", other.raw)).done();
+    let able = matches!(it.dialect, Dialect::Bash | Dialect::Zsh);
+    Some(warning("not-sorted", comm.words.first()?, "comm compares sorted files only", fix.filter(|_| able)))
 }
 
 /// `diff a b` for "which files differ".
@@ -63,7 +79,12 @@ mod tests {
             assert_eq!(fix(request, wrong).as_deref(), Some(right));
             assert_eq!(fix(request, right), None);
         }
+        let common = fix("lines that are in a and in b", "comm -12 a b | wc -l");
+        assert_eq!(common.as_deref(), Some("comm -12 <(sort a) <(sort b) | wc -l"));
         for (request, right) in [
+            ("lines that are in a and in b", "comm -12 <(sort a) <(sort b)"),
+            ("lines that are in the sorted files a and b", "comm -12 a b"),
+            ("lines of a that are in b", "sort a | comm -12 - b"),
             ("show the differences between a and b", "diff a b"),
             ("which files differ and how", "diff -r a b"),
             ("which files differ", "diff --brief -r a b"),

@@ -25,7 +25,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     }
     let (start, end) = (ps.words.first()?.span.start, awk.words.last()?.span.end);
     let (before, after) = (it.script.text.get(..start)?, it.script.text.get(end..)?);
-    let fix = format!("{before}pgrep -f {}{after}", quote(text, it.dialect));
+    // what is done to them is done to those of that name, not to all that have the word in their arguments
+    let form = if after.trim().is_empty() { "pgrep -f" } else { "pgrep" };
+    let fix = format!("{before}{form} {}{after}", quote(text, it.dialect));
     Some(warning(
         "finds-itself",
         pattern,
@@ -44,7 +46,7 @@ mod tests {
         let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
         for (wrong, right) in [
             ("ps aux | grep sshd | awk '{print $2}'", "pgrep -f sshd"),
-            ("ps -ef | grep my-app | awk '{ print $2 }' | xargs kill", "pgrep -f my-app | xargs kill"),
+            ("ps -ef | grep my-app | awk '{ print $2 }' | xargs kill", "pgrep my-app | xargs kill"),
         ] {
             assert_eq!(fix(wrong).as_deref(), Some(right));
         }

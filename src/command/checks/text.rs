@@ -8,7 +8,21 @@ use crate::shell::{Finding, Userland};
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
     let found = top(it, &words).or_else(|| joined(it, &words)).or_else(|| empty(it, &words));
-    found.or_else(|| echoed(it, &words)).into_iter().collect()
+    found.or_else(|| echoed(it, &words)).or_else(|| longer(it, &words)).into_iter().collect()
+}
+
+/// `openssl rand -base64 16` for "16 characters": its number counts bytes, which take more characters.
+fn longer(it: &Inspected, words: &Words) -> Option<Finding> {
+    let [openssl] = it.script.commands.as_slice() else { return None };
+    let [rand, form, count] = openssl.args() else { return None };
+    let list = words.list();
+    let sized =
+        |w: &String| w.starts_with("character") || w.starts_with("letter") || matches!(w.as_str(), "long" | "chars");
+    let asked = words.numbers().into_iter().find(|(at, _)| list[at + 1..].iter().take(3).any(sized)).map(|(_, n)| n)?;
+    let coded = matches!(form.text.as_str(), "-base64" | "-hex") && rand.text == "rand";
+    let fix = format!("{} | head -c {asked}", it.script.text.trim_end());
+    (openssl.name() == Some("openssl") && coded && count.text.parse() == Ok(asked) && openssl.redirects.is_empty())
+        .then(|| warning("how-many", count, format!("{asked} bytes are more characters: cut them"), Some(fix)))
 }
 
 /// `... | xargs echo`: what was on lines of its own comes out on one.
@@ -48,7 +62,10 @@ fn top(it: &Inspected, words: &Words) -> Option<Finding> {
     let line = text.value.as_deref()?;
     let plain = !line.is_empty() && line.chars().all(|c| c.is_alphanumeric() || " ._,:;=#-+@".contains(c));
     // sed's one-line form of `i` is GNU's
-    let able = it.target.userland == Userland::Gnu && plain && !line.starts_with(' ');
+    let file = redirect.target.value.as_deref()?;
+    // a file without lines has none that another could stand before
+    let lines = it.cwd.is_none_or(|cwd| cwd.join(file).metadata().is_ok_and(|m| m.len() > 0));
+    let able = it.target.userland == Userland::Gnu && plain && lines && !line.starts_with(' ');
     let fix = able.then(|| format!("sed -i '1i {line}' {}", redirect.target.raw));
     Some(warning("wrong-end", &redirect.target, "it is to be put in at the beginning, and >> puts it at the end", fix))
 }
@@ -136,6 +153,10 @@ mod tests {
         assert_eq!(fix(uniq, "sort a.txt | uniq -u | xargs echo"), mended("sort a.txt | uniq -u"));
         assert_eq!(fix("lines that occur once, on one line", "sort a.txt | uniq -u | xargs echo"), None);
         assert_eq!(fix(uniq, "sort a.txt | uniq -u | xargs -n 1 echo"), None);
+        let password = "generate a random password with 16 characters";
+        assert_eq!(fix(password, "openssl rand -base64 16"), mended("openssl rand -base64 16 | head -c 16"));
+        assert_eq!(fix(password, "openssl rand -base64 16 | head -c 16"), None);
+        assert_eq!(fix("16 random bytes in base64", "openssl rand -base64 16"), None);
         let sort = "sort a.txt and remove blank lines";
         assert_eq!(fix(sort, "sort -u a.txt"), Some(None));
         for right in ["grep -v '^$' a.txt | sort", "sed '/^$/d' a.txt", "awk NF a.txt | sort", "grep . a.txt"] {
