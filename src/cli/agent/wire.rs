@@ -1,6 +1,6 @@
 //! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
 
-use super::{Advise, Drive};
+use super::options::{Advise, Drive};
 use crate::agent::advise::Adviser;
 use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared};
 use crate::agent::librarian::Librarian;

@@ -1,0 +1,202 @@
+//! How a run is driven, as it is typed: the same for `caro agent`, `caro chat` and `caro resume`.
+
+use super::view::Shows;
+use crate::agent::guard::LoopLimits;
+use crate::agent::harness::Options;
+use crate::agent::observe;
+use crate::agent::state::Limits;
+use crate::agent::turn::{Fitting, Mode, Strategy};
+use crate::cli::Failure;
+use std::path::PathBuf;
+
+/// How a run is driven; the same for a new one and one that is gone on with.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Drive {
+    /// Print one JSON document instead of the answer
+    #[arg(long, conflicts_with = "events")]
+    pub(super) json: bool,
+    /// Print every event as a line of JSON, as it happens
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
+    pub(super) events: Option<String>,
+    /// Tell what the prompt is made of: each provider with its priority and size, and the total
+    #[arg(short, long)]
+    verbose: bool,
+    /// Do not ask before changes below the working folder and commands that are no danger
+    #[arg(short, long)]
+    yes: bool,
+    /// The most requests to the model, of one run (in a conversation: of one answer); 0 for any number. `caro resume` keeps it
+    #[arg(long, value_name = "N")]
+    max_requests: Option<u64>,
+    /// The most tokens, of prompts and completions; likewise
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// A folder below which commands may write, beside the working folder; `/` for anywhere. Changes there are asked for all
+    /// the same
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(super) write: Vec<PathBuf>,
+    /// Leave out a guard: action, loop, goal, ground
+    #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
+    no_guard: Vec<String>,
+    /// When a run goes in circles: an identical call is refused and the third ends it (strict), or nothing is refused and
+    /// the fifth ends it (published)
+    #[arg(long = "loop", value_name = "PRESET", default_value = "strict", value_parser = ["strict", "published"])]
+    preset: String,
+    /// Where text that gives the model orders is kept from it: in what you say and in what tools return (full), in what
+    /// you say (input-only), in neither (off)
+    #[arg(long, value_name = "WHAT", default_value = "full", value_parser = ["full", "input-only", "off"])]
+    guardrail: String,
+    /// Do not look into what `caro knowledge` has read in
+    #[arg(long)]
+    pub(super) no_rag: bool,
+    /// Neither recall notes nor take any
+    #[arg(long)]
+    no_memory: bool,
+    /// Start no MCP servers
+    #[arg(long)]
+    pub(super) no_mcp: bool,
+    /// Let the model have helpers work on parts of the task side by side; what they spend counts as the run's own
+    #[arg(long)]
+    pub(super) subagents: bool,
+    /// Use no skills
+    #[arg(long, conflicts_with = "skill")]
+    pub(super) no_skills: bool,
+    /// When a run that has grown long is shortened: at three quarters of the window (budget), when it has more than N steps
+    /// (window:N), or never (off). Old steps become a line each; with :truncate behind it they go
+    #[arg(long, value_name = "WHEN", default_value = "budget", value_parser = context)]
+    context: Context,
+    /// Go about it as this skill says (`caro skills list`); may be given several times
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
+    /// Who the model is to be: architect, developer, researcher, or words of your own
+    #[arg(long, value_name = "WHO")]
+    role: Option<String>,
+    /// Who decides about a part that one command can do: the command recipe (always), the model among all tools
+    /// (never), or whichever suits the model (auto: a small one on this machine does better with the recipe)
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(super) advise: Advise,
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    #[arg(long, value_name = "SPEC")]
+    pub(super) model: Option<String>,
+}
+
+impl Drive {
+    /// The limits that a run had, and those that were given.
+    pub fn limits(&self, before: Limits) -> Limits {
+        let Limits { requests, tokens } = before;
+        Limits { requests: self.max_requests.unwrap_or(requests), tokens: self.max_tokens.unwrap_or(tokens) }
+    }
+
+    /// The first option given that only counts when the prompt is made.
+    pub(super) fn of_a_prompt(&self) -> Option<&'static str> {
+        let given = [
+            (self.role.is_some(), "--role"),
+            (!self.skill.is_empty(), "--skill"),
+            (self.no_skills, "--no-skills"),
+            (self.no_rag, "--no-rag"),
+        ];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
+
+    /// True if the layers of the prompt are told.
+    pub fn verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// What is shown of a run while it is driven.
+    pub fn shows(&self) -> Shows {
+        match (&self.events, self.json) {
+            (Some(_), _) => Shows::Jsonl,
+            (None, true) => Shows::Nothing,
+            (None, false) => Shows::Steps,
+        }
+    }
+
+    /// What is screened.
+    fn screened(&self) -> observe::Mode {
+        match self.guardrail.as_str() {
+            "off" => observe::Mode::Off,
+            "input-only" => observe::Mode::InputOnly,
+            _ => observe::Mode::Full,
+        }
+    }
+
+    /// How runs go.
+    pub fn options(&self) -> Options {
+        Options {
+            fitting: self.context.0,
+            subagents: self.subagents,
+            notes: !self.no_memory,
+            guardrail: self.screened(),
+            loops: if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT },
+            without: self.no_guard.clone(),
+            unasked: self.yes,
+            skills: self.skill.clone(),
+            role: self.role.clone(),
+            ..Options::local()
+        }
+    }
+
+    /// Holds what the person typed, a `task` or a `message`, against what may be given to a model.
+    ///
+    /// # Errors
+    /// If it is too long, or speaks to the model and that is screened.
+    pub fn admit(&self, text: &str, what: &str) -> Result<(), Failure> {
+        observe::admit(text, self.screened()).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(format!("the {what} cannot be taken: {error}")).hint(hint)
+        })
+    }
+}
+
+/// When a run is shortened, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Context(pub Fitting);
+
+/// Reads `budget`, `window:N` or `off`, the first two with `:truncate` behind them or not.
+fn context(text: &str) -> Result<Context, String> {
+    let (when, strategy) = match text.strip_suffix(":truncate") {
+        Some(when) if when != "off" => (when, Strategy::Truncate),
+        _ => (text, Strategy::SummarizeAndTruncate),
+    };
+    let steps = |n: &str| n.parse().ok().filter(|n| *n > 0).map(Mode::SlidingWindow);
+    let mode = match (when, when.strip_prefix("window:")) {
+        ("budget", _) => Some(Mode::TokenBudget),
+        ("off", _) => Some(Mode::Off),
+        (_, Some(n)) => steps(n),
+        _ => None,
+    };
+    let fitting = |mode| Context(Fitting { mode, strategy, ..Fitting::default() });
+    let forms = "it is one of: budget, window:N with a number of steps, off; the first two with :truncate or without";
+    mode.map(fitting).ok_or_else(|| forms.to_owned())
+}
+
+/// When the command recipe is asked for a part of the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Advise {
+    /// For models that run on this machine.
+    #[default]
+    Auto,
+    /// For every model.
+    Always,
+    /// For none.
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_context_are_read() {
+        let how = |text: &str| context(text).map(|Context(fitting)| (fitting.mode, fitting.strategy));
+        let (lines, gone) = (Strategy::SummarizeAndTruncate, Strategy::Truncate);
+        assert_eq!(how("budget"), Ok((Mode::TokenBudget, lines)));
+        assert_eq!(how("budget:truncate"), Ok((Mode::TokenBudget, gone)));
+        assert_eq!(how("window:3"), Ok((Mode::SlidingWindow(3), lines)));
+        assert_eq!(how("window:3:truncate"), Ok((Mode::SlidingWindow(3), gone)));
+        assert_eq!(how("off"), Ok((Mode::Off, lines)));
+        for wrong in ["", "window", "window:0", "window:x", "off:truncate", "budget:", "truncate", ":truncate"] {
+            assert!(how(wrong).unwrap_err().contains("window:N"), "{wrong}");
+        }
+    }
+}
