@@ -162,6 +162,36 @@ fn a_workspace_has_its_tools_and_long_results_are_only_kept_where_that_is_wanted
 }
 
 #[test]
+fn files_go_with_their_session_and_old_results_with_the_harness() {
+    use caro::agent::observe::{Artifact, Artifacts};
+    let bench =
+        Bench::with(dog(), |setup, dir| Setup { workspaces: Some(Workspaces::at(dir.join("workspace"))), ..setup });
+    let files = Workspaces::at(bench.dir.path().join("workspace"));
+    for session in ["s", "other"] {
+        files.open(session).write("note.md", "mine", caro::agent::workspace::Mode::Create).unwrap();
+    }
+    bench.harness.clear("s").unwrap();
+    assert_eq!(files.names().unwrap(), ["other"]);
+    let (tool, call) = ("shell".into(), "s1c1".into());
+    // of 1970
+    let old = Artifact {
+        id: "shell_1".into(),
+        extension: "txt".into(),
+        tool,
+        call,
+        bytes: 1,
+        tokens: 1,
+        lines: 1,
+        created: 1,
+    };
+    files.open("other").put(&old, "x").unwrap();
+    assert_eq!(files.artifacts(None).unwrap().len(), 1);
+    bench.harness.cleanup();
+    assert!(files.artifacts(None).unwrap().is_empty());
+    assert_eq!(files.open("other").view("note.md").unwrap(), "mine\n");
+}
+
+#[test]
 fn nobody_is_asked_and_what_would_be_asked_for_is_refused() {
     let replies = [step("write", &[("write", json!({"path": "a.txt", "content": "x"}))]), answer("I may not")];
     let refused = Bench::new(by_step(&replies));
