@@ -1,6 +1,6 @@
 //! What a run may cost, and what is refused before it is done: looked at with a scripted model.
 
-use super::tests::{ANSWER, bench, call, drive, of, report, step, turn};
+use super::tests::{ANSWER, TOKENS, bench, call, drive, of, report, step, turn};
 use super::*;
 use crate::agent::advise::{Advice, Advised, Brief};
 use crate::agent::state::Limits;
@@ -143,7 +143,7 @@ fn arguments_are_checked_before_anything_is_done() {
         // as no grammar would have it: read from a checkpoint
         let mut turn = turn(8);
         turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
-        turn.decided(&format!("Thought: go\nAction: read {wrong}"), Finish::Stop, (1, 0, 1), &bench.runtime.guards);
+        turn.decided(&format!("Thought: go\nAction: read {wrong}"), Finish::Stop, TOKENS, &bench.runtime.guards);
         assert!(matches!(turn.next(), Step::Act(_)), "{wrong}");
         report(&bench, turn);
         let events = bench.memory.events();

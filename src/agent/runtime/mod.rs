@@ -9,6 +9,7 @@ mod generate;
 mod meter;
 mod named;
 mod plan;
+mod request;
 
 pub use drive::{Hands, Machine, Next, drive};
 pub use generate::{generate, sample, score};
@@ -23,7 +24,8 @@ use super::reflect::reflect;
 use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
-use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Request, Usage};
+use crate::model::{Cancel, Model, ModelError, Request, Usage};
+use request::{Asked, Purpose};
 use meter::Tally;
 use serde_json::json;
 use std::convert::Infallible;
@@ -409,43 +411,17 @@ impl Runtime {
         }
         let Step::Decide(decide) = turn.next() else { return };
         let Decide { prompt, shape, actions, sampling } = *decide;
-        let tokens = super::turn::prompt_tokens(&prompt, &self.count());
         self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(json!({
             "step": turn.step(), "max_steps": turn.task().max_steps, "actions": actions.names()
         })));
-        self.emitter.emit(
-            Draft::new(Kind::ModelCall)
-                .span(&span)
-                .input(json!(prompt.turns))
-                .metadata(json!({"tokens": tokens, "limit": room, "model": self.model.id()})),
-        );
         let max_tokens = self.config.decision_tokens;
         let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
-        let begun = Instant::now();
-        match generate(self.model.clone(), request, |_| Flow::Continue).await {
-            // stopped: what was written so far is lost, though not what it cost, and the step is made again on resume
-            Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
-                let (request, cached, response) = tokens_of(&usage);
-                turn.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
+        match self.request(turn, Purpose { span: &span, recipe: None }, request).await {
+            Asked::Stopped => {}
+            Asked::Said(completion, tokens) => {
+                turn.decided(&completion.text, completion.finish, tokens, &self.guards);
             }
-            Ok(completion) => {
-                let (request, cached, response) = tokens_of(&completion.usage);
-                self.emitter.emit(
-                    Draft::new(Kind::ModelResponse)
-                        .by(Actor::Model)
-                        .span(&span)
-                        .output(completion.text.clone())
-                        .took(begun.elapsed())
-                        .tokens(Tokens { request, cached, response }),
-                );
-                turn.decided(&completion.text, completion.finish, (request, cached, response), &self.guards);
-            }
-            Err(error) => {
-                self.emitter
-                    .emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()).took(begun.elapsed()));
-                turn.charge(UNKNOWN);
-                turn.failed(&error.to_string());
-            }
+            Asked::Failed(why) => turn.failed(&why),
         }
     }
 
@@ -526,9 +502,12 @@ fn is_artifact_tool(name: &str) -> bool {
     ARTIFACT_TOOLS.contains(&name)
 }
 
-/// Tokens of the prompt, how many of them were known, tokens written.
-fn tokens_of(usage: &Usage) -> (u64, u64, u64) {
-    (usage.prompt_tokens as u64, usage.cached_tokens as u64, usage.completion_tokens as u64)
+fn tokens_of(usage: &Usage) -> Tokens {
+    Tokens {
+        request: usage.prompt_tokens as u64,
+        cached: usage.cached_tokens as u64,
+        response: usage.completion_tokens as u64,
+    }
 }
 
 fn millis(since: Instant) -> u64 {

@@ -1,16 +1,15 @@
 //! Has a model make the plan of a run, where the person wants it.
 
-use super::{Runtime, UNKNOWN, generate, tokens_of};
+use super::Runtime;
+use super::request::{Asked, Purpose};
 use crate::agent::assemble::{Fixed, Query};
 use crate::agent::blueprint::{Blueprint, Part};
-use crate::agent::event::{Actor, Draft, Kind, Tokens};
+use crate::agent::event::{Draft, Kind};
 use crate::agent::plan::model::{Ask, TOKENS};
-use crate::agent::state::Cost;
 use crate::agent::turn::{Step, Turn, prompt_tokens};
-use crate::model::{Completion, Finish, Flow, Request, Sampling};
+use crate::model::{Request, Sampling};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What the events of this request belong to.
 const SPAN: &str = "plan";
@@ -49,49 +48,14 @@ impl Runtime {
     /// too.
     pub(super) async fn plan(&self, turn: &mut Turn, ask: Ask) {
         let Ask { prompt, shape } = self.informed(turn, ask);
-        let tokens = prompt_tokens(&prompt, &self.count());
-        let limit = self.model.limits().context.saturating_sub(TOKENS);
-        if tokens > limit {
-            let why = format!("the task is too long for a plan: {tokens} tokens, and {limit} are the most");
-            self.emitter.emit(Draft::new(Kind::ModelError).span(SPAN).error(why));
-            turn.planned(None, &self.guards);
-            return self.tell_plan(turn);
-        }
-        self.emitter.emit(
-            Draft::new(Kind::ModelCall)
-                .span(SPAN)
-                .input(json!(prompt.turns))
-                .metadata(json!({"recipe": "plan", "tokens": tokens, "limit": limit, "model": self.model.id()})),
-        );
         let cancel = self.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: TOKENS, cancel };
-        let begun = Instant::now();
-        match generate(self.model.clone(), request, |_| Flow::Continue).await {
-            // stopped: it is asked for again on resume
-            Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
-                let (request, cached, response) = tokens_of(&usage);
-                return turn.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
-            }
-            Err(_) if self.cancel.is_cancelled() => return turn.charge(UNKNOWN),
-            Ok(completion) => {
-                let (request, cached, response) = tokens_of(&completion.usage);
-                self.emitter.emit(
-                    Draft::new(Kind::ModelResponse)
-                        .by(Actor::Model)
-                        .span(SPAN)
-                        .output(completion.text.clone())
-                        .took(begun.elapsed())
-                        .tokens(Tokens { request, cached, response })
-                        .metadata(json!({"recipe": "plan"})),
-                );
-                let reply = (completion.text.as_str(), completion.finish, (request, cached, response));
-                turn.planned(Some(reply), &self.guards);
-            }
-            Err(error) => {
-                self.emitter
-                    .emit(Draft::new(Kind::ModelError).span(SPAN).error(error.to_string()).took(begun.elapsed()));
-                turn.charge(UNKNOWN);
-                turn.planned(None, &self.guards);
+        let purpose = Purpose { span: SPAN, recipe: Some("plan") };
+        match self.request(turn, purpose, request).await {
+            Asked::Stopped => return,
+            Asked::Failed(_) => turn.planned(None, &self.guards),
+            Asked::Said(completion, tokens) => {
+                turn.planned(Some((&completion.text, completion.finish, tokens)), &self.guards);
             }
         }
         self.tell_plan(turn);

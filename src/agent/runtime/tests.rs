@@ -14,6 +14,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// What a request costs where it does not matter.
+pub(super) const TOKENS: Tokens = Tokens { request: 1, cached: 0, response: 1 };
+
 /// A tool that does what it is told to, and counts how often.
 pub(super) struct Fake {
     pub(super) spec: ToolSpec,
@@ -360,7 +363,7 @@ fn an_interrupted_writer_is_not_run_again_by_itself() {
     let bench = bench(&replies);
     let mut turn = turn(8);
     turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
-    turn.decided(replies[0], Finish::Stop, (1, 0, 1), &bench.runtime.guards);
+    turn.decided(replies[0], Finish::Stop, TOKENS, &bench.runtime.guards);
     assert!(matches!(turn.next(), Step::Act(_)));
     report(&bench, turn);
     assert_eq!(bench.write.load(Ordering::Relaxed), 0);

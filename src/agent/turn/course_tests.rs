@@ -1,5 +1,6 @@
 //! The way through a plan, driven by hand: who is asked for which part, and what is carried from one to the next.
 
+use super::tests::TOKENS;
 use super::*;
 use crate::agent::advise::Advice;
 use crate::agent::evidence::{Changes, Entry};
@@ -68,7 +69,7 @@ fn a_plan_goes_from_command_to_command_to_text_to_answer() {
     assert_eq!((write.actions.tools, write.actions.path), (vec!["write".to_owned()], Some("report.md".to_owned())));
     assert!(format!("{:?}", write.shape).contains("report.md"), "the grammar has the file's name");
     let text = "Thought: now\nAction: write {\"path\": \"report.md\", \"content\": \"a.log: 3, b.log: 0\"}";
-    turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided(text, Finish::Stop, TOKENS, &Guards::default());
     act(&mut turn, Outcome::Done, "wrote report.md", &[]);
     let (end, said) = turn.end().unwrap();
     assert_eq!(end, &End::Answered, "nothing is left to be asked");
@@ -83,7 +84,7 @@ fn who_wants_to_be_told_is_answered_by_the_model() {
     let end = decide(&turn);
     assert_eq!(end.actions.names(), ["answer"]);
     assert!(end.prompt.turns.last().unwrap().text.contains("Every part is done"));
-    turn.decided("Thought: x\nAction: answer {\"text\": \"12\"}", Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided("Thought: x\nAction: answer {\"text\": \"12\"}", Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap(), (&End::Answered, "12"), "of its own will, not because a limit was met");
 }
 
@@ -95,7 +96,7 @@ fn an_answer_that_is_not_the_number_is_not_given() {
     turn.decided(
         "Thought: x\nAction: answer {\"text\": \"There are 3.\"}",
         Finish::Stop,
-        (1, 0, 1),
+        TOKENS,
         &Guards::default(),
     );
     assert_eq!(turn.end().unwrap(), (&End::Answered, "count the users: 4"));
@@ -180,7 +181,7 @@ fn a_text_that_is_refused_twice_is_put_together_from_what_was_seen() {
     act(&mut turn, Outcome::Done, "12 a.txt\n", &["a.txt"]);
     for _ in 0..2 {
         let text = "Thought: x\nAction: write {\"path\": \"report.md\", \"content\": \"999\"}";
-        turn.decided(text, Finish::Stop, (1, 0, 1), &Guards::default());
+        turn.decided(text, Finish::Stop, TOKENS, &Guards::default());
         act(&mut turn, Outcome::Blocked, "Not written: no tool has shown you 999.", &[]);
     }
     let written = act(&mut turn, Outcome::Done, "wrote report.md", &[]);
@@ -236,10 +237,10 @@ fn what_changed_nothing_is_gone_about_again_and_then_told() {
     assert!(text.contains("(Checked: It changed nothing"), "{text}");
     let answer = "Thought: x\nAction: answer {\"text\": \"Renamed.\"}";
     assert!(decide(&turn).actions.answer);
-    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert!(turn.end().is_none(), "it is told what is missing once");
     assert!(decide(&turn).prompt.turns.last().unwrap().text.contains("Not done yet:\nrename a.txt to b.txt: "));
-    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     let (end, said) = turn.end().unwrap();
     let End::Unverified(missing) = end else { panic!("{end:?}") };
     assert_eq!((end.status(), end.reason(), said), ("incomplete", "unverified", "Renamed."));
@@ -261,8 +262,8 @@ fn what_was_made_is_what_it_stands_for() {
 fn an_answer_before_the_work_is_sent_back() {
     let mut turn = led("fix the bug in main.py and delete old.py");
     let answer = "Thought: x\nAction: answer {\"text\": \"Done.\"}";
-    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert!(turn.end().is_none());
-    turn.decided(answer, Finish::Stop, (1, 0, 1), &Guards::default());
+    turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap().0.reason(), "unverified");
 }

@@ -321,11 +321,11 @@ impl Turn {
 
     /// Takes what the model wrote as a plan, and what that cost; the plan of the task's own words stays where it wrote
     /// none, or none that can be used.
-    pub fn planned(&mut self, reply: Option<(&str, Finish, (u64, u64, u64))>, guards: &Guards) {
+    pub fn planned(&mut self, reply: Option<(&str, Finish, Tokens)>, guards: &Guards) {
         let Phase::Plan(most) = self.phase else { return };
         self.phase = Phase::Assemble;
-        let Some((text, finish, (request, cached, response))) = reply else { return };
-        self.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
+        let Some((text, finish, tokens)) = reply else { return };
+        self.charge(Cost { requests: 1, tokens });
         // the last line of one that was cut off says half of what it was to say
         if finish == Finish::Stop {
             self.task.plan = self.task.plan.clone().with_model(text);
@@ -352,11 +352,10 @@ impl Turn {
     }
 
     /// Takes what the model wrote.
-    pub fn decided(&mut self, text: &str, finish: Finish, usage: (u64, u64, u64), guards: &Guards) {
+    pub fn decided(&mut self, text: &str, finish: Finish, tokens: Tokens, guards: &Guards) {
         let Phase::Decide(_) = &self.phase else { return };
         let forced = self.is_last();
-        let (request, cached, response) = usage;
-        self.charge(Cost { requests: 1, tokens: Tokens { request, cached, response } });
+        self.charge(Cost { requests: 1, tokens });
         let read = action::read(text).and_then(|decision| match finish {
             Finish::Length => Err("it was cut off: write less at once".to_owned()),
             Finish::Stop | Finish::Cancelled => Ok(decision),

@@ -10,6 +10,9 @@ use proptest::strategy::Strategy;
 use serde_json::json;
 use std::sync::Arc;
 
+/// What a request costs where it does not matter.
+pub(super) const TOKENS: Tokens = Tokens { request: 1, cached: 0, response: 1 };
+
 fn guards() -> Guards {
     let all: Vec<Arc<dyn Guard>> =
         vec![Arc::new(ActionGuard), Arc::new(LoopGuard { limits: LoopLimits::STRICT }), Arc::new(Budget::default())];
@@ -37,7 +40,7 @@ fn turn(max_steps: u32) -> Turn {
 }
 
 fn say(turn: &mut Turn, text: &str) {
-    turn.decided(text, Finish::Stop, (10, 0, 5), &guards());
+    turn.decided(text, Finish::Stop, Tokens { request: 10, cached: 0, response: 5 }, &guards());
 }
 
 fn act(turn: &mut Turn, outcome: Outcome, text: &str) {
@@ -142,7 +145,7 @@ fn three_failures_in_a_row_end_the_run() {
 #[test]
 fn what_was_cut_off_is_told_and_tried_again_with_other_words() {
     let mut turn = turn(9);
-    turn.decided("Thought: x\nAction: read {\"pa", Finish::Length, (1, 0, 1), &guards());
+    turn.decided("Thought: x\nAction: read {\"pa", Finish::Length, TOKENS, &guards());
     assert!(last_user(&turn).starts_with("Nothing was done: "), "{}", last_user(&turn));
     let Step::Decide(decide) = turn.next() else { panic!() };
     assert!(decide.sampling.temperature > 0.0);
@@ -301,7 +304,7 @@ proptest! {
                     act(&mut turn, outcomes[usize::from(*outcome)], &"word ".repeat(*length));
                 }
                 Happens::Garbage(text) => say(&mut turn, text),
-                Happens::CutOff => turn.decided(READ, Finish::Length, (1, 0, 1), &guards()),
+                Happens::CutOff => turn.decided(READ, Finish::Length, TOKENS, &guards()),
                 Happens::Cannot => say(&mut turn, "Thought: no\nAction: cannot {\"reason\": \"x\"}"),
                 _ => say(&mut turn, ANSWER),
             }
@@ -347,7 +350,7 @@ proptest! {
                     act(&mut turn, outcome, &"word ".repeat(length / 10));
                 }
                 Happens::Garbage(text) => say(&mut turn, &text),
-                Happens::CutOff => turn.decided(READ, Finish::Length, (1, 0, 1), &guards()),
+                Happens::CutOff => turn.decided(READ, Finish::Length, TOKENS, &guards()),
                 _ => say(&mut turn, ANSWER),
             }
         }

@@ -20,9 +20,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     const READERS: [&str; 7] = ["grep", "egrep", "sed", "awk", "gawk", "mawk", "rg"];
     let beyond = beyond(&Words::of(it.request))?;
     let commands = it.script.commands.iter().filter(|c| c.name().is_some_and(|n| READERS.contains(&n)));
-    let mut words = commands.flat_map(|c| c.args()).filter(|w| w.raw.contains('{') && repeats(w).is_some());
-    let word = words.next().filter(|_| words.next().is_none())?;
-    let (old, new) = mended(repeats(word)?, &beyond)?;
+    let mut all = commands.flat_map(|c| c.args()).filter_map(|word| Some((word, repeats(word)?)));
+    let (word, inside) = all.next().filter(|_| all.next().is_none())?;
+    let (old, new) = mended(inside, &beyond)?;
     let fix = Edits::new(it.script).replace(word, &word.raw.replacen(old, &new, 1)).done();
     Some(warning("bound", word, format!("the number itself is not meant: `{new}` in place of `{old}`"), fix))
 }

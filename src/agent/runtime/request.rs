@@ -1,0 +1,84 @@
+//! One request to the model for a run: told in events, and what it cost known whatever comes of it.
+
+use super::{Runtime, UNKNOWN, generate, tokens_of};
+use crate::agent::event::{Actor, Draft, Kind, Tokens};
+use crate::agent::state::Cost;
+use crate::agent::turn::{Turn, prompt_tokens};
+use crate::model::{Completion, Finish, Flow, Request};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// What a request is for.
+pub(super) struct Purpose<'a> {
+    /// What its events belong to.
+    pub(super) span: &'a str,
+    /// What it is, where it is no decision of the run's own.
+    pub(super) recipe: Option<&'a str>,
+}
+
+/// What came of a request.
+pub(super) enum Asked {
+    /// The model's words. What they cost is the caller's to charge.
+    Said(Box<Completion>, Tokens),
+    /// The run was stopped meanwhile. What was written is lost, though not what it cost, and it is made again on resume.
+    Stopped,
+    /// Why there are no words; what the attempt cost is charged.
+    Failed(String),
+}
+
+impl Purpose<'_> {
+    /// What an event says of it, and what else.
+    fn about(&self, mut more: Value) -> Value {
+        if let Some(recipe) = self.recipe {
+            more["recipe"] = recipe.into();
+        }
+        more
+    }
+}
+
+impl Runtime {
+    /// Asks the model. A prompt that no room is left for is not sent.
+    pub(super) async fn request(&self, turn: &mut Turn, purpose: Purpose<'_>, request: Request) -> Asked {
+        let span = purpose.span;
+        let tokens = prompt_tokens(&request.prompt, &self.count());
+        let limit = self.model.limits().context.saturating_sub(request.max_tokens);
+        // a decision was made to fit, as far as it could be: what the model says to it is said
+        if let Some(recipe) = purpose.recipe.filter(|_| tokens > limit) {
+            let why = format!("there is too much for a {recipe}: {tokens} tokens, and {limit} are the most");
+            self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()));
+            return Asked::Failed(why);
+        }
+        let about = purpose.about(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
+        self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.turns)).metadata(about));
+        let begun = Instant::now();
+        match generate(self.model.clone(), request, |_| Flow::Continue).await {
+            Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
+                turn.charge(Cost { requests: 1, tokens: tokens_of(&usage) });
+                Asked::Stopped
+            }
+            Ok(completion) => {
+                let tokens = tokens_of(&completion.usage);
+                let mut event = Draft::new(Kind::ModelResponse)
+                    .by(Actor::Model)
+                    .span(span)
+                    .output(completion.text.clone())
+                    .took(begun.elapsed())
+                    .tokens(tokens);
+                if purpose.recipe.is_some() {
+                    event = event.metadata(purpose.about(json!({})));
+                }
+                self.emitter.emit(event);
+                Asked::Said(Box::new(completion), tokens)
+            }
+            Err(error) => {
+                turn.charge(UNKNOWN);
+                if self.cancel.is_cancelled() {
+                    return Asked::Stopped;
+                }
+                let why = error.to_string();
+                self.emitter.emit(Draft::new(Kind::ModelError).span(span).error(why.clone()).took(begun.elapsed()));
+                Asked::Failed(why)
+            }
+        }
+    }
+}
