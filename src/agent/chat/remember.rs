@@ -10,8 +10,8 @@ pub const MESSAGES: usize = 10_000;
 pub enum Limit {
     /// As much as the model has room for.
     Room,
-    /// The last so many messages: what one side said once. A question and its answer stay together, and the last two are
-    /// always remembered.
+    /// The last so many messages: what one side said once. A question and its answer stay together, so that of an odd number
+    /// there is one less, and the last two are always remembered.
     Messages(usize),
     /// The newest exchanges that have so many tokens together, by the model's own tokenizer.
     Tokens(usize),
@@ -33,7 +33,7 @@ pub enum Originals {
 pub struct Remember {
     /// How much.
     pub limit: Limit,
-    /// True if a model sums up what falls out; the summary counts as one message.
+    /// True if a model sums up what falls out; a summary stands beside the messages, and within a limit in tokens.
     pub summary: bool,
     /// What becomes of what falls out.
     pub originals: Originals,
@@ -53,12 +53,10 @@ impl Remember {
     /// summed up before, `room` the tokens that a conversation may have in a prompt. The newest exchange stays.
     pub fn falls_out(&self, costs: &[usize], summary: usize, room: usize) -> usize {
         let count = costs.len();
-        let summed = usize::from(self.summary || summary > 0);
         let stays = match self.limit {
             // what has no room now may have it in a larger window: only what is summed up or deleted falls out
             Limit::Room if !self.summary && self.originals == Originals::Keep => count,
-            Limit::Messages(most) if count * 2 + usize::from(summary > 0) <= most => count,
-            Limit::Messages(most) => most.saturating_sub(summed) / 2,
+            Limit::Messages(most) => most / 2,
             Limit::Room | Limit::Tokens(_) => {
                 let most = self.tokens(room);
                 let all = costs.iter().sum::<usize>() + summary;
@@ -94,16 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn a_window_keeps_its_messages_and_one_less_where_there_is_a_summary() {
-        let falls = |n, summary, exchanges, before| {
-            of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000)
+    fn a_window_keeps_its_messages_whether_there_is_a_summary_or_not() {
+        let falls = |n, exchanges| {
+            let falls = |summary, before| {
+                of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000)
+            };
+            let all = [falls(false, 0), falls(true, 0), falls(true, 9), falls(false, 9)];
+            assert!(all.iter().all(|one| *one == all[0]), "{n} of {exchanges}: {all:?}");
+            all[0]
         };
-        assert_eq!((falls(6, false, 3, 0), falls(6, false, 4, 0)), (0, 1));
-        // five messages and a summary: two exchanges, because a question and its answer stay together
-        assert_eq!((falls(6, true, 3, 0), falls(6, true, 4, 0), falls(7, true, 4, 0)), (0, 2, 1));
-        // once there is a summary it counts, also for who wants no more of them
-        assert_eq!((falls(7, true, 3, 9), falls(6, true, 3, 9), falls(6, false, 3, 9)), (0, 1, 1));
-        assert_eq!((falls(1, true, 3, 9), falls(0, false, 3, 0), falls(0, true, 0, 9)), (2, 2, 0), "the newest stays");
+        assert_eq!((falls(6, 2), falls(6, 3), falls(6, 4), falls(6, 9)), (0, 0, 1, 6));
+        // a question and its answer stay together
+        assert_eq!((falls(7, 3), falls(7, 4)), (0, 1));
+        assert_eq!((falls(1, 3), falls(0, 3), falls(0, 0)), (2, 2, 0), "the newest stays");
         assert_eq!(Remember::default().falls_out(&[10; 5000], 0, 100), 0);
         assert_eq!(Remember::default().falls_out(&[10; 5001], 0, 100), 1);
     }
