@@ -27,6 +27,20 @@ impl Past {
     pub fn is_empty(&self) -> bool {
         self.summary.is_empty() && self.exchanges.is_empty()
     }
+
+    /// This behind what else is known of the same conversation: exchanges that it does not have, and a summary where it has
+    /// none.
+    #[must_use]
+    pub fn behind(self, before: Self) -> Self {
+        let Self { mut summary, exchanges } = self;
+        let mut all = before.exchanges;
+        all.retain(|one| !exchanges.iter().any(|known| known.run == one.run));
+        all.extend(exchanges);
+        if summary.is_empty() {
+            summary = before.summary;
+        }
+        Self { summary, exchanges: all }
+    }
 }
 
 /// Exchanges that fall out.
@@ -196,6 +210,19 @@ pub(super) mod tests {
 
     fn errand(history: &History) -> Option<Errand> {
         history.errand(&Query { task: "t".into(), session: "s".into() }, 2000)
+    }
+
+    #[test]
+    fn what_is_known_twice_is_told_once_and_in_order() {
+        let past = |from: usize, to: usize, summary: &str| Past {
+            summary: summary.into(),
+            exchanges: talk(to, 1).split_off(from),
+        };
+        let runs = |past: &Past| past.exchanges.iter().map(|e| e.run.clone()).collect::<Vec<_>>().join(" ");
+        let both = past(1, 4, "").behind(past(0, 3, "- old"));
+        assert_eq!((runs(&both).as_str(), both.summary.as_str()), ("run_0 run_1 run_2 run_3", "- old"));
+        assert_eq!(past(0, 2, "- new").behind(past(0, 2, "- old")), past(0, 2, "- new"));
+        assert!(Past::default().behind(Past::default()).is_empty());
     }
 
     #[test]

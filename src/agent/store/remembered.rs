@@ -2,8 +2,8 @@
 //!
 //! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
 
-use super::{Store, StoreError, now};
-use crate::agent::chat::{Fold, Keeps, Originals};
+use super::{Store, StoreError, int, now};
+use crate::agent::chat::{Exchange, Fold, Keeps, Originals, Past};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 const TABLES: &str = "
@@ -11,17 +11,20 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS summaries (
         session TEXT PRIMARY KEY REFERENCES sessions(id) ON DELETE CASCADE, text TEXT NOT NULL,
         updated INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS kept_apart (since INTEGER NOT NULL);
 ";
 
 /// Makes the tables where there are none.
 pub(super) fn tables(sql: &mut Connection) -> rusqlite::Result<()> {
     // a look takes no lock: only who finds nothing writes
-    let known = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('inactive_runs', 'summaries')";
-    if sql.query_row(known, [], |row| row.get::<_, i64>(0))? == 2 {
+    let known = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('inactive_runs', 'summaries', 'kept_apart')";
+    if sql.query_row(known, [], |row| row.get::<_, i64>(0))? == 3 {
         return Ok(());
     }
     let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
+    // from now on conversations have a place of their own
+    tx.execute("INSERT INTO kept_apart SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM kept_apart)", [now()])?;
     tx.commit()
 }
 
@@ -34,6 +37,30 @@ impl Store {
         let query = "SELECT text FROM summaries WHERE session = ?1";
         let found = self.sql().query_row(query, [session], |row| row.get(0)).optional()?;
         Ok(found.unwrap_or_default())
+    }
+
+    /// What was said to an agent in a session before conversations had a place of their own ([`crate::agent::memory`]), as
+    /// its runs have it: those that were answered and are still remembered, the latest `limit`, and the summary of the
+    /// others.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn said_before(&self, session: &str, agent: &str, limit: usize) -> Result<Past, StoreError> {
+        let query = "SELECT id, task, answer FROM runs
+             WHERE session = ?1 AND status IN ('completed', 'incomplete') AND TRIM(answer) <> ''
+                   AND id NOT IN (SELECT run FROM inactive_runs) AND created < (SELECT since FROM kept_apart)
+                   AND CASE WHEN json_valid(turn) THEN json_extract(turn, '$.task.agent') END = ?2
+             ORDER BY created DESC, rowid DESC LIMIT ?3";
+        let mut exchanges: Vec<Exchange> = {
+            let sql = self.sql();
+            let mut find = sql.prepare(query)?;
+            let rows = find.query_map(params![session, agent, int(limit as u64)], |row| {
+                Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
+            })?;
+            rows.collect::<rusqlite::Result<_>>()?
+        };
+        exchanges.reverse();
+        Ok(Past { summary: self.summary(session)?, exchanges })
     }
 
     fn fold_away(&self, session: &str, fold: Fold<'_>) -> rusqlite::Result<()> {
@@ -72,6 +99,7 @@ impl Keeps for Store {
 mod tests {
     use super::*;
     use crate::agent::plan::Plan;
+    use crate::agent::runtime::Checkpoints;
     use crate::agent::turn::Task;
     use std::path::Path;
 
@@ -112,6 +140,32 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_before_is_found_in_its_runs() {
+        let store = store();
+        let keep = |run: &str, agent: &str, status: &str, answer: &str| {
+            store.keep(run, &serde_json::json!({"task": {"agent": agent}}).to_string()).unwrap();
+            store.set_status(run, status, answer).unwrap();
+        };
+        keep("run_1", "chat", "completed", "one");
+        keep("run_2", "agent", "completed", "two");
+        keep("run_3", "chat", "incomplete", "three");
+        keep("run_9", "chat", "completed", "nine");
+        let said = |limit| -> Vec<(String, String)> {
+            let past = store.said_before("s", "chat", limit).unwrap();
+            past.exchanges.into_iter().map(|e| (e.run, e.answered)).collect()
+        };
+        let of = |run: &str, answer: &str| (run.to_owned(), answer.to_owned());
+        assert_eq!(said(9), [], "since then they are kept elsewhere");
+        store.sql().execute("UPDATE kept_apart SET since = since + 1000000", []).unwrap();
+        assert_eq!(said(9), [of("run_1", "one"), of("run_3", "three")]);
+        assert_eq!(said(1), [of("run_3", "three")]);
+        keep("run_3", "chat", "failed", "no model");
+        assert_eq!(said(9), [of("run_1", "one")]);
+        fold(&store, Some("- the first"), Originals::Keep);
+        assert_eq!(store.said_before("s", "chat", 9).unwrap(), Past { summary: "- the first".into(), exchanges: Vec::new() });
+    }
+
+    #[test]
     fn the_summary_is_the_latest_and_goes_with_its_session() {
         let store = store();
         assert_eq!(store.summary("s").unwrap(), "");
@@ -137,7 +191,11 @@ mod tests {
         .unwrap();
         drop(old);
         for _ in 0..2 {
-            assert_eq!(active(&Store::open(&file).unwrap(), "s"), [("run_1".to_owned(), true)]);
+            let store = Store::open(&file).unwrap();
+            assert_eq!(active(&store, "s"), [("run_1".to_owned(), true)]);
+            store.keep("run_1", r#"{"task": {"agent": "chat"}}"#).unwrap();
+            store.set_status("run_1", "completed", "fine").unwrap();
+            assert_eq!(store.said_before("s", "chat", 9).unwrap().exchanges.len(), 1, "it was there before");
         }
     }
 }
