@@ -10,7 +10,7 @@
 //! The engine holds every token to the grammar: a tool that is not admitted, an argument that its schema does not have,
 //! cannot be written.
 
-use super::tool::{Args, ToolSpec};
+use super::tool::{Args, Provider, ToolSpec};
 use crate::model::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -180,8 +180,13 @@ pub fn list(specs: &[ToolSpec]) -> String {
         lines.push_str(&format!("- {name}: {}", spec.description));
         if spec.example.is_object() {
             lines.push_str(&format!(" Example: Action: {name} {}", one_line(&spec.example)));
+            // ours show what matters; of a server's nobody knows
+            let more = arguments(spec, |name| spec.example.get(name).is_none());
+            if matches!(spec.provider, Provider::Mcp(_)) && !more.is_empty() {
+                lines.push_str(&format!(" More arguments: {more}"));
+            }
         } else {
-            lines.push_str(&format!(" Arguments: {}", arguments(spec)));
+            lines.push_str(&format!(" Arguments: {}", arguments(spec, |_| true)));
         }
         lines.push('\n');
     }
@@ -213,7 +218,8 @@ pub fn one_line(value: &Value) -> String {
     }
 }
 
-fn arguments(spec: &ToolSpec) -> String {
+/// The arguments of a tool whose names are wanted.
+fn arguments(spec: &ToolSpec, wanted: impl Fn(&str) -> bool) -> String {
     let required: Vec<&str> = spec
         .parameters
         .get("required")
@@ -223,7 +229,7 @@ fn arguments(spec: &ToolSpec) -> String {
         .filter_map(Value::as_str)
         .collect();
     let properties = spec.parameters.get("properties").and_then(Value::as_object);
-    let parts = properties.into_iter().flatten().map(|(name, schema)| {
+    let parts = properties.into_iter().flatten().filter(|(name, _)| wanted(name)).map(|(name, schema)| {
         let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
         let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
         format!("\"{name}\" ({kind}{optional})")
@@ -324,5 +330,11 @@ mod tests {
         }
         assert!(text.contains("\"path\" (string), \"from\" (integer, optional)"), "{text}");
         assert_eq!(one_line(&json!({"a": [1, "x"], "b": {}})), r#"{"a": [1, "x"], "b": {}}"#);
+        let mut read = specs().remove(0);
+        read.example = json!({"path": "a.txt"});
+        let line = |read: &ToolSpec| list(std::slice::from_ref(read));
+        assert_eq!(line(&read), "- read: shows a file. Example: Action: read {\"path\": \"a.txt\"}\n");
+        read.provider = Provider::Mcp("archive".into());
+        assert!(line(&read).ends_with("a.txt\"} More arguments: \"from\" (integer, optional)\n"), "{}", line(&read));
     }
 }

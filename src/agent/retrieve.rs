@@ -1,7 +1,7 @@
 //! Which of many tools a model is shown for a task, and under which names: BM25 over names, descriptions and argument names.
 
 use super::observe::ARTIFACT_TOOLS;
-use super::tool::{RESERVED, ToolSpec};
+use super::tool::{Provider, RESERVED, ToolSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How fast more of the same word counts less. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework".
@@ -136,21 +136,25 @@ fn snake(name: &str) -> String {
     words.join("_")
 }
 
-/// The tools to show for a task: every core tool, then the best of the others that fit it at all, `limit` in all. The order
-/// is stable: core tools as given, then by score, then by name.
+/// The tools to show for a task: every core tool, then those of the server that it names, then the best of the others that
+/// fit it at all, `limit` in all. The order is stable: core tools as given, then by score, then by name.
 fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) = specs.iter().partition(|s| s.core);
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
     let asked = words(task);
+    // who names a server wants its tools, whatever words they have
+    let server = super::plan::server(task, specs);
+    let named = |spec: &ToolSpec| matches!(&spec.provider, Provider::Mcp(name) if Some(name.as_str()) == server);
     let shared = |spec: &ToolSpec| {
         let mut known = words(&spec.search_text());
         known.sort_unstable();
         known.dedup();
         known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count()
     };
-    let fits = |(score, spec): &(f64, &ToolSpec)| *score > 0.0 && shared(spec) >= SHARED;
+    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && shared(spec) >= SHARED;
     let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(fits).collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    let order = |a: &(f64, &ToolSpec), b: &(f64, &ToolSpec)| named(b.1).cmp(&named(a.1)).then(b.0.total_cmp(&a.0));
+    ranked.sort_by(|a, b| order(a, b).then_with(|| a.1.name.cmp(&b.1.name)));
     core.into_iter().chain(ranked.into_iter().map(|(_, spec)| spec)).take(limit).cloned().collect()
 }
 
@@ -174,6 +178,20 @@ mod tests {
         let chosen = choose("convert 5 euros into another currency", &specs, 5);
         assert_eq!(chosen.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["tool_3", "convert_currency"]);
         assert_eq!(choose("xyz", &specs, 5).len(), 1);
+    }
+
+    #[test]
+    fn the_tools_of_the_server_that_is_named_are_shown() {
+        let tool = |name: &str, server: &str| ToolSpec {
+            provider: Provider::Mcp(server.into()),
+            ..ToolSpec::new(name, "does.", json!({}), &[])
+        };
+        let mut specs = vec![spec("shell"), tool("read_plan", "other"), tool("fetch", "wiki"), tool("edit", "wiki")];
+        specs.push(ToolSpec::new("plan", "shows the plan.", json!({}), &[]));
+        let shown = |task: &str, limit| names(&view(task, &specs, limit)).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(shown("show the plan", 9), ["shell", "plan"]);
+        assert_eq!(shown("show the plan with the wiki server", 9), ["shell", "edit", "fetch", "plan"]);
+        assert_eq!(shown("show the plan with the wiki server", 3), ["shell", "edit", "fetch"]);
     }
 
     fn spec(name: &str) -> ToolSpec {

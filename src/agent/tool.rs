@@ -125,7 +125,7 @@ impl ToolSpec {
 }
 
 /// Holds one value against its schema; the error says what it should be.
-fn fits(schema: &Value, value: &mut Value) -> Result<(), String> {
+pub(super) fn fits(schema: &Value, value: &mut Value) -> Result<(), String> {
     if let Some(Value::Array(options)) = schema.get("enum")
         && !options.contains(value)
     {

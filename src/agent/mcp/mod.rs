@@ -3,13 +3,14 @@
 //!
 //! - [`config`]: which servers there are. [`trust`]: a project's own only after the person agreed.
 //! - `server`: one server. `http`: those that are reached at an address; the one place of the harness that opens sockets.
-//! - `tool`: a server's tool as ours. `schema`: its arguments as our grammar can have them.
-//!   `content`: its results as text.
+//! - `tool`: a server's tool as ours. `schema`: its arguments as our grammar can have them. `example`: a call of it, for the
+//!   prompt. `content`: its results as text.
 //!
 //! A server that does not start, dies, floods, hangs or talks nonsense costs its own tools and nothing else.
 
 pub mod config;
 mod content;
+mod example;
 mod http;
 mod schema;
 mod server;

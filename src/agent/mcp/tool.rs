@@ -2,7 +2,7 @@
 //! hints change what may be done unasked only where the person said so by name.
 
 use super::config::Reach;
-use super::schema;
+use super::{example, schema};
 use super::server::{McpError, Server};
 use crate::agent::observe::{Raw, screen};
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
@@ -37,6 +37,7 @@ pub(super) fn wrap(
     let parameters = schema::simple(&tool.input_schema)?;
     let mut spec = ToolSpec::new(&name, &described(tool), serde_json::json!({}), &[]);
     spec.parameters = parameters;
+    spec.example = example::example(&tool.input_schema, &spec);
     spec.provider = Provider::Mcp(server.config.name.clone());
     spec.timeout = server.config.timeout;
     let effects = effects(tool, server);

@@ -77,7 +77,7 @@ fn advice_costs_what_it_asked_for_also_where_it_comes_to_nothing() {
 #[test]
 fn a_part_that_names_a_server_is_for_its_tools() {
     let asked = |text: &str| {
-        let mut bench = bench(&[ANSWER]);
+        let mut bench = bench(&[&step(&[call("archive.find", "look")]), ANSWER]);
         let model: Arc<dyn Model> =
             Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<crate::model::scripted::Scripted>().unwrap());
         bench.runtime.adviser = Some(Arc::new(Asks { model, often: 1, knows: false }));

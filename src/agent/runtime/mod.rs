@@ -363,10 +363,6 @@ impl Runtime {
             turn.lead(false);
             return turn.advised(None, &self.guards);
         };
-        // who names a server wants its tools, which no command has
-        if named::is_for_a_server(&brief.part, &self.registry) {
-            return turn.advised(None, &self.guards);
-        }
         let input = json!({"part": brief.part, "place": brief.place});
         let with = (self.model.clone(), self.guards.clone(), self.emitter.clone());
         let tally = Arc::new(Tally::new(with, turn.state(), &span, (input, recipe.clone())));

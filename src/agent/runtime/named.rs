@@ -1,7 +1,6 @@
-//! What is named: the files of a result, which `them` and `each` of the next part stand for, and the server that a part is
-//! for.
+//! What is named: the files of a result, which `them` and `each` of the next part stand for.
 
-use crate::agent::tool::{Outcome, Provider, Registry, Settled, normal};
+use crate::agent::tool::{Outcome, Settled, normal};
 use std::path::Path;
 
 /// Names that are looked for at most.
@@ -25,20 +24,6 @@ pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
         }
     }
     found
-}
-
-/// True if the part names a server of tools as one: `with the tracker server`, `use the tool of wiki`.
-pub(super) fn is_for_a_server(part: &str, registry: &Registry) -> bool {
-    const AS_ONE: [&str; 5] = ["server", "servers", "tool", "tools", "mcp"];
-    let words: Vec<String> = part
-        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-'))
-        .map(|word| word.to_lowercase())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let says = |name: &str| words.iter().any(|word| word == name);
-    let named =
-        || registry.specs().any(|spec| matches!(&spec.provider, Provider::Mcp(name) if says(&name.to_lowercase())));
-    AS_ONE.iter().any(|word| says(word)) && named()
 }
 
 /// What of a line may be a name: all of it, its first word up to a colon (`FILE:LINE:TEXT`), what follows the first word

@@ -4,6 +4,7 @@
 //! - what one command can do, the adviser is asked for;
 //! - what was seen is saved as it was seen, and counted, without a model;
 //! - a text about it is the model's, but what it may do then is write that file;
+//! - who names a server of tools wants these: the model decides which, and how;
 //! - everything else, and whatever failed, the model decides freely.
 
 use super::{Phase, Turn};
@@ -22,7 +23,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Commands that are tried for one part before the model decides.
-const TRIES: u32 = 3;
+pub(super) const TRIES: u32 = 3;
 /// Texts that the model may try to write for one part before the results are put together without it.
 const DRAFTS: u32 = 2;
 /// Parts done before that an adviser is told of.
@@ -45,10 +46,10 @@ pub(super) struct Course {
     /// The part under way, from 0.
     pub part: usize,
     /// Tries of this part that came to nothing.
-    tries: u32,
+    pub(super) tries: u32,
     /// True if the call under way is the harness' own choice.
     own: bool,
-    /// Commands that were run, oldest first.
+    /// Commands that were run, oldest first; and, with no command, what servers showed.
     done: Vec<Done>,
     /// What each part came to, as far as it did.
     results: Vec<Option<String>>,
@@ -141,6 +142,10 @@ impl Turn {
             && !actions.tools.is_empty()
             && let Some(part) = self.part().map(str::to_owned)
         {
+            if let Some(theirs) = self.for_server(&part, &actions) {
+                actions = theirs;
+                break;
+            }
             let has = |tool: &str| actions.tools.iter().any(|t| t == tool);
             match kind(&part, self.course.part > 0) {
                 Kind::Command if has(SHELL) && self.course.tries == 0 && tallies(&part) && self.count(&part) => return,
@@ -195,9 +200,9 @@ impl Turn {
             part = locate(words);
         }
         let place = self.layers.iter().filter(|l| !l.trusted && l.name == PLACE).map(|l| l.text.clone()).collect();
-        let skip = self.course.done.len().saturating_sub(RECENT);
-        let short = |d: &Done| Done { printed: compress(&d.printed, PRINTED), ..d.clone() };
-        Brief { part, place, done: self.course.done.iter().skip(skip).map(short).collect() }
+        let commands: Vec<&Done> = self.course.done.iter().filter(|d| !d.command.is_empty()).collect();
+        let short = |d: &&Done| Done { printed: compress(&d.printed, PRINTED), ..(*d).clone() };
+        Brief { part, place, done: commands.iter().skip(commands.len().saturating_sub(RECENT)).map(short).collect() }
     }
 
     /// Takes note of what came of a step, and returns what speaks against the part being done, for the call it is about.
@@ -209,8 +214,9 @@ impl Turn {
         let finding = self.finding(&part, one, seen);
         for (i, one) in batch.iter().enumerate() {
             let command = one.call.args.get("command").and_then(serde_json::Value::as_str);
-            if let Some(command) = command.filter(|_| one.call.tool == SHELL) {
-                let looked = one.call.effects.is_read_only();
+            let theirs = self.is_theirs(&one.call.tool);
+            if let Some(command) = command.filter(|_| one.call.tool == SHELL).or(theirs.then_some("")) {
+                let looked = theirs || one.call.effects.is_read_only();
                 let against = finding.as_deref().filter(|_| i == at);
                 self.course.done.push(Done {
                     goal: refer(&part, &[]),
@@ -224,6 +230,9 @@ impl Turn {
         }
         let silent = one.call.effects.is_read_only() && is_vain(one);
         let done = one.outcome == Outcome::Done;
+        // to look first is the model's right, where that alone cannot do the part
+        let looks = !own && one.call.effects.is_read_only() && !self.is_theirs(&one.call.tool);
+        let before = looks && (changes(&part) || self.course.led && self.server_of(&part).is_some());
         if let Some(changes) = &seen.changes {
             self.course.changed(changes, matches!(kind(&part, self.course.part > 0), Kind::Save(_) | Kind::Compose(_)));
         }
@@ -241,7 +250,7 @@ impl Turn {
             // who was not allowed to is not asked again
             Outcome::Denied => self.course.tries = TRIES + DRAFTS,
             _ if finding.is_some() => self.course.tries += 1,
-            _ if !own && done && changes(&part) && one.call.effects.is_read_only() => {}
+            _ if done && before => {}
             _ if done && !silent => {
                 let changed = || seen.changes.as_ref().and_then(evidence::told);
                 let said = match plain(&one.text) {
@@ -280,6 +289,8 @@ impl Turn {
                 return (!lacks.is_empty()).then(|| format!("What was written leaves out {}.", lacks.join(", ")));
             }
             Kind::Tell => return None,
+            // what a server has done only it knows
+            _ if self.is_theirs(&one.call.tool) => return None,
             // to look first is the model's right
             Kind::Free if !changes(part) || one.call.effects.is_read_only() => return None,
             _ => {}
@@ -370,7 +381,7 @@ impl Turn {
             }
             let args = json!({"path": file, "content": content});
             self.own_call(part, WRITE.into(), object(args));
-        } else if self.knows(SHELL) {
+        } else if self.knows(SHELL) && !last.command.is_empty() {
             // printed before the file is opened: a listing does not list the file it goes into
             let command = format!("printf '%s\\n' \"$({})\" > {}", last.command, quote(file, Dialect::Sh));
             self.own_call(part, SHELL.into(), object(json!({ "command": command })));
@@ -386,7 +397,7 @@ impl Turn {
         let lines = plain(&last.printed).lines().count();
         let names = self.course.names.len();
         // a line that is no item, a heading for example, would be counted
-        if !last.whole || lines == 0 || (names > 0 && names != lines) {
+        if !last.whole || last.command.is_empty() || lines == 0 || (names > 0 && names != lines) {
             return false;
         }
         let command = format!("{{ {}; }} | wc -l", last.command);

@@ -16,6 +16,7 @@
 mod course;
 mod fit;
 mod prompt;
+mod named;
 
 pub use course::{PLACE, Seen};
 pub use fit::{Compression, Fitting, Mode, Strategy};
@@ -647,5 +648,7 @@ impl Turn {
 
 #[cfg(test)]
 mod course_tests;
+#[cfg(test)]
+mod named_tests;
 #[cfg(test)]
 mod tests;
