@@ -143,8 +143,8 @@ fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
     let asked = words(task);
     // who names a server wants its tools, whatever words they have
-    let server = super::plan::server(task, specs);
-    let named = |spec: &ToolSpec| matches!(&spec.provider, Provider::Mcp(name) if Some(name.as_str()) == server);
+    let who = super::plan::who(task, specs);
+    let named = |spec: &ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && Some(&spec.provider) == who;
     let shared = |spec: &ToolSpec| {
         let mut known = words(&spec.search_text());
         known.sort_unstable();
@@ -188,7 +188,8 @@ mod tests {
         };
         let mut specs = vec![spec("shell"), tool("read_plan", "other"), tool("fetch", "wiki"), tool("edit", "wiki")];
         specs.push(ToolSpec::new("plan", "shows the plan.", json!({}), &[]));
-        let shown = |task: &str, limit| names(&view(task, &specs, limit)).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let shown =
+            |task: &str, limit| names(&view(task, &specs, limit)).into_iter().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(shown("show the plan", 9), ["shell", "plan"]);
         assert_eq!(shown("show the plan with the wiki server", 9), ["shell", "edit", "fetch", "plan"]);
         assert_eq!(shown("show the plan with the wiki server", 3), ["shell", "edit", "fetch"]);

@@ -94,9 +94,7 @@ mod tests {
     #[test]
     fn a_window_keeps_its_messages_whether_there_is_a_summary_or_not() {
         let falls = |n, exchanges| {
-            let falls = |summary, before| {
-                of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000)
-            };
+            let falls = |summary, before| of(Limit::Messages(n), summary).falls_out(&vec![10; exchanges], before, 1000);
             let all = [falls(false, 0), falls(true, 0), falls(true, 9), falls(false, 9)];
             assert!(all.iter().all(|one| *one == all[0]), "{n} of {exchanges}: {all:?}");
             all[0]

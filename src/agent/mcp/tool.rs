@@ -2,8 +2,8 @@
 //! hints change what may be done unasked only where the person said so by name.
 
 use super::config::Reach;
-use super::{example, schema};
 use super::server::{McpError, Server};
+use super::{example, schema};
 use crate::agent::observe::{Raw, screen};
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
 use std::sync::Arc;

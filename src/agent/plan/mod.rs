@@ -1,14 +1,14 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
 //! wants one to be asked ([`model`]). [`part`]: what a task falls into, and what kind of work each part is; [`verbs`]: what
-//! the verbs of a task ask for. [`server()`]: which server of tools a part is for.
+//! the verbs of a task ask for. [`who()`]: whose tools a part wants.
 
 pub mod model;
 pub mod part;
-mod server;
 mod verbs;
+mod who;
 
-pub use server::server;
 pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers, stand_in, tallies};
+pub use who::who;
 
 use serde::{Deserialize, Serialize};
 

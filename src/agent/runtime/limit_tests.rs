@@ -6,7 +6,7 @@ use crate::agent::advise::{Advice, Advised, Brief};
 use crate::agent::state::Limits;
 use crate::agent::tool::Provider;
 use crate::model::metered::{Meter, Metered};
-use crate::model::{Prompt, Role, Sampling, Shape};
+use crate::model::{Finish, Flow, Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
 
 /// Asks so often, and advises to look at a file or nothing at all.

@@ -8,6 +8,7 @@ use crate::agent::observe::{MemoryArtifacts, Raw};
 use crate::agent::plan::Plan;
 use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError};
 use crate::agent::turn::Task;
+use crate::model::Finish;
 use crate::model::scripted::Scripted;
 use serde_json::Value;
 use std::sync::Mutex;

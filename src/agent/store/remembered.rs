@@ -162,7 +162,10 @@ mod tests {
         keep("run_3", "chat", "failed", "no model");
         assert_eq!(said(9), [of("run_1", "one")]);
         fold(&store, Some("- the first"), Originals::Keep);
-        assert_eq!(store.said_before("s", "chat", 9).unwrap(), Past { summary: "- the first".into(), exchanges: Vec::new() });
+        assert_eq!(
+            store.said_before("s", "chat", 9).unwrap(),
+            Past { summary: "- the first".into(), exchanges: Vec::new() }
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{Hire, Hired, Order, VIEW, WRITE, show};
 use crate::agent::assemble::Fixed;
 use crate::agent::event::{Draft, Kind};
 use crate::agent::id;
+use crate::agent::observe::compress;
 use crate::agent::plan::{CAP, FLOOR, Plan};
 use crate::agent::runtime::{Approval, Approver, Driven, Runtime};
 use crate::agent::skill::role;
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(20);
 /// Characters that the lead is told of what a worker said that left nothing.
 const SAID: usize = 200;
+/// Characters of its output that the lead is shown at once.
+const SHOWN: usize = 1200;
 /// Steps of a worker beside those of its task: one to write its output.
 const MORE_STEPS: u32 = 2;
 
@@ -129,11 +132,11 @@ impl Crew {
         worker.providers.push(Arc::new(Fixed { name: "worker", priority: 1, text: role::persona(role) }));
         worker.approver = Arc::new(For { worker: name.clone(), asks: self.lead.approver.clone() });
         worker.emitter = Arc::new(self.lead.emitter.sibling(run, sinks));
-        // advice is for commands, and a worker's last step is none; notes are the lead's to take
-        (worker.adviser, worker.notes) = (None, None);
+        // notes are the lead's to take
+        worker.notes = None;
         worker.cancel = cancel.clone();
         show(&mut worker, &[WRITE, VIEW], 2);
-        Ok((worker, Turn::new(task)))
+        Ok((worker, Turn::new(task).leaving(output_path)))
     }
 
     /// Says what a worker has left, counts what it cost, and records both.
@@ -170,7 +173,10 @@ impl Crew {
         }
         self.lead.emitter.emit(event);
         let done = wrong.is_none();
-        let text = wrong.unwrap_or_else(|| format!("its output is in the workspace file `{path}` ({bytes} bytes)"));
+        let text = wrong.unwrap_or_else(|| {
+            let beginning = self.workspace.text(path).map(|text| compress(&text, SHOWN)).unwrap_or_default();
+            format!("its output is in the workspace file `{path}` ({bytes} bytes):\n{}", beginning.trim_end())
+        });
         Left { done, text: format!("{name}: {text}") }
     }
 }

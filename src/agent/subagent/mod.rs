@@ -119,8 +119,8 @@ impl Spawn {
         });
         let mut spec = ToolSpec::new(
             SPAWN,
-            "has helpers work on separate parts of the task side by side. Each knows only what its task says, and leaves \
-             its result in a workspace file, which workspace_view shows.",
+            "has helpers work on separate parts of the task side by side, and shows what each has found. Each knows only \
+             what its task says, and leaves its result in a workspace file.",
             json!({"workers": {"type": "array", "items": worker, "minItems": 1, "maxItems": MOST}}),
             &["workers"],
         );

@@ -4,7 +4,7 @@
 //! - what one command can do, the adviser is asked for;
 //! - what was seen is saved as it was seen, and counted, without a model;
 //! - a text about it is the model's, but what it may do then is write that file;
-//! - who names a server of tools wants these: the model decides which, and how;
+//! - who names a server of tools, or helpers, wants these: the model decides which, and how;
 //! - everything else, and whatever failed, the model decides freely.
 
 use super::{Phase, Turn};
@@ -35,8 +35,6 @@ const MADE: usize = 200;
 
 /// The shell tool's name: what advice, saving and references are about.
 const SHELL: &str = "shell";
-/// The tool that writes a whole file.
-const WRITE: &str = "write";
 
 /// Where a run stands in its plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -49,7 +47,7 @@ pub(super) struct Course {
     pub(super) tries: u32,
     /// True if the call under way is the harness' own choice.
     own: bool,
-    /// Commands that were run, oldest first; and, with no command, what servers showed.
+    /// Commands that were run, oldest first; and, with no command, what servers and helpers showed.
     done: Vec<Done>,
     /// What each part came to, as far as it did.
     results: Vec<Option<String>>,
@@ -142,21 +140,23 @@ impl Turn {
             && !actions.tools.is_empty()
             && let Some(part) = self.part().map(str::to_owned)
         {
-            if let Some(theirs) = self.for_server(&part, &actions) {
+            if let Some(theirs) = self.for_named(&part, &actions) {
                 actions = theirs;
                 break;
             }
             let has = |tool: &str| actions.tools.iter().any(|t| t == tool);
-            match kind(&part, self.course.part > 0) {
+            let writer = self.writer();
+            match self.kind_of(self.course.part) {
+                _ if self.has_left() => self.course.advance(Some("done".into())),
                 Kind::Command if has(SHELL) && self.course.tries == 0 && tallies(&part) && self.count(&part) => return,
                 Kind::Command if has(SHELL) && self.course.tries < TRIES => {
                     self.phase = Phase::Advise;
                     return;
                 }
                 Kind::Save(file) if self.course.tries == 0 && self.save(&part, &file) => return,
-                Kind::Save(file) | Kind::Compose(file) if self.course.tries < DRAFTS && self.knows(WRITE) => {
+                Kind::Save(file) | Kind::Compose(file) if self.course.tries < DRAFTS && self.knows(writer) => {
                     actions = ActionSet {
-                        tools: vec![WRITE.into()],
+                        tools: vec![writer.into()],
                         answer: false,
                         cannot: true,
                         batch: 1,
@@ -164,9 +164,9 @@ impl Turn {
                     };
                     break;
                 }
-                Kind::Save(file) | Kind::Compose(file) if self.course.tries == DRAFTS && self.knows(WRITE) => {
+                Kind::Save(file) | Kind::Compose(file) if self.course.tries == DRAFTS && self.knows(writer) => {
                     let args = json!({"path": file, "content": self.extract()});
-                    return self.own_call(&part, WRITE.into(), object(args));
+                    return self.own_call(&part, writer.into(), object(args));
                 }
                 // the answer is written when all else is done
                 Kind::Tell => self.course.advance(None),
@@ -176,7 +176,7 @@ impl Turn {
         // all was done, by commands that worked or by what was written: what is left is to say so
         if self.course.led && self.part().is_none() && actions.answer && !self.is_last() {
             if !self.is_asked()
-                && let Some(text) = self.results()
+                && let Some(text) = self.results(self.task.plan.parts.len())
             {
                 return self.close(text, guards);
             }
@@ -232,9 +232,9 @@ impl Turn {
         let done = one.outcome == Outcome::Done;
         // to look first is the model's right, where that alone cannot do the part
         let looks = !own && one.call.effects.is_read_only() && !self.is_theirs(&one.call.tool);
-        let before = looks && (changes(&part) || self.course.led && self.server_of(&part).is_some());
+        let before = looks && (changes(&part) || self.course.led && self.meant(&part).is_some());
         if let Some(changes) = &seen.changes {
-            self.course.changed(changes, matches!(kind(&part, self.course.part > 0), Kind::Save(_) | Kind::Compose(_)));
+            self.course.changed(changes, matches!(self.kind_of(self.course.part), Kind::Save(_) | Kind::Compose(_)));
         }
         if !seen.names.is_empty() && finding.is_none() {
             self.course.names.clone_from(&seen.names);
@@ -278,11 +278,11 @@ impl Turn {
         if !self.course.led || part.is_empty() || one.outcome != Outcome::Done {
             return None;
         }
-        let later = self.course.part > 0;
-        match kind(part, later) {
-            Kind::Save(_) | Kind::Compose(_) if one.call.tool == WRITE => {
+        let kind = self.kind_of(self.course.part);
+        match kind {
+            Kind::Save(_) | Kind::Compose(_) if one.call.tool == self.writer() => {
                 let content = one.call.args.get("content").and_then(serde_json::Value::as_str).unwrap_or_default();
-                if let Kind::Save(_) = kind(part, later) {
+                if let Kind::Save(_) = kind {
                     return None;
                 }
                 let lacks = evidence::lacks(part, content, self.shown());
@@ -317,8 +317,9 @@ impl Turn {
 
     /// True if a later part goes on with what this one shows.
     fn goes_on(&self) -> bool {
-        let later = self.task.plan.parts.iter().enumerate().skip(self.course.part + 1);
-        later.into_iter().any(|(_, part)| refers(part) || matches!(kind(part, true), Kind::Save(_) | Kind::Compose(_)))
+        let writes = |at| matches!(self.kind_of(at), Kind::Save(_) | Kind::Compose(_));
+        let mut later = self.task.plan.parts.iter().enumerate().skip(self.course.part + 1);
+        later.any(|(at, part)| refers(part) || writes(at))
     }
 
     /// What the parts before came to.
@@ -343,8 +344,11 @@ impl Turn {
             );
             for (at, part) in self.task.plan.parts.iter().enumerate().skip(self.course.part) {
                 let why = self.course.finding.as_deref().filter(|_| at == self.course.part);
-                let by_words = matches!(kind(part, at > 0), Kind::Tell)
-                    || matches!(kind(part, at > 0), Kind::Free) && !changes(part);
+                let by_words = match self.kind_of(at) {
+                    Kind::Tell => true,
+                    Kind::Free => !changes(part),
+                    _ => false,
+                };
                 if !by_words || why.is_some() {
                     missing.push(format!("{part}: {}", why.unwrap_or("Nothing was done for it.")));
                 }
@@ -372,7 +376,13 @@ impl Turn {
     /// Has the latest result saved as it is; false if there is none, or no tool for it.
     fn save(&mut self, part: &str, file: &str) -> bool {
         let Some(last) = self.course.seen().next_back().cloned() else { return false };
-        if last.whole && self.knows(WRITE) {
+        let all = self.course.seen().all(|seen| seen.whole).then(|| self.results(self.course.part)).flatten();
+        if self.is_leaving() && self.course.part > 1
+            && let Some(content) = all
+        {
+            let args = json!({"path": file, "content": content});
+            self.own_call(part, self.writer().into(), object(args));
+        } else if last.whole && self.knows(self.writer()) {
             let mut content = plain(&last.printed).to_owned();
             // `write both to word.txt`: what came before the latest, too
             let both = part.split_whitespace().any(|word| word.eq_ignore_ascii_case("both"));
@@ -380,8 +390,8 @@ impl Turn {
                 content = format!("{}\n{content}", plain(&before.printed));
             }
             let args = json!({"path": file, "content": content});
-            self.own_call(part, WRITE.into(), object(args));
-        } else if self.knows(SHELL) && !last.command.is_empty() {
+            self.own_call(part, self.writer().into(), object(args));
+        } else if !self.is_leaving() && self.knows(SHELL) && !last.command.is_empty() {
             // printed before the file is opened: a listing does not list the file it goes into
             let command = format!("printf '%s\\n' \"$({})\" > {}", last.command, quote(file, Dialect::Sh));
             self.own_call(part, SHELL.into(), object(json!({ "command": command })));
@@ -407,17 +417,20 @@ impl Turn {
 
     /// True if the person wants to be told something in words, and not to be shown what commands print.
     fn is_asked(&self) -> bool {
-        self.task.plan.parts.len() < 2 || self.task.plan.parts.iter().any(|part| kind(part, true) == Kind::Tell)
+        let parts = &self.task.plan.parts;
+        // of who leaves what was found, nobody reads the words
+        self.leaves.is_none() && (parts.len() < 2 || parts.iter().any(|part| kind(part, true) == Kind::Tell))
     }
 
-    /// What each part came to, in the commands' own words: nothing in it is made up. `None` if a part came to nothing.
-    fn results(&self) -> Option<String> {
+    /// What each of the first `parts` came to, in the commands' own words: nothing in it is made up. `None` if one of them
+    /// came to nothing.
+    fn results(&self, parts: usize) -> Option<String> {
         let said = |(part, result): (&String, &Option<String>)| {
             let result = result.as_deref()?;
             Some(if result.contains('\n') { format!("{part}:\n{result}") } else { format!("{part}: {result}") })
         };
-        let all: Option<Vec<String>> = self.task.plan.parts.iter().zip(&self.course.results).map(said).collect();
-        all.filter(|all| all.len() == self.task.plan.parts.len()).map(|all| all.join("\n"))
+        let all: Option<Vec<String>> = self.task.plan.parts.iter().zip(&self.course.results).take(parts).map(said).collect();
+        all.filter(|all| all.len() == parts).map(|all| all.join("\n"))
     }
 
     /// The answer as it may be given: where the latest result is one number, an answer without it is not the model's to

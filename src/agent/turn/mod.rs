@@ -15,8 +15,9 @@
 
 mod course;
 mod fit;
-mod prompt;
+mod leave;
 mod named;
+mod prompt;
 
 pub use course::{PLACE, Seen};
 pub use fit::{Compression, Fitting, Mode, Strategy};
@@ -261,6 +262,9 @@ pub struct Turn {
     /// True once an answer was sent back for what nobody has shown, or for what is missing.
     #[serde(default)]
     doubted: bool,
+    /// The file of the workspace that its last part leaves what was found in, if it is to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    leaves: Option<String>,
 }
 
 impl Turn {
@@ -284,6 +288,7 @@ impl Turn {
             end: None,
             retry: false,
             doubted: false,
+            leaves: None,
         }
     }
 
@@ -648,6 +653,8 @@ impl Turn {
 
 #[cfg(test)]
 mod course_tests;
+#[cfg(test)]
+mod leave_tests;
 #[cfg(test)]
 mod named_tests;
 #[cfg(test)]

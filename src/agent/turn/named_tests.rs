@@ -95,7 +95,8 @@ fn what_the_server_is_to_be_told_may_be_read_and_is_not_all() {
 
 #[test]
 fn what_a_server_said_is_saved_as_it_is_and_never_run_again() {
-    let mut one = turn("list the logs, find the plans with the archive server, count them, and save them to out.txt", "");
+    let mut one =
+        turn("list the logs, find the plans with the archive server, count them, and save them to out.txt", "");
     let args = json!({"command": "ls"}).as_object().unwrap().clone();
     let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9 };
     one.advised(Some(advice), &Guards::default());

@@ -1,4 +1,4 @@
-//! The parts that are for a server of tools: they name it, and no command has its tools.
+//! The parts that say who is to do them: a server of tools, or helpers. No command does what these do.
 
 use crate::agent::tool::{Provider, ToolSpec};
 
@@ -9,9 +9,13 @@ const NEAR: usize = 3;
 /// Words right before a server's name that say the same by themselves.
 const ASKED: [&str; 3] = ["ask", "through", "via"];
 
-/// The server that a task or a part of it names as one, if these are the tools that there are: `with the tracker server`,
-/// `use the tool of wiki`, `ask the archive`; or by a tool whose name is no word, `with get_current_time`.
-pub fn server<'a>(part: &str, tools: impl IntoIterator<Item = &'a ToolSpec>) -> Option<&'a str> {
+/// Words for runs that work for this one.
+const HELPERS: [&str; 4] = ["helper", "helpers", "subagent", "subagents"];
+
+/// Whose tools a task or a part of it wants, if these are the tools that there are: a server's that it names as one (`with
+/// the tracker server`, `use the tool of wiki`, `ask the archive`) or by a tool whose name is no word (`with
+/// get_current_time`); or helpers.
+pub fn who<'a>(part: &str, tools: impl IntoIterator<Item = &'a ToolSpec>) -> Option<&'a Provider> {
     let words = words(part);
     let named = |server: &str| {
         let name = self::words(server);
@@ -30,10 +34,12 @@ pub fn server<'a>(part: &str, tools: impl IntoIterator<Item = &'a ToolSpec>) -> 
         };
         is(&tool.name) || is(tool.shown())
     };
-    tools.into_iter().find_map(|tool| match &tool.provider {
-        Provider::Mcp(server) if named(server) || called(tool) => Some(server.as_str()),
-        _ => None,
-    })
+    let wanted = |tool: &&ToolSpec| match &tool.provider {
+        Provider::Mcp(server) => named(server) || called(tool),
+        Provider::Subagent => words.iter().any(|word| HELPERS.contains(&word.as_str())),
+        _ => false,
+    };
+    tools.into_iter().find(wanted).map(|tool| &tool.provider)
 }
 
 /// The words of a text in lower case; a name of several is several.
@@ -84,8 +90,23 @@ mod tests {
             ("find all logs", None),
             ("", None),
         ] {
-            assert_eq!(server(part, &tools()), want, "{part}");
+            let tools = tools();
+            let named = who(part, &tools).map(|provider| match provider {
+                Provider::Mcp(name) => name.as_str(),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(named, want, "{part}");
         }
-        assert_eq!(server("ask the archive server", &[]), None);
+        assert_eq!(who("ask the archive server", &[]), None);
+    }
+
+    #[test]
+    fn who_wants_helpers_has_them_if_there_are_any() {
+        let mut tools = tools();
+        let asks = "have two helpers count the errors in each log";
+        assert_eq!(who(asks, &tools), None);
+        tools.push(ToolSpec { provider: Provider::Subagent, ..ToolSpec::new("spawn", "does.", json!({}), &[]) });
+        assert_eq!(who(asks, &tools), Some(&Provider::Subagent));
+        assert_eq!(who("help me count the errors", &tools), None);
     }
 }

@@ -1,0 +1,90 @@
+//! Runs that leave what they come to in the workspace, driven by hand.
+
+use super::tests::TOKENS;
+use super::*;
+use crate::agent::advise::Advice;
+use crate::agent::id;
+use crate::agent::plan::Plan;
+use serde_json::json;
+
+fn worker(task: &str) -> Turn {
+    let mut turn = Turn::new(Task {
+        run: "worker_1".into(),
+        session: "run_1".into(),
+        agent: "worker".into(),
+        text: task.into(),
+        plan: Plan::heuristic(task),
+        max_steps: 12,
+        batch: 1,
+        place: String::new(),
+    })
+    .leaving("out.md");
+    let text = || json!({"type": "string"});
+    let file = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
+    let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
+    turn.lead(true);
+    let tools = vec![shell, file("read"), file("write"), file("workspace_write")];
+    turn.assembled(Assembly::default(), tools, Vec::new(), &Guards::default());
+    turn
+}
+
+fn advise(turn: &mut Turn, command: &str, printed: &str) {
+    let Step::Advise(_) = turn.next() else { panic!("{:?}", turn.next()) };
+    let args = json!({ "command": command }).as_object().unwrap().clone();
+    turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.9 }), &Guards::default());
+    done(turn, printed);
+}
+
+/// The call that is to be made, done.
+fn done(turn: &mut Turn, text: &str) -> (String, serde_json::Value) {
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let path = calls[0].args.get("path").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    let writes = if calls[0].tool.ends_with("write") { vec![format!("/ws/{path}").into()] } else { Vec::new() };
+    let call = Call { effects: Effects { writes, ..Effects::default() }, ..calls[0].clone() };
+    let settled =
+        Settled { call: call.clone(), outcome: Outcome::Done, text: text.into(), hash: id::hash(text), ms: 1 };
+    turn.acted(&[settled], &Seen::default(), &Guards::default());
+    (call.tool, json!(call.args))
+}
+
+#[test]
+fn what_commands_showed_is_left_without_a_model() {
+    let mut one = worker("count the errors in a.log");
+    advise(&mut one, "grep -c ERROR a.log", "3\n");
+    assert_eq!(done(&mut one, "wrote"), ("workspace_write".into(), json!({"path": "out.md", "content": "3"})));
+    assert_eq!(one.end().unwrap().0, &End::Answered, "{:?}", one.end());
+    assert_eq!(one.metric().total_requests, 0, "the model was not asked for a decision");
+    // of several parts each is told with its words
+    let mut two = worker("count the errors in a.log, and list the users");
+    advise(&mut two, "grep -c ERROR a.log", "3\n");
+    advise(&mut two, "users", "ida\nmoss\n");
+    let content = "count the errors in a.log: 3\nlist the users:\nida\nmoss";
+    assert_eq!(done(&mut two, "wrote").1["content"], content);
+}
+
+#[test]
+fn about_anything_else_the_model_writes_and_nothing_but_that_file() {
+    let offered = |turn: &Turn| {
+        let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
+        (decide.actions.tools, decide.actions.answer, decide.actions.path)
+    };
+    let mut one = worker("summarise notes.txt");
+    one.decided("Thought: x\nAction: read {\"path\": \"notes.txt\"}", Finish::Stop, TOKENS, &Guards::default());
+    done(&mut one, "The boat leaks.");
+    assert_eq!(offered(&one), (vec!["workspace_write".to_owned()], false, Some("out.md".to_owned())));
+    let wrote = "Thought: x\nAction: workspace_write {\"path\": \"out.md\", \"content\": \"leaks\"}";
+    // one that has written it of its own accord is not asked to again
+    let mut other = worker("summarise notes.txt");
+    for turn in [&mut one, &mut other] {
+        turn.decided(wrote, Finish::Stop, TOKENS, &Guards::default());
+        done(turn, "wrote");
+        assert!(turn.end().is_some_and(|(end, _)| *end == End::Answered), "{:?}", turn.next());
+    }
+}
+
+#[test]
+fn a_worker_that_has_not_left_anything_is_not_done() {
+    let mut one = worker("count the errors in a.log");
+    advise(&mut one, "grep -c ERROR a.log", "3\n");
+    assert_eq!(one.missing(), ["write what was found to out.md: Nothing was done for it."]);
+}
