@@ -1,6 +1,6 @@
 //! Parts that change something: the disk says whether they did.
 
-use super::{Changes, Claim, normal, shown, verb, words};
+use super::{Changes, Claim, normal, rest, shown, verb, words};
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -53,6 +53,7 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
     }
     let objects = objects(claim, &part_words, changes);
     kept(&verb, &objects, changes)
+        .or_else(|| if claim.names.is_empty() { rest::finding(&verb, claim.part, changes) } else { None })
         .or_else(|| beyond(&verb, claim, changes))
         .or_else(|| place(&verb, &part_words, changes))
         .or_else(|| edited(&verb, claim, &part_words, changes))

@@ -9,9 +9,18 @@ const LINES: usize = 10;
 /// What is told as missing, at most.
 const TOLD: usize = 6;
 
+/// What speaks against a text that was written for a part: what of the results it leaves out, and how much it has.
+pub fn lacks<'a>(part: &str, text: &str, results: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let missing = left_out(part, text, results);
+    if missing.is_empty() {
+        return super::text::fewer(part, text);
+    }
+    Some(format!("What was written leaves out {}.", missing.join(", ")))
+}
+
 /// What of the results is not in a text that was to be written about them: the numbers that were asked for, and the
 /// files that the latest of them names. `results` are parts with what was shown for each.
-pub fn lacks<'a>(part: &str, text: &str, results: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+fn left_out<'a>(part: &str, text: &str, results: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     // `a report with the largest`: a choice
     if part.split_whitespace().any(|w| matches!(w.to_lowercase().as_str(), "with" | "about" | "only" | "of")) {
         return Vec::new();

@@ -4,6 +4,8 @@
 //!
 //! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
 //!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
+//! - [`text`]: what was written is a text, and enough of it; [`rest`]: where all of a kind were meant, none is left;
+//!   [`named`]: which files the task says are to be there.
 //!
 //! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
 //! verified. No finding is no proof.
@@ -11,9 +13,13 @@
 mod change;
 mod cover;
 mod look;
+mod named;
 mod order;
+mod rest;
+mod text;
 
 pub use cover::lacks;
+pub use named::promised;
 
 use super::tool::Effects;
 use regex::Regex;
@@ -85,7 +91,8 @@ pub struct Claim<'a> {
 
 /// What speaks against it that the part is done now; for whoever goes about it next, and for the person.
 pub fn finding(claim: &Claim) -> Option<String> {
-    if super::plan::changes(claim.part) { change::finding(claim) } else { look::finding(claim) }
+    let found = if super::plan::changes(claim.part) { change::finding(claim) } else { look::finding(claim) };
+    found.or_else(|| text::finding(claim))
 }
 
 /// What a command changed, in words: for one that says nothing about it.

@@ -152,11 +152,83 @@ fn what_is_sorted_is_in_order() {
 fn a_text_holds_what_it_is_about() {
     let results = [("find the python files that import requests", "./main.py\n./app/a.py"), ("count them", "2")];
     let lacks = |text: &str| super::lacks("write a short report to imports.md", text, results.into_iter());
-    assert_eq!(lacks("2 files: main.py and app/a.py"), [""; 0]);
-    assert_eq!(lacks("- main.py\n- app/a.py"), ["2"]);
-    assert_eq!(lacks("12 files: main.py"), ["2", "a.py"]);
+    let without = |what: &str| Some(format!("What was written leaves out {what}."));
+    assert_eq!(lacks("2 files: main.py and app/a.py"), None);
+    assert_eq!(lacks("- main.py\n- app/a.py"), without("2"));
+    assert_eq!(lacks("12 files: main.py"), without("2, a.py"));
     let choice = super::lacks("write a report with the largest to x.md", "none", results.into_iter());
-    assert_eq!(choice, [""; 0], "a choice is the writer's");
+    assert_eq!(choice, None, "a choice is the writer's");
+    let sums =
+        |text: &str| super::lacks("write one sentence about each of the three notes to x.md", text, [].into_iter());
+    assert!(sums("The boat leaks.").is_some_and(|f| f.contains("about 3 things, and has 1")));
+    assert_eq!(sums("The boat leaks. Moss digs. It rains."), None);
+    assert_eq!(sums("- boat\n- garden\n- roof"), None);
+}
+
+#[test]
+fn what_was_written_is_a_text() {
+    let wrote = |part: &str, name: &str, text: &str| {
+        let created = vec![Entry { path: name.into(), folder: false, text: Some(text.into()) }];
+        changed(part, &[], &Changes { created, ..before(&["a.log", "b.txt"]) })
+    };
+    let report = "write the number of errors in a.log to r.md";
+    for (text, why) in [
+        ("", "r.md is empty."),
+        (" \n", "r.md is empty."),
+        ("grep: a.log: No such file or directory\n", "complained, and nothing else: grep"),
+        ("Traceback (most recent call last):\n  File x\nKeyError\n", "complained"),
+        ("errors: $(grep -c ERROR a.log)\n", "`$(...)`"),
+        ("errors: 3\\nwarnings: 4\n", "`\\n` in it where lines should end"),
+    ] {
+        assert!(wrote(report, "r.md", text).is_some_and(|f| f.contains(why)), "{text}");
+    }
+    for (part, name, text) in [
+        (report, "r.md", "3\n"),
+        ("create an empty file r.md", "r.md", ""),
+        ("create a file r.md", "r.md", ""),
+        ("copy b.txt to r.md", "r.md", ""),
+        ("write a script clean.sh", "clean.sh", "rm $(ls *.tmp)\n"),
+        ("save the errors of a.log to r.txt", "r.txt", "grep: x: No such file or directory\n"),
+        ("write a text about grep to r.md", "r.md", "grep: a tool\nIt says: No such file or directory\n"),
+    ] {
+        assert_eq!(wrote(part, name, text), None, "{part}");
+    }
+    assert!(wrote("create notes.md with a title", "notes.md", "").is_some());
+    let best = "write the three most frequent words with their counts to w.md";
+    assert!(wrote(best, "w.md", "and 3\nthe 2\n").is_some_and(|f| f.contains("about 3 things, and has 2")));
+    for text in ["and 3\nthe 2\na 1\n", "and (3), the (2), a (1)"] {
+        assert_eq!(wrote(best, "w.md", text), None);
+    }
+    assert!(wrote("write five lines about boats to w.md", "w.md", "A boat.\n").is_some_and(|f| f.contains("5 lines")));
+    assert_eq!(wrote("write two reasons to w.md", "w.md", "It is cheap. It is near.\n"), None);
+}
+
+#[test]
+fn none_of_a_kind_is_left_where_all_were_meant() {
+    let there = before(&["pics", "pics/a.jpeg", "pics/b.jpeg", "pics/sub", "pics/sub/c.jpeg", "old", "old/d.jpeg"]);
+    let gone = |part: &str, removed: &[&str], created: &[&str]| {
+        let removed = removed.iter().map(|path| path.to_string()).collect();
+        let created = created.iter().map(|path| entry(path, "x")).collect();
+        changed(part, &[], &Changes { removed, created, ..there.clone() })
+    };
+    let left = |found: Option<String>, name: &str| found.is_some_and(|f| f == format!("{name} is still there."));
+    let part = "rename every .jpeg file in pics to .jpg";
+    assert!(left(gone(part, &["pics/a.jpeg"], &["pics/a.jpg"]), "pics/b.jpeg"));
+    assert_eq!(
+        gone(part, &["pics/a.jpeg", "pics/b.jpeg"], &["pics/a.jpg", "pics/b.jpg"]),
+        None,
+        "sub is another folder"
+    );
+    let part = "delete all *.jpeg files below pics";
+    assert!(left(gone(part, &["pics/a.jpeg", "pics/b.jpeg"], &[]), "pics/sub/c.jpeg"));
+    assert_eq!(gone(part, &["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"], &[]), None);
+    let all = ["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"];
+    assert_eq!(gone("move all .jpeg files to old", &all, &["old/a.jpeg", "old/b.jpeg", "old/c.jpeg"]), None);
+    for part in
+        ["delete all .jpeg files older than a week", "delete the .jpeg files", "delete all files but .jpeg ones"]
+    {
+        assert_eq!(gone(part, &["pics/a.jpeg"], &[]), None, "{part}");
+    }
 }
 
 #[test]

@@ -5,8 +5,10 @@ use crate::agent::action::ActionSet;
 use crate::agent::plan::{Plan, changes};
 use crate::agent::state::{RunState, facts};
 use crate::agent::tool::Call;
+use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Files that hold a report and not a program or a configuration.
 const REPORTS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
@@ -17,6 +19,8 @@ const REPORTS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "ado
 #[derive(Debug)]
 pub struct GroundGuard {
     looks: u64,
+    /// True if what is to be written has numbers that somebody has to find out.
+    measures: bool,
     known: BTreeSet<String>,
 }
 
@@ -31,7 +35,7 @@ impl GroundGuard {
         let before = plan.parts.iter().position(writes).unwrap_or(0);
         // a part that changes something shows nothing
         let looks = plan.parts.iter().take(before).filter(|part| !changes(part)).count() as u64;
-        Self { looks, known: facts(task).collect() }
+        Self { looks, measures: measures(task), known: facts(task).collect() }
     }
 
     /// Facts of a text that nobody has shown.
@@ -67,7 +71,7 @@ impl Guard for GroundGuard {
     }
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
-        if self.looks == 0 || !writes(&call.tool) {
+        if self.looks == 0 && !self.measures || !writes(&call.tool) {
             return Ok(Verdict::Allow);
         }
         let text = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -91,6 +95,15 @@ impl Guard for GroundGuard {
             ),
         }))
     }
+}
+
+/// True for a task that asks for numbers.
+fn measures(task: &str) -> bool {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)\b(?:count|how (?:many|much|often)|(?:number|count|size|sum) of|average|total|percentage)\b")
+            .ok()
+    });
+    FORM.as_ref().is_some_and(|form| form.is_match(task))
 }
 
 /// True for the tools that write files.
@@ -123,6 +136,21 @@ mod tests {
         assert_eq!(check(&state, "# Report\n\n- web.log: 17 errors\n- logs/worker.log: 5 errors\n"), None);
         let told = check(&state, "web.log 12345, error.log 17").unwrap();
         assert!(told.contains("12345, error.log") && !told.contains("web.log"), "{told}");
+    }
+
+    #[test]
+    fn a_report_with_numbers_has_none_that_were_not_shown_whatever_comes_first() {
+        let write = |task: &str, shown: &str| {
+            let guard = GroundGuard::new(task, &Plan::heuristic(task));
+            let mut state = RunState::default();
+            state.learn(shown);
+            let args: Args = serde_json::from_value(json!({"path": "r.md", "content": "120 requests"})).unwrap();
+            let call = Call { id: "s1c1".into(), tool: "write".into(), args, effects: Effects::default() };
+            guard.check(&call, &state).unwrap() == Verdict::Allow
+        };
+        let task = "write a report with the number of requests in access.log to r.md";
+        assert_eq!((write(task, ""), write(task, "120 access.log")), (false, true));
+        assert!(write("write a story about a web server to r.md", ""), "a story may have any");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
 use super::blueprint::{self, Blueprint, Part, guidance};
 use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
+use super::evidence;
 use super::guard::Guards;
 use super::observe::{ARTIFACT_TOOLS, Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
@@ -25,8 +26,8 @@ use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
 use crate::model::{Cancel, Model, ModelError, Request, Usage};
-use request::{Asked, Purpose};
 use meter::Tally;
+use request::{Asked, Purpose};
 use serde_json::json;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -230,7 +231,10 @@ impl Hands<Turn> for Driver<'_> {
                 if let Some(bill) = &runtime.bill {
                     turn.charge(bill.take());
                 }
-                let seen = Seen { names: named::files(&batch, &runtime.config.root), changes };
+                let root = &runtime.config.root;
+                let mut there = evidence::promised(&turn.task().plan.parts);
+                there.retain(|name| root.join(name).exists());
+                let seen = Seen { names: named::files(&batch, root), changes, there };
                 runtime.reveal(turn);
                 turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);

@@ -62,6 +62,9 @@ pub(super) struct Course {
     /// Files below the working folder that were made or changed and are still there, from that folder.
     #[serde(default)]
     made: BTreeSet<String>,
+    /// Files that the task says are to be there afterwards, and were there at some time.
+    #[serde(default)]
+    known: BTreeSet<String>,
 }
 
 /// What the driver saw beside the results.
@@ -71,6 +74,8 @@ pub struct Seen {
     pub names: Vec<String>,
     /// What the calls changed below the working folder; `None` if they were not to change anything, or nobody knows.
     pub changes: Option<Changes>,
+    /// Which of the files that the task says are to be there ([`evidence::promised`]) are there now.
+    pub there: Vec<String>,
 }
 
 impl Course {
@@ -233,7 +238,15 @@ impl Turn {
         // to look first is the model's right, where that alone cannot do the part
         let looks = !own && one.call.effects.is_read_only() && !self.is_theirs(&one.call.tool);
         let before = looks && (changes(&part) || self.course.led && self.meant(&part).is_some());
+        self.course.known.extend(seen.there.iter().cloned());
         if let Some(changes) = &seen.changes {
+            for name in evidence::promised(&self.task.plan.parts) {
+                let end = format!("/{name}");
+                let is = |path: &str| path == name || path.ends_with(&end);
+                if changes.before.iter().any(|path| is(path)) || changes.made().any(|entry| is(&entry.path)) {
+                    self.course.known.insert(name);
+                }
+            }
             self.course.changed(changes, matches!(self.kind_of(self.course.part), Kind::Save(_) | Kind::Compose(_)));
         }
         if !seen.names.is_empty() && finding.is_none() {
@@ -285,8 +298,7 @@ impl Turn {
                 if let Kind::Save(_) = kind {
                     return None;
                 }
-                let lacks = evidence::lacks(part, content, self.shown());
-                return (!lacks.is_empty()).then(|| format!("What was written leaves out {}.", lacks.join(", ")));
+                return evidence::lacks(part, content, self.shown());
             }
             Kind::Tell => return None,
             // what a server has done only it knows
@@ -365,6 +377,12 @@ impl Turn {
                 missing.push(format!("{name} was not written."));
             }
         }
+        for name in evidence::promised(&self.task.plan.parts) {
+            let told = missing.iter().any(|why| why.contains(&name));
+            if self.course.led && !told && !self.course.known.contains(&name) && !foreseen(&name) {
+                missing.push(format!("{name} is not there."));
+            }
+        }
         missing
     }
 
@@ -377,7 +395,8 @@ impl Turn {
     fn save(&mut self, part: &str, file: &str) -> bool {
         let Some(last) = self.course.seen().next_back().cloned() else { return false };
         let all = self.course.seen().all(|seen| seen.whole).then(|| self.results(self.course.part)).flatten();
-        if self.is_leaving() && self.course.part > 1
+        if self.is_leaving()
+            && self.course.part > 1
             && let Some(content) = all
         {
             let args = json!({"path": file, "content": content});
@@ -429,7 +448,8 @@ impl Turn {
             let result = result.as_deref()?;
             Some(if result.contains('\n') { format!("{part}:\n{result}") } else { format!("{part}: {result}") })
         };
-        let all: Option<Vec<String>> = self.task.plan.parts.iter().zip(&self.course.results).take(parts).map(said).collect();
+        let all: Option<Vec<String>> =
+            self.task.plan.parts.iter().zip(&self.course.results).take(parts).map(said).collect();
         all.filter(|all| all.len() == parts).map(|all| all.join("\n"))
     }
 

@@ -93,12 +93,7 @@ fn an_answer_that_is_not_the_number_is_not_given() {
     let mut turn = led("count the users and tell me the number");
     advise(&mut turn, "wc -l < users");
     act(&mut turn, Outcome::Done, "4\n", &[]);
-    turn.decided(
-        "Thought: x\nAction: answer {\"text\": \"There are 3.\"}",
-        Finish::Stop,
-        TOKENS,
-        &Guards::default(),
-    );
+    turn.decided("Thought: x\nAction: answer {\"text\": \"There are 3.\"}", Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap(), (&End::Answered, "count the users: 4"));
 }
 
@@ -266,4 +261,21 @@ fn an_answer_before_the_work_is_sent_back() {
     assert!(turn.end().is_none());
     turn.decided(answer, Finish::Stop, TOKENS, &Guards::default());
     assert_eq!(turn.end().unwrap().0.reason(), "unverified");
+}
+
+#[test]
+fn a_file_that_is_to_be_there_is_there_afterwards() {
+    let task = "convert people.csv to people.json and show it";
+    let convert = |name: &str| {
+        let (mut turn, changes) = (led(task), made(name));
+        advise(&mut turn, "convert");
+        act_with(&mut turn, "(no output)", Changes { before: ["people.csv".to_owned()].into(), ..changes });
+        advise(&mut turn, &format!("cat {name}"));
+        act(&mut turn, Outcome::Done, "[]\n", &[]);
+        turn.end().unwrap().0.clone()
+    };
+    assert_eq!(convert("people.json"), End::Answered);
+    assert_eq!(convert("sub/people.json"), End::Answered, "in whatever folder");
+    let End::Unverified(missing) = convert("other.json") else { panic!() };
+    assert_eq!(missing, ["people.json is not there."]);
 }

@@ -1,0 +1,68 @@
+//! Parts about all files of a kind: none of them is left.
+
+use super::{Changes, normal, shown, words};
+
+/// Words that say which files of the kind are meant: what is left may not be.
+const ONLY: &[&str] = &[
+    "and",
+    "bigger",
+    "but",
+    "containing",
+    "empty",
+    "except",
+    "larger",
+    "modified",
+    "named",
+    "newer",
+    "not",
+    "older",
+    "or",
+    "smaller",
+    "than",
+    "that",
+    "unused",
+    "which",
+    "whose",
+    "with",
+    "without",
+];
+
+/// `delete all .tmp files below build`, `rename every .jpeg file in pics to .jpg`, and one of them is where it was.
+pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<String> {
+    if !matches!(verb, "delete" | "remove" | "move" | "rename") {
+        return None;
+    }
+    let words: Vec<String> = words(part).iter().map(|word| word.to_lowercase()).collect();
+    let says = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    if !says(&["all", "every", "each"]) || says(ONLY) {
+        return None;
+    }
+    let end = words.iter().map(|word| word.trim_start_matches('*')).find(|word| {
+        word.strip_prefix('.').is_some_and(|e| (1..=6).contains(&e.len()) && e.chars().all(char::is_alphanumeric))
+    })?;
+    let behind = |before: &[&str]| {
+        let at = words.iter().position(|word| before.contains(&word.as_str()))?;
+        words.get(at + 1..)?.iter().find(|word| !matches!(word.as_str(), "the" | "folder" | "directory"))
+    };
+    let folder = |before: &[&str]| {
+        behind(before)
+            .map(|word| normal(word))
+            .filter(|name| changes.before.iter().any(|path| path.to_lowercase() == *name))
+    };
+    let below =
+        |path: &str, folder: &str| path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
+    let (inside, deep, target) = (folder(&["in", "from"]), folder(&["below", "under"]), behind(&["to", "into"]));
+    let meant = |path: &&String| {
+        let lower = path.to_lowercase();
+        let here = match (inside, deep) {
+            (Some(folder), _) => below(&lower, folder).is_some_and(|rest| !rest.contains('/')),
+            (None, Some(folder)) => below(&lower, folder).is_some(),
+            (None, None) => true,
+        };
+        let arrived = target.is_some_and(|folder| below(&lower, normal(folder)).is_some());
+        let hidden = lower.split('/').any(|name| name.starts_with('.'));
+        here && !arrived && !hidden && lower.ends_with(end)
+    };
+    let left = changes.before.iter().filter(meant).find(|path| !changes.removed.contains(path))?;
+    Some(format!("{} is still there.", shown(left)))
+}
