@@ -112,3 +112,23 @@ fn the_real_model_goes_about_a_task_as_a_skill_says() {
     let entry = std::fs::read_to_string(place.work("entry.txt")).unwrap();
     assert!(entry.starts_with("CHG:") && entry.contains("(team web)") && entry.contains("login"), "{entry}");
 }
+
+#[test]
+fn the_real_model_asks_the_server_that_the_task_names() {
+    if !crate::machine::have("python3") {
+        println!("skipped: there is no python3 on {}", crate::machine::PATH);
+        return;
+    }
+    let place = Place::new();
+    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/server.py");
+    let entry = serde_json::json!({"command": "python3", "args": [server], "env": {"SHELF": "lantern-74"}});
+    let servers = serde_json::json!({"mcpServers": {"archive": entry}});
+    std::fs::write(place.0.path().join("mcp.json"), servers.to_string()).unwrap();
+    let task = "show the variable SHELF with the archive server";
+    let Some(ran) = place.run("agent", &[task, "--yes", "--max-steps", "6", "--json"], "") else { return };
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let report = ran.json();
+    // nobody but the server knows it
+    assert!(report["response"].as_str().unwrap().contains("lantern-74"), "{report:#}");
+    assert_eq!(report["status"], "completed");
+}
