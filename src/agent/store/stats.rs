@@ -1,6 +1,7 @@
 //! What the kept runs have cost, summed from their latest checkpoints.
 
 use super::{Store, StoreError, count};
+use crate::agent::turn::Metric;
 use serde::{Deserialize, Serialize};
 
 /// The sums. A run that was killed counts up to its last checkpoint.
@@ -14,21 +15,11 @@ pub struct Stats {
     pub not_completed: u64,
     /// How many were stopped, or are under way.
     pub open: u64,
-    /// Requests to models.
-    pub total_requests: u64,
-    /// Tokens of their prompts.
-    pub request_tokens: u64,
-    /// How many of those were known from the request before.
-    pub cached_tokens: u64,
-    /// Tokens written.
-    pub response_tokens: u64,
-    /// Prompts and completions.
-    pub total_tokens: u64,
-    /// Calls of tools that ran.
-    pub tool_calls: u64,
-    /// Wall time, milliseconds; of the runs whose time is known: those that ended or were stopped.
-    pub total_ms: u64,
-    /// The same for one of them; 0 where there is none.
+    /// What all of them have cost together; the wall time is that of the runs whose time is known: those that ended or were
+    /// stopped.
+    #[serde(flatten)]
+    pub cost: Metric,
+    /// The wall time of one of them, milliseconds; 0 where there is none.
     pub average_ms: f64,
 }
 
@@ -62,13 +53,15 @@ impl Store {
                 completed,
                 not_completed,
                 open: runs.saturating_sub(completed + not_completed),
-                total_requests: of("total_requests")?,
-                request_tokens: of("request_tokens")?,
-                cached_tokens: of("cached_tokens")?,
-                response_tokens: of("response_tokens")?,
-                total_tokens: of("total_tokens")?,
-                tool_calls: of("tool_calls")?,
-                total_ms,
+                cost: Metric {
+                    total_requests: of("total_requests")?,
+                    request_tokens: of("request_tokens")?,
+                    cached_tokens: of("cached_tokens")?,
+                    response_tokens: of("response_tokens")?,
+                    total_tokens: of("total_tokens")?,
+                    tool_calls: of("tool_calls")?,
+                    total_ms,
+                },
                 average_ms: if timed == 0 { 0.0 } else { total_ms as f64 / timed as f64 },
             })
         })?)
@@ -103,8 +96,17 @@ mod tests {
         }
         let stats = store.stats().unwrap();
         assert_eq!((stats.runs, stats.completed, stats.not_completed, stats.open), (5, 1, 1, 3));
-        assert_eq!((stats.total_requests, stats.request_tokens, stats.cached_tokens), (6, 90, 60));
-        assert_eq!((stats.response_tokens, stats.total_tokens, stats.tool_calls), (15, 105, 3));
-        assert_eq!((stats.total_ms, stats.average_ms), (4000, 2000.0), "the time of one under way is not known");
+        let cost = Metric {
+            total_requests: 6,
+            request_tokens: 90,
+            cached_tokens: 60,
+            response_tokens: 15,
+            total_tokens: 105,
+            tool_calls: 3,
+            total_ms: 4000,
+        };
+        assert_eq!((stats.cost, stats.average_ms), (cost, 2000.0), "the time of one under way is not known");
+        let document = serde_json::to_value(stats).unwrap();
+        assert_eq!(document["total_tokens"], 105, "all in one document: {document}");
     }
 }

@@ -22,7 +22,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.ui.document(&stats)?;
         return Ok(Exit::Success);
     }
-    let (total, average) = (stats.total_ms as f64 / 1e3, stats.average_ms / 1e3);
+    let cost = stats.cost;
+    let (total, average) = (cost.total_ms as f64 / 1e3, stats.average_ms / 1e3);
     let rows = [
         (
             "runs",
@@ -31,15 +32,15 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 stats.runs, stats.completed, stats.not_completed, stats.open
             ),
         ),
-        ("requests", stats.total_requests.to_string()),
+        ("requests", cost.total_requests.to_string()),
         (
             "tokens",
             format!(
                 "{} ({} of prompts, {} of them kept from before; {} written)",
-                stats.total_tokens, stats.request_tokens, stats.cached_tokens, stats.response_tokens
+                cost.total_tokens, cost.request_tokens, cost.cached_tokens, cost.response_tokens
             ),
         ),
-        ("tool calls", stats.tool_calls.to_string()),
+        ("tool calls", cost.tool_calls.to_string()),
         ("time", format!("{total:.1} s, {average:.1} s a run")),
     ];
     for (name, value) in rows {
