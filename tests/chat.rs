@@ -73,6 +73,28 @@ fn a_conversation_is_kept_where_notes_are_and_is_not_the_agents() {
 }
 
 #[test]
+fn what_was_said_before_conversations_had_a_place_is_still_known() {
+    let machine = Machine::new();
+    let rules = json!([
+        {"regex": "(?s)<conversation>.*Rex.*Task: what is my dog called", "reply": answer("Rex")},
+        {"match": "Rex", "reply": answer("Nice name, Rex")},
+        {"reply": answer("I do not know")}
+    ]);
+    let say = |lines: &str| chat(&machine, rules.clone(), &["--session", "s"], lines).out;
+    assert_eq!(say("my dog is called Rex\n"), "Nice name, Rex\n");
+    // as it was: the runs, and no place beside them
+    let data = machine.path("home/.local/share/caro");
+    std::fs::remove_file(data.join("conversations.db")).unwrap();
+    let sql = rusqlite::Connection::open(data.join("agent.db")).unwrap();
+    sql.execute_batch("DROP TABLE kept_apart").unwrap();
+    drop(sql);
+    assert_eq!(say("what is my dog called?\nhello\n"), "Rex\nI do not know\n");
+    assert_eq!(say("what is my dog called?\n"), "Rex\n", "also beside what is kept since");
+    let ran = chat(&machine, rules.clone(), &["--session", "s"], "/clear\nwhat is my dog called?\n");
+    assert!(ran.err.contains("forgotten: 4 exchanges") && ran.out == "I do not know\n", "{ran:#?}");
+}
+
+#[test]
 fn a_turn_may_use_tools_as_an_agent_does() {
     let machine = Machine::new();
     machine.write("work/a.txt", "one\ntwo\n");

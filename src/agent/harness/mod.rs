@@ -227,7 +227,8 @@ impl Harness {
     /// # Errors
     /// If it cannot be read.
     pub fn history(&self, session: &str) -> Result<Past, HarnessError> {
-        Ok(self.memory.past(Whose { session, agent: &self.agent }, MESSAGES)?)
+        let past = self.memory.past(Whose { session, agent: &self.agent }, MESSAGES)?;
+        Ok(past.behind(self.store.said_before(session, &self.agent, MESSAGES)?))
     }
 
     /// Forgets a session, if it is there: what was said, its runs and its files. Returns what was asked for in them.
