@@ -100,8 +100,8 @@ fn where_things_are_kept_can_be_switched_and_nothing_is_copied() {
     let mut bench = Bench::new(dog());
     bench.run(TOLD, "s").unwrap();
     let metrics = bench.harness.metrics().unwrap();
-    assert_eq!((metrics.runs, metrics.completed, metrics.total_requests), (1, 1, 1));
-    assert!(metrics.request_tokens > 0 && metrics.response_tokens > 0, "{metrics:?}");
+    assert_eq!((metrics.runs, metrics.completed, metrics.cost.total_requests), (1, 1, 1));
+    assert!(metrics.cost.request_tokens > 0 && metrics.cost.response_tokens > 0, "{metrics:?}");
     let before = bench.harness.events().clone();
 
     bench.harness.switch_events(Arc::new(Store::in_memory().unwrap()));

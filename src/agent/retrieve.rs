@@ -136,22 +136,24 @@ fn snake(name: &str) -> String {
     words.join("_")
 }
 
+/// True if a tool and a task share more than a word.
+pub fn is_about(task: &str, spec: &ToolSpec) -> bool {
+    let asked = words(task);
+    let mut known = words(&spec.search_text());
+    known.sort_unstable();
+    known.dedup();
+    known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count() >= SHARED
+}
+
 /// The tools to show for a task: every core tool, then those of the server that it names, then the best of the others that
 /// fit it at all, `limit` in all. The order is stable: core tools as given, then by score, then by name.
 fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) = specs.iter().partition(|s| s.core);
     let scores = bm25(task, &others.iter().map(|s| s.search_text()).collect::<Vec<_>>());
-    let asked = words(task);
     // who names a server wants its tools, whatever words they have
     let who = super::plan::who(task, specs);
     let named = |spec: &ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && Some(&spec.provider) == who;
-    let shared = |spec: &ToolSpec| {
-        let mut known = words(&spec.search_text());
-        known.sort_unstable();
-        known.dedup();
-        known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count()
-    };
-    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && shared(spec) >= SHARED;
+    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && is_about(task, spec);
     let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(fits).collect();
     let order = |a: &(f64, &ToolSpec), b: &(f64, &ToolSpec)| named(b.1).cmp(&named(a.1)).then(b.0.total_cmp(&a.0));
     ranked.sort_by(|a, b| order(a, b).then_with(|| a.1.name.cmp(&b.1.name)));

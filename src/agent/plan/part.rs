@@ -31,7 +31,16 @@ pub fn parts(task: &str) -> Vec<String> {
         }
     }
     parts.push(&task[start..]);
-    let clean = |part: &str| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
+    let parts = parts.into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
+        match all.last_mut().filter(|_| is_by_whom(part)) {
+            Some(before) => {
+                *before = format!("{}, {}", before.trim().trim_end_matches(['.', ';', ',', '!', '?']), part.trim())
+            }
+            None => all.push(part.to_owned()),
+        }
+        all
+    });
+    let clean = |part: String| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
     let first = |part: String| {
         let plain = ["then ", "and ", "finally ", "also ", "please "]
             .iter()
@@ -40,6 +49,14 @@ pub fn parts(task: &str) -> Vec<String> {
         part[plain..].trim_start().to_owned()
     };
     parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect()
+}
+
+/// `use the weather server`: no part of its own, but who is to do the one before.
+fn is_by_whom(part: &str) -> bool {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^(?:and |please )*(?:ask|by|through|use|using|via|with)(?: [\w.`'-]+){1,4} (?:servers?|tools?|mcp)\W*$").ok()
+    });
+    FORM.as_ref().is_some_and(|form| form.is_match(part.trim()))
 }
 
 /// What kind of work a part is.
@@ -262,6 +279,12 @@ mod tests {
             (
                 "find the names and addresses, and phones, in users.csv",
                 &["find the names and addresses, and phones, in users.csv"],
+            ),
+            ("what is the time in Lima? Use the clock server.", &["what is the time in Lima, Use the clock server"]),
+            ("use the clock server. Show the time", &["use the clock server", "Show the time"]),
+            (
+                "find issue 4, ask the tracker server for its owner",
+                &["find issue 4, ask the tracker server for its owner"],
             ),
         ] {
             assert_eq!(parts(task), want, "{task}");

@@ -62,6 +62,9 @@ pub(super) struct Course {
     /// Files below the working folder that were made or changed and are still there, from that folder.
     #[serde(default)]
     made: BTreeSet<String>,
+    /// True if the latest part was done by a server or by helpers: what they said is shown as they said it.
+    #[serde(default)]
+    theirs: bool,
     /// Files that the task says are to be there afterwards, and were there at some time.
     #[serde(default)]
     known: BTreeSet<String>,
@@ -272,6 +275,7 @@ impl Turn {
                 };
                 // the disk was looked at, too
                 self.state.learn(&said);
+                self.course.theirs = self.is_theirs(&one.call.tool);
                 self.course.advance(Some(said));
             }
             // looks that find nothing, one after the other: there is nothing
@@ -438,7 +442,9 @@ impl Turn {
     fn is_asked(&self) -> bool {
         let parts = &self.task.plan.parts;
         // of who leaves what was found, nobody reads the words
-        self.leaves.is_none() && (parts.len() < 2 || parts.iter().any(|part| kind(part, true) == Kind::Tell))
+        self.leaves.is_none()
+            && (parts.len() < 2 && !self.course.theirs
+                || parts.iter().any(|part| kind(part, true) == Kind::Tell || self.course.theirs && is_question(part)))
     }
 
     /// What each of the first `parts` came to, in the commands' own words: nothing in it is made up. `None` if one of them
@@ -446,6 +452,9 @@ impl Turn {
     fn results(&self, parts: usize) -> Option<String> {
         let said = |(part, result): (&String, &Option<String>)| {
             let result = result.as_deref()?;
+            if parts == 1 {
+                return Some(result.to_owned());
+            }
             Some(if result.contains('\n') { format!("{part}:\n{result}") } else { format!("{part}: {result}") })
         };
         let all: Option<Vec<String>> =
@@ -488,6 +497,14 @@ impl Turn {
         let id = format!("s{}c1", self.step);
         self.phase = Phase::Act(vec![Call { id, tool, args, effects: Effects::default() }]);
     }
+}
+
+/// True for a part that asks for something in words.
+fn is_question(part: &str) -> bool {
+    const ASKS: [&str; 14] =
+        ["are", "can", "did", "do", "does", "has", "how", "is", "what", "when", "where", "which", "who", "why"];
+    let first = part.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    part.trim_end().ends_with('?') || ASKS.contains(&first.as_str())
 }
 
 /// True for a part that cannot be done without a change, however it is gone about.

@@ -5,17 +5,24 @@ use super::Turn;
 use super::course::TRIES;
 use crate::agent::action::ActionSet;
 use crate::agent::plan::{Kind, who};
-use crate::agent::tool::Provider;
+use crate::agent::retrieve::is_about;
+use crate::agent::tool::{Provider, ToolSpec};
 
 /// Shows a file that the task names: what a server is to be told may be in it.
 const READ: &str = "read";
 
 impl Turn {
-    /// Whose tools the part wants, unless they have failed often enough.
+    /// Whose tools the part wants, unless they have failed often enough: those that it names, and where a first way came to
+    /// nothing, a server's that are about the same.
     pub(super) fn meant(&self, part: &str) -> Option<&Provider> {
         // what they have shown is written down without them
         let writes = matches!(self.kind_of(self.course.part), Kind::Save(_) | Kind::Compose(_));
-        if writes || self.course.tries >= TRIES { None } else { who(part, &self.tools) }
+        if writes || self.course.tries >= TRIES {
+            return None;
+        }
+        let about = |spec: &&ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && is_about(part, spec);
+        let fits = || self.tools.iter().find(about).filter(|_| self.course.tries > 0).map(|spec| &spec.provider);
+        who(part, &self.tools).or_else(fits)
     }
 
     /// What may be done for such a part: call these tools, or give up. `None` where none of them may be called now.

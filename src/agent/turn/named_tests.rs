@@ -60,9 +60,12 @@ fn done(turn: &mut Turn, outcome: Outcome, text: &str) -> Call {
 fn who_names_a_server_has_its_tools_called_and_nothing_else() {
     let mut one = turn("show the plan for May with the archive server", "");
     assert_eq!(offered(&one), ["archive.read", "cannot"], "no shell, and no answer before it was asked");
-    call(&mut one, "archive.read", Outcome::Done, "May: paint the door");
-    assert_eq!(offered(&one), ["answer"]);
-    assert!(one.missing().is_empty());
+    call(&mut one, "archive.read", Outcome::Done, "May: paint the door\n");
+    assert_eq!(one.end().unwrap(), (&End::Answered, "May: paint the door"), "in the server's own words");
+    let mut asked = turn("what is the plan for May? Ask the archive server.", "");
+    call(&mut asked, "archive.read", Outcome::Done, "May: paint the door");
+    assert_eq!(offered(&asked), ["answer"], "a question is answered");
+    assert!(asked.missing().is_empty());
     let free = turn("show the plan for May in the archive", "");
     assert!(matches!(free.next(), Step::Advise(_)), "no server is named");
     // a model that chooses well by itself has its choice
@@ -90,7 +93,21 @@ fn what_the_server_is_to_be_told_may_be_read_and_is_not_all() {
     call(&mut one, "read", Outcome::Done, "Guten Tag");
     assert_eq!(offered(&one), ["archive.read", "read", "cannot"], "it was not asked yet");
     call(&mut one, "archive.read", Outcome::Done, "Good day");
-    assert_eq!(offered(&one), ["answer"]);
+    assert_eq!(one.end().unwrap().1, "Good day");
+}
+
+#[test]
+fn what_no_command_did_is_for_a_server_that_is_about_it() {
+    let fails = |task: &str| {
+        let mut one = turn(task, "");
+        let args = json!({"command": "paths"}).as_object().unwrap().clone();
+        let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9 };
+        one.advised(Some(advice), &Guards::default());
+        done(&mut one, Outcome::Failed, "command not found");
+        one
+    };
+    assert_eq!(offered(&fails("read the content of the path in the archive")), ["archive.read", "cannot"]);
+    assert!(matches!(fails("list the users").next(), Step::Advise(_)), "it is about something else");
 }
 
 #[test]
