@@ -132,3 +132,22 @@ fn the_real_model_asks_the_server_that_the_task_names() {
     assert!(report["response"].as_str().unwrap().contains("lantern-74"), "{report:#}");
     assert_eq!(report["status"], "completed");
 }
+
+#[test]
+fn the_real_model_has_helpers_do_what_the_task_has_them_do() {
+    let place = Place::new();
+    std::fs::write(place.work("one.log"), "ERROR a\nfine\nERROR b\nERROR c\n").unwrap();
+    std::fs::write(place.work("two.log"), "ERROR a\nfine\n").unwrap();
+    let task = "have two helpers count the errors in one.log and in two.log, and tell me which has more";
+    let args = [task, "--subagents", "--yes", "--max-steps", "8", "--events", "jsonl"];
+    let Some(ran) = place.run("agent", &args, "") else { return };
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let events: Vec<serde_json::Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().filter(|e| e["event_type"] == kind).collect::<Vec<_>>();
+    let left: Vec<_> =
+        of("subagent_result").into_iter().filter(|e| e["metadata"]["bytes"].as_u64() > Some(0)).collect();
+    assert_eq!(left.len(), 2, "each has left what it found: {left:#?}");
+    let report = &of("agent_end")[0]["output"];
+    let response = report["response"].as_str().unwrap();
+    assert!(response.contains("one.log") && response.contains('3'), "{response}");
+}
