@@ -88,7 +88,8 @@ fn what_was_said_before_conversations_had_a_place_is_still_known() {
     let sql = rusqlite::Connection::open(data.join("agent.db")).unwrap();
     sql.execute_batch("DROP TABLE kept_apart").unwrap();
     drop(sql);
-    assert_eq!(say("what is my dog called?\nhello\n"), "Rex\nI do not know\n");
+    // it stands in the prompt, also where it is not asked for
+    assert_eq!(say("what is my dog called?\nhello\n"), "Rex\nNice name, Rex\n");
     assert_eq!(say("what is my dog called?\n"), "Rex\n", "also beside what is kept since");
     let ran = chat(&machine, rules.clone(), &["--session", "s"], "/clear\nwhat is my dog called?\n");
     assert!(ran.err.contains("forgotten: 4 exchanges") && ran.out == "I do not know\n", "{ran:#?}");
