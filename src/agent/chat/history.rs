@@ -256,6 +256,17 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_becomes_of_what_falls_out_is_as_it_was_said() {
+        let shelf = Arc::new(Shelf::default());
+        let model: Scripted = r#"{"rules": [{"reply": "x"}]}"#.parse().unwrap();
+        let how = Remember { limit: Limit::Messages(2), summary: false, originals: Originals::Delete };
+        let past = Past { summary: String::new(), exchanges: talk(2, 3) };
+        let history = History::new(past, how, shelf.clone(), Arc::new(model));
+        assert!(errand(&history).is_none() && history.settle(None).is_some());
+        assert_eq!(*shelf.0.lock().unwrap(), [(None, vec!["run_0".to_owned()], Originals::Delete)]);
+    }
+
+    #[test]
     fn what_cannot_be_kept_is_said_and_a_look_keeps_nothing() {
         let (history, _) = history(true, true);
         errand(&history);

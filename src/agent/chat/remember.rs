@@ -117,5 +117,7 @@ mod tests {
         assert_eq!(delete.falls_out(&[10; 10], 0, 60), 4);
         // one that is too long by itself is the newest all the same
         assert_eq!(of(Limit::Tokens(5), false).falls_out(&[10, 10], 0, 60), 1);
+        // the newest stay, not those that are short
+        assert_eq!(of(Limit::Tokens(25), false).falls_out(&[20, 10, 10], 0, 60), 1);
     }
 }

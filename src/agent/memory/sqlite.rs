@@ -240,3 +240,26 @@ pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusq
     })?;
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_deleted_is_no_longer_in_the_file_and_what_is_marked_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Sqlite::new(dir.path().join("notes.db"));
+        let whose = Whose { session: "s", agent: "chat" };
+        for run in ["run_1", "run_2", "run_3"] {
+            kept.say(whose, &Exchange { run: run.into(), asked: "q".into(), answered: "a".into() }).unwrap();
+        }
+        for (run, originals) in [("run_1", Originals::Keep), ("run_2", Originals::Delete)] {
+            kept.fold(whose, Fold { summary: None, runs: &[run.to_owned()], originals }).unwrap();
+        }
+        let sql = Connection::open(dir.path().join("conversations.db")).unwrap();
+        let mut find = sql.prepare("SELECT run, active FROM exchanges ORDER BY run").unwrap();
+        let rows = find.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))).unwrap();
+        let rows: Vec<(String, bool)> = rows.collect::<rusqlite::Result<_>>().unwrap();
+        assert_eq!(rows, [("run_1".to_owned(), false), ("run_3".into(), true)]);
+    }
+}
