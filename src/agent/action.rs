@@ -25,7 +25,8 @@ pub struct ActionSet {
     pub tools: Vec<String>,
     /// True if it may answer.
     pub answer: bool,
-    /// True if it may say that it cannot: closed only where all is done and but to be told.
+    /// True if it may say that it cannot: closed where all is done and but to be told, and before those were asked who
+    /// were named.
     #[serde(default = "open")]
     pub cannot: bool,
     /// The most calls in one step.
@@ -83,8 +84,8 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
         ends.push(format!("{} answer", quoted("answer")));
         rules.push_str(&format!("answer: %json {}\n", text("text")));
     }
-    // a step without any end could not be written at all
-    if set.cannot || ends.is_empty() {
+    // a step that is neither a call nor an end could not be written at all
+    if set.cannot || ends.is_empty() && calls.is_empty() {
         ends.push(format!("{} cannot", quoted("cannot")));
         rules.push_str(&format!("cannot: %json {}\n", text("reason")));
     }
@@ -95,10 +96,13 @@ pub fn shape(set: &ActionSet, specs: &[ToolSpec]) -> Shape {
         true => grammar.push_str("step: end\n"),
         false => {
             let repeat = if more > 0 { format!(" (\"\\nAction: \" call){{0,{more}}}") } else { String::new() };
-            grammar.push_str(&format!("step: end | call{repeat}\ncall: {}\n", calls.join(" | ")));
+            let or_end = if ends.is_empty() { "" } else { "end | " };
+            grammar.push_str(&format!("step: {or_end}call{repeat}\ncall: {}\n", calls.join(" | ")));
         }
     }
-    grammar.push_str(&format!("end: {}\n", ends.join(" | ")));
+    if !ends.is_empty() {
+        grammar.push_str(&format!("end: {}\n", ends.join(" | ")));
+    }
     grammar.push_str(&rules);
     Shape::Lark(grammar)
 }
@@ -288,6 +292,8 @@ mod tests {
         assert!(!may_write(&set(&["read", "list"], true, 1), two));
         assert!(!may_write(&set(&["read", "list"], false, 1), answer));
         assert!(may_write(&set(&["read", "list"], false, 1), cannot));
+        let only = ActionSet { cannot: false, ..set(&["read"], false, 1) };
+        assert!(may_write(&only, read) && !may_write(&only, cannot) && !may_write(&only, answer));
         let last = ActionSet::last();
         assert!(may_write(&last, answer) && may_write(&last, cannot) && !may_write(&last, read));
         for text in [

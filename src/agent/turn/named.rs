@@ -25,7 +25,8 @@ impl Turn {
         who(part, &self.tools).or_else(fits)
     }
 
-    /// What may be done for such a part: call these tools, or give up. `None` where none of them may be called now.
+    /// What may be done for such a part: call these tools, or, once one was tried, give up: the person knows of them more
+    /// than a model that has not. `None` where none of them may be called now.
     pub(super) fn for_named(&self, part: &str, actions: &ActionSet) -> Option<ActionSet> {
         let meant = self.meant(part)?;
         let of = |tool: &&String| self.tools.iter().any(|spec| spec.name == **tool && spec.provider == *meant);
@@ -35,7 +36,7 @@ impl Turn {
         }
         let reads = *meant != Provider::Subagent && self.names_files();
         tools.extend(actions.tools.iter().filter(|tool| *tool == READ && reads).cloned());
-        Some(ActionSet { tools, answer: false, ..actions.clone() })
+        Some(ActionSet { tools, answer: false, cannot: actions.cannot && self.course.tries > 0, ..actions.clone() })
     }
 
     /// True if it is a tool of a server, or that of helpers.

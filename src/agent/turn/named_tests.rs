@@ -59,7 +59,7 @@ fn done(turn: &mut Turn, outcome: Outcome, text: &str) -> Call {
 #[test]
 fn who_names_a_server_has_its_tools_called_and_nothing_else() {
     let mut one = turn("show the plan for May with the archive server", "");
-    assert_eq!(offered(&one), ["archive.read", "cannot"], "no shell, and no answer before it was asked");
+    assert_eq!(offered(&one), ["archive.read"], "no shell, no answer and no giving up before it was asked");
     call(&mut one, "archive.read", Outcome::Done, "May: paint the door\n");
     assert_eq!(one.end().unwrap(), (&End::Answered, "May: paint the door"), "in the server's own words");
     let mut asked = turn("what is the plan for May? Ask the archive server.", "");
@@ -78,8 +78,9 @@ fn who_names_a_server_has_its_tools_called_and_nothing_else() {
 #[test]
 fn a_server_that_fails_again_and_again_is_done_without() {
     let mut one = turn("show the plan for May with the archive server", "");
-    for _ in 0..course::TRIES {
-        assert_eq!(offered(&one), ["archive.read", "cannot"]);
+    for tried in 0..course::TRIES {
+        let may = if tried == 0 { &["archive.read"][..] } else { &["archive.read", "cannot"] };
+        assert_eq!(offered(&one), may);
         call(&mut one, "archive.read", Outcome::Failed, "no such row");
     }
     assert_eq!(offered(&one), ["shell", "write", "read", "archive.read", "answer", "cannot"]);
@@ -89,9 +90,9 @@ fn a_server_that_fails_again_and_again_is_done_without() {
 #[test]
 fn what_the_server_is_to_be_told_may_be_read_and_is_not_all() {
     let mut one = turn("translate notes.md with the archive server", "notes.md: Guten Tag");
-    assert_eq!(offered(&one), ["archive.read", "read", "cannot"]);
+    assert_eq!(offered(&one), ["archive.read", "read"]);
     call(&mut one, "read", Outcome::Done, "Guten Tag");
-    assert_eq!(offered(&one), ["archive.read", "read", "cannot"], "it was not asked yet");
+    assert_eq!(offered(&one), ["archive.read", "read"], "it was not asked yet");
     call(&mut one, "archive.read", Outcome::Done, "Good day");
     assert_eq!(one.end().unwrap().1, "Good day");
 }

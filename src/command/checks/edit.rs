@@ -96,6 +96,11 @@ pub(super) fn is_cluster(word: &Word) -> bool {
     word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
+/// A cluster of letters, and the `1` of ls.
+pub(super) fn is_ls_cluster(word: &Word) -> bool {
+    word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic() || c == '1'))
+}
+
 /// The command's clusters of short options hold this letter.
 pub(super) fn cluster_with(args: &[Word], letter: char) -> Option<&Word> {
     args.iter().find(|w| is_cluster(w) && w.raw.contains(letter))

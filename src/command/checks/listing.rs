@@ -1,6 +1,6 @@
 //! What a listing is to show: hidden files, or only them; only folders; all about each file, or its mode in digits.
 
-use super::edit::{Edits, is_cluster, warning, without};
+use super::edit::{Edits, is_ls_cluster, warning, without};
 use super::words::Words;
 use super::{Inspected, find};
 use crate::shell::{Finding, Invocation, Userland, Word};
@@ -28,7 +28,7 @@ fn only_hidden(it: &Inspected, words: &Words) -> Option<Finding> {
         return None;
     }
     let all =
-        ls.args().iter().find(|w| is_letters(w) && w.text.contains(['a', 'A']) && !w.text.contains(['R', 'd']))?;
+        ls.args().iter().find(|w| is_ls_cluster(w) && w.text.contains(['a', 'A']) && !w.text.contains(['R', 'd']))?;
     let letters = format!("{}d", without(&without(&all.raw, 'a'), 'A').trim_start_matches('-'));
     let edits = Edits::new(it.script).replace(all, &format!("-{letters}"));
     const OWN: &str = ".[!.]*";
@@ -47,7 +47,7 @@ fn only_folders(it: &Inspected, words: &Words) -> Option<Finding> {
     const FOLDERS: [&str; 4] = ["directories", "folders", "subdirectories", "subfolders"];
     let ls = ls(it)?;
     let asked = words.list().iter().any(|w| FOLDERS.contains(&w.as_str())) && !words.say(&["files"]);
-    let flat = ls.args().iter().any(|w| is_letters(w) && w.text.contains('d'));
+    let flat = ls.args().iter().any(|w| is_ls_cluster(w) && w.text.contains('d'));
     let all = ls.operands().find(|w| !w.quoted && (w.raw == "*" || w.raw.ends_with("/*")))?;
     let fix = Edits::new(it.script).after(all, "/").done();
     (asked && flat)
@@ -95,7 +95,7 @@ fn hidden(it: &Inspected, words: &Words) -> Option<Finding> {
     let ls = ls(it).filter(|_| {
         words.say(&SAID) && !words.say(&["not including hidden", "not include hidden", "don't include hidden"])
     })?;
-    let shown = |w: &Word| is_letters(w) && w.text.contains(['a', 'A', 'f']) || w.text.starts_with("--a");
+    let shown = |w: &Word| is_ls_cluster(w) && w.text.contains(['a', 'A', 'f']) || w.text.starts_with("--a");
     let program = ls.words.first()?;
     let fix = Edits::new(it.script).after(program, " -A").done();
     (!ls.args().iter().any(shown)).then(|| warning("hidden-too", program, "ls leaves out hidden files without -A", fix))
@@ -123,20 +123,15 @@ fn long(it: &Inspected, words: &Words) -> Option<Finding> {
         return alone.then(|| warning("long-listing", &search.words[0], WHY, fix));
     }
     let ls = ls(it)?;
-    let told = |w: &Word| is_letters(w) && w.text.contains(['l', 'g', 'n', 'o']) || w.text.starts_with("--format");
+    let told = |w: &Word| is_ls_cluster(w) && w.text.contains(['l', 'g', 'n', 'o']) || w.text.starts_with("--format");
     let program = ls.words.first()?;
-    let one = ls.args().iter().find(|w| is_letters(w) && w.text.contains('1'));
+    let one = ls.args().iter().find(|w| is_ls_cluster(w) && w.text.contains('1'));
     let edits = Edits::new(it.script);
     let fix = match one {
         Some(cluster) => edits.replace(cluster, &cluster.raw.replace('1', "l")).done(),
         None => edits.after(program, " -l").done(),
     };
     (!ls.args().iter().any(told)).then(|| warning("long-listing", program, WHY, fix))
-}
-
-/// A cluster of letters, and the `1` of ls.
-fn is_letters(word: &Word) -> bool {
-    is_cluster(word) || word.raw.strip_prefix('-').is_some_and(|l| l.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]

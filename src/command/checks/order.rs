@@ -1,7 +1,7 @@
 //! Which end comes first: the direction of `sort` and `ls -t`, and the line `ls -l` begins with.
 
 use super::Inspected;
-use super::edit::{Edits, is_cluster, warning, without};
+use super::edit::{Edits, is_cluster, is_ls_cluster, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
@@ -108,11 +108,6 @@ fn keyed(sort: &Invocation) -> bool {
     let value = |at: usize| sort.args().get(at + 1).map_or("", |w| w.text.as_str());
     keys.map(|(at, w)| if w.text == "-k" || w.text == "--key" { value(at) } else { &w.text[2..] })
         .any(|key| key.trim_start_matches("key").chars().any(|c| c.is_ascii_alphabetic()))
-}
-
-/// A cluster of letters, and the `1` of ls.
-fn is_ls_cluster(word: &Word) -> bool {
-    word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic() || c == '1'))
 }
 
 /// `ls -lt | head -n 3` is the line "total 48" and two files.
