@@ -38,6 +38,13 @@ const MOST: usize = 4;
 /// How long the workers of one call may take together.
 const TIME: Duration = Duration::from_secs(30 * 60);
 
+/// The tasks of the workers in the tool's example: the same about two files, in words, which is what a small model then
+/// orders. Two that had nothing to do with each other were copied now and then, and are refused all the same.
+const SAMPLES: [&str; 2] = [
+    "how many houses are north of the river? Look into north.txt",
+    "how many houses are south of the river? Look into south.txt",
+];
+
 /// What only who built the lead knows how to give a worker.
 pub trait Hire: Send + Sync {
     /// Writes the worker's run down, and gives it guards for its task and a place for its events.
@@ -125,8 +132,8 @@ impl Spawn {
             &["workers"],
         );
         spec.example = json!({"workers": [
-            {"name": "ports", "role": "researcher", "task": "list the open ports in net.log", "output_path": "ports.md"},
-            {"name": "users", "role": "researcher", "task": "list the users in auth.log", "output_path": "users.md"}
+            {"name": "north", "role": "researcher", "task": SAMPLES[0], "output_path": "north.md"},
+            {"name": "south", "role": "researcher", "task": SAMPLES[1], "output_path": "south.md"}
         ]});
         (spec.core, spec.parallel, spec.timeout, spec.provider) = (true, false, time, Provider::Subagent);
         Self { spec, crew, workspace }
@@ -153,6 +160,9 @@ impl Spawn {
             }
             if let Some(why) = unclear(task) {
                 return Err(wrong(format!("the task of `{name}`: {why}")));
+            }
+            if SAMPLES.contains(&task.trim()) {
+                return Err(wrong(format!("the task of `{name}` is the example's: give it a part of your own task")));
             }
             let file = self.workspace.file(path).map_err(|e| wrong(e.to_string()))?;
             if file == self.workspace.files() || path.chars().any(char::is_control) {

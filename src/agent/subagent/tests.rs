@@ -419,6 +419,7 @@ fn it_has_a_workspace_from_then_on_and_wrong_orders_begin_nobody() {
         (json!([fine, order("b", "count the pears", "./a.md")]), "two workers have the output_path"),
         (json!([order("a\n", "count the pears", "b.md")]), "is no name"),
         (json!([order("a", "do it", "b.md")]), "the task of `a`"),
+        (json!([order("a", SAMPLES[0], "b.md")]), "is the example's"),
         (json!([order("a", "count the pears", "../b.md")]), "outside of the workspace"),
         (json!([order("a", "count the pears", "")]), "names no file"),
         (json!([order("a", "count the pears", "there.md")]), "in the workspace already"),
