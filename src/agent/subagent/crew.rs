@@ -24,7 +24,7 @@ use tokio::task::{JoinError, JoinSet};
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Between two looks whether they are to stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// Characters that the lead is told of what a worker said that left nothing.
+/// Characters that the lead is told of what a worker was to do, and of what one that left nothing said.
 const SAID: usize = 200;
 /// Characters of its output that the lead is shown at once.
 const SHOWN: usize = 1200;
@@ -156,8 +156,7 @@ impl Crew {
         let cost = self.purse.close(run, metric.map(Cost::from));
         let (name, path) = (&order.name, &order.output_path);
         let bytes = self.workspace.size(path).unwrap_or_default();
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said: String = said.chars().take(SAID).collect();
+        let said = brief(&said);
         let said = if said.is_empty() { String::new() } else { format!(" It said: {said}") };
         let wrong = match (bytes, status) {
             (0, _) => Some(format!("Error: it left no output in the workspace file `{path}` ({reason}).{said}")),
@@ -173,12 +172,28 @@ impl Crew {
         }
         self.lead.emitter.emit(event);
         let done = wrong.is_none();
-        let text = wrong.unwrap_or_else(|| {
-            let beginning = self.workspace.text(path).map(|text| compress(&text, SHOWN)).unwrap_or_default();
-            format!("its output is in the workspace file `{path}` ({bytes} bytes):\n{}", beginning.trim_end())
-        });
-        Left { done, text: format!("{name}: {text}") }
+        // what it was about, not who did it: a lead that reads the names of helpers and their files answers with them,
+        // and nobody else knows them
+        let text = wrong.map_or_else(|| self.found(path, bytes), |wrong| format!("{wrong} (the helper {name})"));
+        Left { done, text: format!("{}: {text}", brief(&order.task)) }
     }
+
+    /// What a worker has left, or its beginning and where the rest is.
+    pub(super) fn found(&self, path: &str, bytes: u64) -> String {
+        let Ok(all) = self.workspace.text(path) else {
+            return format!("its output is the workspace file `{path}` ({bytes} bytes)");
+        };
+        let shown = compress(&all, SHOWN);
+        if shown == all {
+            return all.trim_end().to_owned();
+        }
+        format!("{}\n(shortened: the whole, {bytes} bytes, is the workspace file `{path}`)", shown.trim_end())
+    }
+}
+
+/// The beginning of a text, in one line.
+fn brief(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID).collect()
 }
 
 /// Asks the lead's person, and says for whom.

@@ -221,9 +221,7 @@ fn workers_work_side_by_side_and_leave_their_output_to_be_read() {
     let run = report(&bench);
     assert_eq!((run.status.as_str(), run.response.as_str()), ("completed", "ok"));
     for fruit in ["apples", "pears"] {
-        assert!(
-            told(&bench).contains(&format!("{fruit}: its output is in the workspace file `{fruit}.md` (10 bytes)"))
-        );
+        assert!(told(&bench).contains(&format!("count the {fruit}: 3 of them")));
         assert_eq!(bench.workspace.view(&format!("{fruit}.md")).unwrap(), "3 of them\n");
     }
     assert!(of(&bench.workers, Kind::ToolError).is_empty(), "they met");
@@ -246,8 +244,11 @@ fn who_leaves_nothing_has_failed_and_the_lead_is_told_the_path() {
     let bench = bench(&spawn(&["apples", "pears"]), &workers, Vec::new());
     report(&bench);
     let text = told(&bench);
-    assert!(text.contains("apples: its output is in"), "{text}");
-    assert!(text.contains("pears: Error: it left no output in the workspace file `pears.md` (cannot)"), "{text}");
+    assert!(text.contains("count the apples: 3 of them"), "{text}");
+    assert!(
+        text.contains("count the pears: Error: it left no output in the workspace file `pears.md` (cannot)"),
+        "{text}"
+    );
     assert!(text.contains("It said: there are no pears"), "{text}");
     one_result_each(&bench, 2);
     let alone = self::bench(&spawn(&["pears"]), &[("pears", &[CANNOT])], Vec::new());
@@ -260,11 +261,25 @@ fn who_leaves_nothing_has_failed_and_the_lead_is_told_the_path() {
 }
 
 #[test]
+fn a_long_output_is_shortened_and_its_file_named() {
+    let bench = bench(ANSWER, &[], Vec::new());
+    let crew = Crew::new(bare(&bench), bench.workspace.clone(), Arc::new(Books(Arc::default())), Arc::default());
+    let left = |text: &str| {
+        let path = format!("{}.md", text.len());
+        bench.workspace.write(&path, text, crate::agent::workspace::Mode::Create).unwrap();
+        crew.found(&path, text.len() as u64)
+    };
+    assert_eq!(left("two\nlines\n"), "two\nlines");
+    let long = left(&"many words ".repeat(500));
+    assert!(long.len() < 2000 && long.ends_with("the whole, 5500 bytes, is the workspace file `5500.md`)"), "{long}");
+}
+
+#[test]
 fn no_worker_has_workers() {
     let deeper = spawn(&["figs"]);
     let bench = bench(&spawn(&["apples"]), &[("apples", &[&deeper])], Vec::new());
     report(&bench);
-    assert!(told(&bench).contains("apples: Error: it left no output"), "{}", told(&bench));
+    assert!(told(&bench).contains("count the apples: Error: it left no output"), "{}", told(&bench));
     one_result_each(&bench, 1);
     assert!(of(&bench.workers, Kind::SubagentSpawn).is_empty());
     // also a call that no grammar has held back finds no such tool
@@ -347,7 +362,7 @@ fn time_that_is_up_ends_them_and_what_is_done_is_told() {
     let run = report(&bench);
     assert_eq!(run.response, "ok");
     let text = told(&bench);
-    assert!(text.contains("apples: its output is in") && text.contains("`pears.md` (stopped)"), "{text}");
+    assert!(text.contains("count the apples: 3 of them") && text.contains("`pears.md` (stopped)"), "{text}");
     one_result_each(&bench, 2);
 }
 
@@ -357,7 +372,7 @@ fn a_worker_that_breaks_costs_the_others_nothing() {
     let bench = bench(&spawn(&["apples", "cherries", "plums"]), &[("apples", &[&apples, ANSWER])], Vec::new());
     report(&bench);
     let text = told(&bench);
-    assert!(text.contains("apples: its output is in"), "{text}");
+    assert!(text.contains("count the apples: 3 of them"), "{text}");
     assert!(text.contains("`cherries.md` (failed_inside)") && text.contains("`plums.md` (not_begun)"), "{text}");
     assert!(text.contains("It said: the disk is full"), "{text}");
     one_result_each(&bench, 3);
@@ -390,7 +405,7 @@ fn a_worker_asks_the_same_person_and_says_who_asks() {
     report(&bench);
     assert_eq!(*hears.0.lock().unwrap(), ["wipe: it deletes; it is dangerous; the helper `apples` wants it"]);
     assert_eq!(done.load(Ordering::Relaxed), 0, "no is no");
-    assert!(told(&bench).contains("apples: its output is in"));
+    assert!(told(&bench).contains("count the apples: 3 of them"));
 }
 
 #[test]
