@@ -69,6 +69,18 @@ fn logs(machine: &Machine) {
     machine.write("work/logs/app.log", "ERROR one\nfine\nERROR two\n");
 }
 
+#[test]
+fn with_yes_nothing_is_removed_that_the_task_does_not_speak_of() {
+    for (task, left) in [("find what is odd in logs/app.log", true), ("find what is odd and delete it", false)] {
+        let machine = Machine::new();
+        logs(&machine);
+        let rm = step("odd", &[("shell", json!({"command": "rm logs/app.log"}))]);
+        let ran = agent(&machine, &[rm, answer("it is odd")], &[task, "--yes", "--no-guard", "ground"]);
+        assert_eq!(machine.path("work/logs/app.log").exists(), left, "{ran:#?}");
+        assert_eq!(ran.err.contains("the task does not speak of that"), left, "{ran:#?}");
+    }
+}
+
 fn script() -> Vec<String> {
     vec![
         step("count", &[("shell", json!({"command": "grep -c ERROR logs/app.log"}))]),

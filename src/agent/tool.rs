@@ -190,6 +190,9 @@ pub struct Effects {
     /// Files it writes, changes or deletes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PathBuf>,
+    /// True if files are gone afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removes: bool,
     /// True if it may write what cannot be foreseen.
     #[serde(default)]
     pub opaque: bool,

@@ -3,6 +3,7 @@
 //! Nothing here runs a program, reads a file or knows a model. Rules are data (`platform-rules/`), built in; the code only
 //! interprets them.
 
+pub mod asked;
 mod builder;
 mod builtin;
 pub mod effects;

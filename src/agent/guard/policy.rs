@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub struct Rights {
     /// Changes below the working directory and commands that are no danger run unasked (`--yes`).
     pub changes: bool,
+    /// Files may be taken away by it: the task speaks of that.
+    pub removals: bool,
 }
 
 /// `policy`: reading is free, but for secrets; changes are asked for; danger is asked for every time.
@@ -49,6 +51,10 @@ impl Guard for Policy {
         let outside = |path: &&PathBuf| !path.starts_with(&self.root) && !self.is_own(path);
         for path in effects.writes.iter().filter(outside) {
             reasons.push(format!("it changes {}, which is outside of {}", path.display(), self.root.display()));
+        }
+        let own = !effects.writes.is_empty() && effects.writes.iter().all(|path| self.is_own(path));
+        if effects.removes && !self.rights.removals && !own {
+            reasons.push("it removes files, and the task does not speak of that".into());
         }
         if effects.net {
             reasons.push("it reaches the network".into());
@@ -135,9 +141,21 @@ mod tests {
     }
 
     #[test]
+    fn a_removal_that_nobody_speaks_of_is_asked_for_each_time() {
+        let gone = |path: &str| Effects { removes: true, ..writes(path) };
+        let (yes, told) = (Rights { changes: true, removals: false }, Rights { changes: true, removals: true });
+        for always in [false, true] {
+            assert_eq!(verdict(yes, always, gone("/home/me/work/a.md")), "ask");
+            assert_eq!(verdict(told, always, gone("/home/me/work/a.md")), "allow");
+            assert_eq!(verdict(yes, always, gone("/data/ws/a.md")), "allow", "the agent's own");
+        }
+        assert_eq!(verdict(told, false, gone("/etc/hosts")), "ask");
+    }
+
+    #[test]
     fn reading_is_free_and_writing_is_asked_for() {
         let none = Rights::default();
-        let yes = Rights { changes: true };
+        let yes = Rights { changes: true, removals: false };
         for (effects, unasked, allowed) in [
             (reads("/etc/hosts"), "allow", "allow"),
             (reads("/home/me/.ssh/id_rsa"), "ask", "ask"),

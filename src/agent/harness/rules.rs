@@ -8,6 +8,7 @@ use crate::agent::plan::Plan;
 use crate::agent::store::{Store, is_alive};
 use crate::agent::subagent::{Hire, Hired};
 use crate::agent::turn::Task;
+use crate::shell::asked::may_remove;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl Rules {
             Arc::new(Policy {
                 root: self.root.clone(),
                 own: self.own.iter().cloned().collect(),
-                rights: Rights { changes: self.yes },
+                rights: Rights { changes: self.yes, removals: may_remove(&task.text) },
             }),
         ];
         Guards::new(guards, &self.without)

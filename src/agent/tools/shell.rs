@@ -101,6 +101,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     for effect in all {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
         let resolved = path.map(|p| normal(root, &home(p)));
+        effects.removes |= effect.kind == Kind::Delete;
         match effect.kind {
             Kind::Read => effects.reads.extend(resolved),
             Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {

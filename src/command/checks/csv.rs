@@ -43,12 +43,12 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// Programs that hand lines on as they are.
 const WHOLE: [&str; 6] = ["cat", "egrep", "fgrep", "grep", "head", "tail"];
 
-fn is_csv(word: &Word) -> bool {
+pub(super) fn is_csv(word: &Word) -> bool {
     word.text.to_lowercase().ends_with(".csv")
 }
 
 /// The first lines of a file; none if it cannot be read.
-fn begin(file: &Path) -> Vec<String> {
+pub(super) fn begin(file: &Path) -> Vec<String> {
     let mut bytes = Vec::new();
     let is_file = file.metadata().is_ok_and(|m| m.is_file());
     let read = is_file.then(|| std::fs::File::open(file).ok()?.take(LOOK).read_to_end(&mut bytes).ok()).flatten();
@@ -56,7 +56,7 @@ fn begin(file: &Path) -> Vec<String> {
 }
 
 /// What separates the values: what the first line has most of; `None` if that has none of them.
-fn separated_by(lines: &[String]) -> Option<char> {
+pub(super) fn separated_by(lines: &[String]) -> Option<char> {
     let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
     let count = |c: char| first.matches(c).count();
     SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)

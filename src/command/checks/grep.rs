@@ -9,7 +9,37 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
     let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
     let of = |grep| lacking(it, grep, &words).or_else(|| whole(it, grep, &words));
-    greps.filter_map(|grep| of(grep).or_else(|| lines(it, grep, &words)).or_else(|| repeated(it, grep))).collect()
+    let more = |grep| lines(it, grep, &words).or_else(|| repeated(it, grep)).or_else(|| extracted(it, grep, &words));
+    greps.filter_map(|grep| of(grep).or_else(|| more(grep))).collect()
+}
+
+/// `grep -ro x logs | sort -u`: what is found stands behind the name of its file, and so is never twice the same.
+fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+    const TAKES: [&str; 7] = ["extract", "extracting", "collect", "unique", "distinct", "duplicates", "different"];
+    const PLACE: [&str; 9] = [
+        "file name",
+        "file names",
+        "filename",
+        "filenames",
+        "which file",
+        "which files",
+        "where",
+        "per file",
+        "each file",
+    ];
+    let has = |letter: char, long: &str| grep.has_option(Some(letter), long);
+    let several = has('r', "recursive")
+        || has('R', "dereference-recursive")
+        || grep.operands().skip(1).any(|w| w.glob)
+        || grep.operands().count() > 2;
+    let told = has('h', "no-filename") || has('H', "with-filename") || has('n', "line-number") || has('c', "count");
+    // whoever cuts or prints columns knows of the names
+    let plain =
+        it.script.commands.iter().all(|c| matches!(c.name(), Some("grep" | "egrep" | "sort" | "uniq" | "head" | "wc")));
+    let asked = TAKES.iter().any(|w| words.say(&[w])) && !words.say(&PLACE);
+    let program = grep.words.first().filter(|_| asked && plain && several && !told && has('o', "only-matching"))?;
+    let fix = Edits::new(it.script).after(program, " -h").done();
+    Some(warning("names-in-output", program, "each match stands behind the name of its file: -h leaves it out", fix))
 }
 
 /// `grep -v -f b a` for "the lines of a that are not in b": its lines are no patterns, and parts of lines match.
@@ -126,5 +156,27 @@ mod tests {
             assert_eq!(fix(request, right), None, "{right}");
         }
         assert_eq!(fix("lines with main", "grep main a.c"), None);
+    }
+
+    #[test]
+    fn what_is_extracted_has_no_file_names() {
+        let fix = |request, command| findings(check, request, command).into_iter().map(|f| f.fix).next();
+        let request = "extract all mail addresses from the files in letters";
+        let mended = |text: &str| Some(Some(text.to_owned()));
+        assert_eq!(fix(request, "grep -Ero '[a-z]+@[a-z.]+' letters"), mended("grep -h -Ero '[a-z]+@[a-z.]+' letters"));
+        assert_eq!(
+            fix("unique ids in the logs", "grep -oE 'id=[0-9]+' *.log | sort -u"),
+            mended("grep -h -oE 'id=[0-9]+' *.log | sort -u")
+        );
+        for (request, right) in [
+            (request, "grep -Ehro '[a-z]+@[a-z.]+' letters"),
+            (request, "grep -Ero '[a-z]+@[a-z.]+' letters | cut -d: -f2"),
+            (request, "cat letters/* | grep -Eo '[a-z]+@[a-z.]+'"),
+            ("extract the ids from a.log", "grep -oE 'id=[0-9]+' a.log"),
+            ("extract the ids and tell which file they are in", "grep -roE 'id=[0-9]+' ."),
+            ("find TODO in src", "grep -ro TODO src"),
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
     }
 }

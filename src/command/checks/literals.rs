@@ -8,7 +8,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let answer = plain(&it.script.text);
     named(it.request)
         .into_iter()
-        .filter(|name| !answer.contains(&plain(name)))
+        .filter(|name| !answer.contains(&plain(name)) && !is_example(it.request, name) && !in_pieces(it, name))
         .map(|name| Finding {
             id: "missing-name".into(),
             severity: Severity::Warning,
@@ -19,6 +19,32 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             token: name,
         })
         .collect()
+}
+
+/// True for a name that only shows how names are to look: "like a_2024.pdf", "as pic_001.png, pic_002.png, ...".
+fn is_example(request: &str, name: &str) -> bool {
+    let before = request.split(name).next().unwrap_or_default().to_lowercase();
+    let before = before.trim_end_matches([' ', '\'', '"', '`']);
+    let series = ["...", "\u{2026}", "and so on", "etc"].iter().any(|more| request.contains(more));
+    ["like", "such as", "e.g.", "for example"].iter().any(|so| before.ends_with(so))
+        || series && name.chars().any(|c| c.is_ascii_digit())
+}
+
+/// True if the name is there in another form: `a.txt{,.bak}`, `-C /srv www` for /srv/www, and a unit by its short name.
+fn in_pieces(it: &Inspected, name: &str) -> bool {
+    let said = |text: &str| {
+        let mut words = it.script.commands.iter().flat_map(|c| c.args());
+        words.any(|w| w.text.trim_end_matches('/') == text.trim_end_matches('/'))
+    };
+    let mut braces = it.script.text.split_whitespace().filter_map(|w| w.split_once('{'));
+    if braces.any(|(stem, rest)| stem.len() > 1 && rest.contains(',') && name.starts_with(stem)) {
+        return true;
+    }
+    let path = std::path::Path::new(name);
+    let of = |part: Option<&std::ffi::OsStr>| part.and_then(|p| p.to_str()).map(str::to_owned).unwrap_or_default();
+    let (folder, last) = (of(path.parent().map(std::path::Path::as_os_str)), of(path.file_name()));
+    let unit = name.ends_with(".service") && it.script.commands.iter().any(|c| c.name() == Some("systemctl"));
+    folder.len() > 1 && said(&folder) && said(&last) || unit && said(&of(path.file_stem()))
 }
 
 /// The command with a slip of the pen mended: a word that is the name but for one or two letters.

@@ -6,6 +6,7 @@
 mod age;
 mod archive;
 mod bounds;
+mod column_name;
 mod counts;
 mod csv;
 mod depth;
@@ -14,6 +15,7 @@ mod duplicates;
 mod edit;
 mod endings;
 mod endless;
+mod ends;
 mod flags;
 mod grep;
 mod header;
@@ -44,6 +46,7 @@ mod sizes;
 pub(super) mod syntax;
 mod text;
 mod totals;
+mod unasked;
 mod words;
 mod written;
 
@@ -87,18 +90,21 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 33] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 36] = [
+    unasked::check,
     quoting::check,
     input::check,
     precedence::check,
     silent::check,
     totals::check,
     csv::check,
+    column_name::check,
     age::check,
     depth::check,
     letter_case::check,
     sizes::check,
     order::check,
+    ends::check,
     ranked::check,
     grep::check,
     counts::check,

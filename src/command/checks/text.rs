@@ -105,8 +105,9 @@ fn empty(it: &Inspected, words: &Words) -> Option<Finding> {
         "strip",
         "excluding",
     ];
-    const DONE: [&str; 13] = [
+    const DONE: [&str; 14] = [
         "^$",
+        "|$",
         "NF",
         "\\s*$",
         "\\S",
