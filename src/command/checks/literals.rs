@@ -98,7 +98,10 @@ fn is_exact(word: &str) -> bool {
     let has = |of: fn(&char) -> bool| word.chars().any(|c| of(&c));
     let turns = word.as_bytes().windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit()).count();
     let mixed = has(char::is_ascii_digit) && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
-    address || mail || ip || plain && (mixed || turns >= 3)
+    // a time stamp, a number of an order: not 10000, which may be asked for as 10k
+    let number =
+        word.len() >= 5 && word.chars().all(|c| c.is_ascii_digit()) && (word.len() >= 10 || !word.ends_with("00"));
+    address || mail || ip || number || plain && (mixed || turns >= 3)
 }
 
 #[cfg(test)]
@@ -123,7 +126,9 @@ mod tests {
         assert_eq!(fix(request, right), None);
         assert_eq!(fix("ping 192.168.7.23", "ping -c 4 192.168.7.32"), Some(Some("ping -c 4 192.168.7.23".into())));
         assert_eq!(fix("show the commit 3f2a9c1b", "git show HEAD"), Some(None));
+        assert_eq!(fix("unix time 1700000000 as a date", "date -v-1d +%F"), Some(None));
         for (request, right) in [
+            ("files larger than 20000 bytes", "find . -type f -size +20k"),
             ("sha256 checksum of a.txt", "sha256sum a.txt"),
             ("is this x86_64 or iso8601", "uname -m"),
             ("convert a file to utf-8 with iconv", "iconv -t utf8"),
