@@ -15,7 +15,12 @@ pub struct Batch {
 
 impl Batch {
     pub fn start() -> Option<Self> {
-        Some(Self::of(&mut model_or_skip("batch")?))
+        Self::start_with(&[])
+    }
+
+    /// With more arguments.
+    pub fn start_with(args: &[&str]) -> Option<Self> {
+        Some(Self::of(model_or_skip("batch")?.args(args)))
     }
 
     fn of(caro: &mut Command) -> Self {

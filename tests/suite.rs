@@ -52,4 +52,5 @@ mod shell;
 mod skills;
 mod subagents;
 mod support;
+mod targets;
 mod trace;

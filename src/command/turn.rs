@@ -333,8 +333,11 @@ pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
 pub(super) fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
     // what is asked to be written is written, which needs no more than care
     let asked = |f: &Finding| [saved::ID, in_place::ID].contains(&f.id.as_str());
-    let writes = new.risk.level == Level::Caution && old.findings.iter().any(asked) && !new.findings.iter().any(asked);
-    if new.risk.level > old.risk.level && !writes {
+    let writes = old.findings.iter().any(asked) && !new.findings.iter().any(asked);
+    // nor does a rule's own command in the place of one that cannot work, though no table knows what it does
+    let instead = |f: &Finding| f.severity == Severity::Error && f.fix.as_deref() == Some(new.cmd.as_str());
+    let known = mechanical && old.findings.iter().any(instead);
+    if new.risk.level > old.risk.level && !(new.risk.level == Level::Caution && (writes || known)) {
         return false;
     }
     let (was, is) = (weight(&old.findings), weight(&new.findings));
@@ -429,6 +432,20 @@ mod tests {
             assert!(!better(&with(Level::Danger, None), &with(Level::Safe, Some(id)), true));
         }
         assert!(!better(&with(Level::Caution, None), &with(Level::Safe, Some("time-sign")), true));
+    }
+
+    #[test]
+    fn a_rules_own_command_takes_the_place_of_one_that_cannot_work() {
+        let old = |fix| draft("lsmod", 0.9, vec![error("lsmod", fix)]);
+        let new =
+            |level| Draft { risk: Risk { level, reasons: Vec::new() }, ..draft("kmutil showloaded", 0.9, vec![]) };
+        assert!(better(&new(Level::Caution), &old(Some("kmutil showloaded")), true));
+        assert!(!better(&new(Level::Caution), &old(Some("kmutil showloaded")), false), "a model's word is none");
+        assert!(
+            !better(&new(Level::Caution), &old(Some("kmutil")), true)
+                && !better(&new(Level::Caution), &old(None), true)
+        );
+        assert!(!better(&new(Level::Danger), &old(Some("kmutil showloaded")), true));
     }
 
     #[test]

@@ -6,9 +6,13 @@ use crate::shell::{Finding, Severity, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let answer = plain(&it.script.text);
+    // a date may be written in many ways, and the day before it may be the bound, but its year is there
+    let dated = |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
     named(it.request)
         .into_iter()
-        .filter(|name| !answer.contains(&plain(name)) && !is_example(it.request, name) && !in_pieces(it, name))
+        .filter(|name| {
+            !answer.contains(&plain(name)) && !dated(name) && !is_example(it.request, name) && !in_pieces(it, name)
+        })
         .map(|name| Finding {
             id: "missing-name".into(),
             severity: Severity::Warning,
@@ -26,6 +30,11 @@ fn is_example(request: &str, name: &str) -> bool {
     let before = request.split(name).next().unwrap_or_default().to_lowercase();
     let before = before.trim_end_matches([' ', '\'', '"', '`']);
     let series = ["...", "\u{2026}", "and so on", "etc"].iter().any(|more| request.contains(more));
+    // "as 2024-12-31" says what dates are to look like, "on 2024-12-31" means that day
+    const MEANT: [&str; 8] = [" of", " on", " since", " after", " before", " until", " was", " is"];
+    if year(name).is_some() && !MEANT.iter().any(|word| before.ends_with(word)) {
+        return true;
+    }
     ["like", "such as", "e.g.", "for example"].iter().any(|so| before.ends_with(so))
         || series && name.chars().any(|c| c.is_ascii_digit())
 }
@@ -88,6 +97,13 @@ fn named(request: &str) -> Vec<String> {
     names
 }
 
+/// The year of `2024-02-29`.
+fn year(word: &str) -> Option<u32> {
+    let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] else { return None };
+    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(year, 4) && digits(month, 2) && digits(day, 2)).then(|| year.parse().ok()).flatten()
+}
+
 /// True for what means nothing if a letter of it is another: addresses, and codes like `aGVsbG8=` or `3f2a9c1b`.
 fn is_exact(word: &str) -> bool {
     let address = word.starts_with("https://") || word.starts_with("http://");
@@ -101,7 +117,7 @@ fn is_exact(word: &str) -> bool {
     // a time stamp, a number of an order: not 10000, which may be asked for as 10k
     let number =
         word.len() >= 5 && word.chars().all(|c| c.is_ascii_digit()) && (word.len() >= 10 || !word.ends_with("00"));
-    address || mail || ip || number || plain && (mixed || turns >= 3)
+    address || mail || ip || number || year(word).is_some() || plain && (mixed || turns >= 3)
 }
 
 #[cfg(test)]
@@ -127,6 +143,12 @@ mod tests {
         assert_eq!(fix("ping 192.168.7.23", "ping -c 4 192.168.7.32"), Some(Some("ping -c 4 192.168.7.23".into())));
         assert_eq!(fix("show the commit 3f2a9c1b", "git show HEAD"), Some(None));
         assert_eq!(fix("unix time 1700000000 as a date", "date -v-1d +%F"), Some(None));
+        let date = "unix time stamp of 2024-02-29";
+        assert_eq!(fix(date, "date -v-1d +%s"), Some(None));
+        for right in ["date -d 2024-02-29 +%s", "date -d 'Feb 29 2024' +%s", "date -j -f %Y%m%d 20240229 +%s"] {
+            assert_eq!(fix(date, right), None, "{right}");
+        }
+        assert_eq!(fix("name it like 2024-02-29", "date +%F"), None);
         for (request, right) in [
             ("files larger than 20000 bytes", "find . -type f -size +20k"),
             ("sha256 checksum of a.txt", "sha256sum a.txt"),
