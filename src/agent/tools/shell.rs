@@ -88,6 +88,9 @@ impl Shell {
     }
 }
 
+/// What programs print at the end of a pipe that brought them nothing: `wc -l`, `jq -s .`, `jq length`, `wc`.
+const OF_NOTHING: &[&[u8]] = &[b"0", b"[]", b"{}", b"null", b"0 0 0", b"0       0       0"];
+
 /// What a system says where the sandbox does not let a program write.
 const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
 
@@ -204,8 +207,11 @@ impl Tool for Shell {
         // of a pipeline the shell tells only how its last program ended, and that one may have had nothing to read
         let script = shell::parse(command, self.dialect);
         let starved = script.commands.iter().any(|c| c.stdin_pipe) && shell::is_read_only(&script);
-        if (starved || !matches!(output.status, Status::Exited(0))) && stdout.is_empty() && !stderr.is_empty() {
-            return Err(ToolError::Failed(format!("{stderr}\n{note}")));
+        let shown = stdout.trim_ascii();
+        let nothing = shown.is_empty() || starved && OF_NOTHING.contains(&shown);
+        if (starved || !matches!(output.status, Status::Exited(0))) && nothing && !stderr.is_empty() {
+            let shown = String::from_utf8_lossy(shown);
+            return Err(ToolError::Failed([stderr.as_str(), &shown, &note].join("\n").trim_end().to_owned()));
         }
         let mut all = stdout;
         for part in [stderr, note] {

@@ -194,6 +194,11 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     assert_eq!(bench.done("shell", json!({"command": "true"})), "(no output)");
     assert!(bench.failed("shell", json!({"command": "ls nowhere"})).contains("(exit code 2)"));
     assert!(bench.failed("shell", json!({"command": " "})).contains("empty"));
+    // what a pipe makes of nothing is no result
+    let hidden = bench.failed("shell", json!({"command": "cat nowhere.log | wc -l"}));
+    assert!(hidden.contains("nowhere.log") && hidden.ends_with("\n0"), "{hidden}");
+    assert_eq!(bench.done("shell", json!({"command": "grep NOTHING logs/a.log | wc -l"})).trim(), "0");
+    assert!(bench.done("shell", json!({"command": "cat logs/a.log nowhere.log | wc -l"})).contains("nowhere.log"));
     // read-only by its text, but not by its deeds: the sandbox holds it to its text
     if crate::exec::support().writes {
         let (_, text) = bench.run("shell", json!({"command": "sort -o logs/b.log logs/a.log; echo $?"}));
