@@ -22,7 +22,7 @@ fn findings(request: &str, command: &str) -> Vec<Finding> {
 }
 
 /// The lines of a list, each in its columns.
-fn rows(list: &str) -> Vec<Vec<&str>> {
+pub fn rows(list: &str) -> Vec<Vec<&str>> {
     let lines = list.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
     lines.map(|l| l.split(" => ").map(str::trim).collect()).collect()
 }

@@ -1,15 +1,12 @@
 //! What the real model writes for a machine other than this one.
 
+use crate::checks::rows;
 use crate::real::Batch;
 use regex::Regex;
 
 /// Rows of `request => what the answer may not have => what it has to have`, as regular expressions; `-` is nothing.
 fn kept(caro: &mut Batch, list: &str) -> (usize, Vec<String>) {
-    let rows: Vec<Vec<&str>> = list
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| line.split(" => ").map(str::trim).collect())
-        .collect();
+    let rows = rows(list);
     let mut missed = Vec::new();
     for row in &rows {
         let [request, never, ever] = row.as_slice() else { panic!("three columns: {row:?}") };

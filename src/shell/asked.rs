@@ -46,7 +46,6 @@ const REMOVES: &[&str] = &[
     "filter",
     "flush",
     "free",
-    "get-rid",
     "keep",
     "kill",
     "leav",

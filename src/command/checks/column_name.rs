@@ -1,27 +1,24 @@
 //! `grep -v paid invoices.csv`, where "paid" is the name of a column: only the first line has that word.
 
 use super::Inspected;
-use super::csv::{begin, is_csv, separated_by};
+use super::csv::{names, separated_by};
 use super::edit::warning;
-use crate::shell::{Finding, Invocation};
+use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
-    greps.filter_map(|grep| named(it, grep)).collect()
-}
-
-fn named(it: &Inspected, grep: &Invocation) -> Option<Finding> {
-    let [pattern, file] = grep.operands().collect::<Vec<_>>()[..] else { return None };
-    let lines = begin(&it.cwd?.join(file.value.as_deref().filter(|_| is_csv(file))?));
+/// `lines` are the first ones of the file that `grep` reads.
+pub(super) fn check(it: &Inspected, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+    if !matches!(grep.name(), Some("grep" | "egrep" | "fgrep")) {
+        return None;
+    }
     let (header, rows) = lines.split_first().filter(|(_, rows)| !rows.is_empty())?;
+    let pattern = grep.operands().next()?;
     let word = pattern.value.as_deref()?.to_lowercase();
-    let plain = |text: &str| text.trim().trim_matches('"').to_lowercase();
-    let column = header.split(separated_by(&lines)?).position(|name| plain(name) == word)?;
+    let column = names(header, separated_by(lines)?).position(|name| name == word)?;
     // a value of the rows, or a wish to see that line
     if rows.iter().any(|row| row.to_lowercase().contains(&word)) || it.request.to_lowercase().contains("header") {
         return None;
     }
-    let why = format!("{} is the name of column {} of {}, and no row has that word", pattern.raw, column + 1, file.raw);
+    let why = format!("{} is the name of column {} of {}, and no value there", pattern.raw, column + 1, file.raw);
     let mut finding = warning("column-name", pattern, why, None);
     finding.evidence = lines.iter().take(3).cloned().collect();
     Some(finding)
@@ -30,13 +27,14 @@ fn named(it: &Inspected, grep: &Invocation) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::findings_in;
-    use super::*;
 
     #[test]
     fn the_name_of_a_column_is_no_value() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("invoices.csv"), "who,amount,\"Paid\"\nIda,120,yes\nMoss,80,no\n").unwrap();
-        let found = |request, command| findings_in(Some(dir.path()), check, request, command).into_iter().next();
+        let found = |request, command| {
+            findings_in(Some(dir.path()), super::super::csv::check, request, command).into_iter().next()
+        };
         let request = "invoices in invoices.csv that are not paid";
         let finding = found(request, "grep -v 'paid' invoices.csv").unwrap();
         assert!(finding.why.contains("column 3 of invoices.csv"), "{}", finding.why);
@@ -46,6 +44,7 @@ mod tests {
         {
             assert!(found(request, right).is_none(), "{right}");
         }
+        assert!(found(request, "cat invoices.csv | grep -v paid").is_some());
         assert!(found("the header with paid", "grep paid invoices.csv").is_none());
     }
 }

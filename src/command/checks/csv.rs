@@ -1,9 +1,9 @@
 //! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and
 //! its first line may be no value but the columns' names.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use super::{Inspected, column_name};
 use crate::shell::{Finding, Invocation, Word};
 use std::io::Read;
 use std::path::Path;
@@ -29,6 +29,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
         found.extend(separator(it, command, &lines));
         found.extend(column(it, command, &lines));
+        found.extend(column_name::check(it, command, file, &lines));
         // behind a filter the first line is not the file's, and who counts lines has thought of it
         let first = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
         let counts =
@@ -52,7 +53,7 @@ pub(super) fn begin(file: &Path) -> Vec<String> {
     let mut bytes = Vec::new();
     let is_file = file.metadata().is_ok_and(|m| m.is_file());
     let read = is_file.then(|| std::fs::File::open(file).ok()?.take(LOOK).read_to_end(&mut bytes).ok()).flatten();
-    read.map(|_| String::from_utf8_lossy(&bytes).lines().take(5).map(str::to_owned).collect()).unwrap_or_default()
+    read.map(|_| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 /// What separates the values: what the first line has most of; `None` if that has none of them.
@@ -106,8 +107,11 @@ fn name(separator: char) -> &'static str {
 fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
     let by = separated_by(lines).filter(|_| lines.len() > 1)?;
     let words = Words::of(it.request);
-    // who counts columns means their places
-    if words.list().iter().any(|w| matches!(w.as_str(), "column" | "columns" | "field" | "fields")) {
+    // who counts columns means their places: `the third column`, and not `the amount column`
+    let is_column = |w: &String| matches!(w.as_str(), "column" | "columns" | "field" | "fields");
+    let named = |w: &String| names(&lines[0], by).any(|name| name == *w);
+    let list = words.list();
+    if list.iter().enumerate().any(|(at, w)| is_column(w) && !at.checked_sub(1).is_some_and(|at| named(&list[at]))) {
         return None;
     }
     let mut said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
@@ -151,7 +155,7 @@ fn places(text: &str, mark: &str) -> Vec<usize> {
 }
 
 /// The names that a first line has, in lower case.
-fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
+pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
     line.split(by).map(|name| name.trim().trim_matches('"').to_lowercase())
 }
 
@@ -163,13 +167,25 @@ fn says(words: &Words, name: &str) -> bool {
     })
 }
 
+/// True for an awk program in which the line of names counts as a value: it divides by a number of lines, or holds a column
+/// against the largest so far, as a text where one is a word.
+fn takes_names(program: &str) -> bool {
+    let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
+    let (lines, end) = plain.split_once("END").unwrap_or((&plain, ""));
+    let divides = plain.contains("/NR") || end.contains('/') && lines.contains("++");
+    let extreme = ["max", "min", "highest", "lowest", "largest", "smallest"]
+        .iter()
+        .any(|name| lines.contains(&format!(">{name}")) || lines.contains(&format!("<{name}")));
+    divides || extreme
+}
+
 /// Values are counted, and the name of their column, which the request says, with them.
 fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     let distinct =
         |c: &Invocation| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique");
     let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''));
-    let divides = program.is_some_and(|p| p.text.contains("/NR") || p.text.contains("/ NR"));
-    let by = separated_by(lines).filter(|_| (divides || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
+    let counts = program.is_some_and(|p| takes_names(&p.text));
+    let by = separated_by(lines).filter(|_| (counts || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
     let words = Words::of(it.request);
     let named = names(&lines[0], by).any(|name| says(&words, &name));
     // names are words, each another
@@ -255,6 +271,11 @@ mod tests {
             ),
             ("the cities in a.csv", "cut -d, -f2 a.csv", "cut -d, -f3 a.csv"),
             ("sort a.csv by age", "sort -t, -k3,3n a.csv", "sort -t, -k2,2n a.csv"),
+            (
+                "add up the age column of a.csv",
+                "awk -F, '{s += $4} END {print s}' a.csv",
+                "awk -F, '{s += $2} END {print s}' a.csv",
+            ),
         ] {
             assert_eq!(here(request, wrong, FILE).as_deref(), Some(right));
         }
@@ -266,6 +287,17 @@ mod tests {
         ] {
             assert_eq!(here(request, right, FILE), None, "{right}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_column_is_not_averaged() {
+        const FILE: &str = "item,price\nnail,2\nsaw,30\n";
+        let skip = |program: &str| here("average price in a.csv", &format!("awk -F, '{program}' a.csv"), FILE);
+        for wrong in ["{s += $2; n++} END {print s / n}", "{if ($2 > max) max = $2} END {print max}"] {
+            assert_eq!(skip(wrong).as_deref(), Some(format!("awk -F, 'NR>1 {wrong}' a.csv").as_str()));
+            assert_eq!(skip(&format!("NR>1 {wrong}")), None);
+        }
+        assert_eq!(skip("{s += $2} END {print s}"), None, "a word adds nothing");
     }
 
     #[test]

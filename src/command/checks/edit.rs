@@ -1,6 +1,6 @@
 //! Mending a command as text: what is not touched stays as it was written.
 
-use crate::shell::{Finding, Script, Severity, Word};
+use crate::shell::{Finding, Invocation, Script, Severity, Word};
 use std::ops::Range;
 
 /// Changes to a script, made all at once.
@@ -94,6 +94,11 @@ pub(super) fn without(cluster: &str, letter: char) -> String {
 /// True for a cluster of short options without a value: `-lh`.
 pub(super) fn is_cluster(word: &Word) -> bool {
     word.raw.strip_prefix('-').is_some_and(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphabetic()))
+}
+
+/// The cluster of ls that holds this letter.
+pub(super) fn ls_cluster_with(ls: &Invocation, letter: char) -> Option<&Word> {
+    ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains(letter))
 }
 
 /// A cluster of letters, and the `1` of ls.

@@ -1,7 +1,7 @@
 //! "The largest", "the oldest": the end of a sorted list that is taken is the other one.
 
 use super::Inspected;
-use super::edit::{Edits, is_cluster, is_ls_cluster, warning, without};
+use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
@@ -54,14 +54,13 @@ fn first_taken(command: &Invocation) -> Option<bool> {
 
 /// What `ls` sorts by, the cluster that turns it around, and whether it goes up otherwise.
 fn listed(ls: &Invocation) -> Option<(Key, Option<&Word>, bool)> {
-    let flag = |letter: char| ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains(letter));
-    let key = match (flag('t'), flag('S')) {
+    let key = match (ls_cluster_with(ls, 't'), ls_cluster_with(ls, 'S')) {
         (Some(_), None) => Key::Time,
         (None, Some(_)) => Key::Size,
         _ => return None,
     };
     let long = ls.args().iter().any(|w| w.text.starts_with("--"));
-    (!long).then(|| (key, flag('r'), false))
+    (!long).then(|| (key, ls_cluster_with(ls, 'r'), false))
 }
 
 /// The same for a numeric `sort` by the first column of what is known to begin with sizes or times.

@@ -36,7 +36,7 @@ fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding
     // whoever cuts or prints columns knows of the names
     let plain =
         it.script.commands.iter().all(|c| matches!(c.name(), Some("grep" | "egrep" | "sort" | "uniq" | "head" | "wc")));
-    let asked = TAKES.iter().any(|w| words.say(&[w])) && !words.say(&PLACE);
+    let asked = words.say(&TAKES) && !words.say(&PLACE);
     let program = grep.words.first().filter(|_| asked && plain && several && !told && has('o', "only-matching"))?;
     let fix = Edits::new(it.script).after(program, " -h").done();
     Some(warning("names-in-output", program, "each match stands behind the name of its file: -h leaves it out", fix))

@@ -1,8 +1,8 @@
 //! What is in this folder, and what is not: a folder given where a file belongs, and a file that nobody spoke of.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::input::files;
+use super::{Inspected, made};
 use crate::shell::{Finding, Invocation, Word};
 use std::path::Path;
 
@@ -39,15 +39,10 @@ fn folder(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
 /// `grep 500 access.log`, where there is none, and nobody spoke of it.
 fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
     let request = it.request.to_lowercase();
-    let made = |name: &str| {
-        let commands = &it.script.commands;
-        commands.iter().flat_map(|c| &c.redirects).any(|r| r.target.text == name)
-            || commands.iter().any(|c| !std::ptr::eq(c, command) && c.args().iter().any(|w| w.text == name))
-    };
     let is_missing = |w: &&Word| {
         let Some(name) = w.value.as_deref().filter(|v| !v.starts_with('/') && !v.is_empty()) else { return false };
         let last = name.rsplit('/').next().unwrap_or(name).to_lowercase();
-        !request.contains(&last) && !made(name) && matches!(cwd.join(name).try_exists(), Ok(false))
+        !request.contains(&last) && !made(it.script, command, name) && matches!(cwd.join(name).try_exists(), Ok(false))
     };
     let file = files(command)?.into_iter().find(is_missing).filter(|_| !request.is_empty())?;
     let there = alike(cwd, &file.text);

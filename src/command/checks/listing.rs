@@ -1,6 +1,6 @@
 //! What a listing is to show: hidden files, or only them; only folders; all about each file, or its mode in digits.
 
-use super::edit::{Edits, is_ls_cluster, warning, without};
+use super::edit::{Edits, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
 use super::{Inspected, find};
 use crate::shell::{Finding, Invocation, Userland, Word};
@@ -47,7 +47,7 @@ fn only_folders(it: &Inspected, words: &Words) -> Option<Finding> {
     const FOLDERS: [&str; 4] = ["directories", "folders", "subdirectories", "subfolders"];
     let ls = ls(it)?;
     let asked = words.list().iter().any(|w| FOLDERS.contains(&w.as_str())) && !words.say(&["files"]);
-    let flat = ls.args().iter().any(|w| is_ls_cluster(w) && w.text.contains('d'));
+    let flat = ls_cluster_with(ls, 'd').is_some();
     let all = ls.operands().find(|w| !w.quoted && (w.raw == "*" || w.raw.ends_with("/*")))?;
     let fix = Edits::new(it.script).after(all, "/").done();
     (asked && flat)
@@ -125,7 +125,7 @@ fn long(it: &Inspected, words: &Words) -> Option<Finding> {
     let ls = ls(it)?;
     let told = |w: &Word| is_ls_cluster(w) && w.text.contains(['l', 'g', 'n', 'o']) || w.text.starts_with("--format");
     let program = ls.words.first()?;
-    let one = ls.args().iter().find(|w| is_ls_cluster(w) && w.text.contains('1'));
+    let one = ls_cluster_with(ls, '1');
     let edits = Edits::new(it.script);
     let fix = match one {
         Some(cluster) => edits.replace(cluster, &cluster.raw.replace('1', "l")).done(),

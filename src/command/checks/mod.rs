@@ -5,6 +5,7 @@
 
 mod age;
 mod archive;
+mod awk;
 mod bounds;
 mod column_name;
 mod counts;
@@ -12,6 +13,7 @@ mod csv;
 mod depth;
 mod differences;
 mod duplicates;
+mod each;
 mod edit;
 mod endings;
 mod endless;
@@ -28,9 +30,11 @@ mod lines;
 mod links;
 mod listing;
 mod literals;
+mod merged;
 mod names;
 mod numbers;
 mod order;
+mod overwritten;
 mod place;
 mod placeholder;
 mod precedence;
@@ -90,15 +94,17 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 36] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 39] = [
     unasked::check,
+    overwritten::check,
     quoting::check,
     input::check,
     precedence::check,
     silent::check,
     totals::check,
     csv::check,
-    column_name::check,
+    merged::check,
+    awk::check,
     age::check,
     depth::check,
     letter_case::check,
@@ -108,6 +114,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 36] = [
     ranked::check,
     grep::check,
     counts::check,
+    each::check,
     numbers::check,
     bounds::check,
     lines::check,
@@ -133,6 +140,14 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 36] = [
 fn find(script: &Script) -> Option<&Invocation> {
     let mut finds = script.commands.iter().filter(|c| c.name() == Some("find"));
     finds.next().filter(|_| finds.next().is_none())
+}
+
+/// True for a file that the script itself may have written before: it is redirected to, or another command than this one
+/// has it as an argument.
+fn made(script: &Script, command: &Invocation, name: &str) -> bool {
+    let names = |c: &&Invocation| !std::ptr::eq(*c, command) && c.args().iter().any(|w| w.text == name);
+    script.commands.iter().flat_map(|c| &c.redirects).any(|r| r.target.text == name)
+        || script.commands.iter().any(|c| names(&c))
 }
 
 /// Everything that the checks have against a command, heaviest first.

@@ -1,7 +1,7 @@
 //! Which end comes first: the direction of `sort` and `ls -t`, and the line `ls -l` begins with.
 
 use super::Inspected;
-use super::edit::{Edits, is_cluster, is_ls_cluster, warning, without};
+use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
@@ -16,8 +16,8 @@ fn unkeyed(it: &Inspected, words: &Words) -> Option<Finding> {
     let ls = it.script.commands.iter().find(|c| c.name() == Some("ls"))?;
     let [next] = ls.feeds.as_slice() else { return None };
     let sort = it.script.commands.get(*next).filter(|c| c.name() == Some("sort"))?;
-    let sized = ls.args().iter().any(|w| is_ls_cluster(w) && w.raw.contains('s'));
-    let long = ls.args().iter().any(|w| is_ls_cluster(w) && w.raw.contains('l'));
+    let sized = ls_cluster_with(ls, 's').is_some();
+    let long = ls_cluster_with(ls, 'l').is_some();
     let keyed =
         sort.args().iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('k'));
     let by_number = sort.args().iter().any(|w| is_cluster(w) && w.raw.contains(['n', 'h']));
@@ -84,8 +84,8 @@ fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
         words.say(&["newest first", "most recent first", "latest first", "newest to oldest"]),
         words.say(&["oldest first", "oldest to newest"]),
     );
-    let timed = ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains('t'))?;
-    let reversed = ls.args().iter().find(|w| is_ls_cluster(w) && w.raw.contains('r') || w.text.starts_with("--rev"));
+    let timed = ls_cluster_with(ls, 't')?;
+    let reversed = ls_cluster_with(ls, 'r').or_else(|| ls.args().iter().find(|w| w.text.starts_with("--rev")));
     if ls.name() != Some("ls") || newest == oldest || words.negate() {
         return None;
     }

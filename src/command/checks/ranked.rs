@@ -1,4 +1,5 @@
-//! "The largest files", and `du`, which adds up folders and names no file.
+//! "The largest files", and `du`, which adds up folders and names no file; "the largest folder", and the first one is that
+//! which they are all in.
 
 use super::Inspected;
 use super::edit::{Edits, is_cluster, warning, without};
@@ -15,11 +16,14 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let list = words.list();
     let rank = list.iter().position(|w| matches!(w.as_str(), "largest" | "biggest" | "smallest" | "heaviest"))?;
     // "largest files", "largest log files", not "the largest folder with files"
-    let files = list.iter().skip(rank + 1).take(3).any(|w| matches!(w.as_str(), "file" | "files"));
-    let ranked = list.iter().skip(rank + 1).take(3).any(|w| FOLDERS.contains(&w.as_str()));
-    let du = it.script.commands.first().filter(|c| c.name() == Some("du") && files && !ranked)?;
+    let said = |nouns: &[&str]| list.iter().skip(rank + 1).take(3).any(|w| nouns.contains(&w.as_str()));
+    let (files, ranked) = (said(&["file", "files"]), said(&FOLDERS));
+    let du = it.script.commands.first().filter(|c| c.name() == Some("du"))?;
+    if ranked && !files && list[rank] != "smallest" {
+        return itself(it, du);
+    }
     let lists_files = du.has_option(Some('a'), "all") || du.operands().any(|w| w.glob || w.expands);
-    if lists_files || du.feeds.len() != 1 {
+    if !files || ranked || lists_files || du.feeds.len() != 1 {
         return None;
     }
     let program = du.words.first()?;
@@ -34,25 +38,70 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     Some(warning("folders-ranked", program, "du adds up folders: it names no file without -a", fix))
 }
 
+/// `du -d 1 store | sort -rh | head -n 1` for "the largest folder in store": that is store itself.
+fn itself(it: &Inspected, du: &Invocation) -> Option<Finding> {
+    let [du_too, sort, head] = it.script.commands.as_slice() else { return None };
+    let falls = sort.name() == Some("sort") && sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('r'));
+    let one_level = |w: &Word| matches!(w.text.as_str(), "--max-depth=1" | "-d1");
+    let separate = du.args().windows(2).any(|w| matches!(w[0].text.as_str(), "-d" | "--max-depth") && w[1].text == "1");
+    let by_level = separate || du.args().iter().any(one_level);
+    if !std::ptr::eq(du, du_too)
+        || !falls
+        || head.name() != Some("head")
+        || !by_level
+        || du.has_option(Some('a'), "all")
+    {
+        return None;
+    }
+    let program = du.words.first()?;
+    let (folders, flags) = parted(du.args())?;
+    let inside = match folders.as_slice() {
+        [] => "*/".to_owned(),
+        [one] => format!("{}/*/", one.trim_end_matches('/')),
+        _ => return None,
+    };
+    let fix = Edits::new(it.script).span(&du.words, &format!("du -s{flags} {inside}")).done();
+    const WHY: &str = "the folder that they are in is listed with them, and is the largest";
+    Some(warning("folder-itself", program, WHY, fix))
+}
+
 /// The same sizes, of each file; `None` for arguments that are not known.
 fn by_file(args: &[Word]) -> Option<String> {
-    let (mut folders, mut flags) = (Vec::new(), Vec::new());
+    let (folders, flags) = parted(args)?;
+    let from = if folders.is_empty() { ".".to_owned() } else { folders.join(" ") };
+    Some(format!("find {from} -type f -exec du{flags} {{}} +"))
+}
+
+/// The folders of `du`, and its flags but for those that say how deep it goes; `None` for arguments that are not known.
+fn parted(args: &[Word]) -> Option<(Vec<String>, String)> {
+    let (mut folders, mut flags) = (Vec::new(), String::new());
     let mut args = args.iter();
     while let Some(word) = args.next() {
-        match word.text.as_str() {
-            "-d" | "--max-depth" => drop(args.next()),
-            "-s" | "--summarize" => {}
+        let flag = match word.text.as_str() {
+            "-d" | "--max-depth" => {
+                args.next();
+                continue;
+            }
+            "-s" | "--summarize" => continue,
             text if text.starts_with("--max-depth=")
-                || text.strip_prefix("-d").is_some_and(|n| n.parse::<u32>().is_ok()) => {}
-            _ if is_cluster(word) => flags.push(without(&word.raw, 's')),
-            text if !text.starts_with('-') => folders.push(word.raw.clone()),
-            "--human-readable" | "--bytes" | "--apparent-size" => flags.push(word.raw.clone()),
+                || text.strip_prefix("-d").is_some_and(|n| n.parse::<u32>().is_ok()) =>
+            {
+                continue;
+            }
+            _ if is_cluster(word) => without(&word.raw, 's'),
+            "--human-readable" | "--bytes" | "--apparent-size" => word.raw.clone(),
+            text if !text.starts_with('-') => {
+                folders.push(word.raw.clone());
+                continue;
+            }
             _ => return None,
+        };
+        if !flag.is_empty() {
+            flags.push(' ');
+            flags.push_str(&flag);
         }
     }
-    let from = if folders.is_empty() { ".".to_owned() } else { folders.join(" ") };
-    let flags: String = flags.iter().filter(|f| !f.is_empty()).map(|f| format!(" {f}")).collect();
-    Some(format!("find {from} -type f -exec du{flags} {{}} +"))
+    Some((folders, flags))
 }
 
 #[cfg(test)]
@@ -80,6 +129,15 @@ mod tests {
         for right in ["du -ah media | sort -rh | head -n 3", "du -b media/* | sort -nr", "du -sh media"] {
             assert_eq!(fix(files, right), None, "{right}");
         }
+        let folders = "the largest folder in media";
+        for (wrong, right) in [
+            ("du -h --max-depth=1 media | sort -rh | head -n 1", "du -s -h media/*/ | sort -rh | head -n 1"),
+            ("du -d 1 | sort -nr | head -n 1", "du -s */ | sort -nr | head -n 1"),
+        ] {
+            assert_eq!(fix(folders, wrong).as_deref(), Some(right));
+            assert_eq!(fix(folders, right), None);
+        }
+        assert_eq!(fix(folders, "du -d 1 media | sort -nr | tail -n +2 | head -n 1"), None);
         for folders in ["the largest folders in media", "biggest directories with files", "disk usage of files"] {
             assert_eq!(fix(folders, "du -h --max-depth=1 media | sort -rh"), None, "{folders}");
         }

@@ -47,6 +47,15 @@ fn destination(request: &str) -> Option<(String, bool)> {
         .map(|w| w.strip_suffix('.').unwrap_or(w).to_owned())
         .collect();
     let lower: Vec<String> = words.iter().map(|w| w.to_lowercase()).collect();
+    // `convert people.csv to people.json`
+    if let [convert, .., to, _] = lower.as_slice()
+        && matches!(convert.as_str(), "convert" | "transform" | "turn" | "export")
+        && matches!(to.as_str(), "to" | "into" | "as")
+        && words.last().is_some_and(|name| is_file(name))
+        && words.len() <= 6
+    {
+        return Some((words.last()?.clone(), false));
+    }
     let verb = lower.iter().rposition(|w| {
         matches!(
             w.as_str(),
@@ -69,13 +78,18 @@ fn destination(request: &str) -> Option<(String, bool)> {
     let at = link + 1 + rest.count();
     let name = words.get(at)?;
     let named = lower[link + 1..at].last().is_some_and(|w| w == "called" || w == "named");
-    let file = name.rsplit('/').next()?.rsplit_once('.').is_some_and(|(stem, ext)| {
-        !stem.is_empty() && (1..=5).contains(&ext.len()) && ext.chars().all(|c| c.is_ascii_alphanumeric())
-    });
+    let file = is_file(name);
     let sane = name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c)) && !name.starts_with('-');
     // what follows the name may say that it is meant otherwise ("in notes.txt with x replaced")
     let ends = words.len() == at + 1;
     (sane && ends && (file || named)).then(|| (name.clone(), lower[verb].starts_with("append")))
+}
+
+/// True for a name with an extension.
+fn is_file(name: &str) -> bool {
+    name.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(|(stem, ext)| {
+        !stem.is_empty() && (1..=5).contains(&ext.len()) && ext.chars().all(|c| c.is_ascii_alphanumeric())
+    })
 }
 
 #[cfg(test)]
@@ -88,7 +102,9 @@ mod tests {
         assert_eq!(destination("list files and save it to out.txt"), to("out.txt", false));
         assert_eq!(destination("sort names.txt, write the result into /srv/a/b.csv."), to("/srv/a/b.csv", false));
         assert_eq!(destination("count lines and append the count to the file called totals"), to("totals", true));
+        assert_eq!(destination("convert people.csv to people.json"), to("people.json", false));
         for none in [
+            "convert 5 miles to km",
             "list write protected files in /srv/a.d",
             "save a copy of notes.txt to backup.txt",
             "how do I save it in vim",

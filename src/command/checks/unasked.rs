@@ -1,7 +1,7 @@
 //! Something is removed, and the request only wants to see it.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
+use super::{Inspected, made};
 use crate::shell::asked::only_looks;
 use crate::shell::{Finding, Invocation, Word};
 
@@ -20,10 +20,10 @@ fn removal(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let program = command.words.first()?;
     match command.name()? {
         "rm" | "rmdir" | "unlink" | "shred" => {
-            let own = |w: &&Word| w.expands || made(it, &w.text);
+            let own = |w: &&Word| w.expands || made(it.script, command, &w.text);
             let mut operands = command.operands().peekable();
             let all_own = operands.peek().is_some() && operands.all(|w| own(&w));
-            (!all_own).then(|| warning("unasked-removal", program, why, None))
+            (!all_own).then(|| warning("unasked-removal", program, why, shown(it, command)))
         }
         "find" => {
             let delete = command.args().iter().find(|w| w.text == "-delete")?;
@@ -34,14 +34,24 @@ fn removal(it: &Inspected, command: &Invocation) -> Option<Finding> {
     }
 }
 
-/// True for a file that the command itself has written.
-fn made(it: &Inspected, name: &str) -> bool {
-    let commands = &it.script.commands;
-    let by = |c: &Invocation| {
-        c.redirects.iter().any(|r| r.target.text == name)
-            || c.name() != Some("rm") && c.args().iter().any(|w| w.text == name)
-    };
-    commands.iter().any(by)
+/// The script with what was to be removed printed: without `| xargs rm` at its end.
+fn shown(it: &Inspected, removal: &Invocation) -> Option<String> {
+    let at = removal.inside.filter(|_| removal.via == ["xargs"])?.command;
+    let xargs = it.script.commands.get(at)?;
+    let (first, last) = (xargs.words.first()?, removal.words.last()?);
+    let is_end = it.script.text.get(last.span.end..)?.trim().is_empty();
+    let before = it.script.text.get(..first.span.start)?.trim_end().strip_suffix('|')?.trim_end();
+    let null = xargs.args().iter().any(|w| w.text == "--null" || is_cluster0(&w.text));
+    is_end.then(|| format!("{before}{}", if null { " | tr '\\0' '\\n'" } else { "" }))
+}
+
+/// True for short options with `0`: `-0`, `-r0`.
+fn is_cluster0(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(|letters| {
+        letters.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && letters.contains('0')
+            && letters.chars().all(|c| c.is_ascii_alphabetic() || c == '0')
+    })
 }
 
 #[cfg(test)]
@@ -52,8 +62,15 @@ mod tests {
     #[test]
     fn who_only_looks_loses_nothing() {
         let found = |request, command| findings(check, request, command).into_iter().map(|f| f.fix).next();
+        assert_eq!(found("show notes.txt", "unlink notes.txt"), Some(None));
         let old = "find the two oldest files in archive";
-        assert_eq!(found(old, "ls -tr archive | head -n 2 | xargs rm"), Some(None));
+        let shown = |text: &str| Some(Some(text.to_owned()));
+        assert_eq!(found(old, "ls -tr archive | head -n 2 | xargs rm"), shown("ls -tr archive | head -n 2"));
+        assert_eq!(
+            found(old, "find archive -type f -print0 | sort -z | xargs -r0 rm --"),
+            shown("find archive -type f -print0 | sort -z | tr '\\0' '\\n'")
+        );
+        assert_eq!(found(old, "ls archive | xargs rm && ls"), Some(None));
         assert_eq!(found(old, "find archive -type f -exec rm {} +"), Some(None));
         assert_eq!(
             found("list the tmp files", "find . -name '*.tmp' -delete"),

@@ -1,0 +1,231 @@
+//! `awk '... END {print sum, max}'`, where nothing ever sets `max`: awk takes it for an empty text and says nothing.
+
+use super::Inspected;
+use super::edit::warning;
+use crate::shell::{Finding, Invocation};
+
+/// Variables of awk itself, gawk's included.
+const OWN: &[&str] = &[
+    "ARGC",
+    "ARGIND",
+    "ARGV",
+    "BINMODE",
+    "CONVFMT",
+    "ENVIRON",
+    "ERRNO",
+    "FIELDWIDTHS",
+    "FILENAME",
+    "FNR",
+    "FPAT",
+    "FS",
+    "FUNCTAB",
+    "IGNORECASE",
+    "LINT",
+    "NF",
+    "NR",
+    "OFMT",
+    "OFS",
+    "ORS",
+    "PROCINFO",
+    "RLENGTH",
+    "RS",
+    "RSTART",
+    "RT",
+    "SUBSEP",
+    "SYMTAB",
+    "TEXTDOMAIN",
+];
+
+/// Words of the language, and functions that may stand without parentheses.
+const WORDS: &[&str] = &[
+    "BEGIN",
+    "BEGINFILE",
+    "END",
+    "ENDFILE",
+    "break",
+    "case",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "exit",
+    "for",
+    "func",
+    "function",
+    "getline",
+    "if",
+    "in",
+    "length",
+    "next",
+    "nextfile",
+    "print",
+    "printf",
+    "return",
+    "switch",
+    "while",
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let awks = it.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
+    awks.filter_map(unset).collect()
+}
+
+fn unset(awk: &Invocation) -> Option<Finding> {
+    let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
+    let tokens = tokens(program.value.as_deref()?)?;
+    // `-v name=`, `name=` among the files, and another program's text
+    let given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
+    if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
+        return None;
+    }
+    let name = tokens.iter().enumerate().find_map(|(at, token)| {
+        let name = token.name().filter(|name| !OWN.contains(name) && !WORDS.contains(name))?;
+        let is_set = (0..tokens.len()).any(|i| tokens[i].name() == Some(name) && sets(&tokens, i));
+        let called = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
+        (!is_set && !called && !given(name)).then_some(name)
+    })?;
+    Some(warning("awk-unset", program, format!("nothing sets {name}: to awk it is an empty text, or 0"), None))
+}
+
+/// True if the name at this place gets a value there, is an array, or may get one in a way that is not looked into.
+fn sets(tokens: &[Token], at: usize) -> bool {
+    let after = |n: usize| tokens.get(at + n);
+    let before = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i));
+    let is = |token: Option<&Token>, sign: char| token == Some(&Token::Sign(sign));
+    let assigned = is(after(1), '=') && !is(after(2), '=')
+        || matches!(after(1), Some(Token::Sign('+' | '-' | '*' | '/' | '%' | '^')))
+            && (is(after(2), '=') || after(2) == after(1));
+    let stepped = matches!((before(2), before(1)), (Some(a), Some(b)) if a == b && matches!(a, Token::Sign('+' | '-')));
+    let array = is(after(1), '[') || matches!(before(1), Some(Token::Name("in" | "delete")));
+    let in_loop = matches!(after(1), Some(Token::Name("in")));
+    // `getline line`, `split(text, parts)`, `sub(/a/, "b", name)`, a function's parameters
+    let read = matches!(before(1), Some(Token::Name("getline")));
+    assigned || stepped || array || in_loop || read || is_argument(tokens, at)
+}
+
+/// True between the parentheses of a function, other than one that only looks.
+fn is_argument(tokens: &[Token], at: usize) -> bool {
+    const LOOKS: &[&str] = &[
+        "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower",
+        "toupper",
+    ];
+    let mut depth = 0usize;
+    for i in (0..at).rev() {
+        match tokens[i] {
+            Token::Sign(')') => depth += 1,
+            Token::Sign('(') if depth > 0 => depth -= 1,
+            Token::Sign('(') => {
+                if let Some(Token::Name(name)) = i.checked_sub(1).and_then(|i| tokens.get(i)) {
+                    return !LOOKS.contains(name) && !WORDS.contains(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// A piece of an awk program.
+#[derive(Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Name(&'a str),
+    /// Punctuation, or a character of an operator.
+    Sign(char),
+    /// A number, a text or a pattern.
+    Value,
+}
+
+impl<'a> Token<'a> {
+    fn name(&self) -> Option<&'a str> {
+        match self {
+            Self::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// What a program consists of; `None` if a text or pattern in it does not end.
+fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut rest = program;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => enclosed(rest, '"')?,
+            // behind a value it divides
+            '/' if !matches!(tokens.last(), Some(Token::Name(_) | Token::Value | Token::Sign(')' | ']' | '$'))) => {
+                enclosed(rest, '/')?
+            }
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            _ if c.is_whitespace() => c.len_utf8(),
+            _ if c.is_ascii_digit() => {
+                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len())
+            }
+            _ if c.is_alphabetic() || c == '_' => {
+                rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())
+            }
+            _ => c.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(length);
+        rest = after;
+        match c {
+            '#' => {}
+            _ if c.is_whitespace() => {}
+            '"' => tokens.push(Token::Value),
+            '/' if length > 1 => tokens.push(Token::Value),
+            _ if c.is_ascii_digit() => tokens.push(Token::Value),
+            _ if c.is_alphabetic() || c == '_' => tokens.push(Token::Name(piece)),
+            _ => tokens.push(Token::Sign(c)),
+        }
+    }
+    Some(tokens)
+}
+
+/// Bytes up to the end of a text or pattern that begins here.
+fn enclosed(text: &str, mark: char) -> Option<usize> {
+    let mut escaped = false;
+    text.char_indices().skip(1).find_map(|(at, c)| {
+        let ends = c == mark && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends.then_some(at + c.len_utf8())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn what_is_printed_was_set() {
+        let why = |command| findings(check, "", command).into_iter().next().map(|f| f.why);
+        for (wrong, name) in [
+            ("awk -F, '{s += $2; n++} END {print s/n, max}' a.csv", "max"),
+            ("awk '{print column}' a.txt", "column"),
+            ("awk 'NR > 1 && $2 > limit {print $1}' a.txt", "limit"),
+            ("awk '{ if ($2 == top) print }' a.txt", "top"),
+        ] {
+            assert!(why(wrong).is_some_and(|w| w.contains(name)), "{wrong}");
+        }
+        for right in [
+            "awk -v limit=3 '$2 > limit' a.txt",
+            "awk '$2 > m {m = $2} END {print m}' a.txt",
+            "awk '!seen[$0]++' a.txt",
+            "awk '{c[$1] += $2} END {for (k in c) print k, c[k]}' a.txt",
+            "awk 'NR==FNR {a[$1]; next} $1 in a' a.txt b.txt",
+            "awk '/start/{on=1} on; /end/{on=0}' a.txt",
+            "awk '{n = split($0, parts, \",\"); print parts[n], length, length($0)}' a.txt",
+            "awk '{sum += $1} END {print sum / NR \"max\"}' a.txt",
+            "awk 'function twice(x) {return 2 * x} {print twice($1)}' a.txt",
+            "awk '{while ((getline line < $1) > 0) print line}' a.txt",
+            "awk '{print NF, FILENAME, ENVIRON[\"HOME\"]}' a.txt",
+            "awk '{$1 = toupper(substr($1, 1, 1)) substr($1, 2)} 1' a.txt",
+            "awk '{print $NF / 2, x / 2}' x=3 a.txt",
+            "awk '++n == 2 {print $0 > out}' out=b.txt a.txt",
+            "awk -f prog.awk a.txt",
+            "awk '{ gsub(/a/, \"b\", name); print name }' a.txt",
+        ] {
+            assert_eq!(why(right), None, "{right}");
+        }
+    }
+}
