@@ -33,6 +33,12 @@ const ALIKE: f64 = 0.45;
 const MOST_ALIKE: usize = 2;
 /// The best of the search that are compared closely.
 const LOOKED_AT: usize = 40;
+/// Ends of names that say what is done as much as the words do: a table of JSON is read by another program than one of CSV.
+const FORMATS: [&str; 33] = [
+    "7z", "avi", "bz2", "csv", "flac", "gif", "gz", "html", "ini", "jpeg", "jpg", "json", "jsonl", "mkv", "mov", "mp3",
+    "mp4", "pdf", "png", "rar", "sql", "svg", "tar", "tgz", "toml", "tsv", "wav", "webp", "xml", "xz", "yaml", "yml",
+    "zip",
+];
 /// Words, as they are compared, that only say that something is wanted.
 const TELLING: [&str; 9] = ["display", "find", "get", "giv", "list", "me", "print", "show", "tell"];
 
@@ -90,7 +96,7 @@ pub fn nearest(request: &str, target: Target, k: usize) -> Vec<Example> {
 /// The pairs that ask for nearly the same as the request, the nearest first, two at most; mostly there are none.
 ///
 /// Nearly the same is by what both say of all that either says, each word weighing as much as it is rare (a weighted
-/// Jaccard index). Names of files and what stands in quotes say what it is done to, not what is done.
+/// Jaccard index). Names of files, but for their formats, and what stands in quotes say what it is done to, not what is done.
 pub fn alike(request: &str, target: Target) -> Vec<Example> {
     let asked = topic(request);
     let weight = |words: &[String]| words.iter().map(|word| rarity(word)).sum::<f64>();
@@ -125,13 +131,14 @@ fn topic(text: &str) -> Vec<String> {
         }
         before = c;
     }
-    let is_name = |piece: &str| {
-        let piece = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
-        piece.contains(['.', '/', '_', '~'])
-    };
     let mut said = Vec::new();
-    for piece in plain.split_whitespace().filter(|piece| !is_name(piece)) {
-        for_words(piece, |word| said.push(word.to_owned()));
+    for piece in plain.split_whitespace() {
+        let name = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
+        if !name.contains(['.', '/', '_', '~']) {
+            for_words(piece, |word| said.push(word.to_owned()));
+        } else if let Some(format) = name.rsplit_once('.').and_then(|(_, end)| FORMATS.iter().find(|f| **f == end)) {
+            said.push((*format).to_owned());
+        }
     }
     said.sort_unstable();
     said.dedup();
@@ -276,8 +283,11 @@ fn stem(word: &mut String) {
 }
 
 /// The files, in alphabetical order.
-const FILES: [&str; 22] = [
+const FILES: [&str; 33] = [
+    include_str!("../../platform-rules/library/accounts.toml"),
     include_str!("../../platform-rules/library/archives.toml"),
+    include_str!("../../platform-rules/library/bulk.toml"),
+    include_str!("../../platform-rules/library/calendar.toml"),
     include_str!("../../platform-rules/library/compare.toml"),
     include_str!("../../platform-rules/library/containers.toml"),
     include_str!("../../platform-rules/library/counting.toml"),
@@ -286,17 +296,25 @@ const FILES: [&str; 22] = [
     include_str!("../../platform-rules/library/disk.toml"),
     include_str!("../../platform-rules/library/files.toml"),
     include_str!("../../platform-rules/library/find.toml"),
+    include_str!("../../platform-rules/library/git-history.toml"),
     include_str!("../../platform-rules/library/git.toml"),
+    include_str!("../../platform-rules/library/inspect.toml"),
+    include_str!("../../platform-rules/library/json-queries.toml"),
     include_str!("../../platform-rules/library/listing.toml"),
+    include_str!("../../platform-rules/library/logs.toml"),
     include_str!("../../platform-rules/library/media.toml"),
     include_str!("../../platform-rules/library/network.toml"),
     include_str!("../../platform-rules/library/packages.toml"),
     include_str!("../../platform-rules/library/permissions.toml"),
+    include_str!("../../platform-rules/library/pipelines-text.toml"),
     include_str!("../../platform-rules/library/processes.toml"),
+    include_str!("../../platform-rules/library/running.toml"),
     include_str!("../../platform-rules/library/search.toml"),
     include_str!("../../platform-rules/library/services.toml"),
     include_str!("../../platform-rules/library/shell.toml"),
+    include_str!("../../platform-rules/library/sizes.toml"),
     include_str!("../../platform-rules/library/system.toml"),
+    include_str!("../../platform-rules/library/tables.toml"),
     include_str!("../../platform-rules/library/text.toml"),
     include_str!("../../platform-rules/library/users.toml"),
 ];
@@ -355,8 +373,14 @@ fn strings(list: &'static str) -> Vec<Text> {
 /// The string that a text begins with, and what follows it.
 fn next_string(text: &'static str) -> Option<(Text, &'static str)> {
     for quote in ["'''", "'"] {
-        if let Some((inner, after)) = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
-            return Some((Cow::Borrowed(inner), after));
+        if let Some(rest) = text.strip_prefix(quote)
+            && let Some(end) = rest.find(quote)
+        {
+            // a quote before the closing three is the text's own
+            let own =
+                if quote.len() > 1 { rest[end + 3..].bytes().take(2).take_while(|b| *b == b'\'').count() } else { 0 };
+            let (inner, after) = rest.split_at(end + own);
+            return Some((Cow::Borrowed(inner), &after[quote.len()..]));
         }
     }
     let body = text.strip_prefix('"')?;
@@ -422,6 +446,8 @@ mod tests {
             assert_eq!(read(text), file.pair);
         }
         assert!(pairs().len() >= 600);
+        let quoted = "[[pair]]\nrequest = '''say 'it''''\ncmd = '''echo 'it''''\n";
+        assert_eq!(read(quoted), toml::from_str::<File>(quoted).unwrap().pair);
         assert_eq!(read("no = table\n[[pair]]\nrequest = broken\nalso = [1"), [Pair::default()]);
     }
 
@@ -475,6 +501,8 @@ mod tests {
         ] {
             assert_eq!(alike(other, gnu), [], "{other}");
         }
+        let formats = alike("convert inventory.csv to tsv", gnu);
+        assert!(!formats.is_empty() && formats.iter().all(|e| !e.command.contains("ffmpeg")), "{formats:?}");
         assert_eq!(topic("Show 'the old' files of a/b.txt, don't ask"), ["ask", "don", "fil", "of", "t"]);
     }
 
