@@ -1,6 +1,7 @@
 //! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
 
 use super::answer::{CommandError, Trace};
+use super::checks::weight;
 use super::choose::{Candidate, agree, all_agree, choose};
 use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
@@ -158,16 +159,22 @@ impl Run<'_> {
     }
 
     /// The command with its known faults mended.
-    pub(super) async fn mended(&mut self, mut draft: Draft) -> Draft {
+    pub(super) async fn mended(&mut self, draft: Draft) -> Draft {
+        let (mut best, mut last) = (draft.clone(), draft);
         for _ in 0..MENDS {
-            let Some(fix) = draft.findings.iter().find_map(|f| f.fix.clone()) else { break };
-            let next = self.inspect(fix, draft.confidence).await;
-            if !better(&next, &draft, true) {
+            let Some(fix) = last.findings.iter().find_map(|f| f.fix.clone()).filter(|fix| *fix != best.cmd) else {
+                break;
+            };
+            last = self.inspect(fix, last.confidence).await;
+            // one fault may only show once another is mended
+            if weight(&last.findings) > weight(&best.findings) {
                 break;
             }
-            draft = next;
+            if better(&last, &best, true) {
+                best = last.clone();
+            }
         }
-        draft
+        best
     }
 
     /// The draft, with what its own programs say against it in a rehearsal; as it is where a check accuses it already, or

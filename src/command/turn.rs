@@ -226,7 +226,11 @@ impl Turn {
                 self.likelihood = self.last;
             }
             Some(before) => {
+                let next = self.next_fault(&draft, &before).filter(|_| self.mending);
                 self.best = Some(before);
+                if let Some(cmd) = next {
+                    return self.mend(cmd);
+                }
                 // what was tried is not better, and trying again would only repeat it
                 if !self.mending {
                     return self.settle(time_left);
@@ -240,14 +244,9 @@ impl Turn {
             return self.settle(time_left);
         }
         // a rule that knows the mended command needs no model, and no time
-        let is_new = |fix: &String| !self.tried.contains(fix) && !self.spent.contains(fix);
-        let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(is_new);
+        let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
         if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
-            self.iterations = self.iterations.max(2);
-            self.mends += 1;
-            self.mending = true;
-            self.tried.push(cmd.clone());
-            return Step::Inspect { cmd, confidence: best.confidence };
+            return self.mend(cmd);
         }
         if !time_left || self.asked >= self.max_iterations {
             return self.settle(time_left);
@@ -257,6 +256,28 @@ impl Turn {
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
         Step::Decide { iteration: self.iterations, prompt: next }
+    }
+
+    /// True for a fix that was neither tried nor told to be of no use.
+    fn is_new(&self, fix: &String) -> bool {
+        !self.tried.contains(fix) && !self.spent.contains(fix)
+    }
+
+    fn mend(&mut self, cmd: String) -> Step {
+        self.iterations = self.iterations.max(2);
+        self.mends += 1;
+        self.mending = true;
+        self.tried.push(cmd.clone());
+        let confidence = self.best.as_ref().map_or(0.0, |best| best.confidence);
+        Step::Inspect { cmd, confidence }
+    }
+
+    /// What mends a fault that only shows once another one is mended: `-r` lets grep read a folder, and each match stands
+    /// behind the name of its file then.
+    fn next_fault(&self, draft: &Draft, before: &Draft) -> Option<String> {
+        let is_shown_now = |f: &&Finding| !before.findings.iter().any(|g| g.id == f.id);
+        let fix = draft.findings.iter().filter(is_shown_now).filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
+        fix.filter(|_| self.mends < MENDS && weight(&draft.findings) <= weight(&before.findings))
     }
 
     /// Others were sampled, and this is what came of it.
@@ -516,6 +537,26 @@ mod tests {
         let (cmd, changes) = command(t.inspected(draft("A B", 0.9, vec![]), false));
         assert_eq!((cmd.as_str(), t.iterations), ("A B", 2));
         assert!(changes.contains("was `a b`") && changes.contains("then was `a B`"), "{changes}");
+    }
+
+    #[test]
+    fn a_fault_that_shows_once_another_is_mended_is_mended_too() {
+        let of = |id: &str, fix| Finding { id: id.into(), ..error("x", fix) };
+        let mut t = Turn::new(&ask(Refine::Evidence));
+        t.begin();
+        t.decided(&said("a", Finish::Stop), 0.9, true);
+        t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
+        let shown = t.inspected(draft("b", 0.9, vec![of("two", Some("c"))]), false);
+        assert!(matches!(shown, Step::Inspect { cmd, .. } if cmd == "c"));
+        assert_eq!(command(t.inspected(draft("c", 0.9, vec![]), false)).0, "c");
+
+        // one that brings more than it takes away is not gone on with
+        t = Turn::new(&ask(Refine::Evidence));
+        t.begin();
+        t.decided(&said("a", Finish::Stop), 0.9, true);
+        t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
+        let worse = vec![of("two", Some("c")), of("three", None)];
+        assert_eq!(command(t.inspected(draft("b", 0.9, worse), false)).0, "a");
     }
 
     #[test]
