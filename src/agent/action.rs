@@ -176,6 +176,10 @@ pub fn read(text: &str) -> Result<Decision, String> {
     Ok(Decision { thought, choice })
 }
 
+/// A number in the examples of a prompt that no real text has: a small model that knows nothing better writes an example
+/// down, and is known by it.
+pub const EXAMPLE: &str = "8317";
+
 /// Tools as a prompt lists them, a line each, with its arguments or one worked example.
 pub fn list(specs: &[ToolSpec]) -> String {
     let mut lines = String::new();
@@ -201,7 +205,7 @@ pub fn list(specs: &[ToolSpec]) -> String {
 pub fn describe(specs: &[ToolSpec]) -> String {
     let mut lines = list(specs);
     lines.push_str(
-        "- answer: ends with the answer for the user. Example: Action: answer {\"text\": \"There are 3 files.\"}\n",
+        "- answer: ends with the answer for the user. Example: Action: answer {\"text\": \"There are 8317 files.\"}\n",
     );
     lines.push_str(
         "- cannot: ends, if the task cannot be done. Example: Action: cannot {\"reason\": \"There is no such file.\"}",

@@ -49,6 +49,8 @@ pub struct Advice {
     pub args: Args,
     /// How sure the adviser is, 0 to 1.
     pub confidence: f64,
+    /// True if that is so little that whoever gets the result has to be told.
+    pub doubt: bool,
 }
 
 /// What an adviser comes to; `None` if it knows nothing for this part.

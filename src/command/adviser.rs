@@ -5,6 +5,7 @@ use super::answer::{Ask, Before, CommandError, FewShot, Said};
 use super::loosen::loosen;
 use super::recipe::Recipe;
 use super::trial::{self, Ending};
+use super::turn::DOUBT;
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
 use crate::agent::tool::Args;
 use crate::model::metered::{Meter, Metered};
@@ -45,11 +46,9 @@ impl CommandAdviser {
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
         ask.before = Before { place: brief.place.clone(), said: brief.done.iter().map(said).collect() };
-        // a search that found nothing is made wider first: that needs no model
-        if let Some(wider) = brief.done.last().filter(|d| !d.worked && d.looked).and_then(|d| loosen(&d.command))
-            && !brief.done.iter().any(|d| d.command == wider)
-        {
-            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5 }));
+        // that needs no model
+        if let Some(wider) = wider(&brief.done) {
+            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));
         }
         ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let mut first = None;
@@ -76,7 +75,8 @@ impl CommandAdviser {
             // what a check still calls an error need not be tried
             let wrong = answer.findings.iter().any(|f| f.severity == Severity::Error);
             let ending = if wrong { Some(Ending::Failed) } else { self.rehearsed(&answer.cmd).await };
-            let advice = Advice { tool: "shell".into(), args: command(&answer.cmd), confidence: answer.confidence };
+            let (confidence, doubt) = (answer.confidence, answer.confidence < DOUBT);
+            let advice = Advice { tool: "shell".into(), args: command(&answer.cmd), confidence, doubt };
             match ending {
                 Some(Ending::Fine | Ending::Stopped) | None => return Ok(Some(advice)),
                 // one that changes nothing may still be right: there may be nothing to change
@@ -102,6 +102,14 @@ fn command(line: &str) -> Args {
     [("command".to_owned(), json!(line))].into_iter().collect()
 }
 
+/// The latest search made wider, if it found nothing; a command that failed would only fail again.
+fn wider(done: &[Done]) -> Option<String> {
+    let last = done.last().filter(|d| !d.worked && d.looked)?;
+    let code = last.printed.trim_end().rsplit_once("(exit code ").and_then(|(_, rest)| rest.strip_suffix(')'));
+    let failed = code.is_some_and(|code| code != "1");
+    loosen(&last.command).filter(|wider| !failed && !done.iter().any(|d| d.command == *wider))
+}
+
 /// A part that was gone about before, as the conversation has it.
 fn said(done: &Done) -> Said {
     let outcome = match (done.worked, done.printed.trim()) {
@@ -113,4 +121,28 @@ fn said(done: &Done) -> Said {
         (false, printed) => format!("That did not work:\n{printed}\nWrite another command."),
     };
     Said { request: done.goal.clone(), command: done.command.clone(), outcome }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_found_nothing_is_made_wider_and_one_that_failed_is_not() {
+        let of = |command: &str, printed: &str| Done {
+            goal: "find x".into(),
+            command: command.into(),
+            printed: printed.into(),
+            whole: true,
+            looked: true,
+            worked: false,
+        };
+        let none = [of("grep x a.log", "(exit code 1)")];
+        let wide = wider(&none);
+        assert_eq!(wide.as_deref(), Some("grep -i x a.log"));
+        assert_eq!(wider(&[of("grep -i x a.log", ""), none[0].clone()]), None, "it was tried");
+        assert_eq!(wider(&[of("grep x logs", "grep: logs: Is a directory\n\n(exit code 2)")]), None);
+        assert_eq!(wider(&[Done { worked: true, ..none[0].clone() }]), None);
+        assert_eq!(wider(&[]), None);
+    }
 }

@@ -41,7 +41,8 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
         let may_show = part_words.iter().skip(1).any(|w| SHOWN.contains(&w.to_lowercase().as_str()));
         let made = matches!(verb.as_str(), "add" | "create" | "make") && may_show;
         // `convert 5 miles to km` is no change
-        let reckons = matches!(verb.as_str(), "convert" | "translate" | "turn");
+        let into_file = part_words.last().is_some_and(|w| w.rsplit_once('.').is_some_and(|(stem, _)| !stem.is_empty()));
+        let reckons = matches!(verb.as_str(), "convert" | "translate" | "turn") && !into_file;
         return (!made && !reckons).then(|| "It only looked, and changed nothing.".to_owned());
     }
     // what lies elsewhere was not looked at

@@ -13,6 +13,7 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
         .or_else(|| repeated(claim))
         .or_else(|| fileless(claim))
         .or_else(|| too_many(claim))
+        .or_else(|| order::others(claim))
         .or_else(|| order::finding(claim.part, claim.printed, claim.whole))
         .or_else(|| beside(claim))
 }
@@ -23,7 +24,9 @@ fn rows(printed: &str) -> impl Iterator<Item = &str> {
 
 /// A number was asked for, and none is there, or nothing was counted.
 fn uncounted(claim: &Claim) -> Option<String> {
-    if !counts(claim.part) || !claim.whole {
+    // what goes into a file is not shown
+    let sums = matches!(verb(claim.part).as_str(), "add" | "average" | "sum");
+    if !(counts(claim.part) || sums) || !claim.whole || !claim.effects.is_read_only() {
         return None;
     }
     if !claim.printed.contains(|c: char| c.is_ascii_digit()) {

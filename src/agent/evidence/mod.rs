@@ -20,6 +20,7 @@ mod text;
 
 pub use cover::lacks;
 pub use named::promised;
+pub use text::chosen;
 
 use super::tool::Effects;
 use regex::Regex;
@@ -91,7 +92,9 @@ pub struct Claim<'a> {
 
 /// What speaks against it that the part is done now; for whoever goes about it next, and for the person.
 pub fn finding(claim: &Claim) -> Option<String> {
-    let found = if super::plan::changes(claim.part) { change::finding(claim) } else { look::finding(claim) };
+    // `add up the amounts` adds nothing to anything
+    let sums = words(claim.part).windows(2).next().is_some_and(|w| w[0].eq_ignore_ascii_case("add") && w[1] == "up");
+    let found = if super::plan::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
     found.or_else(|| text::finding(claim))
 }
 
@@ -105,6 +108,9 @@ pub fn told(changes: &Changes) -> Option<String> {
         let names: Vec<String> = paths.into_iter().take(LISTED).map(shown).collect();
         (!names.is_empty()).then(|| format!("{what}{count} {}{more}", names.join(", ")))
     }
+    if let Some(names) = renamed(changes) {
+        return list("renamed", changes.removed.iter().map(String::as_str)).map(|old| format!("{old} to {names}"));
+    }
     if let Some(folder) = moved_to(changes) {
         return list("moved", changes.removed.iter().map(String::as_str))
             .map(|moved| format!("{moved} to {}", shown(folder)));
@@ -117,6 +123,19 @@ pub fn told(changes: &Changes) -> Option<String> {
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The new names, if all that happened is that files have other names in the folders they were in.
+fn renamed(changes: &Changes) -> Option<String> {
+    fn folders<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut all: Vec<&str> = paths.map(|path| path.rsplit_once('/').map_or(".", |(folder, _)| folder)).collect();
+        all.sort_unstable();
+        all
+    }
+    let (old, new) = (changes.removed.iter().map(String::as_str), changes.created.iter().map(|e| e.path.as_str()));
+    let same = folders(old) == folders(new.clone()) && !changes.removed.is_empty();
+    let names: Vec<String> = new.take(LISTED).map(shown).collect();
+    (same && changes.changed.is_empty() && changes.modes.is_empty()).then(|| names.join(", "))
 }
 
 /// The folder that everything was moved to that was taken away, if that is all that happened.
@@ -174,8 +193,17 @@ static COUNTS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)^count\b|\bhow (?:many|much|often)\b|\bnumber of\b|\bcount of\b").ok());
 
 /// True if a number is asked for.
-fn counts(part: &str) -> bool {
+pub fn counts(part: &str) -> bool {
     COUNTS.as_ref().is_some_and(|form| form.is_match(part))
+}
+
+/// True for a part that asks for something that can be measured: a number, a size, the largest of them.
+pub fn measures(part: &str) -> bool {
+    const MEASURES: &[&str] = &[
+        "average", "biggest", "height", "largest", "latest", "length", "longest", "newest", "oldest", "shortest",
+        "size", "smallest", "width",
+    ];
+    counts(part) || words(part).iter().any(|w| MEASURES.contains(&w.to_lowercase().as_str()))
 }
 
 /// Whole numbers that stand alone in a text.

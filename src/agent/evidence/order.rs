@@ -1,10 +1,32 @@
 //! Parts that sort: rows are in order, by the column that was named.
 
-use super::words;
+use super::{Claim, words};
 use std::cmp::Ordering;
 
 /// Rows that are needed to speak of an order.
 const LEAST: usize = 3;
+
+/// The rows that were to be sorted are not those that were shown before.
+pub(super) fn others(claim: &Claim) -> Option<String> {
+    let lower: Vec<String> = words(claim.part).iter().map(|w| w.to_lowercase()).collect();
+    let what = lower.get(1).filter(|_| lower[0] == "sort" && claim.whole)?;
+    if !matches!(what.as_str(), "them" | "it" | "these" | "those") || !claim.names.is_empty() {
+        return None;
+    }
+    fn rows(text: &str) -> Vec<&str> {
+        let mut rows: Vec<&str> = text.lines().map(str::trim).filter(|row| !row.is_empty()).collect();
+        rows.sort_unstable();
+        rows
+    }
+    let (before, now) = (rows(claim.earlier.last()?), rows(claim.printed));
+    let same = before == now;
+    (before.len() > 1 && !same).then(|| {
+        format!(
+            "It has to show the {} lines that were shown before, sorted, and no others: pipe that command into sort.",
+            before.len()
+        )
+    })
+}
 
 /// What of the rows is not in order.
 pub(super) fn finding(part: &str, printed: &str, whole: bool) -> Option<String> {

@@ -29,7 +29,7 @@ const ONLY: &[&str] = &[
 
 /// `delete all .tmp files below build`, `rename every .jpeg file in pics to .jpg`, and one of them is where it was.
 pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<String> {
-    if !matches!(verb, "delete" | "remove" | "move" | "rename") {
+    if !matches!(verb, "delete" | "remove" | "move" | "rename" | "set") {
         return None;
     }
     let words: Vec<String> = words(part).iter().map(|word| word.to_lowercase()).collect();
@@ -63,6 +63,12 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
         let hidden = lower.split('/').any(|name| name.starts_with('.'));
         here && !arrived && !hidden && lower.ends_with(end)
     };
+    // of those that were to be set to something, none is as it was
+    if verb == "set" {
+        let same =
+            changes.before.iter().filter(meant).find(|path| !changes.changed.iter().any(|e| e.path == **path))?;
+        return Some(format!("{} is as it was before.", shown(same)));
+    }
     let left = changes.before.iter().filter(meant).find(|path| !changes.removed.contains(path))?;
     Some(format!("{} is still there.", shown(left)))
 }

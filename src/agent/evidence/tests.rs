@@ -89,6 +89,9 @@ fn a_look_is_no_change_and_of_elsewhere_nobody_knows() {
     assert_eq!(showed("create a list of the users", &[], "cut -d: -f1 /etc/passwd", "root", &[]), None);
     assert_eq!(showed("add up the amounts", &[], "awk '{s+=$1}END{print s}' a", "12", &[]), None);
     assert_eq!(changed("copy a.txt to /srv/x", &[], &before(&["a.txt"])), None);
+    let converts = |part| showed(part, &[], "jq . a", "{}", &[]);
+    assert!(converts("convert a.csv to a.json").is_some_and(|f| f.contains("only looked")));
+    assert_eq!(converts("convert 5 miles to km"), None);
 }
 
 #[test]
@@ -139,6 +142,27 @@ fn who_looks_for_files_names_files() {
 }
 
 #[test]
+fn sums_are_numbers_and_not_nothing() {
+    for part in ["add up their amounts", "sum the second column", "average the ages"] {
+        let shown = |printed: &str| showed(part, &[], "awk 1 a.csv", printed, &[]);
+        assert!(shown("0").is_some_and(|f| f.contains("only 0")), "{part}");
+        assert!(shown("-").is_some_and(|f| f.contains("shows none")), "{part}");
+        assert_eq!(shown("125"), None, "{part}");
+    }
+    let into_file = Changes { created: vec![entry("n.txt", "Oslo 4\n")], ..before(&["a.txt"]) };
+    assert_eq!(changed("for each city write its number of letters to n.txt", &[], &into_file), None);
+}
+
+#[test]
+fn what_was_shown_is_sorted_and_nothing_else() {
+    let sorted = |printed: &str| showed("sort them by name", &[], "sort x", printed, &["Per,51\nIda,34\n"]);
+    assert_eq!(sorted("Ida,34\nPer,51\n"), None);
+    assert!(sorted("Ida,34\nMoss,29\nPer,51\n").is_some_and(|f| f.contains("the 2 lines that were shown")));
+    assert_eq!(showed("sort them by name", &[], "sort x", "a\nb", &["one"]), None, "one line is no list");
+    assert_eq!(showed("sort them by name", &["a.txt"], "ls a.txt", "b\na.txt", &["a\nb"]), None, "files");
+}
+
+#[test]
 fn what_is_sorted_is_in_order() {
     let part = "sort sales.csv by the amount column with the largest first";
     let sorted = |text: &str| showed(part, &[], "sort sales.csv", text, &[]);
@@ -182,6 +206,15 @@ fn what_was_written_is_a_text() {
     ] {
         assert!(wrote(report, "r.md", text).is_some_and(|f| f.contains(why)), "{text}");
     }
+    for (name, text, broken) in [
+        ("p.json", "{\"a\": 1}\n{\"a\": 2}\n", true),
+        ("p.json", "[{\"a\": 1}]\n", false),
+        ("x.sh", "#!/bin/sh\nfor f in *; do echo $f\n", true),
+        ("x.sh", "#!/bin/sh\nfor f in *; do echo $f; done\n", false),
+    ] {
+        let found = wrote(&format!("convert b.txt to {name}"), name, text);
+        assert_eq!(found.is_some_and(|f| f.contains("what its name says")), broken, "{text}");
+    }
     for (part, name, text) in [
         (report, "r.md", "3\n"),
         ("create an empty file r.md", "r.md", ""),
@@ -224,6 +257,16 @@ fn none_of_a_kind_is_left_where_all_were_meant() {
     assert_eq!(gone(part, &["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"], &[]), None);
     let all = ["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"];
     assert_eq!(gone("move all .jpeg files to old", &all, &["old/a.jpeg", "old/b.jpeg", "old/c.jpeg"]), None);
+    let set = |paths: &[&str]| {
+        let changed_now = paths.iter().map(|path| entry(path, "port = 9000")).collect();
+        changed(
+            "set the port in every .jpeg file below pics to 9000",
+            &[],
+            &Changes { changed: changed_now, ..there.clone() },
+        )
+    };
+    assert!(set(&["pics/a.jpeg"]).is_some_and(|f| f == "pics/b.jpeg is as it was before."));
+    assert_eq!(set(&["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"]), None);
     for part in
         ["delete all .jpeg files older than a week", "delete the .jpeg files", "delete all files but .jpeg ones"]
     {
@@ -250,6 +293,12 @@ fn a_change_is_told_without_odd_names() {
         ..Changes::default()
     };
     assert_eq!(told(&moved).unwrap(), "moved 2: a.jpg, old/b.jpg to new");
+    let renamed = Changes {
+        created: vec![entry("old/a.jpg"), entry("b.jpg")],
+        removed: vec!["old/a.jpeg".into(), "b.jpeg".into()],
+        ..Changes::default()
+    };
+    assert_eq!(told(&renamed).unwrap(), "renamed 2: old/a.jpeg, b.jpeg to old/a.jpg, b.jpg");
     moved.removed[0] = "c.jpg".into();
     assert_eq!(told(&moved).unwrap(), "made 2: new/b.jpg, new/a.jpg; removed 2: c.jpg, old/b.jpg");
 }

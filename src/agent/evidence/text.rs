@@ -1,6 +1,7 @@
 //! What stands in a file that was written: something, what it is to stand for, and as much as was asked for.
 
 use super::{Claim, Entry, counts, number, shown, verb, words};
+use crate::shell::{Dialect, parse};
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -50,6 +51,9 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
     {
         return Some(found);
     }
+    if let Some((entry, _)) = texts.iter().find(|(entry, text)| is_broken(&entry.path, text)) {
+        return Some(format!("{} does not hold what its name says: it cannot be read as that.", shown(&entry.path)));
+    }
     for (entry, text) in reports {
         let name = shown(&entry.path);
         if let Some(program) = complaint(text).filter(|_| counts(claim.part) || !says("errors")) {
@@ -63,6 +67,15 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
         }
     }
     texts.iter().filter(|(entry, _)| named(entry)).find_map(|(_, text)| fewer(claim.part, text))
+}
+
+/// True for a JSON file that is none, and a shell script that no shell can read.
+fn is_broken(path: &str, text: &str) -> bool {
+    match path.rsplit_once('.') {
+        Some((_, "json")) => serde_json::from_str::<serde::de::IgnoredAny>(text).is_err(),
+        Some((_, "sh" | "bash")) => !parse(text, Dialect::Bash).errors.is_empty(),
+        _ => false,
+    }
 }
 
 /// A file that is read by people.
@@ -86,15 +99,22 @@ fn complaint(text: &str) -> Option<String> {
     all.then(|| shown(name))
 }
 
+/// `each of the four files`, `the five most frequent words`.
+static CHOICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:each|all) of (?:the|these|those) (?P<all>\w+)\b|\bthe (?P<best>\w+) (?:most \w+|largest|biggest|smallest|newest|oldest|latest|longest|shortest|highest|lowest|best|worst|first|last)\b",
+    )
+    .ok()
+});
+
+/// How many a part wants of what there is: 3 of `the three most frequent words`.
+pub fn chosen(part: &str) -> Option<usize> {
+    number(CHOICE.as_ref()?.captures(part)?.name("best")?.as_str())
+}
+
 /// Fewer things stand in a text than the part asks for: `three sentences`, `a line about each of the four files`, `the five
 /// most frequent words`.
 pub(super) fn fewer(part: &str, text: &str) -> Option<String> {
-    static CHOICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"(?i)\b(?:each|all) of (?:the|these|those) (?P<all>\w+)\b|\bthe (?P<best>\w+) (?:most \w+|largest|biggest|smallest|newest|oldest|latest|longest|shortest|highest|lowest|best|worst|first|last)\b",
-        )
-        .ok()
-    });
     let part_words = words(part);
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let sentences = text.split(['.', '!', '?']).filter(|s| s.chars().any(char::is_alphabetic)).count();

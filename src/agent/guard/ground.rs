@@ -1,7 +1,7 @@
 //! A report says what was seen. A small model likes to write down numbers and files that no tool has shown it.
 
 use super::{Finding, Guard, GuardError, Verdict};
-use crate::agent::action::ActionSet;
+use crate::agent::action::{ActionSet, EXAMPLE};
 use crate::agent::plan::{Plan, changes};
 use crate::agent::state::{RunState, facts};
 use crate::agent::tool::Call;
@@ -38,6 +38,12 @@ impl GroundGuard {
         Self { looks, measures: measures(task), known: facts(task).collect() }
     }
 
+    /// True for a text that has what stands in the examples of the prompt, and nowhere else.
+    fn is_example(&self, text: &str, state: &RunState) -> bool {
+        let example = EXAMPLE.to_owned();
+        text.contains(EXAMPLE) && !self.known.contains(&example) && !state.has_shown(&example)
+    }
+
     /// Facts of a text that nobody has shown.
     fn invented(&self, text: &str, state: &RunState) -> Vec<String> {
         let unknown = |fact: &String| !self.known.contains(fact) && !state.has_shown(fact);
@@ -62,6 +68,9 @@ impl Guard for GroundGuard {
 
     /// An answer to a task for which something was looked at has no number or file that nobody has shown.
     fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
+        if self.is_example(text, state) {
+            return Some(example("accepted"));
+        }
         let mut invented = if state.looks == 0 { Vec::new() } else { self.invented(text, state) };
         invented.truncate(5);
         (!invented.is_empty()).then(|| Finding {
@@ -71,6 +80,9 @@ impl Guard for GroundGuard {
     }
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
+        if call.args.values().filter_map(serde_json::Value::as_str).any(|text| self.is_example(text, state)) {
+            return Ok(Verdict::Deny(example("done")));
+        }
         if self.looks == 0 && !self.measures || !writes(&call.tool) {
             return Ok(Verdict::Allow);
         }
@@ -95,6 +107,11 @@ impl Guard for GroundGuard {
             ),
         }))
     }
+}
+
+fn example(what: &str) -> Finding {
+    let text = format!("Not {what}: that is the example. Do the user's own task.");
+    Finding { id: "example".into(), text }
 }
 
 /// True for a task that asks for numbers.
@@ -172,6 +189,22 @@ mod tests {
         assert_eq!(guard.answer("a.txt has 12 lines", &state), None);
         assert!(guard.answer("a.txt has 127 lines", &state).unwrap().text.contains("127"));
         assert_eq!(guard.answer("it is 127", &RunState::default()), None, "nothing was looked at");
+    }
+
+    #[test]
+    fn what_the_example_says_is_nobodys_task() {
+        let task = "make app/secrets.env readable for me only";
+        let guard = GroundGuard::new(task, &Plan::heuristic(task));
+        let mut state = RunState::default();
+        assert!(guard.answer("There are 8317 files.", &state).unwrap().text.contains("example"));
+        let run = |state: &RunState| {
+            let args: Args = serde_json::from_value(json!({"command": "echo 'a.txt has 8317 lines' > x"})).unwrap();
+            let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };
+            guard.check(&call, state).unwrap() == Verdict::Allow
+        };
+        assert!(!run(&state));
+        state.learn("8317 files");
+        assert!(run(&state) && guard.answer("There are 8317 files.", &state).is_none(), "it was shown");
     }
 
     #[test]

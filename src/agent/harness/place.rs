@@ -4,8 +4,9 @@
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::guard::is_secret;
 use crate::agent::observe::screen;
+use crate::agent::plan::{composes, parts};
 use crate::agent::tool::normal;
-use crate::agent::turn::PLACE;
+use crate::agent::turn::{BEGINS_WITH, PLACE};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,14 @@ use std::path::{Path, PathBuf};
 const ENTRIES: usize = 20;
 /// Files whose beginning is shown.
 const FILES: usize = 3;
-/// Lines of each.
+/// Lines of each; and of one of several in a folder.
 const LINES: usize = 4;
+const IN_FOLDER: usize = 2;
+/// Lines of each where a text is to be written about them, and bytes in any case.
+const TO_WRITE_ABOUT: usize = 40;
+const BYTES: u64 = 4096;
+/// Entries of a named folder that are looked at.
+const LOOKED_AT: usize = 100;
 /// Characters of a line.
 const WIDTH: usize = 100;
 
@@ -50,8 +57,12 @@ impl ContextProvider for Beginnings {
     }
 
     fn provide(&self, query: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
-        let named = named(&query.task, &self.0);
-        let parts: Vec<String> = named.iter().filter_map(|name| beginning(name, &self.0)).take(FILES).collect();
+        let writes = parts(&query.task).iter().any(|part| composes(part).is_some());
+        let lines = |few: usize| if writes { TO_WRITE_ABOUT } else { few };
+        let files = named(&query.task, &self.0).into_iter().map(|name| (name.to_owned(), lines(LINES)));
+        let inside = in_folders(&query.task, &self.0).into_iter().map(|name| (name, lines(IN_FOLDER)));
+        let shown = files.chain(inside).filter_map(|(name, lines)| beginning(&name, &self.0, lines));
+        let parts: Vec<String> = shown.take(FILES).collect();
         Ok((!parts.is_empty()).then(|| Provided { text: parts.join("\n"), trusted: false }))
     }
 }
@@ -76,33 +87,62 @@ fn listing(root: &Path) -> std::io::Result<String> {
 
 /// The words of a task that are files below the folder.
 fn named<'a>(task: &'a str, root: &Path) -> Vec<&'a str> {
-    let trim = |word: &'a str| {
-        word.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '?' | '!'))
-            .trim_end_matches('.')
-    };
     let is_file = |name: &&str| {
         let path = normal(root, name);
         !name.is_empty() && path.starts_with(root) && path.is_file() && !is_secret(&path)
     };
-    let mut names: Vec<&str> = task.split_whitespace().map(trim).filter(is_file).collect();
+    let mut names = words(task);
+    names.retain(is_file);
     names.dedup();
     names
 }
 
+/// The words of a task without what stands around them.
+fn words(task: &str) -> Vec<&str> {
+    let around = |c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '?' | '!');
+    task.split_whitespace().map(|word| word.trim_matches(around).trim_end_matches('.')).collect()
+}
+
+/// The files in the folders that a task names, in the order of their names.
+fn in_folders(task: &str, root: &Path) -> Vec<String> {
+    let mut folders = words(task);
+    folders.retain(|name| {
+        let path = normal(root, name);
+        !name.is_empty() && path.starts_with(root) && path != *root && path.is_dir()
+    });
+    folders.dedup();
+    let inside = |folder: &str| {
+        let entries = std::fs::read_dir(normal(root, folder)).into_iter().flatten().flatten().take(LOOKED_AT);
+        let name = |e: std::fs::DirEntry| {
+            let name = e.file_name().to_string_lossy().into_owned();
+            let plain = !name.starts_with('.') && !name.contains(char::is_control) && !is_secret(&e.path());
+            (plain && e.path().is_file()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
+        };
+        let mut names: Vec<String> = entries.filter_map(name).collect();
+        names.sort();
+        names
+    };
+    folders.into_iter().flat_map(inside).take(FILES).collect()
+}
+
 /// How a text file begins; nothing for one that is empty, binary, or written to be obeyed.
-fn beginning(name: &str, root: &Path) -> Option<String> {
+fn beginning(name: &str, root: &Path, most: usize) -> Option<String> {
     let mut bytes = Vec::new();
-    File::open(normal(root, name)).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
+    let file = File::open(normal(root, name)).ok()?;
+    let size = file.metadata().ok()?.len();
+    file.take(BYTES).read_to_end(&mut bytes).ok()?;
     if bytes.is_empty() || bytes.contains(&0) {
         return None;
     }
     let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().take(LINES).map(|line| line.chars().filter(|c| !c.is_control()).take(WIDTH).collect());
+    let whole = size <= BYTES && text.lines().count() <= most && text.lines().all(|line| line.chars().count() <= WIDTH);
+    let lines = text.lines().take(most).map(|line| line.chars().filter(|c| !c.is_control()).take(WIDTH).collect());
     let lines: Vec<String> = lines.collect();
     // where awk and cut have to be told
     let commas = lines.first().is_some_and(|line| line.matches(',').count() > 0 && !line.contains(", "));
     let fields = if commas { " (fields are separated by commas)" } else { "" };
-    let text = format!("{name} begins with{fields}:\n{}", lines.join("\n"));
+    let is = if whole && most == TO_WRITE_ABOUT { " holds" } else { BEGINS_WITH };
+    let text = format!("{name}{is}{fields}:\n{}", lines.join("\n"));
     (!screen(&text).blocks()).then_some(text)
 }
 
@@ -129,6 +169,13 @@ mod tests {
         assert_eq!(tell(&folder, "list files"), "In the working folder: evil.txt  sales.csv  src/  x.bin");
         let told = tell(&files, "add up the amounts in sales.csv, please.");
         assert_eq!(told, "sales.csv begins with (fields are separated by commas):\ndate,amount\n1,2\n3,4\n5,6");
+        std::fs::create_dir(root.join("notes")).unwrap();
+        std::fs::write(root.join("notes/boat.txt"), "A new sail.\nBefore June.\nOr July.\n").unwrap();
+        assert_eq!(tell(&files, "count the lines in notes"), "notes/boat.txt begins with:\nA new sail.\nBefore June.");
+        assert_eq!(
+            tell(&files, "write one sentence about each note in notes to sum.md"),
+            "notes/boat.txt holds:\nA new sail.\nBefore June.\nOr July."
+        );
         assert_eq!(tell(&files, "read .env, evil.txt, x.bin and ../../etc/passwd"), "");
     }
 }

@@ -1,13 +1,15 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
 //! wants one to be asked ([`model`]). [`part`]: what a task falls into, and what kind of work each part is; [`verbs`]: what
-//! the verbs of a task ask for. [`who()`]: whose tools a part wants.
+//! the verbs of a task ask for; [`form`]: parts whose form says all. [`who()`]: whose tools a part wants.
 
+mod form;
 pub mod model;
 pub mod part;
 mod verbs;
 mod who;
 
-pub use part::{Kind, begins_part, changes, kind, locate, parts, refer, refers, stand_in, tallies};
+pub use form::{asks_what_changed, order, script};
+pub use part::{Kind, begins_part, changes, composes, kind, locate, parts, refer, refers, stand_in, tallies};
 pub use who::who;
 
 use serde::{Deserialize, Serialize};

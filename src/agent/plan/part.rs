@@ -2,6 +2,7 @@
 //! telling it. By its words alone; a part that is read wrongly costs a step, since every command is checked, every call
 //! guarded, and the model decides freely where a part's own way fails.
 
+use super::form::{keeps_text, proof, report, told_apart, with_statements};
 use super::verbs::{BEGINS, CHANGES, PUTS, TELLS, THINKS, asks};
 use crate::agent::guard::asked_for;
 use regex::Regex;
@@ -25,7 +26,9 @@ pub fn parts(task: &str) -> Vec<String> {
     for found in separator.find_iter(task) {
         let next = task[found.end()..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']);
-        if sentence || asks(&next.to_lowercase(), BEGINS) {
+        // `so that only I can read and write it`
+        let paired = next == "write" && task[..found.start()].ends_with("read");
+        if sentence || asks(&next.to_lowercase(), BEGINS) && !paired {
             parts.push(&task[start..found.start()]);
             start = found.end();
         }
@@ -48,7 +51,18 @@ pub fn parts(task: &str) -> Vec<String> {
             .map_or(0, str::len);
         part[plain..].trim_start().to_owned()
     };
-    parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect()
+    let parts = parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect();
+    let mut whole: Vec<String> = Vec::new();
+    for part in with_statements(parts) {
+        match whole.last_mut().filter(|before| keeps_text(&part, before)) {
+            Some(before) => *before = format!("{before} and {part}"),
+            None => whole.extend(report(&part).or_else(|| told_apart(&part)).unwrap_or_else(|| vec![part])),
+        }
+    }
+    // what shows that all is done comes last
+    let proofs: Vec<String> = whole.iter().filter_map(|part| proof(part)).collect();
+    whole.extend(proofs.into_iter().map(|command| format!("run {command}")));
+    whole
 }
 
 /// `use the weather server`: no part of its own, but who is to do the one before.
@@ -107,6 +121,16 @@ fn words(part: &str) -> Vec<String> {
         .collect()
 }
 
+/// The file of a part that is to hold a text of the model's own about files: `translate a.txt to English and save it to
+/// b.txt`, `write one sentence about each note in notes to c.md`. What it is about is to be known by then.
+pub fn composes(part: &str) -> Option<String> {
+    let words = words(part);
+    let verb = words.first()?;
+    let texts = asks(verb, PUTS) && words.iter().any(|w| ABOUT.contains(&w.as_str()))
+        || asks(verb, THINKS) && !matches!(verb.as_str(), "write");
+    asked_for(part).pop().filter(|_| texts)
+}
+
 /// The kind of a part; a `later` one has others before it, whose results it may be about.
 pub fn kind(part: &str, later: bool) -> Kind {
     let words = words(part);
@@ -127,7 +151,15 @@ pub fn kind(part: &str, later: bool) -> Kind {
     }
     let fixes = matches!(verb, "fix" | "correct") && !words.iter().any(|w| w == "to" || w == "with");
     let makes = matches!(verb, "create" | "make" | "add" | "write" | "generate") && has(TEXTS);
-    if asks(verb, THINKS) || fixes || makes {
+    // `write the names of all scripts to a.txt`: what there is, and no text of one's own
+    let writes_what_is = asks(verb, PUTS)
+        && !has(TEXTS)
+        && !has(ABOUT)
+        && words.get(1).is_some_and(|w| {
+            ["the", "all", "each", "every", "only", "both", "how", "which", "what", "who"].contains(&w.as_str())
+        })
+        && !asked_for(part).is_empty();
+    if asks(verb, THINKS) && !writes_what_is || fixes || makes {
         return Kind::Free;
     }
     Kind::Command
@@ -281,6 +313,18 @@ mod tests {
                 &["find the names and addresses, and phones, in users.csv"],
             ),
             ("what is the time in Lima? Use the clock server.", &["what is the time in Lima, Use the clock server"]),
+            (
+                "everybody can read a.env, change that so only I can read and write it",
+                &["change that so only I can read and write it (everybody can read a.env)"],
+            ),
+            (
+                "translate de.txt to English and save it to en.txt",
+                &["translate de.txt to English and save it to en.txt"],
+            ),
+            (
+                "fix a.py so that python3 a.py works, and list the errors",
+                &["fix a.py so that python3 a.py works", "list the errors", "run python3 a.py"],
+            ),
             ("use the clock server. Show the time", &["use the clock server", "Show the time"]),
             (
                 "find issue 4, ask the tracker server for its owner",
@@ -317,8 +361,24 @@ mod tests {
             ("create a script hello.sh that prints a line", false, Kind::Free),
             ("create a folder backup", false, Kind::Command),
             ("write a poem to sea.txt", false, Kind::Free),
+            ("write the sha256 sums of all files in release to SUMS.txt", false, Kind::Command),
+            ("write all names to names.txt", false, Kind::Command),
+            ("write the story of a boat", false, Kind::Free),
         ] {
             assert_eq!(kind(part, later), want, "{part}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_its_own_about_files_is_composed() {
+        for (part, file) in [
+            ("translate de.txt to English and save it to en.txt", Some("en.txt")),
+            ("write one sentence about each of the notes in notes to summary.md", Some("summary.md")),
+            ("write the names to names.txt", None),
+            ("summarize notes.txt", None),
+            ("find the logs", None),
+        ] {
+            assert_eq!(composes(part).as_deref(), file, "{part}");
         }
     }
 

@@ -30,7 +30,7 @@ impl Adviser for Asks {
                 generate(model.clone(), request, |_| Flow::Continue).await?;
             }
             let args = json!({"path": "a"}).as_object().cloned().unwrap_or_default();
-            Ok(self.knows.then(|| Advice { tool: "shell".into(), args, confidence: 1.0 }))
+            Ok(self.knows.then(|| Advice { tool: "shell".into(), args, confidence: 1.0, doubt: false }))
         })
     }
 }

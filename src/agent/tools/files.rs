@@ -8,6 +8,9 @@ use serde_json::json;
 /// The largest file that is edited, bytes.
 const LARGEST: u64 = 16 << 20;
 
+/// What stands in the examples ([`crate::agent::action::EXAMPLE`]), as a count.
+const COUNT: &str = "8317 lines";
+
 /// Writes a file.
 pub struct Write(ToolSpec);
 
@@ -16,7 +19,7 @@ impl Default for Write {
         let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
         let description = "writes a text file, in the place of an old one if there is one. Give the whole content.";
         let mut spec = ToolSpec::new("write", description, parameters, &["path", "content"]);
-        spec.example = json!({"path": "notes.txt", "content": "# Notes\n\n- a.txt has 12 lines\n"});
+        spec.example = json!({"path": "notes.txt", "content": format!("# Notes\n\n- a.txt has {COUNT}\n")});
         (spec.core, spec.parallel) = (true, false);
         Self(spec)
     }
@@ -62,7 +65,7 @@ impl Default for Edit {
         let parameters = json!({"path": text(), "old": text(), "new": text()});
         let description = "replaces a piece of a file: `old` must stand in it exactly once.";
         let mut spec = ToolSpec::new("edit", description, parameters, &["path", "old", "new"]);
-        spec.example = json!({"path": "notes.txt", "old": "12 lines", "new": "13 lines"});
+        spec.example = json!({"path": "notes.txt", "old": COUNT, "new": "8318 lines"});
         (spec.core, spec.parallel) = (true, false);
         Self(spec)
     }

@@ -14,7 +14,9 @@ use crate::agent::evidence::{self, Changes, Claim, Entry};
 use crate::agent::guard::{Guards, asked_for};
 use crate::agent::id;
 use crate::agent::observe::compress;
-use crate::agent::plan::{Kind, changes, kind, locate, refer, refers, stand_in, tallies};
+use crate::agent::plan::{
+    Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies,
+};
 use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
 use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,8 @@ const DRAFTS: u32 = 2;
 const RECENT: usize = 4;
 /// Characters of what each of them printed.
 const PRINTED: usize = 700;
+/// What a part came to that looked for something in several ways, and found nothing.
+const NOTHING: &str = "nothing found";
 /// Files that are remembered of one step.
 const MADE: usize = 200;
 
@@ -68,6 +72,15 @@ pub(super) struct Course {
     /// Files that the task says are to be there afterwards, and were there at some time.
     #[serde(default)]
     known: BTreeSet<String>,
+    /// Parts that were done by commands that may be the wrong ones.
+    #[serde(default)]
+    unsure: Vec<(usize, String)>,
+    /// How sure the adviser is of the call under way, where it doubts that.
+    #[serde(default)]
+    sure: Option<f64>,
+    /// The part that changed something last, and what, in words.
+    #[serde(default)]
+    change: Option<(usize, String)>,
 }
 
 /// What the driver saw beside the results.
@@ -93,6 +106,16 @@ impl Course {
         self.part += 1;
         self.tries = 0;
         self.finding = None;
+    }
+
+    /// True if the part before looked for something, and nothing was there.
+    fn has_found_nothing(&self) -> bool {
+        self.results.last().is_some_and(|result| result.as_deref() == Some(NOTHING))
+    }
+
+    /// What the part right before this one changed.
+    fn change_before(&self) -> Option<&str> {
+        self.change.as_ref().filter(|(at, _)| at + 1 == self.part).map(|(_, told)| told.as_str())
     }
 
     /// What was changed: where it is, and what `it` stands for from now on.
@@ -132,8 +155,16 @@ impl Turn {
             self.course.tries = TRIES;
             return self.set_out(guards);
         };
+        self.course.sure = Some(advice.confidence).filter(|_| advice.doubt);
         let thought = self.part().unwrap_or_default().to_owned();
-        self.own_call(&thought, advice.tool, advice.args);
+        let command = advice.args.get("command").and_then(serde_json::Value::as_str);
+        match (script(&thought), command) {
+            (Some((file, _)), Some(command)) => {
+                let args = json!({"path": file, "content": format!("#!/usr/bin/env bash\n{command}\n")});
+                self.own_call(&thought, self.writer().into(), object(args));
+            }
+            _ => self.own_call(&thought, advice.tool, advice.args),
+        }
     }
 
     /// The words of the part under way.
@@ -156,8 +187,34 @@ impl Turn {
             let writer = self.writer();
             match self.kind_of(self.course.part) {
                 _ if self.has_left() => self.course.advance(Some("done".into())),
+                // nobody knows better what was changed than who has seen the disk before and after
+                Kind::Command | Kind::Tell
+                    if asks_what_changed(order(&part)) && self.course.change_before().is_some() =>
+                {
+                    let told = self.course.change_before().map(str::to_owned);
+                    self.course.advance(told);
+                }
+                // what nobody has found is not moved, and nothing else in its place
+                Kind::Command | Kind::Free if changes(&part) && refers(&part) && self.course.has_found_nothing() => {
+                    self.course.doubts.push((self.course.part, "Nothing was found that it could be done to.".into()));
+                    self.course.advance(Some("not done".into()));
+                }
+                // what was made is measured, and not guessed
+                Kind::Tell if has(SHELL) && self.course.tries < TRIES && self.measures(&part) => {
+                    self.phase = Phase::Advise;
+                    return;
+                }
+                Kind::Free if has(writer) && self.course.tries < TRIES && script(&part).is_some() => {
+                    self.phase = Phase::Advise;
+                    return;
+                }
                 Kind::Command if has(SHELL) && self.course.tries == 0 && tallies(&part) && self.count(&part) => return,
                 Kind::Command if has(SHELL) && self.course.tries < TRIES => {
+                    self.phase = Phase::Advise;
+                    return;
+                }
+                // some of what was seen: a command picks that out
+                Kind::Save(_) if has(SHELL) && self.course.tries < TRIES && self.picks(&part) => {
                     self.phase = Phase::Advise;
                     return;
                 }
@@ -199,6 +256,8 @@ impl Turn {
     /// What the adviser is told.
     pub(super) fn brief(&self) -> Brief {
         let words = self.part().unwrap_or(&self.task.text);
+        let script = script(words).map(|(_, work)| work);
+        let words = script.as_deref().unwrap_or(words);
         let before = self.course.part.checked_sub(1).and_then(|at| self.task.plan.parts.get(at));
         let mut part = match before {
             Some(before) if self.course.names.is_empty() => stand_in(words, before),
@@ -217,6 +276,7 @@ impl Turn {
     pub(super) fn follow(&mut self, batch: &[Settled], seen: &Seen) -> Option<(usize, String)> {
         let part = self.part().unwrap_or_default().to_owned();
         let own = std::mem::take(&mut self.course.own);
+        let sure = self.course.sure.take();
         let at = batch.iter().position(|s| s.outcome == Outcome::Done).unwrap_or(0);
         let one = batch.get(at)?;
         let finding = self.finding(&part, one, seen);
@@ -275,6 +335,13 @@ impl Turn {
                 };
                 // the disk was looked at, too
                 self.state.learn(&said);
+                if let Some(sure) = sure {
+                    let why = format!("The command may be a wrong one ({:.0} % sure): look at it.", sure * 100.0);
+                    self.course.unsure.push((self.course.part, why));
+                }
+                if let Some(told) = changed() {
+                    self.course.change = Some((self.course.part, told));
+                }
                 self.course.theirs = self.is_theirs(&one.call.tool);
                 self.course.advance(Some(said));
             }
@@ -283,7 +350,7 @@ impl Turn {
                 if self.goes_on() {
                     self.course.doubts.push((self.course.part, "Nothing was found.".into()));
                 }
-                self.course.advance(Some("nothing found".into()));
+                self.course.advance(Some(NOTHING.into()));
             }
             _ => self.course.tries += 1,
         }
@@ -315,6 +382,9 @@ impl Turn {
         if effects.is_read_only() && is_vain(one) {
             return None;
         }
+        // of a script only that it is there can be seen, and of what is said beside an order nothing
+        let written = script(part).map(|(file, _)| format!("create a script {file}"));
+        let part = written.as_deref().unwrap_or_else(|| order(part));
         let names = if refers(part) { self.course.names.as_slice() } else { &[] };
         let earlier: Vec<String> = self.course.results.iter().flatten().cloned().collect();
         evidence::finding(&Claim {
@@ -329,6 +399,18 @@ impl Turn {
             goes_on: self.goes_on(),
             changes: seen.changes.as_ref(),
         })
+    }
+
+    /// True for a part that wants to be told what has to be looked up: a number of what the one before has made, or a
+    /// property of what it has found.
+    fn measures(&self, part: &str) -> bool {
+        self.course.change_before().is_some() && evidence::counts(part) || refers(part) && evidence::measures(part)
+    }
+
+    /// True for a part that saves some of the lines that were seen: `write the three most frequent words to top.txt`.
+    fn picks(&self, part: &str) -> bool {
+        let seen = self.course.seen().next_back().filter(|seen| !seen.command.is_empty() && seen.whole);
+        seen.is_some_and(|seen| evidence::chosen(part).is_some_and(|n| plain(&seen.printed).lines().count() > n))
     }
 
     /// True if a later part goes on with what this one shows.
@@ -346,6 +428,12 @@ impl Turn {
             .iter()
             .zip(&self.course.results)
             .filter_map(|(part, result)| Some((part.as_str(), result.as_deref()?)))
+    }
+
+    /// What was done and may be wrong all the same: to be said in the end, and nothing the model could do about.
+    pub(super) fn unsure(&self) -> impl Iterator<Item = String> + '_ {
+        let of = |(at, why): &(usize, String)| Some(format!("{}: {why}", self.task.plan.parts.get(*at)?));
+        self.course.unsure.iter().filter_map(of)
     }
 
     /// What is missing for the task to be done, as far as it was seen; in words for the person.
@@ -412,7 +500,7 @@ impl Turn {
             if let Some(before) = self.course.seen().rev().nth(1).filter(|before| both && before.whole) {
                 content = format!("{}\n{content}", plain(&before.printed));
             }
-            let args = json!({"path": file, "content": content});
+            let args = json!({"path": file, "content": sorted(part, content)});
             self.own_call(part, self.writer().into(), object(args));
         } else if !self.is_leaving() && self.knows(SHELL) && !last.command.is_empty() {
             // printed before the file is opened: a listing does not list the file it goes into
@@ -441,10 +529,14 @@ impl Turn {
     /// True if the person wants to be told something in words, and not to be shown what commands print.
     fn is_asked(&self) -> bool {
         let parts = &self.task.plan.parts;
+        // what was looked up stands in the results
+        let is_known = |at: usize| self.course.results.get(at).is_some_and(Option::is_some);
         // of who leaves what was found, nobody reads the words
         self.leaves.is_none()
-            && (parts.len() < 2 && !self.course.theirs
-                || parts.iter().any(|part| kind(part, true) == Kind::Tell || self.course.theirs && is_question(part)))
+            && (parts.len() < 2 && !self.course.theirs && self.course.change.is_none()
+                || parts.iter().enumerate().any(|(at, part)| {
+                    kind(part, true) == Kind::Tell && !is_known(at) || self.course.theirs && is_question(part)
+                }))
     }
 
     /// What each of the first `parts` came to, in the commands' own words: nothing in it is made up. `None` if one of them
@@ -499,6 +591,18 @@ impl Turn {
     }
 }
 
+/// The lines of a text in the order that the part wants them in; as they are where it says nothing, or by what.
+fn sorted(part: &str, text: String) -> String {
+    let words: Vec<String> = part.split_whitespace().map(str::to_lowercase).collect();
+    let says = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
+    if !says(&["sorted", "alphabetically", "alphabetical"]) || says(&["by", "reverse", "descending", "numerically"]) {
+        return text;
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
 /// True for a part that asks for something in words.
 fn is_question(part: &str) -> bool {
     const ASKS: [&str; 14] =
@@ -515,6 +619,8 @@ fn moves(part: &str) -> bool {
 
 /// The layer with how the files begin that the task names.
 pub const PLACE: &str = "files";
+/// What stands behind the name of a file in that layer, if it goes on after what is shown.
+pub const BEGINS_WITH: &str = " begins with";
 
 fn object(value: serde_json::Value) -> Args {
     match value {

@@ -5,20 +5,10 @@ use super::*;
 use crate::agent::advise::Advice;
 use crate::agent::evidence::{Changes, Entry};
 use crate::agent::id;
-use crate::agent::plan::Plan;
 use serde_json::json;
 
 fn led(task: &str) -> Turn {
-    let mut turn = Turn::new(Task {
-        run: "run_1".into(),
-        session: "s_1".into(),
-        agent: "agent".into(),
-        text: task.into(),
-        plan: Plan::heuristic(task),
-        max_steps: 9,
-        batch: 1,
-        place: String::new(),
-    });
+    let mut turn = Turn::new(super::tests::task(task, 9));
     let text = || json!({"type": "string"});
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
     let write = ToolSpec::new("write", "writes.", json!({"path": text(), "content": text()}), &["path", "content"]);
@@ -30,7 +20,7 @@ fn led(task: &str) -> Turn {
 fn advise(turn: &mut Turn, command: &str) -> String {
     let Step::Advise(brief) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
-    let advice = Advice { tool: "shell".into(), args, confidence: 0.9 };
+    let advice = Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     turn.advised(Some(advice), &Guards::default());
     brief.part
 }
@@ -217,7 +207,7 @@ fn act_with(turn: &mut Turn, text: &str, changes: Changes) -> Call {
 }
 
 fn made(path: &str) -> Changes {
-    let entry = Entry { path: path.into(), folder: false, text: Some("x".into()) };
+    let entry = Entry { path: path.into(), folder: false, text: Some("[]".into()) };
     Changes { created: vec![entry], ..Changes::default() }
 }
 
@@ -278,4 +268,98 @@ fn a_file_that_is_to_be_there_is_there_afterwards() {
     assert_eq!(convert("sub/people.json"), End::Answered, "in whatever folder");
     let End::Unverified(missing) = convert("other.json") else { panic!() };
     assert_eq!(missing, ["people.json is not there."]);
+}
+
+/// A call that changed something.
+fn change(turn: &mut Turn, changes: Changes) -> Call {
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let call = calls[0].clone();
+    let effects = Effects { writes: vec!["/w/x".into()], ..Effects::default() };
+    let foreseen = Call { effects, ..call.clone() };
+    let text = "(no output)";
+    let settled = Settled { call: foreseen, outcome: Outcome::Done, text: text.into(), hash: id::hash(text), ms: 1 };
+    turn.acted(&[settled], &Seen { changes: Some(changes), ..Seen::default() }, &Guards::default());
+    call
+}
+
+fn entry(path: &str, text: &str) -> Entry {
+    Entry { path: path.into(), folder: false, text: Some(text.into()) }
+}
+
+#[test]
+fn what_a_change_did_is_told_by_who_saw_it() {
+    let mut turn = led("delete the empty folders below tree and tell me how many there were");
+    advise(&mut turn, "find tree -type d -empty -delete");
+    let removed = vec!["tree/a".to_owned(), "tree/b".to_owned()];
+    change(&mut turn, Changes { before: removed.iter().cloned().collect(), removed, ..Changes::default() });
+    let (end, said) = turn.end().unwrap();
+    assert_eq!(end, &End::Answered);
+    assert!(said.ends_with("tell me how many there were: removed 2: tree/a, tree/b"), "{said}");
+
+    // what was made is measured
+    let mut turn = led("merge a.csv and b.csv into all.csv and tell me how many rows it has");
+    advise(&mut turn, "cat a.csv b.csv > all.csv");
+    change(&mut turn, Changes { created: vec![entry("all.csv", "1\n2\n")], ..Changes::default() });
+    assert_eq!(advise(&mut turn, "wc -l < all.csv"), "tell me how many rows all.csv has");
+    act(&mut turn, Outcome::Done, "2\n", &[]);
+    assert!(turn.end().unwrap().1.ends_with("has: 2"), "{:?}", turn.end());
+}
+
+#[test]
+fn a_shell_script_is_the_command_that_does_its_work() {
+    let mut turn = led("write a shell script clean.sh that deletes all .tmp files here and list what it would delete");
+    assert_eq!(advise(&mut turn, "rm -f ./*.tmp"), "deletes all .tmp files here");
+    let call = change(&mut turn, Changes { created: vec![entry("clean.sh", "rm")], ..Changes::default() });
+    assert_eq!((call.tool.as_str(), &call.args["path"]), ("write", &json!("clean.sh")));
+    assert_eq!(call.args["content"], "#!/usr/bin/env bash\nrm -f ./*.tmp\n");
+}
+
+#[test]
+fn what_was_not_found_is_not_moved() {
+    let mut turn = led("find the images that nobody uses and move them to unused");
+    for command in ["grep -r a .", "grep -ri a .", "grep -rl a ."] {
+        advise(&mut turn, command);
+        act(&mut turn, Outcome::Done, "(no output)", &[]);
+    }
+    let Step::Decide(_) = turn.next() else {
+        let End::Unverified(missing) = turn.end().unwrap().0 else { panic!("{:?}", turn.end()) };
+        assert!(missing.iter().any(|why| why.starts_with("move them to unused: Nothing was found")), "{missing:?}");
+        return;
+    };
+    panic!("the model was asked to move something");
+}
+
+#[test]
+fn a_command_that_is_more_likely_wrong_than_right_is_called_in_doubt() {
+    for sure in [false, true] {
+        let mut turn = led("count the words and save the number to n.txt");
+        let args = json!({"command": "wc -w a"}).as_object().unwrap().clone();
+        turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.4, doubt: !sure }), &Guards::default());
+        act(&mut turn, Outcome::Done, "4\n", &[]);
+        change(&mut turn, Changes { created: vec![entry("n.txt", "4\n")], ..Changes::default() });
+        let (end, _) = turn.end().unwrap();
+        assert_eq!(*end == End::Answered, sure, "{end:?}");
+        if let End::Unverified(missing) = end {
+            assert!(missing.iter().any(|why| why.contains("40 % sure")), "{missing:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_picked_from_a_list_or_sorted_is_not_saved_as_it_was() {
+    let mut turn = led("count the words in a.txt and write the two most frequent words to top.txt");
+    advise(&mut turn, "sort a.txt | uniq -c");
+    act(&mut turn, Outcome::Done, "3 we\n2 sea\n1 is\n", &[]);
+    assert_eq!(
+        advise(&mut turn, "sort a.txt | uniq -c | sort -rn | head -n 2 > top.txt"),
+        "write the two most frequent words to top.txt"
+    );
+
+    let mut turn = led("extract the names in a.txt and save them sorted to b.txt");
+    advise(&mut turn, "cut -f1 a.txt");
+    let call = {
+        act(&mut turn, Outcome::Done, "Per\nIda\n", &[]);
+        change(&mut turn, Changes { created: vec![entry("b.txt", "Ida\nPer\n")], ..Changes::default() })
+    };
+    assert_eq!(call.args["content"], "Ida\nPer");
 }

@@ -1,8 +1,8 @@
 //! A run that leaves what it comes to in a file of the workspace, as its last part: what a helper is there for. What commands
 //! showed is left as it is, without a model; about anything else the model writes.
 
-use super::Turn;
-use crate::agent::plan::{Kind, kind};
+use super::{BEGINS_WITH, PLACE, Turn};
+use crate::agent::plan::{Kind, composes, kind};
 use std::path::Path;
 
 /// The tool that writes a file of the person's.
@@ -24,12 +24,21 @@ impl Turn {
         let parts = &self.task.plan.parts;
         let Some(part) = parts.get(at) else { return Kind::Free };
         match self.leaves.as_ref().filter(|_| at + 1 == parts.len()) {
-            None => kind(part, at > 0),
+            None => match composes(part).filter(|_| self.sources_are_shown()) {
+                Some(file) => Kind::Compose(file),
+                None => kind(part, at > 0),
+            },
             Some(path) => {
                 let looks = |at: usize| matches!(self.kind_of(at), Kind::Command | Kind::Tell);
                 if (0..at).all(looks) { Kind::Save(path.clone()) } else { Kind::Compose(path.clone()) }
             }
         }
+    }
+
+    /// True if the files that the task names stand in the prompt, each as a whole.
+    fn sources_are_shown(&self) -> bool {
+        let shown = self.layers.iter().filter(|l| l.name == PLACE && !l.trusted && !l.text.is_empty());
+        shown.clone().next().is_some() && shown.flat_map(|l| l.text.lines()).all(|line| !line.contains(BEGINS_WITH))
     }
 
     /// The tool that writes what the part under way is to write.

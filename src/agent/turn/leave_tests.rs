@@ -4,21 +4,10 @@ use super::tests::TOKENS;
 use super::*;
 use crate::agent::advise::Advice;
 use crate::agent::id;
-use crate::agent::plan::Plan;
 use serde_json::json;
 
 fn worker(task: &str) -> Turn {
-    let mut turn = Turn::new(Task {
-        run: "worker_1".into(),
-        session: "run_1".into(),
-        agent: "worker".into(),
-        text: task.into(),
-        plan: Plan::heuristic(task),
-        max_steps: 12,
-        batch: 1,
-        place: String::new(),
-    })
-    .leaving("out.md");
+    let mut turn = Turn::new(super::tests::task(task, 12)).leaving("out.md");
     let text = || json!({"type": "string"});
     let file = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
@@ -31,7 +20,7 @@ fn worker(task: &str) -> Turn {
 fn advise(turn: &mut Turn, command: &str, printed: &str) {
     let Step::Advise(_) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
-    turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.9 }), &Guards::default());
+    turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false }), &Guards::default());
     done(turn, printed);
 }
 

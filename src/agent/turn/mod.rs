@@ -19,7 +19,7 @@ mod leave;
 mod named;
 mod prompt;
 
-pub use course::{PLACE, Seen};
+pub use course::{BEGINS_WITH, PLACE, Seen};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
 
@@ -431,6 +431,13 @@ impl Turn {
             // beside the result, and fenced as it is: file names are others' words
             told[at].text = format!("{}\n(Checked: {why})", told[at].text.trim_end());
         }
+        // a command that says nothing has done something all the same
+        if let ([one], Some(changes)) = (&mut told[..], &seen.changes)
+            && one.outcome == Outcome::Done
+            && let Some(what) = super::evidence::told(changes)
+        {
+            one.text = format!("{}\n(On the disk: {what})", one.text.trim_end());
+        }
         for one in &mut told {
             one.call.tool = self.called(&one.call.tool).to_owned();
         }
@@ -634,6 +641,7 @@ impl Turn {
                 .answer(&text, &self.state)
                 .map(|_| "The answer has names or numbers that nobody has seen.".to_owned()),
         );
+        missing.extend(self.unsure());
         let end = if missing.is_empty() { End::Answered } else { End::Unverified(missing) };
         self.finish(end, text);
     }

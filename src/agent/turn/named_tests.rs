@@ -3,22 +3,12 @@
 use super::tests::TOKENS;
 use super::*;
 use crate::agent::id;
-use crate::agent::plan::Plan;
 use crate::agent::tool::Provider;
 use serde_json::json;
 
 /// A led turn with our own tools and one of the server `archive`; `files` is how the files begin that the task names.
 fn turn(task: &str, files: &str) -> Turn {
-    let mut turn = Turn::new(Task {
-        run: "run_1".into(),
-        session: "s_1".into(),
-        agent: "agent".into(),
-        text: task.into(),
-        plan: Plan::heuristic(task),
-        max_steps: 12,
-        batch: 1,
-        place: String::new(),
-    });
+    let mut turn = Turn::new(super::tests::task(task, 12));
     let text = || json!({"type": "string"});
     let tool = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
@@ -102,7 +92,7 @@ fn what_no_command_did_is_for_a_server_that_is_about_it() {
     let fails = |task: &str| {
         let mut one = turn(task, "");
         let args = json!({"command": "paths"}).as_object().unwrap().clone();
-        let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9 };
+        let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
         one.advised(Some(advice), &Guards::default());
         done(&mut one, Outcome::Failed, "command not found");
         one
@@ -116,7 +106,7 @@ fn what_a_server_said_is_saved_as_it_is_and_never_run_again() {
     let mut one =
         turn("list the logs, find the plans with the archive server, count them, and save them to out.txt", "");
     let args = json!({"command": "ls"}).as_object().unwrap().clone();
-    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9 };
+    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     one.advised(Some(advice), &Guards::default());
     done(&mut one, Outcome::Done, "a.log\n");
     call(&mut one, "archive.read", Outcome::Done, "May\nJune\n");
@@ -124,7 +114,7 @@ fn what_a_server_said_is_saved_as_it_is_and_never_run_again() {
     assert_eq!(brief.done.iter().map(|done| done.command.as_str()).collect::<Vec<_>>(), ["ls"]);
     let mut one = turn("list the logs, find the plans with the archive server, and save them to out.txt", "");
     let args = json!({"command": "ls"}).as_object().unwrap().clone();
-    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9 };
+    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     one.advised(Some(advice), &Guards::default());
     done(&mut one, Outcome::Done, "a.log\n");
     call(&mut one, "archive.read", Outcome::Done, "May\nJune\n");

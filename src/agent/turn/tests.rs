@@ -13,6 +13,20 @@ use std::sync::Arc;
 /// What a request costs where it does not matter.
 pub(super) const TOKENS: Tokens = Tokens { request: 1, cached: 0, response: 1 };
 
+/// One call at a time, and the plan by rules.
+pub(super) fn task(text: &str, max_steps: u32) -> Task {
+    Task {
+        run: "run_1".into(),
+        session: "s_1".into(),
+        agent: "agent".into(),
+        text: text.into(),
+        plan: Plan::heuristic(text),
+        max_steps,
+        batch: 1,
+        place: String::new(),
+    }
+}
+
 fn guards() -> Guards {
     let all: Vec<Arc<dyn Guard>> =
         vec![Arc::new(ActionGuard), Arc::new(LoopGuard { limits: LoopLimits::STRICT }), Arc::new(Budget::default())];
@@ -20,17 +34,8 @@ fn guards() -> Guards {
 }
 
 fn turn(max_steps: u32) -> Turn {
-    let text = "count the errors in app.log";
-    let mut turn = Turn::new(Task {
-        run: "run_1".into(),
-        session: "s_1".into(),
-        agent: "agent".into(),
-        text: text.into(),
-        plan: Plan::heuristic(text),
-        max_steps,
-        batch: 3,
-        place: "Folder: /w".into(),
-    });
+    let mut turn =
+        Turn::new(Task { batch: 3, place: "Folder: /w".into(), ..task("count the errors in app.log", max_steps) });
     let layer =
         |name: &str, trusted| Layer { name: name.into(), priority: 0, text: format!("the {name}"), tokens: 2, trusted };
     let assembly = Assembly { layers: vec![layer("persona", true), layer("memory", false)], ..Assembly::default() };
