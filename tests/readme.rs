@@ -113,7 +113,8 @@ fn figures_are_those_of_their_records() {
         assert!(README.contains(&figure), "the README lacks {figure:?}");
     }
     let benches = include_str!("../benches/README.md");
-    let tasks = include_str!("../benches/agent/tasks.toml").lines().filter(|line| line.starts_with("[[task")).count();
+    let tasks = [include_str!("../benches/agent/tasks.toml"), include_str!("../benches/agent/unseen.toml")];
+    let tasks = tasks.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("[[task")).count();
     assert!(benches.contains(&format!("| {tasks} tasks of several steps")), "there are {tasks}");
     let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tasks of several steps on a real model and grades them by what is there afterwards.
 
-    benches/agent/run.py CARO [--set dev|held|held2|fresh] [--only ID] [--args "--advise never"] [--json FILE] [-v]
+    benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3] [--only ID] [--args "--advise never"] [--json FILE] [-v]
 
 CARO is the binary to measure. Each task has a folder, a home and a store of its own; the model and the cache are those of
 the person. Prints one line a task and the sums: tasks done, seconds, steps, requests, tokens, repeated reads.
@@ -56,7 +56,9 @@ def trace(events):
     for e in events:
         kind = e["event_type"]
         if kind == "model_response":
-            lines.append(f"{(e.get('duration_ms') or 0) / 1000:6.1f} s  {e['output']}")
+            sure = (e.get("metadata") or {}).get("confidence")
+            mark = "" if sure is None else f"[{sure:.2f}] "
+            lines.append(f"{(e.get('duration_ms') or 0) / 1000:6.1f} s  {mark}{e['output']}")
         elif kind in ("tool_result", "tool_error"):
             lines.append(f"          -> [{e['metadata'].get('outcome')}] {str(e['output'])[:500]}")
         elif kind == "model_error":
@@ -76,12 +78,12 @@ def arguments(what):
 
 def main():
     parser = arguments(__doc__)
-    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "all"], default="all")
+    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "fresh2", "fresh3", "all"], default="all")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("-v", action="store_true", help="show what each run did")
     args = parser.parse_args()
-    tasks = tomllib.loads((HERE / "tasks.toml").read_text())["task"]
+    tasks = [t for name in ("tasks.toml", "unseen.toml") for t in tomllib.loads((HERE / name).read_text())["task"]]
     tasks = [t for t in tasks if args.set in ("all", t["set"]) and (not args.only or t["id"] in args.only)]
     rows = []
     for task in tasks:
