@@ -412,7 +412,7 @@ fn an_ordinary_user_has_a_view_too() {
     std::fs::set_permissions(&fifo, std::fs::Permissions::from_mode(0o666)).unwrap();
     let mut reader = std::fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
     let bytes = |text: &str| text.as_bytes().to_vec();
-    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/t && echo tmp; (echo leak >&9) 2>/dev/null; (echo leak > PIPE) 2>/dev/null".replace("PIPE", fifo.to_str().unwrap());
+    let script = "id -u; echo x > made; rm -f notes; (echo x > /etc/made) 2>/dev/null || echo no; ls /proc | grep -c '^[0-9]'; touch /tmp/caro-in-view && echo tmp; (echo leak >&9) 2>/dev/null; (echo leak > PIPE) 2>/dev/null".replace("PIPE", fifo.to_str().unwrap());
     let spec = serde_json::json!({
         "shell": [bytes(BASH), bytes("-c")], "script": bytes(&script), "after": [], "cwd": bytes(work.to_str().unwrap()),
         "private": bytes(private.to_str().unwrap()), "writable": null, "digests": false, "wall_micros": 2_000_000,

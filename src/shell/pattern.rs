@@ -20,7 +20,16 @@ impl From<String> for Pattern {
 impl Pattern {
     /// True if the text matches. A pattern that is no regular expression matches nothing; tests hold that there is none.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref().is_some_and(|r| r.is_match(text))
+        self.regex().is_some_and(|r| r.is_match(text))
+    }
+
+    /// The text with `new` in the place of the match, the groups as `$1` or `${1}` in it; `None` without a match.
+    pub fn replaced(&self, text: &str, new: &str) -> Option<String> {
+        self.regex().filter(|r| r.is_match(text)).map(|r| r.replace(text, new).into_owned())
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref()
     }
 
     /// True if it is a regular expression.

@@ -5,13 +5,14 @@
 //! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
 //!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
 //! - [`text`]: what was written is a text, and enough of it; [`rest`]: where all of a kind were meant, none is left;
-//!   [`named`]: which files the task says are to be there.
+//!   [`named`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
 //!
 //! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
 //! verified. No finding is no proof.
 
 mod change;
 mod cover;
+mod files;
 mod look;
 mod named;
 mod order;
@@ -19,6 +20,7 @@ mod rest;
 mod text;
 
 pub use cover::lacks;
+pub use files::{Measured, NAMED, Query};
 pub use named::promised;
 pub use text::chosen;
 

@@ -95,9 +95,16 @@ pub fn is_statement(part: &str) -> bool {
         )
         .ok()
     });
+    // `I want all logs in one folder`, `everything in tmp should be deleted`
+    static WISH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^(?:i|we|you)(?:'d| would)? (?:also )?(?:want|need|like|have to|should|must|can|could)\b|\b(?:should|must|shall|has to|have to|needs? to|ought to)(?: all| both)? (?:be|get) (?:\w+ed|put|made|set|sent|split|written|cut)\b",
+        )
+        .ok()
+    });
     let part = part.trim();
     let is = |form: &LazyLock<Option<Regex>>| form.as_ref().is_some_and(|form| form.is_match(part));
-    !part.ends_with('?') && (is(&SUBJECT) || is(&THING))
+    !part.ends_with('?') && (is(&SUBJECT) || is(&THING)) && !is(&WISH)
 }
 
 /// The parts without those that are none: what they say stands behind the part that it is about, the next one, or the
@@ -265,6 +272,8 @@ mod tests {
             "our dates are in trip.txt",
             "orders.csv has only the customer numbers",
             "I broke config.yml",
+            "every python file in app should start with a copyright line",
+            "manifest.txt lists the files that should be in the folder delivery",
             "the files in scans don't sort right",
         ] {
             assert!(is_statement(said), "{said}");
@@ -272,6 +281,9 @@ mod tests {
         for asked in [
             "the five largest files in media",
             "all python files below src",
+            "I want all logs in one folder",
+            "everything in tmp should be deleted",
+            "the notes need to be sorted by date",
             "how many hours did each person work in total",
             "tidy up the folder desktop",
             "notes.txt",

@@ -1,7 +1,7 @@
 //! What calls changed below the working folder: it is looked at before and after. What a command was foreseen to do, and
 //! what it printed, are words; this is what happened.
 
-use crate::agent::evidence::{Changes, Entry};
+use crate::agent::evidence::{Changes, Entry, Measured, Query};
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -81,6 +81,40 @@ impl Snapshot {
         changes.removed = self.0.keys().filter(|path| !now.0.contains_key(*path)).cloned().collect();
         Some(changes)
     }
+}
+
+/// What a part asks for, and the files below the folder that may be it; `None` if it asks for nothing that could be held
+/// against them, or if they are too many.
+pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)> {
+    let query = Query::of(&super::named::placed(crate::agent::plan::order(part), root))?;
+    let mut files = Vec::new();
+    let (mut entries, mut folders) = (0, vec![(root.to_path_buf(), String::new(), 0)]);
+    while let Some((folder, name, depth)) = folders.pop() {
+        for entry in fs::read_dir(&folder).ok()?.flatten() {
+            entries += 1;
+            let path = format!("{name}{}", entry.file_name().to_string_lossy());
+            let meta = entry.path().symlink_metadata().ok()?;
+            if meta.is_dir() {
+                folders.push((entry.path(), format!("{path}/"), depth + 1));
+            } else if meta.is_file() {
+                files.push(Measured { path, bytes: meta.len(), taken: taken(&meta), modified: meta.modified().ok()? });
+            }
+            if entries > ENTRIES || depth > DEPTH {
+                return None;
+            }
+        }
+    }
+    Some((query, files))
+}
+
+#[cfg(unix)]
+fn taken(meta: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(meta) * 512
+}
+
+#[cfg(not(unix))]
+fn taken(meta: &fs::Metadata) -> u64 {
+    meta.len()
 }
 
 fn digest(path: &Path, meta: &fs::Metadata, left: &mut u64) -> Result<u64, Option<SystemTime>> {

@@ -234,7 +234,8 @@ impl Hands<Turn> for Driver<'_> {
                 let root = &runtime.config.root;
                 let mut there = evidence::promised(&turn.task().plan.parts);
                 there.retain(|name| root.join(name).exists());
-                let seen = Seen { names: named::files(&batch, root), changes, there };
+                let files = turn.part().and_then(|part| disk::measured(part, root));
+                let seen = Seen { names: named::files(&batch, root), changes, there, files };
                 runtime.reveal(turn);
                 turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);

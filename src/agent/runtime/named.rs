@@ -1,10 +1,8 @@
 //! What is named: the files of a result, which `them` and `each` of the next part stand for.
 
+use crate::agent::evidence::NAMED;
 use crate::agent::tool::{Outcome, Settled, normal};
 use std::path::Path;
-
-/// Names that are looked for at most.
-const MOST: usize = 40;
 
 /// The files below `root` that the results of looks name, in their order, as they name them; a list that was saved is
 /// still what is spoken of, and not the file it is in. Whether a word is a file, the file
@@ -18,7 +16,7 @@ pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
             if !found.iter().any(|known| known == name) {
                 found.push(name.to_owned());
             }
-            if found.len() >= MOST {
+            if found.len() >= NAMED {
                 return found;
             }
         }

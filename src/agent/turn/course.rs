@@ -92,6 +92,9 @@ pub struct Seen {
     pub changes: Option<Changes>,
     /// Which of the files that the task says are to be there ([`evidence::promised`]) are there now.
     pub there: Vec<String>,
+    /// What the part asks for, if it is files, and those below the working folder; `None` if they were not looked at, or
+    /// are too many.
+    pub files: Option<(evidence::Query, Vec<evidence::Measured>)>,
 }
 
 impl Course {
@@ -168,7 +171,7 @@ impl Turn {
     }
 
     /// The words of the part under way.
-    pub(super) fn part(&self) -> Option<&str> {
+    pub fn part(&self) -> Option<&str> {
         self.task.plan.parts.get(self.course.part).map(String::as_str)
     }
 
@@ -279,7 +282,10 @@ impl Turn {
         let sure = self.course.sure.take();
         let at = batch.iter().position(|s| s.outcome == Outcome::Done).unwrap_or(0);
         let one = batch.get(at)?;
-        let finding = self.finding(&part, one, seen);
+        let judged = self.judged(one, seen);
+        let wrong = || judged.as_ref().and_then(|j| j.as_ref().err().cloned());
+        let finding = self.finding(&part, one, seen).or_else(wrong);
+        let sure = sure.filter(|_| judged != Some(Ok(())));
         for (i, one) in batch.iter().enumerate() {
             let command = one.call.args.get("command").and_then(serde_json::Value::as_str);
             let theirs = self.is_theirs(&one.call.tool);
@@ -355,6 +361,16 @@ impl Turn {
             _ => self.course.tries += 1,
         }
         finding.map(|why| (at, why))
+    }
+
+    /// What the disk says of the files that a part asks for: that these are they, or what is wrong; `None` if that cannot
+    /// be seen.
+    fn judged(&self, one: &Settled, seen: &Seen) -> Option<Result<(), String>> {
+        let looked = self.course.led && one.outcome == Outcome::Done && one.call.effects.is_read_only();
+        let whole = one.hash == id::hash(&one.text);
+        let (query, files) = seen.files.as_ref().filter(|_| looked && whole && !self.is_theirs(&one.call.tool))?;
+        let right = query.judge(files, plain(&one.text), &seen.names)?;
+        Some(if right { Ok(()) } else { Err(query.wrong(files, &seen.names)) })
     }
 
     /// What speaks against a call that ended well having done the part.

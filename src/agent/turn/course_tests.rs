@@ -346,6 +346,34 @@ fn a_command_that_is_more_likely_wrong_than_right_is_called_in_doubt() {
 }
 
 #[test]
+fn what_the_disk_bears_out_is_not_in_doubt() {
+    use crate::agent::evidence::{Measured, Query};
+    let file = |path: &str, bytes: u64| Measured {
+        path: path.into(),
+        bytes,
+        taken: bytes,
+        modified: std::time::SystemTime::UNIX_EPOCH,
+    };
+    let files = vec![file("a.log", 9), file("b.log", 7), file("c.log", 3)];
+    for (named, right) in [(["./a.log", "./b.log"], true), (["./a.log", "./c.log"], false)] {
+        let mut turn = led("find the two largest log files, then count the lines in them");
+        let args = json!({"command": "ls"}).as_object().unwrap().clone();
+        turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.4, doubt: true }), &Guards::default());
+        let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+        let text = named.join("\n");
+        let call = calls[0].clone();
+        let settled = Settled { call, outcome: Outcome::Done, hash: id::hash(&text), text, ms: 1 };
+        let query = Query::of(turn.part().unwrap()).unwrap();
+        let names = named.map(String::from).to_vec();
+        let seen = Seen { names, files: Some((query, files.clone())), ..Seen::default() };
+        turn.acted(&[settled], &seen, &Guards::default());
+        let went_on = turn.part().unwrap().starts_with("count");
+        assert_eq!(went_on, right, "{named:?}");
+        assert_eq!(turn.unsure().count(), 0, "the disk says so");
+    }
+}
+
+#[test]
 fn what_is_picked_from_a_list_or_sorted_is_not_saved_as_it_was() {
     let mut turn = led("count the words in a.txt and write the two most frequent words to top.txt");
     advise(&mut turn, "sort a.txt | uniq -c");

@@ -8,7 +8,8 @@ use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    let found = one(it, &words).or_else(|| range(it, &words)).or_else(|| headless(it, &words));
+    let found =
+        one(it, &words).or_else(|| range(it, &words)).or_else(|| headless(it, &words)).or_else(|| beheaded(it, &words));
     found.or_else(|| unsorted(it, &words)).into_iter().collect()
 }
 
@@ -61,6 +62,22 @@ fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
     let last = n.text == "-n" && all_but.text == "-1";
     let fix = Edits::new(it.script).replace(program, "tail").replace(all_but, "+2").done();
     last.then(|| warning("wrong-end", all_but, "the header is the first line, and this leaves out the last", fix))
+}
+
+/// `tail -n +4 f` for "all but the last 3 lines": that leaves out the first ones.
+fn beheaded(it: &Inspected, words: &Words) -> Option<Finding> {
+    const OUT: [&str; 7] = ["but", "except", "without", "out", "drop", "omit", "skip"];
+    let list = words.list();
+    let at = list.windows(2).position(|two| two[0] == "last" && number(&two[1]).is_some())?;
+    let of_lines = list.get(at + 2).is_some_and(|w| w == "lines" || w == "rows");
+    let before = list[..at].iter().rev().find(|w| !matches!(w.as_str(), "the" | "its" | "for"))?;
+    let left_out = number(&list[at + 1]).filter(|_| of_lines && OUT.contains(&before.as_str()))?;
+    let [tail] = it.script.commands.as_slice() else { return None };
+    let begins = start(tail).filter(|from| tail.name() == Some("tail") && *from > 1)?;
+    let [program, _, from, file] = tail.words.as_slice() else { return None };
+    let fix = Edits::new(it.script).span(&tail.words, &format!("head -n -{left_out} {}", file.raw)).done();
+    let why = format!("the last {left_out} are to be left out, and this leaves out the first {}", begins - 1);
+    Some(warning("wrong-end", from, why, fix.filter(|_| program.raw == "tail")))
 }
 
 /// `sort | uniq` for "without duplicates, in the original order".
@@ -142,6 +159,20 @@ mod tests {
 
     fn fixed(request: &str, command: &str) -> Option<String> {
         findings(check, request, command).first().and_then(|f| f.fix.clone())
+    }
+
+    #[test]
+    fn the_last_lines_are_left_out_at_the_end() {
+        let asked = "all but the last 3 lines of notes.txt";
+        assert_eq!(fixed(asked, "tail -n +4 notes.txt").as_deref(), Some("head -n -3 notes.txt"));
+        for (request, right) in [
+            (asked, "head -n -3 notes.txt"),
+            ("all but the first 3 lines of notes.txt", "tail -n +4 notes.txt"),
+            ("the last 3 lines without the header", "tail -n +2 a.csv"),
+            ("all but the newest 3 files", "ls -t | tail -n +4"),
+        ] {
+            assert!(findings(check, request, right).is_empty(), "{request}");
+        }
     }
 
     #[test]

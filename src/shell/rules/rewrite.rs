@@ -3,16 +3,19 @@
 
 use super::condition::option;
 use crate::shell::parse::{Invocation, Script, Word};
+use crate::shell::pattern::Pattern;
 use std::ops::Range;
 
 /// A repair.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rewrite {
     /// Another program word, the arguments stay.
     Rename(String),
     /// Another command altogether, arguments and all.
     Become(String),
+    /// Another text, with the groups of the pattern (`$1`) in it; only of a command that the pattern fits.
+    Turn(Pattern, String),
     /// An option is taken out, with its `=value`.
     Remove(String),
     /// An option (first) becomes another (second).
@@ -40,6 +43,11 @@ impl Rewrite {
         let (range, text) = match self {
             Self::Rename(name) => (program.span.clone(), name.clone()),
             Self::Become(text) => (command.span(), text.clone()),
+            Self::Turn(pattern, text) => {
+                let range = command.span();
+                let text = pattern.replaced(script.text.get(range.clone())?, text)?;
+                (range, text)
+            }
             Self::Remove(name) => {
                 let word = &command.words[option(command, name)?];
                 // The cluster keeps its other letters.

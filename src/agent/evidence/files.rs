@@ -1,0 +1,313 @@
+//! Parts that ask for files: which they are is found out a second time, without a model. Only parts of which every word
+//! is understood; what is left open (hidden files, folders below, bytes or blocks) may be taken either way.
+
+use super::{normal, number, numbers, shown, words};
+use std::time::SystemTime;
+
+/// A file below the working folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    /// Its path, from the working folder.
+    pub path: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// What it takes on the disk, in bytes; the length where the system does not say.
+    pub taken: u64,
+    /// When its text changed last.
+    pub modified: SystemTime,
+}
+
+/// What a part asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The end of the names with the dot; none for all files.
+    end: Option<String>,
+    empty: bool,
+    /// Below the working folder; empty for itself.
+    folder: String,
+    /// True if the folders below are named.
+    deep: bool,
+    pick: Pick,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pick {
+    All,
+    Count,
+    /// So many of the greatest or least.
+    Most(usize, By, bool),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Size,
+    Time,
+}
+
+/// Files that are read off a result at most.
+pub const NAMED: usize = 40;
+
+/// Words for the end of a name.
+const KINDS: &[(&str, &str)] = &[
+    ("log", ".log"),
+    ("csv", ".csv"),
+    ("text", ".txt"),
+    ("txt", ".txt"),
+    ("markdown", ".md"),
+    ("md", ".md"),
+    ("python", ".py"),
+    ("rust", ".rs"),
+    ("json", ".json"),
+    ("yaml", ".yaml"),
+    ("html", ".html"),
+    ("css", ".css"),
+    ("pdf", ".pdf"),
+    ("png", ".png"),
+    ("zip", ".zip"),
+    ("xml", ".xml"),
+    ("bak", ".bak"),
+    ("tmp", ".tmp"),
+];
+
+impl Query {
+    /// Reads a part; `None` unless every word is understood.
+    pub fn of(part: &str) -> Option<Self> {
+        const IDLE: &[&str] = &[
+            "find",
+            "show",
+            "list",
+            "get",
+            "print",
+            "display",
+            "give",
+            "name",
+            "what",
+            "which",
+            "is",
+            "are",
+            "me",
+            "us",
+            "the",
+            "all",
+            "every",
+            "of",
+            "there",
+            "here",
+            "in",
+            "below",
+            "under",
+            "inside",
+            "within",
+            "this",
+            "current",
+            "folder",
+            "directory",
+            "do",
+            "i",
+            "we",
+            "have",
+            "by",
+            "size",
+            "with",
+            "their",
+            "its",
+            "sizes",
+        ];
+        let lower: Vec<String> = words(part).iter().map(|w| w.to_lowercase()).collect();
+        let mut query = Self { end: None, empty: false, folder: String::new(), deep: false, pick: Pick::All };
+        let (mut most, mut how_many, mut counts, mut files) = (None, None, false, false);
+        let mut rest = lower.iter().map(String::as_str).peekable();
+        while let Some(word) = rest.next() {
+            match word {
+                "how" if rest.next_if_eq(&"many").is_some() => counts = true,
+                "number" if rest.next_if_eq(&"of").is_some() => counts = true,
+                "count" => counts = true,
+                "largest" | "biggest" => most = Some((By::Size, true)),
+                "smallest" => most = Some((By::Size, false)),
+                "newest" | "latest" => most = Some((By::Time, true)),
+                "oldest" => most = Some((By::Time, false)),
+                "empty" => query.empty = true,
+                "file" | "files" => {
+                    how_many = how_many.or((word == "file").then_some(1));
+                    files = true;
+                }
+                "recursively" => query.deep = true,
+                _ if IDLE.contains(&word) => {}
+                _ if number(word).is_some() => how_many = number(word),
+                _ => {
+                    let kind = KINDS.iter().find(|(name, _)| *name == word).map(|(_, end)| (*end).to_owned());
+                    let end = word.trim_start_matches('*');
+                    let written = || end.starts_with('.') && end.len() > 1 && !end.contains('/');
+                    if let Some(end) = kind.or_else(|| written().then(|| end.to_owned())) {
+                        query.end = query.end.is_none().then_some(end);
+                        query.end.as_ref()?;
+                    } else {
+                        // a folder: stands behind a word of place, and once
+                        let placed = word.starts_with("./") || word.ends_with('/');
+                        query.folder = Some(normal(word)).filter(|_| placed && query.folder.is_empty())?.to_owned();
+                    }
+                }
+            }
+        }
+        query.pick = match most {
+            Some((by, up)) if !counts => Pick::Most(how_many?, by, up),
+            None if counts => Pick::Count,
+            None if how_many.is_none() => Pick::All,
+            _ => return None,
+        };
+        files.then_some(query)
+    }
+
+    /// True if what was printed, and the files it names, are what is asked for; false if they cannot be; `None` if that
+    /// is not to be seen.
+    pub fn judge(&self, files: &[Measured], printed: &str, names: &[String]) -> Option<bool> {
+        let names: Vec<&str> = names.iter().map(|name| normal(name)).collect();
+        let readings = [(true, true), (true, false), (false, true), (false, false)];
+        let mut sets = readings.iter().filter(|(deep, _)| *deep || !self.deep).map(|(deep, hidden)| {
+            files.iter().filter(|file| self.takes(file, *deep, *hidden)).collect::<Vec<&Measured>>()
+        });
+        match self.pick {
+            Pick::Count => {
+                let [told] = numbers(printed)[..] else { return None };
+                let told: usize = told.parse().ok()?;
+                // none at all is the answer only where no reading has one
+                Some(if told == 0 { sets.all(|set| set.is_empty()) } else { sets.any(|set| set.len() == told) })
+            }
+            // a line that names no file, or two, may say something else
+            _ if names.is_empty() || names.len() >= NAMED || names.len() != rows(printed) => None,
+            Pick::All => Some(
+                sets.any(|set| set.len() == names.len() && set.iter().all(|file| names.contains(&file.path.as_str()))),
+            ),
+            Pick::Most(count, by, up) => Some(sets.any(|set| best(&set, &names, count, by, up))),
+        }
+    }
+
+    /// What is wrong, in words.
+    pub fn wrong(&self, files: &[Measured], names: &[String]) -> String {
+        let set: Vec<&Measured> = files.iter().filter(|file| self.takes(file, true, false)).collect();
+        let named = |file: &Measured| names.iter().any(|name| normal(name) == file.path);
+        match self.pick {
+            Pick::Count => "It is another number of files: the disk was looked at.".into(),
+            Pick::All => {
+                let other = set.iter().find(|file| !named(file));
+                other.map_or_else(
+                    || "It names files that are not meant.".into(),
+                    |file| format!("It does not name {}, which is meant, too.", shown(&file.path)),
+                )
+            }
+            Pick::Most(..) => "These are not the ones: the disk was looked at.".into(),
+        }
+    }
+
+    fn takes(&self, file: &Measured, deep: bool, hidden: bool) -> bool {
+        let below = match self.folder.as_str() {
+            "" => Some(file.path.as_str()),
+            folder => file.path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+        };
+        let Some(path) = below else { return false };
+        let end = self.end.as_ref().is_none_or(|end| path.to_lowercase().ends_with(end.as_str()));
+        let shows = hidden || !path.split('/').any(|name| name.starts_with('.'));
+        end && shows && (deep || !path.contains('/')) && (!self.empty || file.bytes == 0)
+    }
+}
+
+fn rows(printed: &str) -> usize {
+    printed.lines().filter(|line| !line.trim().is_empty()).count()
+}
+
+/// True if the names are the `count` greatest (or least) of the set, by one of the measures; which of equal ones does
+/// not matter.
+fn best(set: &[&Measured], names: &[&str], count: usize, by: By, up: bool) -> bool {
+    let named: Vec<&Measured> = set.iter().copied().filter(|file| names.contains(&file.path.as_str())).collect();
+    if named.len() != names.len() || named.len() != count.min(set.len()) {
+        return false;
+    }
+    let right = |measure: &dyn Fn(&Measured) -> i128| {
+        let sorted = |files: &[&Measured]| {
+            let mut all: Vec<i128> = files.iter().map(|file| measure(file)).collect();
+            all.sort_unstable_by_key(|value| if up { -value } else { *value });
+            all
+        };
+        sorted(set).starts_with(&sorted(&named))
+    };
+    match by {
+        By::Size => right(&|file| i128::from(file.bytes)) || right(&|file| i128::from(file.taken)),
+        By::Time => right(&|file| {
+            file.modified.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos().cast_signed())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn files() -> Vec<Measured> {
+        let file = |(path, bytes, age): (&str, u64, u64)| Measured {
+            path: path.into(),
+            bytes,
+            taken: bytes.next_multiple_of(4096),
+            modified: SystemTime::UNIX_EPOCH + Duration::from_hours(1000 - age),
+        };
+        let all = [
+            ("logs/web.log", 20_000, 1),
+            ("logs/worker.log", 15_000, 5),
+            ("var/old/batch.log", 12_000, 9),
+            ("var/tiny.log", 40, 2),
+            ("notes.md", 25_000, 3),
+            (".hidden.log", 90_000, 20),
+            ("empty.txt", 0, 4),
+        ];
+        all.map(file).to_vec()
+    }
+
+    fn judge(part: &str, printed: &str, names: &[&str]) -> Option<bool> {
+        let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+        let printed = if printed.is_empty() { names.join("\n") } else { printed.to_owned() };
+        Query::of(part).unwrap().judge(&files(), &printed, &names)
+    }
+
+    #[test]
+    fn only_parts_that_are_understood_whole() {
+        for open in [
+            "find the three largest log files of the last week",
+            "find the largest files",
+            "the newest release",
+            "list the users",
+            "the three largest files that are not in logs",
+            "find files called web",
+            "count the lines of all log files",
+            "find the two oldest files in archive and move them",
+        ] {
+            assert_eq!(Query::of(open), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn the_greatest_are_found_out_a_second_time() {
+        let (web, worker, batch) = ("./logs/web.log", "./logs/worker.log", "./var/old/batch.log");
+        let largest = "find the three largest log files";
+        assert_eq!(judge(largest, "", &[web, worker, batch]), Some(true));
+        assert_eq!(judge(largest, "", &["./.hidden.log", web, worker]), Some(true), "hidden files may be meant");
+        assert_eq!(judge(largest, "", &[web, worker, "var/tiny.log"]), Some(false));
+        assert_eq!(judge(largest, "", &[web, worker]), Some(false), "three were asked for");
+        assert_eq!(judge(largest, "", &[]), None, "nothing is named");
+        assert_eq!(judge("show the oldest .log file in ./logs", "", &[worker]), Some(true));
+        assert_eq!(judge("show the oldest .log file in ./logs", "", &[web]), Some(false));
+        assert_eq!(judge("which is the newest file?", "", &[web]), Some(true));
+        assert_eq!(judge("which is the newest file?", "", &["notes.md"]), Some(true), "of this folder alone");
+    }
+
+    #[test]
+    fn all_and_how_many() {
+        assert_eq!(judge("list all empty files", "", &["empty.txt"]), Some(true));
+        assert_eq!(judge("list all empty files", "", &["empty.txt", "notes.md"]), Some(false));
+        assert_eq!(judge("list all empty files", "notes.md empty.txt\n\nthese\n", &["notes.md"]), None);
+        assert_eq!(judge("how many log files are there?", "4\n", &[]), Some(true));
+        assert_eq!(judge("how many log files are there?", "0\n", &[]), Some(false));
+        assert_eq!(judge("count the *.log files in logs/", "2\n", &[]), Some(true));
+        assert_eq!(judge("count the *.log files in logs/", "7\n", &[]), Some(false));
+        assert_eq!(judge("count the *.log files in logs/", "2 of 7\n", &[]), None);
+    }
+}
