@@ -162,7 +162,7 @@ impl Run<'_> {
     pub(super) async fn mended(&mut self, draft: Draft) -> Draft {
         let (mut best, mut last) = (draft.clone(), draft);
         for _ in 0..MENDS {
-            let Some(fix) = last.findings.iter().find_map(|f| f.fix.clone()).filter(|fix| *fix != best.cmd) else {
+            let Some(fix) = last.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| *fix != best.cmd) else {
                 break;
             };
             last = self.inspect(fix, last.confidence).await;

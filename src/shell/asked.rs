@@ -35,14 +35,20 @@ const LOOKS: &[&str] = &[
 
 /// How words begin that speak of taking away, or of what may be done by taking away.
 const REMOVES: &[&str] = &[
+    "away",
     "clean",
     "clear",
     "dedup",
     "delet",
+    "destr",
     "discard",
+    "dispos",
     "drop",
+    "elimin",
     "empt",
     "eras",
+    "expung",
+    "extermin",
     "filter",
     "flush",
     "free",
@@ -50,6 +56,8 @@ const REMOVES: &[&str] = &[
     "kill",
     "leav",
     "merg",
+    "nuk",
+    "obliterat",
     "overwrit",
     "prun",
     "purg",
@@ -73,6 +81,7 @@ const REMOVES: &[&str] = &[
     "undo",
     "uninstall",
     "unlink",
+    "vanish",
     "wip",
 ];
 

@@ -162,7 +162,15 @@ pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>
         names.push(target.name());
         names.push(file_of(script.dialect));
     }
-    names.iter().filter_map(|name| builtin(name)).flat_map(|set| set.matching(script)).collect()
+    let elsewhere = |found: &Match| found.command.is_some_and(|at| script.commands[at].remote);
+    names
+        .iter()
+        .filter_map(|name| Some((name, builtin(name)?)))
+        .flat_map(|(name, set)| set.matching(script).into_iter().map(move |found| (name, found)))
+        // what runs in a container or on another machine runs on another system
+        .filter(|(name, found)| target.is_none_or(|target| **name != target.name()) || !elsewhere(found))
+        .map(|(_, found)| found)
+        .collect()
 }
 
 /// Short lines on what is peculiar to that system and that shell, for a prompt.

@@ -3,6 +3,7 @@
 use super::Inspected;
 use super::edit::warning;
 use crate::shell::{Finding, Invocation};
+use std::collections::HashSet;
 
 /// Variables of awk itself, gawk's included.
 const OWN: &[&str] = &[
@@ -79,16 +80,47 @@ fn unset(awk: &Invocation) -> Option<Finding> {
     if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
         return None;
     }
+    let set = set_names(&tokens);
     let name = tokens.iter().enumerate().find_map(|(at, token)| {
         let name = token.name().filter(|name| !OWN.contains(name) && !WORDS.contains(name))?;
-        let is_set = (0..tokens.len()).any(|i| tokens[i].name() == Some(name) && sets(&tokens, i));
         let called = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
-        (!is_set && !called && !given(name)).then_some(name)
+        // `@include "lib.awk"`
+        let directive = at.checked_sub(1).is_some_and(|at| tokens[at] == Token::Sign('@'));
+        (!set.contains(name) && !called && !directive && !given(name)).then_some(name)
     })?;
     Some(warning("awk-unset", program, format!("nothing sets {name}: to awk it is an empty text, or 0"), None))
 }
 
-/// True if the name at this place gets a value there, is an array, or may get one in a way that is not looked into.
+/// The names that get a value somewhere, are arrays, or may get one in a way that is not looked into.
+fn set_names<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
+    let mut set = HashSet::new();
+    // for each parenthesis that is open, whether it is one of a call that may set what stands in it
+    let mut open: Vec<bool> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(') => {
+                let called = at.checked_sub(1).and_then(|before| tokens[before].name());
+                // between parentheses of its own a name is still an argument
+                let may_set = called.map_or_else(
+                    || open.last().copied().unwrap_or_default(),
+                    |name| !LOOKS.contains(&name) && !WORDS.contains(&name),
+                );
+                open.push(may_set);
+            }
+            Token::Sign(')') => _ = open.pop(),
+            Token::Name(name) if open.last() == Some(&true) || sets(tokens, at) => _ = set.insert(*name),
+            _ => {}
+        }
+    }
+    set
+}
+
+/// Functions that only look at what they are given.
+const LOOKS: &[&str] = &[
+    "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower", "toupper",
+];
+
+/// True if the name at this place gets a value there, or is an array.
 fn sets(tokens: &[Token], at: usize) -> bool {
     let after = |n: usize| tokens.get(at + n);
     let before = |n: usize| at.checked_sub(n).and_then(|i| tokens.get(i));
@@ -99,31 +131,9 @@ fn sets(tokens: &[Token], at: usize) -> bool {
     let stepped = matches!((before(2), before(1)), (Some(a), Some(b)) if a == b && matches!(a, Token::Sign('+' | '-')));
     let array = is(after(1), '[') || matches!(before(1), Some(Token::Name("in" | "delete")));
     let in_loop = matches!(after(1), Some(Token::Name("in")));
-    // `getline line`, `split(text, parts)`, `sub(/a/, "b", name)`, a function's parameters
+    // `getline line`; `split(text, parts)` and a function's parameters are seen by their parentheses
     let read = matches!(before(1), Some(Token::Name("getline")));
-    assigned || stepped || array || in_loop || read || is_argument(tokens, at)
-}
-
-/// True between the parentheses of a function, other than one that only looks.
-fn is_argument(tokens: &[Token], at: usize) -> bool {
-    const LOOKS: &[&str] = &[
-        "cos", "exp", "index", "int", "length", "log", "printf", "sin", "sqrt", "sprintf", "substr", "tolower",
-        "toupper",
-    ];
-    let mut depth = 0usize;
-    for i in (0..at).rev() {
-        match tokens[i] {
-            Token::Sign(')') => depth += 1,
-            Token::Sign('(') if depth > 0 => depth -= 1,
-            Token::Sign('(') => {
-                if let Some(Token::Name(name)) = i.checked_sub(1).and_then(|i| tokens.get(i)) {
-                    return !LOOKS.contains(name) && !WORDS.contains(name);
-                }
-            }
-            _ => {}
-        }
-    }
-    false
+    assigned || stepped || array || in_loop || read
 }
 
 /// A piece of an awk program.
@@ -152,10 +162,7 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
     while let Some(c) = rest.chars().next() {
         let length = match c {
             '"' => enclosed(rest, '"')?,
-            // behind a value it divides
-            '/' if !matches!(tokens.last(), Some(Token::Name(_) | Token::Value | Token::Sign(')' | ']' | '$'))) => {
-                enclosed(rest, '/')?
-            }
+            '/' if !tokens.last().is_some_and(is_value) => enclosed(rest, '/')?,
             '#' => rest.find('\n').unwrap_or(rest.len()),
             _ if c.is_whitespace() => c.len_utf8(),
             _ if c.is_ascii_digit() => {
@@ -181,11 +188,26 @@ fn tokens(program: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// Bytes up to the end of a text or pattern that begins here.
+/// True for the end of a value: what stands behind it divides.
+fn is_value(token: &Token) -> bool {
+    match token {
+        Token::Name(name) => !WORDS.contains(name) || *name == "length",
+        Token::Value => true,
+        Token::Sign(c) => matches!(c, ')' | ']' | '$'),
+    }
+}
+
+/// Bytes up to the end of a text or pattern that begins here. In the brackets of a pattern its mark is a character.
 fn enclosed(text: &str, mark: char) -> Option<usize> {
-    let mut escaped = false;
+    let (mut escaped, mut bracket) = (false, None);
     text.char_indices().skip(1).find_map(|(at, c)| {
-        let ends = c == mark && !escaped;
+        let ends = c == mark && !escaped && bracket.is_none();
+        match (bracket, c) {
+            (None, '[') if mark == '/' && !escaped => bracket = Some(at),
+            // the first one in them is one of the characters: `[]a]`, `[^]a]`
+            (Some(open), ']') if !escaped && !matches!(&text[open + 1..at], "" | "^") => bracket = None,
+            _ => {}
+        }
         escaped = c == '\\' && !escaped;
         ends.then_some(at + c.len_utf8())
     })
@@ -195,6 +217,14 @@ fn enclosed(text: &str, mark: char) -> Option<usize> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_long_program_takes_no_time() {
+        let names = "x ".repeat(60_000);
+        let since = std::time::Instant::now();
+        assert_eq!(findings(check, "", &format!("awk '{{ print {names}; (((x = 1 }}' a.txt")).len(), 0);
+        assert!(since.elapsed() < std::time::Duration::from_secs(5), "{:?}", since.elapsed());
+    }
 
     #[test]
     fn what_is_printed_was_set() {
@@ -224,6 +254,11 @@ mod tests {
             "awk '++n == 2 {print $0 > out}' out=b.txt a.txt",
             "awk -f prog.awk a.txt",
             "awk '{ gsub(/a/, \"b\", name); print name }' a.txt",
+            "awk '{ gsub(/a/, (\"b\"), (name)); print name }' a.txt",
+            "awk '/GET \\/[^/]* HTTP/ {n++} END {print n}' access.log",
+            "awk '/[]/]x/ {print /foo/ ? 1 : 2; print $1 / length / 2}' a.txt",
+            "awk '{ switch ($1) { case /^a/: print } }' a.txt",
+            "awk '@include \"lib.awk\"; {print $1}' a.txt",
         ] {
             assert_eq!(why(right), None, "{right}");
         }

@@ -4,10 +4,16 @@ use super::Inspected;
 use super::csv::{names, separated_by};
 use super::edit::warning;
 use crate::shell::{Finding, Invocation, Word};
+use std::path::Path;
 
 /// `lines` are the first ones of the file that `grep` reads.
 pub(super) fn check(it: &Inspected, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     if !matches!(grep.name(), Some("grep" | "egrep" | "fgrep")) {
+        return None;
+    }
+    // who asks for the names of the columns, or looks at the first line
+    let asked = it.request.to_lowercase();
+    if ["header", "column", "field"].iter().any(|word| asked.contains(word)) || grep.stdin_pipe && is_cut(it) {
         return None;
     }
     let (header, rows) = lines.split_first().filter(|(_, rows)| !rows.is_empty())?;
@@ -15,13 +21,31 @@ pub(super) fn check(it: &Inspected, grep: &Invocation, file: &Word, lines: &[Str
     let word = pattern.value.as_deref()?.to_lowercase();
     let column = names(header, separated_by(lines)?).position(|name| name == word)?;
     // a value of the rows, or a wish to see that line
-    if rows.iter().any(|row| row.to_lowercase().contains(&word)) || it.request.to_lowercase().contains("header") {
+    let later = it.cwd.is_some_and(|cwd| says_later(&cwd.join(&file.text), &word));
+    if rows.iter().any(|row| row.to_lowercase().contains(&word)) || later {
         return None;
     }
     let why = format!("{} is the name of column {} of {}, and no value there", pattern.raw, column + 1, file.raw);
     let mut finding = warning("column-name", pattern, why, None);
     finding.evidence = lines.iter().take(3).cloned().collect();
     Some(finding)
+}
+
+/// True if something before takes only some of the lines.
+fn is_cut(it: &Inspected) -> bool {
+    it.script.commands.iter().any(|c| matches!(c.name(), Some("head" | "tail")))
+}
+
+/// Bytes of a file in which a word is looked for.
+const LOOK: u64 = 4 << 20;
+
+/// True if a line behind the first one has the word, or the file is too long to tell.
+fn says_later(file: &Path, word: &str) -> bool {
+    if file.metadata().is_ok_and(|m| m.len() > LOOK) {
+        return true;
+    }
+    let text = std::fs::read(file).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().skip(1).any(|line| line.to_lowercase().contains(word))
 }
 
 #[cfg(test)]
@@ -45,6 +69,11 @@ mod tests {
             assert!(found(request, right).is_none(), "{right}");
         }
         assert!(found(request, "cat invoices.csv | grep -v paid").is_some());
+        assert!(found("is there a paid column", "head -n 1 invoices.csv | grep -i paid").is_none());
+        assert!(found("rows of 2026", "head -n 1 invoices.csv | grep -i paid").is_none());
+        let long: String = (0..900).map(|i| format!("Ida,{i},yes\n")).collect();
+        std::fs::write(dir.path().join("long.csv"), format!("who,amount,paid\n{long}Moss,1,paid\n")).unwrap();
+        assert!(found("who has paid", "grep paid long.csv").is_none());
         assert!(found("the header with paid", "grep paid invoices.csv").is_none());
     }
 }

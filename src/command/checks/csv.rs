@@ -114,29 +114,94 @@ fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Find
     if list.iter().enumerate().any(|(at, w)| is_column(w) && !at.checked_sub(1).is_some_and(|at| named(&list[at]))) {
         return None;
     }
+    // what is left out is not what is taken
+    const OUT: [&str; 7] = ["delete", "drop", "exclude", "hide", "omit", "remove", "strip"];
+    if words.negate() || words.say(&OUT) {
+        return None;
+    }
     let mut said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
     let asked = said.next().filter(|_| said.next().is_none())?;
-    let name = command.name()?;
-    let (word, places) = command.args().iter().find_map(|w| {
-        let places = match name {
-            "awk" | "gawk" | "mawk" => places(&w.text, "$"),
-            "cut" => places(w.text.strip_prefix("-f").map(|_| w.text.as_str())?, "-f"),
-            "sort" => places(w.text.strip_prefix("-k").map(|_| w.text.as_str())?, "-k"),
-            _ => return None,
-        };
-        (!places.is_empty()).then_some((w, places))
-    })?;
-    let [have] = places[..] else { return None };
-    let mark = match name {
-        "cut" => "-f",
-        "sort" => "-k",
+    // one column in all of the script: of two, one may be what is shown and the other what it is chosen by
+    let mut all = it.script.commands.iter().map(taken).collect::<Option<Vec<_>>>()?.into_iter().flatten();
+    let (_, have) = all.next()?;
+    if all.any(|(_, other)| other != have) || have == asked {
+        return None;
+    }
+    let (word, _) = taken(command)?.into_iter().next()?;
+    // "the most expensive item" is found by its price
+    let counts = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).any(is_number);
+    if wants_numbers(command) && counts(have) && !counts(asked) {
+        return None;
+    }
+    let mark = match command.name()? {
+        "cut" if word.text.starts_with("-f") => "-f",
+        "sort" if word.text.starts_with("-k") => "-k",
+        "cut" | "sort" => "",
         _ => "$",
     };
-    let mended = word.raw.replace(&format!("{mark}{have}"), &format!("{mark}{asked}"));
-    let mended = if name == "sort" { mended.replace(&format!(",{have}"), &format!(",{asked}")) } else { mended };
+    let (old, new) = (format!("{mark}{have}"), format!("{mark}{asked}"));
+    let mended = match mark {
+        "$" => word.raw.replace(&old, &new),
+        _ => word.raw.replacen(&old, &new, 1).replace(&format!(",{have}"), &format!(",{asked}")),
+    };
     let fix = Edits::new(it.script).replace(word, &mended).done();
     let why = format!("by the first line of the file that is column {asked}, and this takes column {have}");
-    (have != asked).then(|| warning("which-column", word, why, fix))
+    Some(warning("which-column", word, why, fix))
+}
+
+/// The columns that a command takes, each with the word that says so; `None` if they are several in one, or not to be
+/// told.
+fn taken(command: &Invocation) -> Option<Vec<(&Word, usize)>> {
+    let option = match command.name() {
+        Some("awk" | "gawk" | "mawk") => {
+            let all = command.args().iter().flat_map(|w| places(&w.text, "$").into_iter().map(move |place| (w, place)));
+            return Some(all.collect());
+        }
+        Some("cut") => "-f",
+        Some("sort") => "-k",
+        _ => return Some(Vec::new()),
+    };
+    let mut all = Vec::new();
+    let mut args = command.args().iter();
+    while let Some(word) = args.next() {
+        let Some(value) = word.text.strip_prefix(option) else { continue };
+        let (word, value) = if value.is_empty() { args.next().map(|w| (w, w.text.as_str()))? } else { (word, value) };
+        all.push((word, column_of(value, option == "-k")?));
+    }
+    Some(all)
+}
+
+/// The one column of `2`, or as a key for sorting of `2nr` and `2,2nr`.
+fn column_of(value: &str, key: bool) -> Option<usize> {
+    let number = |text: &str| -> Option<usize> {
+        let letters = |c: char| key && c.is_ascii_alphabetic();
+        text.trim_end_matches(letters).parse().ok()
+    };
+    let (first, last) = value.split_once(',').filter(|_| key).unwrap_or((value, value));
+    number(first).filter(|at| number(last) == Some(*at))
+}
+
+/// True for what adds up, or puts in the order of numbers.
+fn wants_numbers(command: &Invocation) -> bool {
+    match command.name() {
+        Some("sort") => {
+            ['n', 'g', 'h']
+                .iter()
+                .any(|letter| command.args().iter().any(|w| w.text.starts_with('-') && w.text.contains(*letter)))
+                || command
+                    .args()
+                    .iter()
+                    .any(|w| w.text.starts_with(|c: char| c.is_ascii_digit()) && w.text.contains('n'))
+        }
+        Some("awk" | "gawk" | "mawk") => {
+            command.args().iter().any(|w| w.text.contains(['<', '>']) || w.text.contains("+="))
+        }
+        _ => false,
+    }
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.trim().trim_matches('"').parse::<f64>().is_ok()
 }
 
 /// The numbers behind a mark, each once, 0 left out: 1 and 3 of `$1 + $3 - $1`; none where anything else stands there.
@@ -191,14 +256,26 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
     // names are words, each another
     let are_names = names(&lines[0], by)
         .all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
-    if !named || !are_names {
+    // a name that comes back below is a value
+    let cell = |row: &String, at| row.split(by).nth(at).map(|cell| cell.trim().trim_matches('"').to_lowercase());
+    let mut first = names(&lines[0], by).enumerate();
+    let is_row = first.any(|(at, name)| lines[1..].iter().any(|row| cell(row, at).as_ref() == Some(&name)));
+    if !named || !are_names || is_row {
         return None;
     }
     let skipped = match command.name()? {
         "awk" | "gawk" | "mawk" => {
             let program = program?;
+            // lines of several files are counted through, and their first ones with them
+            let several = command.operands().filter(|w| is_csv(w) || w.glob).count() > 1;
+            if several && program.text.contains("NR") {
+                return None;
+            }
+            // a pattern would only guard the first of several rules
+            let one_rule = program.text.split("END").next().is_some_and(|rules| rules.matches('{').count() == 1);
+            let guard = if one_rule && !several { "NR>1 " } else { "FNR==1 {next} " };
             let raw = program.raw.replace("/NR", "/(NR-1)").replace("/ NR", "/ (NR-1)");
-            Edits::new(it.script).replace(program, &raw.replacen('\'', "'NR>1 ", 1)).done()
+            Edits::new(it.script).replace(program, &raw.replacen('\'', &format!("'{guard}"), 1)).done()
         }
         "cut" => {
             let [alone] = command.operands().filter(|w| is_csv(w)).collect::<Vec<_>>()[..] else { return None };
@@ -271,6 +348,8 @@ mod tests {
             ),
             ("the cities in a.csv", "cut -d, -f2 a.csv", "cut -d, -f3 a.csv"),
             ("sort a.csv by age", "sort -t, -k3,3n a.csv", "sort -t, -k2,2n a.csv"),
+            ("sort a.csv by age", "sort -t , -k 3,3n a.csv", "sort -t , -k 2,2n a.csv"),
+            ("the cities in a.csv", "cut -d , -f 2 a.csv", "cut -d , -f 3 a.csv"),
             (
                 "add up the age column of a.csv",
                 "awk -F, '{s += $4} END {print s}' a.csv",
@@ -284,6 +363,15 @@ mod tests {
             ("names and ages in a.csv", "cut -d, -f3 a.csv"),
             ("ages above 40 with their names in a.csv", "awk -F, '$2 > 40 {print $1, $2}' a.csv"),
             ("whole lines by age in a.csv", "awk -F, '{print $0}' a.csv"),
+            ("remove the age column from a.csv", "cut -d, -f1,3 a.csv"),
+            ("remove the name column from a.csv", "cut -d, -f2- a.csv"),
+            ("drop the age column of a.csv", "cut -d, -f1,3 a.csv"),
+            ("print a.csv without the name", "cut -d, -f2- a.csv"),
+            ("the name of the oldest in a.csv", "sort -t, -k2,2nr a.csv | head -n 1 | cut -d, -f1"),
+            ("the name of the oldest in a.csv", "sort -t, -k2,2nr a.csv | head -n 1"),
+            ("cities of those older than 40 in a.csv", "awk -F, '$2 > 40' a.csv | cut -d, -f3"),
+            ("cities of those older than 40 in a.csv", "awk -F, '$2 > 40' a.csv | cut -d , -f 3"),
+            ("how old are all names together in a.csv", "awk -F, 'NR>1 {s += $2} END {print s}' a.csv"),
         ] {
             assert_eq!(here(request, right, FILE), None, "{right}");
         }
@@ -298,6 +386,8 @@ mod tests {
             assert_eq!(skip(&format!("NR>1 {wrong}")), None);
         }
         assert_eq!(skip("{s += $2} END {print s}"), None, "a word adds nothing");
+        let share = "{n++} $2>10 {f++} END {print f/n}";
+        assert_eq!(skip(share).as_deref(), Some(format!("awk -F, 'FNR==1 {{next}} {share}' a.csv").as_str()));
     }
 
     #[test]
@@ -319,6 +409,8 @@ mod tests {
         let cut = "tail -n +2 a.csv | cut -d, -f2 | sort -u | wc -l";
         assert_eq!(here(users, "cut -d, -f2 a.csv | sort -u | wc -l", FILE).as_deref(), Some(cut));
         assert_eq!(here(users, cut, FILE), None);
+        let again = "ada,rome\nbob,oslo\nada,bari\n";
+        assert_eq!(here("how often is ada in a.csv", "cut -d, -f1 a.csv | sort | uniq -c", again), None);
         assert_eq!(here("how many different words", count, FILE), None, "nothing says that these are names");
         assert_eq!(here(users, count, "10:01,ada\n10:02,user\n"), None);
     }

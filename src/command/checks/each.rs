@@ -15,7 +15,7 @@ fn one_number(it: &Inspected, words: &Words) -> Option<Finding> {
     const COUNTS: [&str; 6] = ["count", "how many", "how often", "number of", "occurrences", "frequency"];
     const EACH: [&str; 3] = ["each", "per", "respectively"];
     const WHOLE: [&str; 8] = ["total", "altogether", "combined", "overall", "sum", "in all", "together", "each other"];
-    let asked = words.say(&COUNTS) && words.say(&EACH) && !words.say(&WHOLE) && !words.negate();
+    let asked = words.say(&COUNTS) && words.say(&EACH) && !words.say(&WHOLE) && !words.negate() && !describes(words);
     let commands = &it.script.commands;
     // what runs in a loop, or for each line, runs often
     let once = commands.iter().all(|c| c.inside.is_none() && c.via.is_empty());
@@ -29,6 +29,25 @@ fn one_number(it: &Inspected, words: &Words) -> Option<Finding> {
     Some(warning("one-number", program, "a number for each is asked for, and this prints one number for all", None))
 }
 
+/// True where "each" or "per" says how things are, and not how they are to be counted: one address per line, 10 MB each.
+fn describes(words: &Words) -> bool {
+    let list = words.list();
+    let word = |at: Option<usize>| at.and_then(|at| list.get(at)).map_or("", String::as_str);
+    list.iter().enumerate().any(|(at, w)| match w.as_str() {
+        "per" => {
+            matches!(word(Some(at + 1)), "line" | "row")
+                && matches!(word(at.checked_sub(2)), "one" | "a" | "1" | "each" | "files" | "")
+                || word(at.checked_sub(1)) == "one"
+        }
+        "each" => {
+            let before = word(at.checked_sub(1));
+            matches!(before, "mb" | "gb" | "kb" | "bytes" | "lines" | "characters" | "megabytes" | "kilobytes")
+                || before.starts_with(|c: char| c.is_ascii_digit())
+        }
+        _ => false,
+    })
+}
+
 /// `tar -tf a.tgz | wc -l` for "how many files are in it".
 fn folders_too(it: &Inspected, words: &Words) -> Option<Finding> {
     let [tar, wc] = it.script.commands.as_slice() else { return None };
@@ -38,7 +57,21 @@ fn folders_too(it: &Inspected, words: &Words) -> Option<Finding> {
                 || !w.text.starts_with("--") && !w.text.contains(['.', '/', 'x', 'c']) && w.text.contains('t')
         });
     let lines = wc.name() == Some("wc") && wc.args().iter().map(|w| w.text.as_str()).eq(["-l"]);
-    let files = words.say(&["files"]) && !words.say(&["folders", "directories", "entries", "lines"]);
+    let files = words.say(&["files"])
+        && !words.say(&[
+            "folders",
+            "folder",
+            "directories",
+            "directory",
+            "dirs",
+            "subfolders",
+            "subdirectories",
+            "entries",
+            "items",
+            "members",
+            "everything",
+            "lines",
+        ]);
     let program = wc.words.first().filter(|_| lists && lines && files && tar.feeds == [1])?;
     let fix = Edits::new(it.script).span(&wc.words, "grep -vc '/$'").done();
     Some(warning("folders-counted", program, "tar lists folders, too: they end with a slash", fix))
@@ -62,6 +95,9 @@ mod tests {
             ("how many lines do the files have, each counted, in total", "cat * | wc -l"),
             ("how many users have a file each", "sort -u a | wc -l"),
             ("how many lines", "cat a | wc -l"),
+            ("emails.txt has one address per line, how many are from gmail.com", "grep gmail.com emails.txt | wc -l"),
+            ("list the files one per line and count them", "ls -1 | wc -l"),
+            ("how many files of at least 10 MB each are there", "find . -type f -size +10M | wc -l"),
             ("number of lines per file", "find . -type f -exec sh -c 'cat \"$1\" | wc -l' _ {} \\;"),
         ] {
             assert_eq!(found(request, right), None, "{right}");

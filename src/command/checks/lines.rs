@@ -4,7 +4,7 @@ use super::Inspected;
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::{Words, number};
-use crate::shell::{Finding, Invocation, Word};
+use crate::shell::{Finding, Invocation, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
@@ -75,7 +75,12 @@ fn beheaded(it: &Inspected, words: &Words) -> Option<Finding> {
     let [tail] = it.script.commands.as_slice() else { return None };
     let begins = start(tail).filter(|from| tail.name() == Some("tail") && *from > 1)?;
     let [program, _, from, file] = tail.words.as_slice() else { return None };
-    let fix = Edits::new(it.script).span(&tail.words, &format!("head -n -{left_out} {}", file.raw)).done();
+    let others = match it.target.userland {
+        // no negative counts there
+        Userland::Bsd => format!("tail -r {} | sed '1,{left_out}d' | tail -r", file.raw),
+        _ => format!("head -n -{left_out} {}", file.raw),
+    };
+    let fix = Edits::new(it.script).span(&tail.words, &others).done();
     let why = format!("the last {left_out} are to be left out, and this leaves out the first {}", begins - 1);
     Some(warning("wrong-end", from, why, fix.filter(|_| program.raw == "tail")))
 }

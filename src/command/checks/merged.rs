@@ -16,8 +16,26 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn of_script(it: &Inspected) -> Option<Finding> {
     let (cat, rest) = it.script.commands.split_first()?;
-    let is_whole = rest.iter().all(|c| !matches!(c.name(), Some("tail" | "awk" | "sed" | "grep")));
-    let plain = cat.name() == Some("cat") && is_whole && cat.args().iter().all(is_csv);
+    // one file of several; what is counted, compared or shown has all of their lines
+    let words = Words::of(it.request);
+    const JOINS: [&str; 13] = [
+        "append",
+        "combine",
+        "combined",
+        "concatenate",
+        "into one",
+        "in one file",
+        "join",
+        "joined",
+        "merge",
+        "merged",
+        "one csv",
+        "one file",
+        "single file",
+    ];
+    let is_order = words.say(&JOINS) && !words.say(&["count", "how many", "checksum", "size", "compare"]);
+    let keeps_all = rest.iter().all(|c| matches!(c.name(), Some("sort" | "uniq" | "tee")));
+    let plain = cat.name() == Some("cat") && keeps_all && is_order && cat.args().iter().all(is_csv);
     let files = heads(cat.args(), it.cwd.filter(|_| plain)?)?;
     let [first, others @ ..] = files.as_slice() else { return None };
     let header = first.first()?;
@@ -25,8 +43,15 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     // names are words, and rows are not only words
     let is_header = names(header, by).all(|name| name.starts_with(|c: char| c.is_alphabetic()))
         && first.get(1).is_some_and(|row| row.contains(|c: char| c.is_ascii_digit()));
-    let words = Words::of(it.request);
-    let as_is = words.say(&["as they are", "as is", "keep the headers", "keep both headers", "with headers"]);
+    let as_is = words.say(&[
+        "as they are",
+        "as is",
+        "keep the headers",
+        "keep both headers",
+        "with headers",
+        "unchanged",
+        "including the headers",
+    ]);
     if others.is_empty() || !is_header || as_is || others.iter().any(|lines| lines.first() != Some(header)) {
         return None;
     }
@@ -50,10 +75,13 @@ fn heads(words: &[Word], cwd: &Path) -> Option<Vec<Vec<String>>> {
                     let name = path.file_name().and_then(|n| n.to_str());
                     name.is_some_and(|n| n.starts_with(start) && n.ends_with(end) && !n.starts_with('.'))
                 };
-                let entries = std::fs::read_dir(cwd.join(folder).as_path()).ok()?.take(MANY);
-                files.extend(entries.filter_map(|e| Some(e.ok()?.path())).filter(named));
+                let entries = std::fs::read_dir(cwd.join(folder).as_path()).ok()?;
+                files.extend(entries.filter_map(|e| Some(e.ok()?.path())).filter(named).take(MANY + 1));
             }
         }
+    }
+    if files.len() > MANY {
+        return None;
     }
     files.sort_unstable();
     Some(files.iter().map(|file| begin(file)).collect())
@@ -103,6 +131,13 @@ mod tests {
         ] {
             assert_eq!(fix(request, right), None, "{right}");
         }
-        assert_eq!(fix("show both as they are", "cat a.csv b.csv"), None);
+        for (request, right) in [
+            ("merge them as they are", "cat a.csv b.csv"),
+            ("how many lines do a.csv and b.csv have together", "cat a.csv b.csv | wc -l"),
+            ("checksum of a.csv and b.csv joined", "cat a.csv b.csv | md5sum"),
+            ("show a.csv and b.csv", "cat a.csv b.csv"),
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    swapped(it).or_else(|| replaced(it, &words)).or_else(|| glued(it)).into_iter().collect()
+    swapped(it).or_else(|| replaced(it, &words)).or_else(|| glued(it, &words)).into_iter().collect()
 }
 
 /// `mv a b && mv b a`: after the first, b is gone.
@@ -19,15 +19,14 @@ fn swapped(it: &Inspected) -> Option<Finding> {
     let moves: Vec<(&str, &str, &Invocation)> = it.script.commands.iter().filter_map(pair).collect();
     let [(a, b, first), (c, d, second)] = moves[..] else { return None };
     let words = || first.operands().chain(second.operands());
-    if (a, b) != (d, c)
-        || words().any(|w| w.glob || w.value.is_none())
-        || it.cwd.is_some_and(|cwd| cwd.join(b).is_dir())
-    {
+    // there and back again loses nothing, and of `a || b` only one is done
+    let lost = it.cwd.is_none_or(|cwd| cwd.join(b).is_file()) && it.script.commands.len() == 2;
+    if (a, b) != (d, c) || !lost || it.script.text.contains("||") || words().any(|w| w.glob || w.value.is_none()) {
         return None;
     }
     let [from, to] = first.operands().collect::<Vec<_>>()[..] else { return None };
     let between = format!("mv {0} {0}.tmp && mv {1} {0} && mv {0}.tmp {1}", from.raw, to.raw);
-    let whole = it.script.commands.len() == 2 && !from.quoted && !to.quoted;
+    let whole = !from.quoted && !to.quoted;
     let program = first.words.first()?;
     let why = format!("this puts {a} in the place of {b}, whose text is lost: one of them needs a third name first");
     Some(warning("moved-over", program, why, whole.then_some(between)))
@@ -39,39 +38,56 @@ fn pair(command: &Invocation) -> Option<(&str, &str, &Invocation)> {
     (command.name() == Some("mv")).then_some((from.text.as_str(), to.text.as_str(), command))
 }
 
+/// What is said where something is put beside what is there.
+const ADDS: [&str; 8] =
+    ["add", "append", "insert", "prepend", "new first line", "at the top of", "at the end of", "at the beginning of"];
+
 /// `echo x > notes.txt` for "add x to notes.txt".
 fn replaced(it: &Inspected, words: &Words) -> Option<Finding> {
-    const ADDS: [&str; 8] = [
-        "add",
-        "append",
-        "insert",
-        "prepend",
-        "new first line",
-        "at the top of",
-        "at the end of",
-        "at the beginning of",
-    ];
     let cwd = it.cwd.filter(|_| words.say(&ADDS) && !words.say(&["replace", "overwrite", "instead", "add up"]))?;
     let over = |r: &&Redirect| r.writes() && !r.appends() && holds(&cwd.join(&r.target.text));
     it.script.commands.iter().find_map(|command| {
         // who reads another file makes a new one of it
         let says = matches!(command.name(), Some("date" | "echo" | "printf")) && !command.stdin_pipe;
-        let redirect = command.redirects.iter().find(over).filter(|_| says)?;
+        let redirect = command.redirects.iter().find(over).filter(|r| says && is_added_to(words, &r.target.text))?;
+        // `$(cat notes.txt)` is read before the file is emptied
+        if command.args().iter().any(|w| w.expands && w.text.contains(&redirect.target.text)) {
+            return None;
+        }
         let why = format!("this empties {} first, and something was to be added to what is in it", redirect.target.raw);
         // to its end: that is what `>>` does
         let ends = words.say(&["append", "at the end of", "add"]) && !words.say(&["top", "first", "beginning"]);
         let alone = it.script.commands.len() == 1 && matches!(command.name(), Some("echo" | "printf"));
-        let fix = it.script.text.replacen("> ", ">> ", 1);
-        Some(warning("overwritten", &redirect.target, why, (ends && alone).then_some(fix)))
+        let text = &it.script.text;
+        let operator = text.get(..redirect.target.span.start).and_then(|before| before.rfind('>'));
+        let fix = operator.filter(|_| ends && alone).map(|at| format!("{}>{}", &text[..at], &text[at..]));
+        Some(warning("overwritten", &redirect.target, why, fix))
     })
 }
 
+/// True if what is said about the file is that something is added to it, and not that it is written.
+fn is_added_to(words: &Words, file: &str) -> bool {
+    const OTHER: [&str; 10] = ["change", "create", "git", "make", "put", "save", "set", "store", "update", "write"];
+    let list = words.list();
+    let name = file.trim_start_matches("./").to_lowercase();
+    let Some(at) = list.iter().position(|w| w.trim_start_matches("./") == name) else { return true };
+    let verb = list[..at].iter().rev().find(|w| OTHER.contains(&w.as_str()) || ADDS.contains(&w.as_str()));
+    verb.is_none_or(|verb| ADDS.contains(&verb.as_str()))
+        && !words.say(&["to git", "git add", "save it as", "save as", "and save it"])
+}
+
 /// `echo x >> notes.txt`, whose last line has no end.
-fn glued(it: &Inspected) -> Option<Finding> {
-    let cwd = it.cwd?;
+fn glued(it: &Inspected, words: &Words) -> Option<Finding> {
+    // who wants the line continued or ended
+    let open =
+        words.say(&["newline", "line break", "last line", "same line", "to the line", "to that line", "no newline"]);
+    let cwd = it.cwd.filter(|_| !open)?;
     let [command] = it.script.commands.as_slice() else { return None };
     let redirect = command.redirects.iter().find(|r| r.appends() && is_open(&cwd.join(&r.target.text)))?;
     let ([program, text], Some("echo")) = (command.words.as_slice(), command.name()) else { return None };
+    if text.text.trim().is_empty() {
+        return None;
+    }
     let fix = (!text.text.starts_with('-')).then(|| Edits::new(it.script).replace(program, "printf '\\n%s\\n'").done());
     let why = format!("the last line of {} has no end: this is put behind it in the same line", redirect.target.raw);
     Some(warning("no-line-end", &redirect.target, why, fix.flatten()))
@@ -102,7 +118,9 @@ mod tests {
     fn found(request: &str, command: &str) -> Option<(String, Option<String>)> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("todo.txt"), "milk\nbread").unwrap();
-        std::fs::write(dir.path().join("log.md"), "one\n").unwrap();
+        for name in ["log.md", "a.jpg", "b.jpg", ".env"] {
+            std::fs::write(dir.path().join(name), "one\n").unwrap();
+        }
         findings_in(Some(dir.path()), check, request, command).into_iter().next().map(|f| (f.id, f.fix))
     }
 
@@ -111,7 +129,14 @@ mod tests {
         let request = "swap the names of a.jpg and b.jpg";
         let right = "mv a.jpg a.jpg.tmp && mv b.jpg a.jpg && mv a.jpg.tmp b.jpg";
         assert_eq!(found(request, "mv a.jpg b.jpg && mv b.jpg a.jpg"), Some(("moved-over".into(), Some(right.into()))));
-        for right in [right, "mv a.jpg b.jpg && mv c.jpg a.jpg", "mv a.jpg b.jpg"] {
+        for right in [
+            right,
+            "mv a.jpg b.jpg && mv c.jpg a.jpg",
+            "mv a.jpg b.jpg",
+            "mv .env .env.bak && npm test; mv .env.bak .env",
+            "mv .env .env.bak && mv .env.bak .env",
+            "mv a.jpg b.jpg || mv b.jpg a.jpg",
+        ] {
             assert_eq!(found(request, right), None, "{right}");
         }
     }
@@ -121,9 +146,14 @@ mod tests {
         let fix = |request, command| found(request, command).map(|(id, fix)| (id, fix.unwrap_or_default()));
         let over = |fix: &str| Some(("overwritten".to_owned(), fix.to_owned()));
         assert_eq!(fix("append two to log.md", "echo two > log.md"), over("echo two >> log.md"));
+        assert_eq!(fix("append an arrow to log.md", "echo 'a -> b' >log.md"), over("echo 'a -> b' >>log.md"));
         assert_eq!(fix("insert the date at the top of log.md", "date +%F > log.md"), over(""));
         for (request, right) in [
             ("append two to log.md", "echo two >> log.md"),
+            ("insert the date at the top of log.md", "printf '%s\\n%s\\n' \"$(date +%F)\" \"$(cat log.md)\" > log.md"),
+            ("set the content of log.md to 1.2 and add it to git", "echo 1.2 > log.md && git add log.md"),
+            ("add 3 and 4 and write the sum to log.md", "echo $((3 + 4)) > log.md"),
+            ("add 5 days to today and write it to log.md", "date -d '+5 days' +%F > log.md"),
             ("append two to new.md", "echo two > new.md"),
             ("replace what is in log.md by two", "echo two > log.md"),
             ("add up the numbers and write the sum to log.md", "echo $((1 + 2)) > log.md"),
@@ -138,6 +168,8 @@ mod tests {
         let request = "add the line eggs at the end of todo.txt";
         let right = "printf '\\n%s\\n' \"eggs\" >> todo.txt";
         assert_eq!(found(request, "echo \"eggs\" >> todo.txt"), Some(("no-line-end".into(), Some(right.into()))));
+        assert_eq!(found("add a newline at the end of todo.txt", "echo '' >> todo.txt"), None);
+        assert_eq!(found("append ' world' to the last line of todo.txt", "echo ' world' >> todo.txt"), None);
         for right in [right, "echo eggs >> log.md", "echo eggs >> new.txt", "cat a >> todo.txt"] {
             assert_eq!(found(request, right), None, "{right}");
         }

@@ -11,7 +11,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
-    const FOLDERS: [&str; 6] = ["folder", "folders", "directory", "directories", "subfolders", "subdirectories"];
+    const FOLDERS: [&str; 8] =
+        ["folder", "folders", "directory", "directories", "subfolder", "subfolders", "subdirectory", "subdirectories"];
     let words = Words::of(it.request);
     let list = words.list();
     let rank = list.iter().position(|w| matches!(w.as_str(), "largest" | "biggest" | "smallest" | "heaviest"))?;
@@ -54,13 +55,16 @@ fn itself(it: &Inspected, du: &Invocation) -> Option<Finding> {
         return None;
     }
     let program = du.words.first()?;
-    let (folders, flags) = parted(du.args())?;
-    let inside = match folders.as_slice() {
-        [] => "*/".to_owned(),
-        [one] => format!("{}/*/", one.trim_end_matches('/')),
+    // of what a pattern names nothing holds the rest
+    let (folders, flags) = parted(du.args()).filter(|_| !du.operands().any(|w| w.glob))?;
+    let place = match folders.as_slice() {
+        [] => ".",
+        [one] => one.as_str(),
         _ => return None,
     };
-    let fix = Edits::new(it.script).span(&du.words, &format!("du -s{flags} {inside}")).done();
+    // hidden ones, too, and none that are only linked
+    let own = format!("find {place} -mindepth 1 -maxdepth 1 -type d -exec du -s{flags} {{}} +");
+    let fix = Edits::new(it.script).span(&du.words, &own).done();
     const WHY: &str = "the folder that they are in is listed with them, and is the largest";
     Some(warning("folder-itself", program, WHY, fix))
 }
@@ -89,6 +93,7 @@ fn parted(args: &[Word]) -> Option<(Vec<String>, String)> {
                 continue;
             }
             _ if is_cluster(word) => without(&word.raw, 's'),
+            "-t" | "--threshold" | "--exclude" => return None,
             "--human-readable" | "--bytes" | "--apparent-size" => word.raw.clone(),
             text if !text.starts_with('-') => {
                 folders.push(word.raw.clone());
@@ -131,12 +136,19 @@ mod tests {
         }
         let folders = "the largest folder in media";
         for (wrong, right) in [
-            ("du -h --max-depth=1 media | sort -rh | head -n 1", "du -s -h media/*/ | sort -rh | head -n 1"),
-            ("du -d 1 | sort -nr | head -n 1", "du -s */ | sort -nr | head -n 1"),
+            (
+                "du -h --max-depth=1 media | sort -rh | head -n 1",
+                "find media -mindepth 1 -maxdepth 1 -type d -exec du -s -h {} + | sort -rh | head -n 1",
+            ),
+            (
+                "du -d 1 | sort -nr | head -n 1",
+                "find . -mindepth 1 -maxdepth 1 -type d -exec du -s {} + | sort -nr | head -n 1",
+            ),
         ] {
             assert_eq!(fix(folders, wrong).as_deref(), Some(right));
             assert_eq!(fix(folders, right), None);
         }
+        assert_eq!(fix(folders, "du -d 1 media/* | sort -nr | head -n 1"), None);
         assert_eq!(fix(folders, "du -d 1 media | sort -nr | tail -n +2 | head -n 1"), None);
         for folders in ["the largest folders in media", "biggest directories with files", "disk usage of files"] {
             assert_eq!(fix(folders, "du -h --max-depth=1 media | sort -rh"), None, "{folders}");

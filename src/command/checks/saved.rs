@@ -51,7 +51,7 @@ fn destination(request: &str) -> Option<(String, bool)> {
     if let [convert, .., to, _] = lower.as_slice()
         && matches!(convert.as_str(), "convert" | "transform" | "turn" | "export")
         && matches!(to.as_str(), "to" | "into" | "as")
-        && words.last().is_some_and(|name| is_file(name))
+        && words.last().is_some_and(|name| is_file(name) && is_sane(name))
         && words.len() <= 6
     {
         return Some((words.last()?.clone(), false));
@@ -79,16 +79,23 @@ fn destination(request: &str) -> Option<(String, bool)> {
     let name = words.get(at)?;
     let named = lower[link + 1..at].last().is_some_and(|w| w == "called" || w == "named");
     let file = is_file(name);
-    let sane = name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c)) && !name.starts_with('-');
     // what follows the name may say that it is meant otherwise ("in notes.txt with x replaced")
     let ends = words.len() == at + 1;
-    (sane && ends && (file || named)).then(|| (name.clone(), lower[verb].starts_with("append")))
+    (is_sane(name) && ends && (file || named)).then(|| (name.clone(), lower[verb].starts_with("append")))
+}
+
+/// True for a name that can stand behind `>` as it is meant: no pattern, and no `~`.
+fn is_sane(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c)) && !name.starts_with('-')
 }
 
 /// True for a name with an extension.
 fn is_file(name: &str) -> bool {
     name.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(|(stem, ext)| {
-        !stem.is_empty() && (1..=5).contains(&ext.len()) && ext.chars().all(|c| c.is_ascii_alphanumeric())
+        !stem.is_empty()
+            && (1..=5).contains(&ext.len())
+            && ext.chars().all(|c| c.is_ascii_alphanumeric())
+            && ext.starts_with(|c: char| c.is_ascii_alphabetic())
     })
 }
 
@@ -105,6 +112,9 @@ mod tests {
         assert_eq!(destination("convert people.csv to people.json"), to("people.json", false));
         for none in [
             "convert 5 miles to km",
+            "convert people.csv to ~/people.json",
+            "convert *.png to *.jpg",
+            "convert 7/2 to 3.5",
             "list write protected files in /srv/a.d",
             "save a copy of notes.txt to backup.txt",
             "how do I save it in vim",

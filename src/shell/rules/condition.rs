@@ -66,6 +66,9 @@ pub struct Condition {
     /// True: its standard input must be a pipe; false: must be none.
     #[serde(default)]
     pub stdin_pipe: Option<bool>,
+    /// True: its standard output must be a pipe; false: must be none.
+    #[serde(default)]
+    pub stdout_pipe: Option<bool>,
 }
 
 /// A condition on the word after an option.
@@ -186,7 +189,8 @@ impl Condition {
         }
         let excluded = self.no_word.as_ref().is_some_and(|p| command.args().iter().any(|w| p.is_match(&w.text)));
         let counted = listed.len() >= self.min_operands && self.max_operands.is_none_or(|most| listed.len() <= most);
-        let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe);
+        let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe)
+            && self.stdout_pipe.is_none_or(|wanted| wanted == command.stdout_pipe);
         (!excluded && counted && piped && self.neighbours(script, index, command)).then_some(blamed)
     }
 

@@ -14,7 +14,9 @@ pub enum Rewrite {
     Rename(String),
     /// Another command altogether, arguments and all.
     Become(String),
-    /// Another text, with the groups of the pattern (`$1`) in it; only of a command that the pattern fits.
+    /// Another text, with the groups of the pattern (`$1`) in it; only of a command that the pattern fits, and that
+    /// nothing but `sudo` runs: what stands in `find -exec` or in the quotes of `sh -c` cannot be any text. A pipe only
+    /// takes the place of a command that stands alone and reads no redirected file.
     Turn(Pattern, String),
     /// An option is taken out, with its `=value`.
     Remove(String),
@@ -46,7 +48,10 @@ impl Rewrite {
             Self::Turn(pattern, text) => {
                 let range = command.span();
                 let text = pattern.replaced(script.text.get(range.clone())?, text)?;
-                (range, text)
+                let reads = command.redirects.iter().any(|r| !r.writes());
+                let alone = command.via.is_empty() && !reads;
+                let fits = if text.contains(" | ") { alone } else { command.via.iter().all(|via| via == "sudo") };
+                (range, Some(text).filter(|_| fits)?)
             }
             Self::Remove(name) => {
                 let word = &command.words[option(command, name)?];
