@@ -1,15 +1,20 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
-//! wants one to be asked ([`model`]). [`part`]: what a task falls into, and what kind of work each part is; [`verbs`]: what
-//! the verbs of a task ask for; [`form`]: parts whose form says all. [`who()`]: whose tools a part wants.
+//! wants one to be asked ([`model`]). [`split`]: what a task falls into; [`said`]: what it says beside its orders; [`part`]:
+//! what kind of work each part is; [`verbs`]: what the verbs of a task ask for; [`form`]: parts whose form says all.
+//! [`who()`]: whose tools a part wants.
 
 mod form;
 pub mod model;
 pub mod part;
+mod said;
+mod split;
 mod verbs;
 mod who;
 
-pub use form::{asks_what_changed, order, script};
-pub use part::{Kind, begins_part, changes, composes, kind, locate, parts, refer, refers, stand_in, tallies};
+pub use form::{asks_what_changed, script};
+pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies};
+pub use said::order;
+pub use split::parts;
 pub use who::who;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,264 @@
+//! What a task falls into: its sentences, and the clauses that begin with a verb of their own. By its words alone.
+
+use super::form::{keeps_text, proof, report, told_apart};
+use super::said::with_statements;
+use super::verbs::{BEGINS, asks};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// What may stand between two parts.
+static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:[.;!?]\s+|\n+|,\s+|\s+)(?:and\s+then\s+|and\s+|then\s+)|[.;!?]\s+|\n+|,\s+").ok()
+});
+
+/// Verbs that are names of things as well: behind one of them stands what it is about, where it is a verb.
+const NOUNS: &[&str] = &[
+    "archive", "back", "copy", "export", "filter", "group", "join", "list", "look", "measure", "note", "open",
+    "record", "report", "run", "search", "set", "sort", "split", "store", "sum", "test", "touch", "turn", "zip",
+];
+
+/// Words that stand behind a verb.
+const OBJECTS: &[&str] = &[
+    "a",
+    "all",
+    "an",
+    "at",
+    "both",
+    "by",
+    "each",
+    "every",
+    "everything",
+    "for",
+    "how",
+    "in",
+    "into",
+    "it",
+    "its",
+    "me",
+    "my",
+    "on",
+    "only",
+    "our",
+    "out",
+    "that",
+    "the",
+    "their",
+    "them",
+    "these",
+    "this",
+    "those",
+    "to",
+    "up",
+    "what",
+    "which",
+];
+
+/// The pieces of a task as they are written.
+fn pieces(task: &str) -> Vec<&str> {
+    let Some(separator) = &*SEPARATOR else { return vec![task] };
+    let quoted = quoted(task);
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for found in separator.find_iter(task) {
+        let rest = &task[found.end()..];
+        let mut words = rest.split_whitespace();
+        let next = words
+            .next()
+            .unwrap_or_default()
+            .split(|c: char| !c.is_alphanumeric())
+            .next()
+            .unwrap_or_default()
+            .to_lowercase();
+        let behind = words.next().unwrap_or_default().to_lowercase();
+        let piece = &task[start..found.start()];
+        // `so that only I can read and write it`
+        let paired = next == "write" && piece.ends_with("read");
+        // `the build and test folders`
+        let is_noun = NOUNS.contains(&next.as_str())
+            && !OBJECTS.contains(&behind.trim_end_matches([',', '.']))
+            && !behind.contains(['.', '/'])
+            && !found.as_str().contains("then");
+        let verb = asks(&next, BEGINS) && !paired && !is_noun && !is_one(piece, found.as_str());
+        let sentence = found.as_str().starts_with(['.', ';', '!', '?', '\n']) && !goes_on(rest);
+        if !quoted.iter().any(|range| range.contains(&found.start())) && (sentence || verb) {
+            pieces.push(piece);
+            start = found.end();
+        }
+    }
+    pieces.push(&task[start..]);
+    pieces
+}
+
+/// Where quotes stand: their words are no orders.
+fn quoted(task: &str) -> Vec<std::ops::Range<usize>> {
+    let mut all = Vec::new();
+    for (open, close) in [('"', '"'), ('`', '`'), ('\u{201c}', '\u{201d}')] {
+        let mut at = 0;
+        while let Some(start) = task[at..].find(open).map(|found| at + found) {
+            let inside = start + open.len_utf8();
+            let Some(end) = task[inside..].find(close).map(|found| inside + found) else { break };
+            all.push(start..end);
+            at = end + close.len_utf8();
+        }
+    }
+    all
+}
+
+/// True for a piece that what stands behind the separator belongs to: a condition and what is to be done then, and the work
+/// of a script.
+fn is_one(piece: &str, separator: &str) -> bool {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^\s*(?:(?:and|then|also) )*(?:(?P<script>(?:write|create|make|add|generate)\b.*\b(?:script|program|function|alias)\b.*?\bto\b)|(?:if|when|unless|in case|as soon as|wherever|otherwise)\b)",
+        )
+        .ok()
+    });
+    // a sentence that goes on with the one before has its own beginning
+    let sentence = piece.rfind(['.', ';', '!', '?']).map_or(piece, |at| &piece[at + 1..]);
+    let begins = |text| FORM.as_ref().and_then(|form| form.captures(text));
+    let found = begins(piece).or_else(|| begins(sentence).filter(|_| goes_on(sentence.trim_start())));
+    // `write a script to ..., then run it`; in `one that deletes them and list them` the second verb is another order
+    found.is_some_and(|found| found.name("script").is_none() || !separator.contains("then"))
+}
+
+/// True for a sentence that is nothing without the one before: `If it is, delete it`.
+fn goes_on(rest: &str) -> bool {
+    let first = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    matches!(first.as_str(), "if" | "otherwise" | "else")
+}
+
+/// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
+pub fn parts(task: &str) -> Vec<String> {
+    let parts = pieces(task).into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
+        match all.last_mut().filter(|_| is_by_whom(part)) {
+            Some(before) => {
+                *before = format!("{}, {}", before.trim().trim_end_matches(['.', ';', ',', '!', '?']), part.trim())
+            }
+            None => all.push(part.to_owned()),
+        }
+        all
+    });
+    let clean = |part: String| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
+    let first = |part: String| {
+        let plain = ["then ", "and ", "finally ", "also ", "please "]
+            .iter()
+            .find_map(|word| part.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)))
+            .map_or(0, str::len);
+        part[plain..].trim_start().to_owned()
+    };
+    let parts = parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect();
+    let mut whole: Vec<String> = Vec::new();
+    for part in with_statements(parts) {
+        match whole.last_mut().filter(|before| keeps_text(&part, before)) {
+            Some(before) => *before = format!("{before} and {part}"),
+            None => whole.extend(report(&part).or_else(|| told_apart(&part)).unwrap_or_else(|| vec![part])),
+        }
+    }
+    // what shows that all is done comes last
+    let proofs: Vec<String> = whole.iter().filter_map(|part| proof(part)).collect();
+    whole.extend(proofs.into_iter().map(|command| format!("run {command}")));
+    whole
+}
+
+/// `use the weather server`: no part of its own, but who is to do the one before.
+fn is_by_whom(part: &str) -> bool {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^(?:and |please )*(?:ask|by|through|use|using|via|with)(?: [\w.`'-]+){1,4} (?:servers?|tools?|mcp)\W*$").ok()
+    });
+    FORM.as_ref().is_some_and(|form| form.is_match(part.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_falls_into_its_parts() {
+        for (task, want) in [
+            (
+                "find the three largest log files, show how many errors each has, and write a summary to report.md",
+                &["find the three largest log files", "show how many errors each has", "write a summary to report.md"]
+                    [..],
+            ),
+            (
+                "Read main.rs and tests.rs. Then fix the typo in both.",
+                &["Read main.rs and tests.rs", "fix the typo in both"],
+            ),
+            ("list files", &["list files"]),
+            ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
+            (
+                "find the names and addresses, and phones, in users.csv",
+                &["find the names and addresses, and phones, in users.csv"],
+            ),
+            ("what is the time in Lima? Use the clock server.", &["what is the time in Lima, Use the clock server"]),
+            (
+                "everybody can read a.env, change that so only I can read and write it",
+                &["change that so only I can read and write it (everybody can read a.env)"],
+            ),
+            (
+                "translate de.txt to English and save it to en.txt",
+                &["translate de.txt to English and save it to en.txt"],
+            ),
+            (
+                "fix a.py so that python3 a.py works, and list the errors",
+                &["fix a.py so that python3 a.py works", "list the errors", "run python3 a.py"],
+            ),
+            ("use the clock server. Show the time", &["use the clock server", "Show the time"]),
+            (
+                "find issue 4, ask the tracker server for its owner",
+                &["find issue 4, ask the tracker server for its owner"],
+            ),
+        ] {
+            assert_eq!(parts(task), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_together_stays_together() {
+        for (task, want) in [
+            ("delete the build and test folders", &["delete the build and test folders"][..]),
+            ("list all tar and zip files", &["list all tar and zip files"]),
+            ("find all logs and zip them", &["find all logs", "zip them"]),
+            ("find the logs and sort them by size", &["find the logs", "sort them by size"]),
+            (
+                "add the line \"sell the bike, copy the keys and delete old mails\" to list.md",
+                &["add the line \"sell the bike, copy the keys and delete old mails\" to list.md"],
+            ),
+            (
+                "write a script clean.sh to find all .tmp files and delete them, then run it",
+                &["write a script clean.sh to find all .tmp files and delete them", "run it"],
+            ),
+            ("if new.tar is there, delete old.tar", &["if new.tar is there, delete old.tar"]),
+            (
+                "check if a.txt is empty. If it is, delete it. Then list the files",
+                &["check if a.txt is empty. If it is, delete it", "list the files"],
+            ),
+            (
+                "delete all .log files. error.log must stay. Then list what is left",
+                &["delete all .log files (error.log must stay)", "list what is left"],
+            ),
+            ("delete the .log files. Don't touch error.log", &["delete the .log files (Don't touch error.log)"]),
+            ("delete all .log files. Keep error.log.", &["delete all .log files (Keep error.log)"]),
+            (
+                "look at backup. Keep the newest three archives, delete the others",
+                &["look at backup", "Keep the newest three archives", "delete the others"],
+            ),
+            (
+                "find all logs. They should be in a folder called old",
+                &["find all logs", "They should be in a folder called old"],
+            ),
+            (
+                "delete the logs. All .tmp files should also be deleted",
+                &["delete the logs", "All .tmp files should also be deleted"],
+            ),
+            (
+                "list the photos. I'll need a copy of them in backup",
+                &["list the photos", "I'll need a copy of them in backup"],
+            ),
+            ("sort names.txt. The result goes to sorted.txt", &["sort names.txt", "The result goes to sorted.txt"]),
+            ("what is in notes? my sister wants to know", &["what is in notes (my sister wants to know)"]),
+        ] {
+            assert_eq!(parts(task), want, "{task}");
+        }
+    }
+}
