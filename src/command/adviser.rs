@@ -48,7 +48,7 @@ impl CommandAdviser {
         ask.before = Before { place: brief.place.clone(), said: brief.done.iter().map(said).collect() };
         // that needs no model
         if let Some(wider) = wider(&brief.done) {
-            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));
+            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: true }));
         }
         ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let mut first = None;

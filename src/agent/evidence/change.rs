@@ -41,7 +41,9 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
         let may_show = part_words.iter().skip(1).any(|w| SHOWN.contains(&w.to_lowercase().as_str()));
         let made = matches!(verb.as_str(), "add" | "create" | "make") && may_show;
         // `convert 5 miles to km` is no change
-        let into_file = part_words.last().is_some_and(|w| w.rsplit_once('.').is_some_and(|(stem, _)| !stem.is_empty()));
+        let into_file = part_words.last().is_some_and(|w| {
+            w.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && end.starts_with(char::is_alphabetic))
+        });
         let reckons = matches!(verb.as_str(), "convert" | "translate" | "turn") && !into_file;
         return (!made && !reckons).then(|| "It only looked, and changed nothing.".to_owned());
     }
@@ -54,7 +56,9 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
     }
     let objects = objects(claim, &part_words, changes);
     kept(&verb, &objects, changes)
-        .or_else(|| if claim.names.is_empty() { rest::finding(&verb, claim.part, changes) } else { None })
+        .or_else(|| {
+            if claim.names.is_empty() && !claim.limited { rest::finding(&verb, claim.part, changes) } else { None }
+        })
         .or_else(|| beyond(&verb, claim, changes))
         .or_else(|| place(&verb, &part_words, changes))
         .or_else(|| edited(&verb, claim, &part_words, changes))

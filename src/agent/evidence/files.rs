@@ -20,8 +20,10 @@ pub struct Measured {
 /// What a part asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The end of the names with the dot; none for all files.
-    end: Option<String>,
+    /// The ends of the names, each with its dot; none for all files.
+    ends: Vec<String>,
+    /// True if the ends are only what such files usually have: another name may be one, too.
+    usual: bool,
     empty: bool,
     /// Below the working folder; empty for itself.
     folder: String,
@@ -47,26 +49,23 @@ enum By {
 /// Files that are read off a result at most.
 pub const NAMED: usize = 40;
 
-/// Words for the end of a name.
-const KINDS: &[(&str, &str)] = &[
-    ("log", ".log"),
-    ("csv", ".csv"),
-    ("text", ".txt"),
-    ("txt", ".txt"),
-    ("markdown", ".md"),
-    ("md", ".md"),
-    ("python", ".py"),
-    ("rust", ".rs"),
-    ("json", ".json"),
-    ("yaml", ".yaml"),
-    ("html", ".html"),
-    ("css", ".css"),
-    ("pdf", ".pdf"),
-    ("png", ".png"),
-    ("zip", ".zip"),
-    ("xml", ".xml"),
-    ("bak", ".bak"),
-    ("tmp", ".tmp"),
+/// Words for the ends of names.
+const KINDS: &[(&str, &[&str])] = &[
+    ("log", &[".log"]),
+    ("csv", &[".csv"]),
+    ("text", &[".txt"]),
+    ("txt", &[".txt"]),
+    ("markdown", &[".md"]),
+    ("python", &[".py"]),
+    ("rust", &[".rs"]),
+    ("json", &[".json"]),
+    ("yaml", &[".yaml", ".yml"]),
+    ("html", &[".html", ".htm"]),
+    ("css", &[".css"]),
+    ("pdf", &[".pdf"]),
+    ("png", &[".png"]),
+    ("zip", &[".zip"]),
+    ("xml", &[".xml"]),
 ];
 
 impl Query {
@@ -113,14 +112,16 @@ impl Query {
             "its",
             "sizes",
         ];
-        let lower: Vec<String> = words(part).iter().map(|w| w.to_lowercase()).collect();
-        let mut query = Self { end: None, empty: false, folder: String::new(), deep: false, pick: Pick::All };
+        let all = words(part);
+        let lower: Vec<String> = all.iter().map(|w| w.to_lowercase()).collect();
+        let mut query =
+            Self { ends: Vec::new(), usual: false, empty: false, folder: String::new(), deep: false, pick: Pick::All };
         let (mut most, mut how_many, mut counts, mut files) = (None, None, false, false);
-        let mut rest = lower.iter().map(String::as_str).peekable();
-        while let Some(word) = rest.next() {
+        let mut rest = lower.iter().map(String::as_str).zip(&all).peekable();
+        while let Some((word, written)) = rest.next() {
             match word {
-                "how" if rest.next_if_eq(&"many").is_some() => counts = true,
-                "number" if rest.next_if_eq(&"of").is_some() => counts = true,
+                "how" if rest.next_if(|(next, _)| *next == "many").is_some() => counts = true,
+                "number" if rest.next_if(|(next, _)| *next == "of").is_some() => counts = true,
                 "count" => counts = true,
                 "largest" | "biggest" => most = Some((By::Size, true)),
                 "smallest" => most = Some((By::Size, false)),
@@ -128,30 +129,39 @@ impl Query {
                 "oldest" => most = Some((By::Time, false)),
                 "empty" => query.empty = true,
                 "file" | "files" => {
-                    how_many = how_many.or((word == "file").then_some(1));
+                    how_many = how_many.or((word == "file" && !counts).then_some(1));
                     files = true;
                 }
                 "recursively" => query.deep = true,
                 _ if IDLE.contains(&word) => {}
                 _ if number(word).is_some() => how_many = number(word),
+                _ if word.starts_with("./") || word.ends_with('/') => {
+                    // below the working folder, and in the case that it is written in
+                    let inside = !word.starts_with(['/', '~']) && !word.contains("..") && query.folder.is_empty();
+                    query.folder = Some(normal(written)).filter(|name| inside && !name.is_empty())?.to_owned();
+                }
                 _ => {
-                    let kind = KINDS.iter().find(|(name, _)| *name == word).map(|(_, end)| (*end).to_owned());
+                    let kind = KINDS.iter().find(|(name, _)| *name == word);
                     let end = word.trim_start_matches('*');
-                    let written = || end.starts_with('.') && end.len() > 1 && !end.contains('/');
-                    if let Some(end) = kind.or_else(|| written().then(|| end.to_owned())) {
-                        query.end = query.end.is_none().then_some(end);
-                        query.end.as_ref()?;
-                    } else {
-                        // a folder: stands behind a word of place, and once
-                        let placed = word.starts_with("./") || word.ends_with('/');
-                        query.folder = Some(normal(word)).filter(|_| placed && query.folder.is_empty())?.to_owned();
+                    // `.github` behind "the files in" is a folder
+                    let is_end = !files
+                        && end
+                            .strip_prefix('.')
+                            .is_some_and(|end| !end.is_empty() && end.chars().all(char::is_alphanumeric));
+                    if !query.ends.is_empty() || kind.is_none() && !is_end {
+                        return None;
                     }
+                    query.usual = kind.is_some();
+                    query.ends = kind.map_or_else(
+                        || vec![end.to_owned()],
+                        |(_, ends)| ends.iter().map(|e| (*e).to_owned()).collect(),
+                    );
                 }
             }
         }
         query.pick = match most {
             Some((by, up)) if !counts => Pick::Most(how_many?, by, up),
-            None if counts => Pick::Count,
+            None if counts && how_many.is_none() => Pick::Count,
             None if how_many.is_none() => Pick::All,
             _ => return None,
         };
@@ -163,23 +173,39 @@ impl Query {
     pub fn judge(&self, files: &[Measured], printed: &str, names: &[String]) -> Option<bool> {
         let names: Vec<&str> = names.iter().map(|name| normal(name)).collect();
         let readings = [(true, true), (true, false), (false, true), (false, false)];
-        let mut sets = readings.iter().filter(|(deep, _)| *deep || !self.deep).map(|(deep, hidden)| {
-            files.iter().filter(|file| self.takes(file, *deep, *hidden)).collect::<Vec<&Measured>>()
-        });
-        match self.pick {
+        let readings = readings.iter().filter(|(deep, _)| *deep || !self.deep);
+        let sets: Vec<Vec<&Measured>> = readings
+            .map(|(deep, hidden)| files.iter().filter(|file| self.takes(file, *deep, *hidden)).collect())
+            .collect();
+        let right = match self.pick {
             Pick::Count => {
                 let [told] = numbers(printed)[..] else { return None };
                 let told: usize = told.parse().ok()?;
-                // none at all is the answer only where no reading has one
-                Some(if told == 0 { sets.all(|set| set.is_empty()) } else { sets.any(|set| set.len() == told) })
+                let (least, most) = (sets.iter().map(Vec::len).min()?, sets.iter().map(Vec::len).max()?);
+                // none at all is the answer only where no reading has one; and some, but not all hidden ones, may be meant
+                match told {
+                    0 => most == 0,
+                    _ if sets.iter().any(|set| set.len() == told) => true,
+                    _ if (least..=most).contains(&told) => return None,
+                    _ => false,
+                }
             }
             // a line that names no file, or two, may say something else
-            _ if names.is_empty() || names.len() >= NAMED || names.len() != rows(printed) => None,
-            Pick::All => Some(
-                sets.any(|set| set.len() == names.len() && set.iter().all(|file| names.contains(&file.path.as_str()))),
-            ),
-            Pick::Most(count, by, up) => Some(sets.any(|set| best(&set, &names, count, by, up))),
+            _ if names.is_empty() || names.len() >= NAMED || names.len() != rows(printed) => return None,
+            Pick::All => {
+                sets.iter().any(|set| set.len() == names.len() && set.iter().all(|f| names.contains(&f.path.as_str())))
+            }
+            Pick::Most(count, by, up) => sets.iter().any(|set| best(set, &names, count, by, up)),
+        };
+        // what is no file of the listing may be a link, and another end may be meant, too
+        let known = |name: &&str| files.iter().any(|file| file.path == **name);
+        let is_open = self.usual
+            && names.iter().any(|name| !self.ends.iter().any(|end| name.to_lowercase().ends_with(end.as_str())));
+        let some_hidden = self.pick == Pick::All && names.iter().any(|name| is_hidden(name));
+        if !right && (is_open || some_hidden || !names.iter().all(known)) {
+            return None;
         }
+        Some(right)
     }
 
     /// What is wrong, in words.
@@ -205,10 +231,15 @@ impl Query {
             folder => file.path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
         };
         let Some(path) = below else { return false };
-        let end = self.end.as_ref().is_none_or(|end| path.to_lowercase().ends_with(end.as_str()));
-        let shows = hidden || !path.split('/').any(|name| name.starts_with('.'));
+        let lower = path.to_lowercase();
+        let end = self.ends.is_empty() || self.ends.iter().any(|end| lower.ends_with(end.as_str()));
+        let shows = hidden || !is_hidden(path);
         end && shows && (deep || !path.contains('/')) && (!self.empty || file.bytes == 0)
     }
+}
+
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.'))
 }
 
 fn rows(printed: &str) -> usize {
@@ -232,9 +263,11 @@ fn best(set: &[&Measured], names: &[&str], count: usize, by: By, up: bool) -> bo
     };
     match by {
         By::Size => right(&|file| i128::from(file.bytes)) || right(&|file| i128::from(file.taken)),
-        By::Time => right(&|file| {
-            file.modified.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos().cast_signed())
-        }),
+        By::Time => {
+            let since = |file: &Measured| file.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            // what is printed often has whole seconds
+            right(&|file| since(file).as_nanos().cast_signed()) || right(&|file| i128::from(since(file).as_secs()))
+        }
     }
 }
 
@@ -279,6 +312,13 @@ mod tests {
             "find files called web",
             "count the lines of all log files",
             "find the two oldest files in archive and move them",
+            "count the files in .github",
+            "count the files in /etc/",
+            "how many files are in ~/Downloads/",
+            "list the files in ../x/",
+            "how many files of size 0 are there",
+            "list all files (also hidden ones) that have more than 100 lines",
+            "find the largest log file (without app.log)",
         ] {
             assert_eq!(Query::of(open), None, "{open}");
         }
@@ -304,6 +344,10 @@ mod tests {
         assert_eq!(judge("list all empty files", "", &["empty.txt"]), Some(true));
         assert_eq!(judge("list all empty files", "", &["empty.txt", "notes.md"]), Some(false));
         assert_eq!(judge("list all empty files", "notes.md empty.txt\n\nthese\n", &["notes.md"]), None);
+        assert_eq!(judge("list all files in ./logs", "", &["logs/web.log", "logs/worker.log"]), Some(true));
+        assert_eq!(judge("list all yaml files", "", &["a.yml"]), None, "none of those that were measured");
+        assert_eq!(judge("list all files in ./Logs", "", &["logs/web.log"]), Some(false), "another folder");
+        assert_eq!(judge("how many json files are there", "0\n", &[]), Some(true));
         assert_eq!(judge("how many log files are there?", "4\n", &[]), Some(true));
         assert_eq!(judge("how many log files are there?", "0\n", &[]), Some(false));
         assert_eq!(judge("count the *.log files in logs/", "2\n", &[]), Some(true));

@@ -5,7 +5,7 @@
 //! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
 //!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
 //! - [`text`]: what was written is a text, and enough of it; [`rest`]: where all of a kind were meant, none is left;
-//!   [`named`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
+//!   [`told`]: what changes come to, in words; [`named`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
 //!
 //! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
 //! verified. No finding is no proof.
@@ -18,19 +18,23 @@ mod named;
 mod order;
 mod rest;
 mod text;
+mod told;
 
 pub use cover::lacks;
 pub use files::{Measured, NAMED, Query};
 pub use named::promised;
 pub use text::chosen;
+use told::shown;
+pub use told::{answer, told};
 
 use super::tool::Effects;
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// A file or folder that came to be, or is another one than before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its path, from the working folder.
     pub path: String,
@@ -41,7 +45,7 @@ pub struct Entry {
 }
 
 /// What calls changed below the working folder. Paths start there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// What was not there before.
     pub created: Vec<Entry>,
@@ -61,6 +65,40 @@ impl Changes {
         self.created.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.modes.is_empty()
     }
 
+    /// What these and `later` ones come to, without what stands in the files and what was there before.
+    #[must_use]
+    pub fn then(&self, later: &Self) -> Self {
+        let bare = |entry: &Entry| Entry { text: None, ..entry.clone() };
+        let mut all = Self { created: self.created.iter().map(bare).collect(), ..Self::default() };
+        all.removed.clone_from(&self.removed);
+        all.changed = self.changed.iter().map(bare).collect();
+        all.modes.clone_from(&self.modes);
+        for path in &later.removed {
+            let made = all.created.iter().position(|entry| entry.path == *path);
+            match made {
+                Some(at) => _ = all.created.remove(at),
+                None => all.removed.push(path.clone()),
+            }
+        }
+        for entry in &later.created {
+            match all.removed.iter().position(|path| *path == entry.path) {
+                Some(at) => {
+                    all.removed.remove(at);
+                    all.changed.push(bare(entry));
+                }
+                None => all.created.push(bare(entry)),
+            }
+        }
+        let known = |all: &[Entry], path: &str| all.iter().any(|entry| entry.path == path);
+        for entry in &later.changed {
+            if !known(&all.created, &entry.path) && !known(&all.changed, &entry.path) {
+                all.changed.push(bare(entry));
+            }
+        }
+        all.modes.extend(later.modes.iter().filter(|path| !self.modes.contains(path)).cloned());
+        all
+    }
+
     /// What is new or another.
     pub fn made(&self) -> impl Iterator<Item = &Entry> {
         self.created.iter().chain(&self.changed)
@@ -72,6 +110,8 @@ impl Changes {
 pub struct Claim<'a> {
     /// The words of the part.
     pub part: &'a str,
+    /// True if more is said beside these words: what is to be left alone, for one.
+    pub limited: bool,
     /// The files that its pronoun stands for; empty where it has none.
     pub names: &'a [String],
     /// The command line, where it was one.
@@ -98,71 +138,6 @@ pub fn finding(claim: &Claim) -> Option<String> {
     let sums = words(claim.part).windows(2).next().is_some_and(|w| w[0].eq_ignore_ascii_case("add") && w[1] == "up");
     let found = if super::plan::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
     found.or_else(|| text::finding(claim))
-}
-
-/// What a command changed, in words: for one that says nothing about it.
-pub fn told(changes: &Changes) -> Option<String> {
-    fn list<'a>(what: &str, paths: impl Iterator<Item = &'a str>) -> Option<String> {
-        let paths: Vec<&str> = paths.collect();
-        let more = if paths.len() > LISTED { format!(" and {} more", paths.len() - LISTED) } else { String::new() };
-        // how many there are is asked often, and a model miscounts
-        let count = if paths.len() > 1 { format!(" {}:", paths.len()) } else { String::new() };
-        let names: Vec<String> = paths.into_iter().take(LISTED).map(shown).collect();
-        (!names.is_empty()).then(|| format!("{what}{count} {}{more}", names.join(", ")))
-    }
-    if let Some(names) = renamed(changes) {
-        return list("renamed", changes.removed.iter().map(String::as_str)).map(|old| format!("{old} to {names}"));
-    }
-    if let Some(folder) = moved_to(changes) {
-        return list("moved", changes.removed.iter().map(String::as_str))
-            .map(|moved| format!("{moved} to {}", shown(folder)));
-    }
-    let all = [
-        list("made", changes.created.iter().map(|e| e.path.as_str())),
-        list("changed", changes.changed.iter().map(|e| e.path.as_str())),
-        list("removed", changes.removed.iter().map(String::as_str)),
-        list("changed the permissions of", changes.modes.iter().map(String::as_str)),
-    ];
-    let all: Vec<String> = all.into_iter().flatten().collect();
-    (!all.is_empty()).then(|| all.join("; "))
-}
-
-/// The new names, if all that happened is that files have other names in the folders they were in.
-fn renamed(changes: &Changes) -> Option<String> {
-    fn folders<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-        let mut all: Vec<&str> = paths.map(|path| path.rsplit_once('/').map_or(".", |(folder, _)| folder)).collect();
-        all.sort_unstable();
-        all
-    }
-    let (old, new) = (changes.removed.iter().map(String::as_str), changes.created.iter().map(|e| e.path.as_str()));
-    let same = folders(old) == folders(new.clone()) && !changes.removed.is_empty();
-    let names: Vec<String> = new.take(LISTED).map(shown).collect();
-    (same && changes.changed.is_empty() && changes.modes.is_empty()).then(|| names.join(", "))
-}
-
-/// The folder that everything was moved to that was taken away, if that is all that happened.
-fn moved_to(changes: &Changes) -> Option<&str> {
-    fn split(path: &str) -> (&str, &str) {
-        path.rsplit_once('/').unwrap_or((".", path))
-    }
-    let came: BTreeSet<(&str, &str)> = changes.created.iter().map(|e| split(&e.path)).collect();
-    let (folder, _) = *came.first()?;
-    let same = changes.removed.len() == came.len()
-        && changes.removed.iter().all(|path| came.contains(&(folder, split(path).1)));
-    (same && changes.changed.is_empty() && changes.modes.is_empty()).then_some(folder)
-}
-
-/// Paths that are named at most.
-const LISTED: usize = 6;
-
-/// A path as it may be told: others chose it.
-fn shown(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ' ' | '+' | '@' | '~');
-    if path.chars().count() <= 120 && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        "a file with an odd name".into()
-    }
 }
 
 /// A path as changes have it.

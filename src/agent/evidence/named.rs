@@ -1,6 +1,7 @@
 //! The files that a task names as what is to be there afterwards.
 
 use super::{normal, verb, words};
+use crate::agent::plan::order;
 
 /// Verbs that make files, or keep those that they name.
 const MAKES: &[&str] = &[
@@ -40,8 +41,9 @@ pub fn promised(parts: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for part in parts.iter().filter(|part| MAKES.contains(&verb(part).as_str())) {
         // what a script or a text is to say is no promise
-        let said =
-            words(part).into_iter().take_while(|w| !matches!(w.to_lowercase().as_str(), "that" | "which" | "if"));
+        let said = words(order(part))
+            .into_iter()
+            .take_while(|w| !matches!(w.to_lowercase().as_str(), "that" | "which" | "if"));
         for name in said.map(normal).filter(|name| is_file(name)) {
             if !found.iter().any(|known| known == name) {
                 found.push(name.to_owned());
@@ -75,6 +77,7 @@ mod tests {
             ("merge `a.csv` and a.csv into \"all.csv\"", "a.csv all.csv"),
             // nothing is made of it, or nobody knows whether it is a file
             ("find a.txt", ""),
+            ("create a new config.json (The old config.yml was deleted)", "config.json"),
             ("count the lines of a.txt", ""),
             ("write a script that deletes old.log", ""),
             ("rename all .txt files to .md", ""),

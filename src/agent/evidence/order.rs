@@ -9,6 +9,10 @@ const LEAST: usize = 3;
 /// The rows that were to be sorted are not those that were shown before.
 pub(super) fn others(claim: &Claim) -> Option<String> {
     let lower: Vec<String> = words(claim.part).iter().map(|w| w.to_lowercase()).collect();
+    // by something that was not shown: it stands beside the lines now
+    if lower.iter().any(|w| matches!(w.as_str(), "size" | "date" | "time" | "age" | "length" | "modification")) {
+        return None;
+    }
     let what = lower.get(1).filter(|_| lower[0] == "sort" && claim.whole)?;
     if !matches!(what.as_str(), "them" | "it" | "these" | "those") || !claim.names.is_empty() {
         return None;

@@ -2,30 +2,48 @@
 
 use super::{Changes, normal, shown, words};
 
-/// Words that say which files of the kind are meant: what is left may not be.
-const ONLY: &[&str] = &[
-    "and",
-    "bigger",
-    "but",
-    "containing",
-    "empty",
-    "except",
-    "larger",
-    "modified",
-    "named",
-    "newer",
-    "not",
-    "older",
-    "or",
-    "smaller",
-    "than",
-    "that",
-    "unused",
-    "which",
-    "whose",
-    "with",
-    "without",
+/// Words that narrow nothing. Any other may say which files of the kind are meant, and what is left was to stay then.
+const PLAIN: &[&str] = &[
+    "a",
+    "all",
+    "below",
+    "change",
+    "current",
+    "delete",
+    "directory",
+    "each",
+    "every",
+    "everything",
+    "file",
+    "files",
+    "folder",
+    "from",
+    "here",
+    "in",
+    "inside",
+    "into",
+    "its",
+    "line",
+    "mode",
+    "move",
+    "new",
+    "of",
+    "permission",
+    "permissions",
+    "recursively",
+    "remove",
+    "rename",
+    "set",
+    "the",
+    "there",
+    "this",
+    "to",
+    "under",
 ];
+
+/// Words that narrow what is to be set to something.
+const NARROWS: &[&str] =
+    &["and", "but", "except", "not", "older", "or", "than", "that", "which", "whose", "with", "without"];
 
 /// `delete all .tmp files below build`, `rename every .jpeg file in pics to .jpg`, and one of them is where it was.
 pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<String> {
@@ -34,7 +52,7 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
     }
     let words: Vec<String> = words(part).iter().map(|word| word.to_lowercase()).collect();
     let says = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    if !says(&["all", "every", "each"]) || says(ONLY) {
+    if !says(&["all", "every", "each"]) {
         return None;
     }
     let end = words.iter().map(|word| word.trim_start_matches('*')).find(|word| {
@@ -51,13 +69,34 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
     };
     let below =
         |path: &str, folder: &str| path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
+    let named = |word: &str| changes.before.iter().any(|path| path.to_lowercase() == normal(word));
+    let made = |word: &str| changes.created.iter().any(|entry| entry.path.to_lowercase() == normal(word));
+    let of_kind = |word: &str| word.trim_start_matches('*').starts_with('.') && !word.contains('/');
+    let behind_to = |at: usize| at > 0 && matches!(words[at - 1].as_str(), "to" | "into");
+    let called = |at: usize, word: &str| {
+        matches!(word, "called" | "named") && at > 0 && matches!(words[at - 1].as_str(), "folder" | "directory")
+    };
+    let is_plain = |(at, word): (usize, &String)| {
+        PLAIN.contains(&word.as_str())
+            || of_kind(word)
+            || named(word)
+            || made(word)
+            || behind_to(at)
+            || called(at, word)
+            || verb == "set" && !NARROWS.contains(&word.as_str())
+    };
+    if !words.iter().enumerate().all(is_plain) {
+        return None;
+    }
+    // `in this folder`: and not in those below it
+    let flat = says(&["here", "this", "current"]) && !says(&["recursively", "below", "under"]);
     let (inside, deep, target) = (folder(&["in", "from"]), folder(&["below", "under"]), behind(&["to", "into"]));
     let meant = |path: &&String| {
         let lower = path.to_lowercase();
         let here = match (inside, deep) {
             (Some(folder), _) => below(&lower, folder).is_some_and(|rest| !rest.contains('/')),
             (None, Some(folder)) => below(&lower, folder).is_some(),
-            (None, None) => true,
+            (None, None) => !flat || !lower.contains('/'),
         };
         let arrived = target.is_some_and(|folder| below(&lower, normal(folder)).is_some());
         let hidden = lower.split('/').any(|name| name.starts_with('.'));
@@ -65,8 +104,9 @@ pub(super) fn finding(verb: &str, part: &str, changes: &Changes) -> Option<Strin
     };
     // of those that were to be set to something, none is as it was
     if verb == "set" {
-        let same =
-            changes.before.iter().filter(meant).find(|path| !changes.changed.iter().any(|e| e.path == **path))?;
+        let touched =
+            |path: &&String| changes.changed.iter().any(|e| e.path == **path) || changes.modes.contains(*path);
+        let same = changes.before.iter().filter(meant).find(|path| !touched(path))?;
         return Some(format!("{} is as it was before.", shown(same)));
     }
     let left = changes.before.iter().filter(meant).find(|path| !changes.removed.contains(path))?;

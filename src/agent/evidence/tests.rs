@@ -15,6 +15,7 @@ fn changed(part: &str, names: &[&str], changes: &Changes) -> Option<String> {
     let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
     finding(&Claim {
         part,
+        limited: false,
         names: &names,
         command: None,
         effects: &writes(),
@@ -31,6 +32,7 @@ fn showed(part: &str, names: &[&str], command: &str, printed: &str, earlier: &[&
     let strings = |list: &[&str]| list.iter().map(|n| n.to_string()).collect::<Vec<_>>();
     finding(&Claim {
         part,
+        limited: false,
         names: &strings(names),
         command: Some(command),
         effects: &Effects::default(),
@@ -123,6 +125,7 @@ fn who_looks_for_files_names_files() {
     let found = |part: &str, printed: &str, found| {
         finding(&Claim {
             part,
+            limited: false,
             names: &[],
             command: Some("du"),
             effects: &Effects::default(),
@@ -267,11 +270,40 @@ fn none_of_a_kind_is_left_where_all_were_meant() {
     };
     assert!(set(&["pics/a.jpeg"]).is_some_and(|f| f == "pics/b.jpeg is as it was before."));
     assert_eq!(set(&["pics/a.jpeg", "pics/b.jpeg", "pics/sub/c.jpeg"]), None);
-    for part in
-        ["delete all .jpeg files older than a week", "delete the .jpeg files", "delete all files but .jpeg ones"]
-    {
+    for part in [
+        "delete all .jpeg files older than a week",
+        "delete the .jpeg files",
+        "delete all files but .jpeg ones",
+        "delete all .jpeg files from last year",
+        "delete all .jpeg files called draft",
+        "delete all .jpeg files, keep b.jpeg",
+        "delete all duplicate .jpeg files",
+    ] {
         assert_eq!(gone(part, &["pics/a.jpeg"], &[]), None, "{part}");
     }
+}
+
+#[test]
+fn of_this_folder_are_none_of_those_below() {
+    let there = before(&["a.tmp", "sub", "sub/x.tmp"]);
+    let gone = Changes { removed: vec!["a.tmp".into()], ..there.clone() };
+    for part in [
+        "delete all .tmp files in this folder",
+        "delete all .tmp files here",
+        "remove every .tmp file in the current folder",
+    ] {
+        assert_eq!(changed(part, &[], &gone), None, "{part}");
+    }
+    assert!(changed("delete all .tmp files", &[], &gone).is_some());
+    let modes = Changes { modes: vec!["a.sh".into(), "b.sh".into()], ..before(&["a.sh", "b.sh"]) };
+    assert_eq!(changed("set the permissions of every .sh file to 755", &[], &modes), None);
+    let empty = Changes { created: vec![entry("data.json", "")], ..Changes::default() };
+    assert_eq!(changed("create an empty file data.json", &[], &empty), None);
+    let commented =
+        Changes { changed: vec![entry("tsconfig.json", "{ // x\n \"a\": 14 }")], ..before(&["tsconfig.json"]) };
+    assert_eq!(changed("set a to 14 in tsconfig.json", &[], &commented), None, "it was none before");
+    assert_eq!(showed("convert 20 dollars to euros at 0.92", &[], "echo", "18.4", &[]), None);
+    assert_eq!(showed("sum up notes.txt", &[], "cat notes.txt", "all is well", &[]), None);
 }
 
 #[test]

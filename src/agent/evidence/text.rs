@@ -51,7 +51,7 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
     {
         return Some(found);
     }
-    if let Some((entry, _)) = texts.iter().find(|(entry, text)| is_broken(&entry.path, text)) {
+    if let Some((entry, _)) = texts.iter().find(|(entry, text)| is_new(entry) && is_broken(&entry.path, text)) {
         return Some(format!("{} does not hold what its name says: it cannot be read as that.", shown(&entry.path)));
     }
     for (entry, text) in reports {
@@ -69,8 +69,11 @@ pub(super) fn finding(claim: &Claim) -> Option<String> {
     texts.iter().filter(|(entry, _)| named(entry)).find_map(|(_, text)| fewer(claim.part, text))
 }
 
-/// True for a JSON file that is none, and a shell script that no shell can read.
+/// True for a JSON file that is none, and a shell script that no shell can read; one with nothing in it is not broken.
 fn is_broken(path: &str, text: &str) -> bool {
+    if text.trim().is_empty() {
+        return false;
+    }
     match path.rsplit_once('.') {
         Some((_, "json")) => serde_json::from_str::<serde::de::IgnoredAny>(text).is_err(),
         Some((_, "sh" | "bash")) => !parse(text, Dialect::Bash).errors.is_empty(),

@@ -41,7 +41,7 @@ impl GroundGuard {
     /// True for a text that has what stands in the examples of the prompt, and nowhere else.
     fn is_example(&self, text: &str, state: &RunState) -> bool {
         let example = EXAMPLE.to_owned();
-        text.contains(EXAMPLE) && !self.known.contains(&example) && !state.has_shown(&example)
+        facts(text).any(|fact| fact == EXAMPLE) && !self.known.contains(&example) && !state.has_shown(&example)
     }
 
     /// Facts of a text that nobody has shown.

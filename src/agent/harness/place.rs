@@ -6,15 +6,17 @@ use crate::agent::guard::is_secret;
 use crate::agent::observe::screen;
 use crate::agent::plan::{composes, parts};
 use crate::agent::tool::normal;
-use crate::agent::turn::{BEGINS_WITH, PLACE};
+use crate::agent::turn::{BEGINS_WITH, NOT_SHOWN, PLACE};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Entries of the folder that are named.
 const ENTRIES: usize = 20;
-/// Files whose beginning is shown.
+/// Files whose beginning is shown; and of those that a text is to be written about, as many as have so many lines.
 const FILES: usize = 3;
+const WRITTEN_ABOUT: usize = 12;
+const TOGETHER: usize = 120;
 /// Lines of each; and of one of several in a folder.
 const LINES: usize = 4;
 const IN_FOLDER: usize = 2;
@@ -59,11 +61,27 @@ impl ContextProvider for Beginnings {
     fn provide(&self, query: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
         let writes = parts(&query.task).iter().any(|part| composes(part).is_some());
         let lines = |few: usize| if writes { TO_WRITE_ABOUT } else { few };
+        let targets: Vec<String> = parts(&query.task).iter().filter_map(|part| composes(part)).collect();
         let files = named(&query.task, &self.0).into_iter().map(|name| (name.to_owned(), lines(LINES)));
-        let inside = in_folders(&query.task, &self.0).into_iter().map(|name| (name, lines(IN_FOLDER)));
-        let shown = files.chain(inside).filter_map(|(name, lines)| beginning(&name, &self.0, lines));
-        let parts: Vec<String> = shown.take(FILES).collect();
-        Ok((!parts.is_empty()).then(|| Provided { text: parts.join("\n"), trusted: false }))
+        let (inside, more) = in_folders(&query.task, &self.0);
+        let inside = inside.into_iter().map(|name| (name, lines(IN_FOLDER)));
+        let (mut shown, mut left_out, mut total) = (Vec::new(), more, 0);
+        for (name, lines) in files.chain(inside).filter(|(name, _)| !targets.contains(name)) {
+            let text = beginning(&name, &self.0, lines);
+            let most = if writes { WRITTEN_ABOUT } else { FILES };
+            match text.filter(|text| shown.len() < most && total + text.lines().count() <= TOGETHER) {
+                Some(text) => {
+                    total += text.lines().count();
+                    shown.push(text);
+                }
+                None => left_out += 1,
+            }
+        }
+        // who writes about all of them has to know that these are not all
+        if writes && left_out > 0 && !shown.is_empty() {
+            shown.push(format!("{left_out} more {NOT_SHOWN}"));
+        }
+        Ok((!shown.is_empty()).then(|| Provided { text: shown.join("\n"), trusted: false }))
     }
 }
 
@@ -103,8 +121,8 @@ fn words(task: &str) -> Vec<&str> {
     task.split_whitespace().map(|word| word.trim_matches(around).trim_end_matches('.')).collect()
 }
 
-/// The files in the folders that a task names, in the order of their names.
-fn in_folders(task: &str, root: &Path) -> Vec<String> {
+/// The files in the folders that a task names, in the order of their names, and how many more there are.
+fn in_folders(task: &str, root: &Path) -> (Vec<String>, usize) {
     let mut folders = words(task);
     folders.retain(|name| {
         let path = normal(root, name);
@@ -115,14 +133,20 @@ fn in_folders(task: &str, root: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(normal(root, folder)).into_iter().flatten().flatten().take(LOOKED_AT);
         let name = |e: std::fs::DirEntry| {
             let name = e.file_name().to_string_lossy().into_owned();
-            let plain = !name.starts_with('.') && !name.contains(char::is_control) && !is_secret(&e.path());
-            (plain && e.path().is_file()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
+            let plain = !name.starts_with('.') && !name.contains(char::is_control);
+            let name = format!("{}/{name}", folder.trim_end_matches('/'));
+            // a link may lead out of the folder, or to a secret
+            let path = normal(root, &name);
+            (plain && path.starts_with(root) && path.is_file() && !is_secret(&path)).then_some(name)
         };
         let mut names: Vec<String> = entries.filter_map(name).collect();
         names.sort();
         names
     };
-    folders.into_iter().flat_map(inside).take(FILES).collect()
+    let mut names: Vec<String> = folders.into_iter().flat_map(inside).collect();
+    let more = names.len().saturating_sub(WRITTEN_ABOUT);
+    names.truncate(WRITTEN_ABOUT);
+    (names, more)
 }
 
 /// How a text file begins; nothing for one that is empty, binary, or written to be obeyed.
@@ -176,6 +200,25 @@ mod tests {
             tell(&files, "write one sentence about each note in notes to sum.md"),
             "notes/boat.txt holds:\nA new sail.\nBefore June.\nOr July."
         );
+        for i in 0..4 {
+            std::fs::write(root.join(format!("notes/n{i}.txt")), "x\n").unwrap();
+        }
+        let all = tell(&files, "write one sentence about each note in notes to sum.md");
+        assert!(all.contains("notes/n3.txt holds") && !all.contains(NOT_SHOWN), "{all}");
+        assert_eq!(tell(&files, "count the lines in notes").lines().filter(|l| l.contains(BEGINS_WITH)).count(), FILES);
+        std::fs::write(root.join("notes/long.txt"), "x\n".repeat(500)).unwrap();
+        std::fs::write(root.join("notes/odd.txt"), [0, 1]).unwrap();
+        let all = tell(&files, "write one sentence about each note in notes to sum.md");
+        assert!(all.contains(&format!("1 more {NOT_SHOWN}")) && all.contains("long.txt begins"), "{all}");
+        #[cfg(unix)]
+        {
+            let outside = tempfile::tempdir().unwrap();
+            std::fs::write(outside.path().join("plan"), "SECRET\n").unwrap();
+            std::fs::create_dir(root.join("links")).unwrap();
+            std::os::unix::fs::symlink(outside.path().join("plan"), root.join("links/plan")).unwrap();
+            std::os::unix::fs::symlink(root.join(".env"), root.join("links/env")).unwrap();
+            assert_eq!(tell(&files, "count the files in links"), "");
+        }
         assert_eq!(tell(&files, "read .env, evil.txt, x.bin and ../../etc/passwd"), "");
     }
 }

@@ -10,11 +10,23 @@ use std::path::Path;
 pub(super) fn files(batch: &[Settled], root: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let looked = |s: &&Settled| s.outcome == Outcome::Done && s.call.effects.is_read_only();
+    let is_bare = |name: &str| !name.contains('/');
     for one in batch.iter().filter(looked).filter(|s| s.hash == crate::agent::id::hash(&s.text)) {
+        let reads = &one.call.effects.reads;
+        let inner = |path: &&std::path::PathBuf| path.starts_with(root) && *path != root && path.is_dir();
+        let folders: Vec<_> = reads.iter().filter(inner).collect();
+        // what `ls docs` prints is in docs, whatever there is here of that name
+        let place = |name: &str| {
+            if folders.is_empty() || !is_bare(name) || reads.contains(&root.join(name)) {
+                return is_file(name, root).then(|| name.to_owned());
+            }
+            let lies = folders.iter().find(|folder| is_file(&folder.join(name).to_string_lossy(), root))?;
+            Some(lies.strip_prefix(root).ok()?.join(name).to_string_lossy().into_owned())
+        };
         for line in one.text.lines().take(400) {
-            let Some(name) = candidates(line).find(|name| is_file(name, root)) else { continue };
-            if !found.iter().any(|known| known == name) {
-                found.push(name.to_owned());
+            let Some(name) = candidates(line).find_map(place) else { continue };
+            if !found.contains(&name) {
+                found.push(name);
             }
             if found.len() >= NAMED {
                 return found;
@@ -85,6 +97,16 @@ mod tests {
             "find the largest file in ./logs, and move it to ./logs"
         );
         assert_eq!(placed("show logs in /var/log and in nowhere", &root), "show logs in /var/log and in nowhere");
+        std::fs::write(root.join("logs/main.rs"), "x").unwrap();
+        let listed = |reads: &[&str], text: &str| {
+            let effects = Effects { reads: reads.iter().map(|path| root.join(path)).collect(), ..Effects::default() };
+            let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects };
+            let hash = crate::agent::id::hash(text);
+            files(&[Settled { call, outcome: Outcome::Done, text: text.into(), hash, ms: 0 }], &root)
+        };
+        assert_eq!(listed(&["logs"], "main.rs\nweb.log\n"), ["logs/main.rs", "logs/web.log"]);
+        assert_eq!(listed(&["logs", "main.rs"], "main.rs\n"), ["main.rs"]);
+        assert_eq!(listed(&["logs"], "total\n"), [""; 0], "that is here, and not there");
         assert_eq!(names("no.log 5\n../../etc/passwd\n/etc/passwd\nlogs\n.\n"), [""; 0]);
     }
 }

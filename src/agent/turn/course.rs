@@ -34,6 +34,8 @@ const RECENT: usize = 4;
 const PRINTED: usize = 700;
 /// What a part came to that looked for something in several ways, and found nothing.
 const NOTHING: &str = "nothing found";
+/// The result of a part that was left undone for that.
+const NOT_DONE: &str = "not done";
 /// Files that are remembered of one step.
 const MADE: usize = 200;
 
@@ -78,9 +80,9 @@ pub(super) struct Course {
     /// How sure the adviser is of the call under way, where it doubts that.
     #[serde(default)]
     sure: Option<f64>,
-    /// The part that changed something last, and what, in words.
+    /// The part that changed something last, and what all its tries did.
     #[serde(default)]
-    change: Option<(usize, String)>,
+    changes: Option<(usize, Changes)>,
 }
 
 /// What the driver saw beside the results.
@@ -111,14 +113,21 @@ impl Course {
         self.finding = None;
     }
 
-    /// True if the part before looked for something, and nothing was there.
+    /// True if what was looked for last was not there, whatever was left undone for that.
     fn has_found_nothing(&self) -> bool {
-        self.results.last().is_some_and(|result| result.as_deref() == Some(NOTHING))
+        let results = self.results.iter().rev().map(Option::as_deref);
+        results.skip_while(|result| *result == Some(NOT_DONE)).next() == Some(Some(NOTHING))
     }
 
     /// What the part right before this one changed.
-    fn change_before(&self) -> Option<&str> {
-        self.change.as_ref().filter(|(at, _)| at + 1 == self.part).map(|(_, told)| told.as_str())
+    fn change_before(&self) -> Option<&Changes> {
+        self.changes.as_ref().filter(|(at, _)| at + 1 == self.part).map(|(_, changes)| changes)
+    }
+
+    /// What the part right before this one changed, in words, if this part asks for it.
+    fn told_of_change(&self, part: &str) -> Option<String> {
+        let part = order(part);
+        self.change_before().filter(|_| asks_what_changed(part)).and_then(|changes| evidence::answer(part, changes))
     }
 
     /// What was changed: where it is, and what `it` stands for from now on.
@@ -191,16 +200,14 @@ impl Turn {
             match self.kind_of(self.course.part) {
                 _ if self.has_left() => self.course.advance(Some("done".into())),
                 // nobody knows better what was changed than who has seen the disk before and after
-                Kind::Command | Kind::Tell
-                    if asks_what_changed(order(&part)) && self.course.change_before().is_some() =>
-                {
-                    let told = self.course.change_before().map(str::to_owned);
+                Kind::Command | Kind::Tell if self.course.told_of_change(&part).is_some() => {
+                    let told = self.course.told_of_change(&part);
                     self.course.advance(told);
                 }
                 // what nobody has found is not moved, and nothing else in its place
-                Kind::Command | Kind::Free if changes(&part) && refers(&part) && self.course.has_found_nothing() => {
+                Kind::Command if changes(&part) && refers(order(&part)) && self.course.has_found_nothing() => {
                     self.course.doubts.push((self.course.part, "Nothing was found that it could be done to.".into()));
-                    self.course.advance(Some("not done".into()));
+                    self.course.advance(Some(NOT_DONE.into()));
                 }
                 // what was made is measured, and not guessed
                 Kind::Tell if has(SHELL) && self.course.tries < TRIES && self.measures(&part) => {
@@ -264,7 +271,8 @@ impl Turn {
         let before = self.course.part.checked_sub(1).and_then(|at| self.task.plan.parts.get(at));
         let mut part = match before {
             Some(before) if self.course.names.is_empty() => stand_in(words, before),
-            _ => refer(words, &self.course.names),
+            // what is said beside the order is about what it says
+            _ => format!("{}{}", refer(order(words), &self.course.names), &words[order(words).len()..]),
         };
         if part == words {
             part = locate(words);
@@ -284,7 +292,8 @@ impl Turn {
         let one = batch.get(at)?;
         let judged = self.judged(one, seen);
         let wrong = || judged.as_ref().and_then(|j| j.as_ref().err().cloned());
-        let finding = self.finding(&part, one, seen).or_else(wrong);
+        // the disk knows better than the form of what was printed
+        let finding = if judged == Some(Ok(())) { None } else { self.finding(&part, one, seen).or_else(wrong) };
         let sure = sure.filter(|_| judged != Some(Ok(())));
         for (i, one) in batch.iter().enumerate() {
             let command = one.call.args.get("command").and_then(serde_json::Value::as_str);
@@ -302,7 +311,7 @@ impl Turn {
                 });
             }
         }
-        let silent = one.call.effects.is_read_only() && is_vain(one);
+        let silent = one.call.effects.is_read_only() && is_vain(one) && judged != Some(Ok(()));
         let done = one.outcome == Outcome::Done;
         // to look first is the model's right, where that alone cannot do the part
         let looks = !own && one.call.effects.is_read_only() && !self.is_theirs(&one.call.tool);
@@ -315,6 +324,11 @@ impl Turn {
                 if changes.before.iter().any(|path| is(path)) || changes.made().any(|entry| is(&entry.path)) {
                     self.course.known.insert(name);
                 }
+            }
+            if !changes.is_empty() {
+                let before = self.course.changes.take().filter(|(at, _)| *at == self.course.part);
+                let all = before.map_or_else(Changes::default, |(_, before)| before).then(changes);
+                self.course.changes = Some((self.course.part, all));
             }
             self.course.changed(changes, matches!(self.kind_of(self.course.part), Kind::Save(_) | Kind::Compose(_)));
         }
@@ -345,9 +359,6 @@ impl Turn {
                     let why = format!("The command may be a wrong one ({:.0} % sure): look at it.", sure * 100.0);
                     self.course.unsure.push((self.course.part, why));
                 }
-                if let Some(told) = changed() {
-                    self.course.change = Some((self.course.part, told));
-                }
                 self.course.theirs = self.is_theirs(&one.call.tool);
                 self.course.advance(Some(said));
             }
@@ -356,6 +367,8 @@ impl Turn {
                 if self.goes_on() {
                     self.course.doubts.push((self.course.part, "Nothing was found.".into()));
                 }
+                // what an earlier part has shown is not what this one was to find
+                self.course.names.clear();
                 self.course.advance(Some(NOTHING.into()));
             }
             _ => self.course.tries += 1,
@@ -400,11 +413,13 @@ impl Turn {
         }
         // of a script only that it is there can be seen, and of what is said beside an order nothing
         let written = script(part).map(|(file, _)| format!("create a script {file}"));
+        let limited = order(part) != part;
         let part = written.as_deref().unwrap_or_else(|| order(part));
         let names = if refers(part) { self.course.names.as_slice() } else { &[] };
         let earlier: Vec<String> = self.course.results.iter().flatten().cloned().collect();
         evidence::finding(&Claim {
             part,
+            limited,
             names,
             command: one.call.args.get("command").and_then(serde_json::Value::as_str),
             effects,
@@ -530,7 +545,9 @@ impl Turn {
 
     /// Has what the latest result listed counted; false if that was no list.
     fn count(&mut self, part: &str) -> bool {
-        let Some(last) = self.course.seen().next_back() else { return false };
+        let Some(last) = self.course.seen().next_back().filter(|_| !self.course.has_found_nothing()) else {
+            return false;
+        };
         let lines = plain(&last.printed).lines().count();
         let names = self.course.names.len();
         // a line that is no item, a heading for example, would be counted
@@ -549,7 +566,7 @@ impl Turn {
         let is_known = |at: usize| self.course.results.get(at).is_some_and(Option::is_some);
         // of who leaves what was found, nobody reads the words
         self.leaves.is_none()
-            && (parts.len() < 2 && !self.course.theirs && self.course.change.is_none()
+            && (parts.len() < 2 && !self.course.theirs && self.course.changes.is_none()
                 || parts.iter().enumerate().any(|(at, part)| {
                     kind(part, true) == Kind::Tell && !is_known(at) || self.course.theirs && is_question(part)
                 }))
@@ -637,6 +654,8 @@ fn moves(part: &str) -> bool {
 pub const PLACE: &str = "files";
 /// What stands behind the name of a file in that layer, if it goes on after what is shown.
 pub const BEGINS_WITH: &str = " begins with";
+/// What it says at its end of files that it does not have.
+pub const NOT_SHOWN: &str = "are not shown here";
 
 fn object(value: serde_json::Value) -> Args {
     match value {

@@ -1,7 +1,7 @@
 //! A run that leaves what it comes to in a file of the workspace, as its last part: what a helper is there for. What commands
 //! showed is left as it is, without a model; about anything else the model writes.
 
-use super::{BEGINS_WITH, PLACE, Turn};
+use super::{BEGINS_WITH, NOT_SHOWN, PLACE, Turn};
 use crate::agent::plan::{Kind, composes, kind};
 use std::path::Path;
 
@@ -38,7 +38,8 @@ impl Turn {
     /// True if the files that the task names stand in the prompt, each as a whole.
     fn sources_are_shown(&self) -> bool {
         let shown = self.layers.iter().filter(|l| l.name == PLACE && !l.trusted && !l.text.is_empty());
-        shown.clone().next().is_some() && shown.flat_map(|l| l.text.lines()).all(|line| !line.contains(BEGINS_WITH))
+        shown.clone().next().is_some()
+            && shown.flat_map(|l| l.text.lines()).all(|line| !line.contains(BEGINS_WITH) && !line.ends_with(NOT_SHOWN))
     }
 
     /// The tool that writes what the part under way is to write.

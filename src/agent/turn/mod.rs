@@ -19,7 +19,7 @@ mod leave;
 mod named;
 mod prompt;
 
-pub use course::{BEGINS_WITH, PLACE, Seen};
+pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
 
