@@ -8,6 +8,7 @@ use super::trial::{self, Ending};
 use super::turn::DOUBT;
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
 use crate::agent::tool::Args;
+use crate::agent::turn::fence;
 use crate::model::metered::{Meter, Metered};
 use crate::model::{Cancel, ModelError};
 use crate::shell::{Severity, is_read_only, parse};
@@ -45,7 +46,9 @@ impl CommandAdviser {
         let mut ask = self.ask.clone();
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
-        ask.before = Before { place: brief.place.clone(), said: brief.done.iter().map(said).collect() };
+        // others' words, and the request stands right behind them
+        let place = brief.place.iter().map(|text| fence("files", text)).collect();
+        ask.before = Before { place, said: brief.done.iter().map(said).collect() };
         // that needs no model
         if let Some(wider) = wider(&brief.done) {
             return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: true }));
@@ -113,12 +116,12 @@ fn wider(done: &[Done]) -> Option<String> {
 /// A part that was gone about before, as the conversation has it.
 fn said(done: &Done) -> Said {
     let outcome = match (done.worked, done.printed.trim()) {
-        (true, printed) => format!("It printed:\n{printed}"),
+        (true, printed) => format!("It printed:\n{}", fence("output", printed)),
         (false, "" | "(no output)") => "It found nothing. Look in another way: in all files, in any case (-i).".into(),
         (false, printed) if done.looked && printed.ends_with("(exit code 1)") => {
             "It found nothing. Look in another way: in all files, in any case (-i).".into()
         }
-        (false, printed) => format!("That did not work:\n{printed}\nWrite another command."),
+        (false, printed) => format!("That did not work:\n{}\nWrite another command.", fence("output", printed)),
     };
     Said { request: done.goal.clone(), command: done.command.clone(), outcome }
 }

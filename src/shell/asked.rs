@@ -93,8 +93,13 @@ fn words(request: &str) -> impl Iterator<Item = String> + '_ {
 
 /// True if a request may want something taken away: it says so, or it is in words that are not known here.
 pub fn may_remove(request: &str) -> bool {
-    let known = words(request).any(|w| LOOKS.contains(&w.as_str()));
-    !known || words(request).any(|w| REMOVES.iter().any(|stem| w.starts_with(stem)))
+    const NEGATIONS: &[&str] = &["don't", "dont", "never", "not", "nothing", "without"];
+    let words: Vec<String> = words(request).collect();
+    let known = words.iter().any(|w| LOOKS.contains(&w.as_str()));
+    // `don't delete anything`, but not `don't forget to delete them`
+    let negated = |at: usize| words[at.saturating_sub(2)..at].iter().any(|w| NEGATIONS.contains(&w.as_str()));
+    let removes = |(at, word): (usize, &String)| REMOVES.iter().any(|stem| word.starts_with(stem)) && !negated(at);
+    !known || words.iter().enumerate().any(removes)
 }
 
 /// True if a request begins by wanting to know something, and speaks of taking nothing away.
@@ -113,6 +118,8 @@ mod tests {
         for look in ["find the two oldest files in archive", "Can you show me the tmp files?", "what is in /tmp"] {
             assert!(only_looks(look) && !may_remove(look), "{look}");
         }
+        assert!(only_looks("list the logs. Don't delete anything") && only_looks("show them without removing any"));
+        assert!(may_remove("list the logs, and don't forget to delete them"));
         let move_it = "go through archive, find the two oldest files and move them to attic";
         assert!(!only_looks(move_it) && !may_remove(move_it));
         for other in [
