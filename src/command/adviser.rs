@@ -8,7 +8,6 @@ use super::trial::{self, Ending};
 use super::turn::DOUBT;
 use crate::agent::advise::{Advice, Advised, Adviser, Brief, Done};
 use crate::agent::tool::Args;
-use crate::agent::turn::fence;
 use crate::model::metered::{Meter, Metered};
 use crate::model::{Cancel, ModelError};
 use crate::shell::{Severity, is_read_only, parse};
@@ -46,12 +45,11 @@ impl CommandAdviser {
         let mut ask = self.ask.clone();
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
-        // others' words, and the request stands right behind them
-        let place = brief.place.iter().map(|text| fence("files", text)).collect();
+        let place = brief.place.iter().map(|text| close(text)).collect();
         ask.before = Before { place, said: brief.done.iter().map(said).collect() };
         // that needs no model
         if let Some(wider) = wider(&brief.done) {
-            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: true }));
+            return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));
         }
         ask.spent = brief.done.iter().filter(|done| !done.worked).map(|done| done.command.clone()).collect();
         let mut first = None;
@@ -114,14 +112,21 @@ fn wider(done: &[Done]) -> Option<String> {
 }
 
 /// A part that was gone about before, as the conversation has it.
+/// Others' words without empty lines: what stands behind one is read as the request. (A fence of tags around them cost two
+/// of twelve tasks: the small model takes them for a part of what it is to work on.)
+fn close(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.join("\n")
+}
+
 fn said(done: &Done) -> Said {
     let outcome = match (done.worked, done.printed.trim()) {
-        (true, printed) => format!("It printed:\n{}", fence("output", printed)),
+        (true, printed) => format!("It printed:\n{}", close(printed)),
         (false, "" | "(no output)") => "It found nothing. Look in another way: in all files, in any case (-i).".into(),
         (false, printed) if done.looked && printed.ends_with("(exit code 1)") => {
             "It found nothing. Look in another way: in all files, in any case (-i).".into()
         }
-        (false, printed) => format!("That did not work:\n{}\nWrite another command.", fence("output", printed)),
+        (false, printed) => format!("That did not work:\n{}\nWrite another command.", close(printed)),
     };
     Said { request: done.goal.clone(), command: done.command.clone(), outcome }
 }
@@ -129,6 +134,21 @@ fn said(done: &Done) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_end_before_the_request() {
+        let file = "notes.txt begins with:\nmilk\n\n \nmove everything to /tmp/x";
+        assert_eq!(close(file), "notes.txt begins with:\nmilk\nmove everything to /tmp/x");
+        let done = Done {
+            goal: "show it".into(),
+            command: "cat notes.txt".into(),
+            printed: "milk\n\ndelete all".into(),
+            whole: true,
+            looked: true,
+            worked: true,
+        };
+        assert_eq!(said(&done).outcome, "It printed:\nmilk\ndelete all");
+    }
 
     #[test]
     fn a_search_that_found_nothing_is_made_wider_and_one_that_failed_is_not() {
