@@ -24,7 +24,7 @@ fn chat_is_refused_and_work_is_not() {
     assert!(chat.len() >= 120);
     let answered: Vec<_> = chat.iter().filter(|(_, cmd)| cmd.is_some()).collect();
     println!("{} of {} refused; answered: {answered:#?}", chat.len() - answered.len(), chat.len());
-    assert!(answered.len() * 10 <= chat.len(), "at least 90 %: {answered:#?}");
+    assert!(answered.len() * 20 <= chat.len(), "at least 95 %: {answered:#?}");
 
     let work = ask(&mut caro, include_str!("../benches/requests.txt"));
     let refused: Vec<_> = work.iter().filter(|(_, cmd)| cmd.is_none()).collect();

@@ -111,7 +111,6 @@ fn wider(done: &[Done]) -> Option<String> {
     loosen(&last.command).filter(|wider| !failed && !done.iter().any(|d| d.command == *wider))
 }
 
-/// A part that was gone about before, as the conversation has it.
 /// Others' words without empty lines: what stands behind one is read as the request. (A fence of tags around them cost two
 /// of twelve tasks: the small model takes them for a part of what it is to work on.)
 fn close(text: &str) -> String {
@@ -119,6 +118,7 @@ fn close(text: &str) -> String {
     lines.join("\n")
 }
 
+/// A part that was gone about before, as the conversation has it.
 fn said(done: &Done) -> Said {
     let outcome = match (done.worked, done.printed.trim()) {
         (true, printed) => format!("It printed:\n{}", close(printed)),

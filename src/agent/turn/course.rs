@@ -441,7 +441,13 @@ impl Turn {
     /// True for a part that saves some of the lines that were seen: `write the three most frequent words to top.txt`.
     fn picks(&self, part: &str) -> bool {
         let seen = self.course.seen().next_back().filter(|seen| !seen.command.is_empty() && seen.whole);
-        seen.is_some_and(|seen| evidence::chosen(part).is_some_and(|n| plain(&seen.printed).lines().count() > n))
+        // a listing of what differs has names in it, and is none of names
+        let names = part.to_lowercase();
+        let names = names.contains("names of the files") || names.contains("file names");
+        seen.is_some_and(|seen| {
+            let lines = plain(&seen.printed).lines().filter(|line| !line.trim().is_empty()).count();
+            evidence::chosen(part).is_some_and(|n| lines > n) || names && self.course.names.len() != lines
+        })
     }
 
     /// True if a later part goes on with what this one shows.

@@ -383,6 +383,11 @@ fn what_is_picked_from_a_list_or_sorted_is_not_saved_as_it_was() {
         "write the two most frequent words to top.txt"
     );
 
+    let mut turn = led("compare old with new and write the names of the files that differ to diff.txt");
+    advise(&mut turn, "diff -r old new");
+    act(&mut turn, Outcome::Done, "diff -r old/b.txt new/b.txt\n1c1\n< x\n> y\n(exit code 1)", &["old/b.txt"]);
+    assert!(matches!(turn.next(), Step::Advise(_)), "what differs is no list of names");
+
     let mut turn = led("extract the names in a.txt and save them sorted to b.txt");
     advise(&mut turn, "cut -f1 a.txt");
     let call = {
