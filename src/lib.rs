@@ -22,6 +22,8 @@
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - `database`: SQLite files that several processes share, for `manual` and `agent`.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
+// the head of a folder tells who reads the source what lies in it, private or not
+#![allow(rustdoc::private_intra_doc_links)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod agent;

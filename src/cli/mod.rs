@@ -1,6 +1,6 @@
 //! Arguments, terminal, one file a verb. Nobody imports this module, and no other module prints.
 //!
-//! - [`args`]: what can be typed. [`config`]: what it is layered over. [`env`]: every variable that is read.
+//! - [`args`]: what can be typed. [`config`]: what it is layered over. [`mod@env`]: every variable that is read.
 //! - [`edit`], [`piped`], [`history`]: lines that are typed, that come from a pipe, that were typed before.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.

@@ -1,5 +1,5 @@
 //! All that runs stand on, put together: model, tools, guards, store, memory, workspaces, skills and servers of tools become
-//! the [`Runtime`] of a run. Whoever wants an agent (the terminal, a program) asks for it here. A facade: it has no loop and
+//! the [`Runtime`](crate::agent::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A facade: it has no loop and
 //! no policy of its own, each of them is a part of [`crate::agent`] and decides for itself.
 //!
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - [`walk`]: which files are documents. [`chunk`]: passages. `ingest`: what is new, changed or gone.
-//! - [`index`], [`words`], [`question`]: the search itself, which notes ([`crate::agent::memory`]) use too; [`file`]: opening it.
+//! - [`index`], [`words`], [`question`]: the search itself, which notes ([`crate::agent::memory`]) use too; [`mod@file`]: opening it.
 //! - `query`: questions and answers. [`needs`]: whether a task asks one. `provider`: the layer of a prompt.
 //!
 //! Prints nothing; asks no language model. Nothing is opened before it is asked for.

@@ -115,8 +115,8 @@ impl Course {
 
     /// True if what was looked for last was not there, whatever was left undone for that.
     fn has_found_nothing(&self) -> bool {
-        let results = self.results.iter().rev().map(Option::as_deref);
-        results.skip_while(|result| *result == Some(NOT_DONE)).next() == Some(Some(NOTHING))
+        let mut results = self.results.iter().rev().map(Option::as_deref);
+        results.find(|result| *result != Some(NOT_DONE)) == Some(Some(NOTHING))
     }
 
     /// What the part right before this one changed.

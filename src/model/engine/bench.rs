@@ -13,7 +13,7 @@ const LENGTHS: [u32; 4] = [8, 32, 128, 512];
 /// Single tokens that are measured in a row, and the prompt before them.
 const DECODED: usize = 64;
 
-/// What [`bench`] measured.
+/// What [`bench()`] measured.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Report {
     /// Device, kernels and threads.
