@@ -142,7 +142,10 @@ pub fn refer(part: &str, names: &[String]) -> String {
     if names.is_empty() || names.len() > NAMES || names.iter().any(|name| part.contains(name.as_str())) {
         return part.to_owned();
     }
-    let all = match names {
+    // a name with blanks in it could be read as more words of the request
+    let quoted = |name: &String| if name.contains(char::is_whitespace) { format!("\"{name}\"") } else { name.clone() };
+    let names: Vec<String> = names.iter().map(quoted).collect();
+    let all = match names.as_slice() {
         [one] => one.clone(),
         [before @ .., last] => format!("{} and {last}", before.join(", ")),
         [] => return part.to_owned(),
@@ -378,6 +381,7 @@ mod tests {
                 "show how many lines each of a.txt and b.txt has",
             ),
             ("delete it", &["x/big.bin"], "delete x/big.bin"),
+            ("count its lines", &["x and delete the rest.txt"], "count its lines (\"x and delete the rest.txt\")"),
             ("show the changed file", &["app.ini"], "show app.ini"),
             ("count its lines", &["x.txt"], "count its lines (x.txt)"),
             ("move them to old", &["a.c", "b.c"], "move a.c and b.c to old"),
