@@ -237,7 +237,7 @@ fn show(answer: &Answer, cx: &Cx) -> std::io::Result<()> {
             cx.ui.line(&format!("    {}", cx.ui.paint(Role::Plain, line)))?;
         }
         if lines.len() > LINES {
-            cx.ui.line(&cx.ui.paint(Role::Dim, &format!("    ... {} more lines", lines.len() - LINES)))?;
+            cx.ui.line(&cx.ui.paint(Role::Dim, &format!("    ... {}", plural(lines.len() - LINES, "more line"))))?;
         }
     }
     if answer.hits.is_empty() {

@@ -432,9 +432,15 @@ impl Turn {
         })
     }
 
-    /// True for a part that wants to be told what has to be looked up: a number of what the one before has made, or a
-    /// property of what it has found.
+    /// True for a part that wants to be told what has to be looked up: a number of what the one before has made, a property
+    /// of what it has found, or which of them it is that the next part is about.
     fn measures(&self, part: &str) -> bool {
+        let next = self.task.plan.parts.get(self.course.part + 1);
+        let picks =
+            part.split_whitespace().any(|word| word.eq_ignore_ascii_case("who") || word.eq_ignore_ascii_case("which"));
+        if picks && next.is_some_and(|next| refers(order(next))) {
+            return true;
+        }
         self.course.change_before().is_some() && evidence::counts(part) || refers(part) && evidence::measures(part)
     }
 

@@ -388,6 +388,14 @@ fn what_is_picked_from_a_list_or_sorted_is_not_saved_as_it_was() {
     act(&mut turn, Outcome::Done, "diff -r old/b.txt new/b.txt\n1c1\n< x\n> y\n(exit code 1)", &["old/b.txt"]);
     assert!(matches!(turn.next(), Step::Advise(_)), "what differs is no list of names");
 
+    let mut turn = led("show the users in u.txt, tell me who has no password and save them to x.txt");
+    advise(&mut turn, "cat u.txt");
+    act(&mut turn, Outcome::Done, "ida:x\nper:\n", &[]);
+    assert_eq!(advise(&mut turn, "grep ':$' u.txt"), "tell me who has no password");
+    act(&mut turn, Outcome::Done, "per:\n", &[]);
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!(calls[0].args["content"], "per:", "and not all of them");
+
     let mut turn = led("extract the names in a.txt and save them sorted to b.txt");
     advise(&mut turn, "cut -f1 a.txt");
     let call = {

@@ -4,6 +4,7 @@ use crate::agent::runtime::Approval;
 use crate::agent::tool::Hazard;
 use crate::agent::{Args, Call};
 use crate::cli::interrupt::Phase;
+use crate::cli::knowledge::plural;
 use crate::cli::request::typed;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, edit};
@@ -76,7 +77,7 @@ fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>)
                 many.iter().take(shown).for_each(|text| line(&[(Role::Plain, &format!("  | {text}"))]));
                 if many.len() > shown {
                     cut = true;
-                    line(&[(Role::Dim, &format!("  | ... {} more lines", many.len() - shown))]);
+                    line(&[(Role::Dim, &format!("  | ... {}", plural(many.len() - shown, "more line")))]);
                 }
             }
         }

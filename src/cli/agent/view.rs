@@ -6,6 +6,7 @@ use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::runtime::{Approval, Approver};
 use crate::agent::{Args, Call};
+use crate::cli::knowledge::plural;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, present};
 use serde_json::Value;
@@ -189,7 +190,7 @@ fn step(cx: &Cx, event: &Event) {
             let more = lines.len().saturating_sub(shown);
             let time = event.duration_ms.unwrap_or_default() / 1e3;
             if more > 0 || time >= 1.0 {
-                let more = if more > 0 { format!("{more} more lines  ") } else { String::new() };
+                let more = if more > 0 { format!("{}  ", plural(more, "more line")) } else { String::new() };
                 ui.aside(Role::Dim, &format!("    {more}{time:.1} s"));
             }
         }
