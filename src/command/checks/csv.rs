@@ -114,13 +114,11 @@ fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Find
     if list.iter().enumerate().any(|(at, w)| is_column(w) && !at.checked_sub(1).is_some_and(|at| named(&list[at]))) {
         return None;
     }
-    // what is left out is not what is taken
-    const OUT: [&str; 7] = ["delete", "drop", "exclude", "hide", "omit", "remove", "strip"];
-    if words.negate() || words.say(&OUT) {
-        return None;
-    }
     let mut said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
     let asked = said.next().filter(|_| said.next().is_none())?;
+    if names(&lines[0], by).nth(asked - 1).is_some_and(|name| is_left_out(list, &name)) {
+        return None;
+    }
     // one column in all of the script: of two, one may be what is shown and the other what it is chosen by
     let mut all = it.script.commands.iter().map(taken).collect::<Option<Vec<_>>>()?.into_iter().flatten();
     let (_, have) = all.next()?;
@@ -226,10 +224,35 @@ pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
 
 /// True if the request says the name of a column, or more of them.
 fn says(words: &Words, name: &str) -> bool {
+    words.list().iter().any(|word| is_name(word, name))
+}
+
+/// True for the name of a column, or for several of what it names.
+fn is_name(word: &str, name: &str) -> bool {
     let many = name.strip_suffix('y').map(|stem| format!("{stem}ies"));
-    words.list().iter().any(|word| {
-        word == name || !name.is_empty() && word.strip_suffix('s') == Some(name) || many.as_ref() == Some(word)
-    })
+    word == name || !name.is_empty() && word.strip_suffix('s') == Some(name) || many.as_deref() == Some(word)
+}
+
+/// True where the column is said to be left out: `without the id`, `remove the age column`; that is not what is taken then.
+fn is_left_out(list: &[String], name: &str) -> bool {
+    const OUT: [&str; 14] = [
+        "but",
+        "delete",
+        "drop",
+        "except",
+        "exclude",
+        "excluding",
+        "hide",
+        "not",
+        "omit",
+        "remove",
+        "skip",
+        "strip",
+        "without",
+        "no",
+    ];
+    let said = list.iter().enumerate().filter(|(_, word)| is_name(word, name));
+    said.into_iter().any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(|word| OUT.contains(&word.as_str())))
 }
 
 /// True for an awk program in which the line of names counts as a value: it divides by a number of lines, or holds a column
@@ -350,6 +373,11 @@ mod tests {
             ("sort a.csv by age", "sort -t, -k3,3n a.csv", "sort -t, -k2,2n a.csv"),
             ("sort a.csv by age", "sort -t , -k 3,3n a.csv", "sort -t , -k 2,2n a.csv"),
             ("the cities in a.csv", "cut -d , -f 2 a.csv", "cut -d , -f 3 a.csv"),
+            (
+                "each city of a.csv once, leave out the heading",
+                "tail -n +2 a.csv | cut -d, -f2",
+                "tail -n +2 a.csv | cut -d, -f3",
+            ),
             (
                 "add up the age column of a.csv",
                 "awk -F, '{s += $4} END {print s}' a.csv",
