@@ -1,8 +1,8 @@
 //! `caro knowledge` end to end: by words on a machine without a model, by meaning with the real one; what of it reaches the
 //! agent, and what does not.
 
-use crate::machine::{Machine, Ran};
-use crate::support::embedding_model_or_skip;
+use crate::machine::{Machine, Ran, feed};
+use crate::support::{embedding_model_or_skip, model_or_skip};
 use caro::model::embed::Embedder;
 use caro::model::engine::SentenceEncoder;
 use serde_json::{Value, json};
@@ -162,6 +162,94 @@ fn without_retrieval_the_library_is_not_even_opened() {
     assert_eq!(ran.json()["response"], "fine", "{ran:#?}");
     let events = machine.run(&["events", "", "--json"]).out;
     assert!(events.contains("farmctl cycle"), "{events}");
+}
+
+/// The prompt of a request, and what came of it.
+fn prompt(machine: &Machine, args: &[&str]) -> Ran {
+    machine.ask(json!([{ "reply": "farmctl cycle" }]), args)
+}
+
+#[test]
+fn a_command_of_the_documents_stands_beside_nearly_the_same_request() {
+    let machine = Machine::new();
+    documents(&machine);
+    let request = "reboot the compile farm";
+    let unread = prompt(&machine, &[request, "--verbose"]);
+    assert!(unread.code == Some(1) && !unread.err.contains("shown beside"), "nobody knows that program: {unread:#?}");
+    ingest(&machine);
+
+    let ran = prompt(&machine, &[request, "--debug"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "farmctl cycle\n"), "{ran:#?}");
+    let shown = "[user] Rebooting the compile farm\n[assistant] farmctl cycle\n[user] reboot the compile farm\n";
+    assert!(ran.err.contains(shown), "{ran:#?}");
+    assert!(
+        ran.err.contains("decision: shown beside the request: `farmctl cycle` (") && ran.err.contains("deploy.md:5)")
+    );
+    let answer = prompt(&machine, &[request, "--json"]).json();
+    let known = &answer["documents"][0];
+    assert_eq!((&known["command"], &known["line"]), (&json!("farmctl cycle"), &json!(5)), "{answer}");
+
+    for other in [&["show the largest files", "--debug"][..], &[request, "--debug", "--knowledge", "off"]] {
+        let ran = prompt(&machine, other);
+        assert!(!ran.err.contains("shown beside the request"), "{ran:#?}");
+    }
+    assert!(prompt(&machine, &["show the largest files", "--json"]).json().get("documents").is_none());
+    // one that cannot be read is told of and costs nothing else
+    machine.write("home/.local/share/caro/knowledge.db", "no library".repeat(999));
+    let ran = prompt(&machine, &[request, "--verbose"]);
+    assert!(ran.err.contains("without the documents: ") && ran.err.contains("decision: "), "{ran:#?}");
+    let ran = machine.ask(json!([{ "reply": "ls -S" }]), &["show the largest files"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "ls -S\n", ""), "{ran:#?}");
+}
+
+#[test]
+fn pages_that_a_client_of_tldr_has_fetched_are_read_in() {
+    let machine = Machine::new();
+    machine.run(&["knowledge", "ingest", "--tldr"]).fails(2, &["tldr", "tldr --update", "caro knowledge ingest DIR"]);
+    let page = |name: &str, does: &str, command: &str| {
+        format!(
+            "# {name}\n\n> About {name}.\n> More information: <https://example.org/{name}>.\n\n- {does}:\n\n`{command}`\n"
+        )
+    };
+    for (folder, name, does, command) in [
+        (
+            "common",
+            "squash",
+            "S[q]ueeze a picture to a given quality",
+            "squash {{[-q|--quality]}} {{80}} {{path/to/picture}}",
+        ),
+        ("linux", "lumen", "Set the brightness of the screen", "lumen set {{50}}%"),
+        ("osx", "glow", "Set the brightness of the display", "glow {{50}}"),
+    ] {
+        let pages = format!("home/.cache/tealdeer/tldr-pages/pages.en/{folder}");
+        std::fs::create_dir_all(machine.path(&pages)).unwrap();
+        machine.write(format!("{pages}/{name}.md"), page(name, does, command));
+    }
+    let ran = machine.run(&["knowledge", "ingest", "--tldr"]);
+    assert!(ran.out.starts_with("read 2 files (2 passages)"), "{ran:#?}");
+    let ran = prompt(&machine, &["squeeze a picture to the given quality", "--debug"]);
+    let shown = "[user] Squeeze a picture to a given quality\n[assistant] squash -q 80 path/to/picture\n";
+    assert!(ran.err.contains(shown), "{ran:#?}");
+    let ran = prompt(&machine, &["set the brightness of the screen", "--debug"]);
+    assert!(ran.err.contains("[assistant] lumen set 50%\n") && !ran.err.contains("glow"), "{ran:#?}");
+}
+
+#[test]
+fn the_real_model_answers_with_what_the_notes_say() {
+    let Some(mut caro) = model_or_skip("batch") else { return };
+    let machine = Machine::new();
+    documents(&machine);
+    ingest(&machine);
+    if cfg!(debug_assertions) {
+        println!("skipped: without optimisation two answers take minutes (`cargo test --release` has this test)");
+        return;
+    }
+    caro.env("CARO_KNOWLEDGE", "on").env("XDG_DATA_HOME", machine.path("home/.local/share"));
+    let requests = "{\"id\": 1, \"request\": \"reboot the compile farm\"}\n{\"id\": 2, \"request\": \"count the lines of a.txt\"}\n";
+    let ran = feed(caro, requests.as_bytes());
+    let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers[0]["cmd"], "farmctl cycle", "{ran:#?}");
+    assert_eq!(answers[1]["cmd"], "wc -l a.txt", "it is not disturbed where it knows the answer: {ran:#?}");
 }
 
 /// Components 0 to 7 of vectors that a forward pass of our own in numpy gave (f32; BERT with mean pooling, written from

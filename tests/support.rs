@@ -45,8 +45,8 @@ pub fn run_shell(line: &str, dir: &Path) -> Ran {
 /// is none. With `CARO_REQUIRE_MODEL=1` a missing model is a failure.
 pub fn model_or_skip(verb: &str) -> Option<Command> {
     let mut caro = Command::new(env!("CARGO_BIN_EXE_caro"));
-    // a test leaves no process behind, and uses nobody else's
-    caro.arg(verb).env("CARO_RESIDENT", "off");
+    // a test leaves no process behind, and uses nobody else's; nor are the developer's own documents anything to it
+    caro.arg(verb).env("CARO_RESIDENT", "off").env("CARO_KNOWLEDGE", "off");
     let path = Command::new(env!("CARGO_BIN_EXE_caro")).args(["model", "path", "qwen2.5-coder-1.5b"]).output().unwrap();
     if path.status.success() {
         return Some(caro);

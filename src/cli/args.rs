@@ -156,6 +156,9 @@ pub struct AnswerArgs {
     /// May commands be tried in a sandbox, to choose among them
     #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
     pub rehearse: Option<String>,
+    /// Are documents of your own that `caro knowledge` has read in looked into for commands
+    #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
+    pub knowledge: Option<String>,
     /// Seconds after which there is no answer, a model download not counted
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
@@ -187,6 +190,7 @@ impl AnswerArgs {
             ("max_iterations", &self.max_iterations),
             ("candidates", &self.candidates),
             ("rehearse", &self.rehearse),
+            ("knowledge", &self.knowledge),
             ("timeout", &self.timeout),
             ("budget", &self.budget),
             ("model", &self.model),

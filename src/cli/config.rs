@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 64 * 1024;
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 /// Settings that are turned on and off: `true` and `false` do, too.
-const SWITCHES: [&str; 2] = ["rehearse", "resident"];
+const SWITCHES: [&str; 3] = ["rehearse", "resident", "knowledge"];
 
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 18] = [
+pub const KEYS: [Key; 19] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
@@ -81,6 +81,13 @@ pub const KEYS: [Key; 18] = [
         "on",
         Project::Never,
         "on, off: may commands be tried in a sandbox to choose among them",
+    ),
+    key(
+        "knowledge",
+        "CARO_KNOWLEDGE",
+        "on",
+        Project::Never,
+        "on, off: are the documents of `caro knowledge` looked into for commands",
     ),
     key("max_iterations", "CARO_MAX_ITERATIONS", "2", Project::Sets, "the most iterations, 1 to 3"),
     key(

@@ -1,10 +1,11 @@
 //! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, download};
+use super::{Cx, Exit, Failure, Outcome, download, tldr};
 use crate::agent::librarian::chunk::Kind;
 use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
 use crate::agent::tool::normal;
+use crate::host::ExecutionContext;
 use crate::model::embed::{EMBEDDING_MODEL, Embedder};
 use crate::model::engine::SentenceEncoder;
 use crate::model::fetch::{self, Size};
@@ -12,6 +13,9 @@ use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The library, in the data folder.
+const FILE: &str = "knowledge.db";
 
 /// Lines of a passage that are shown.
 const LINES: usize = 8;
@@ -32,8 +36,11 @@ enum What {
     #[command(visible_alias = "add")]
     Ingest {
         /// Folders and files
-        #[arg(value_name = "DIR", required = true)]
+        #[arg(value_name = "DIR", required_unless_present = "tldr")]
         paths: Vec<PathBuf>,
+        /// Also the pages of tldr that a client of it has fetched, as far as they hold on this system
+        #[arg(long)]
+        tldr: bool,
         /// Forget everything that was read in before, once the new is there
         #[arg(long)]
         clean: bool,
@@ -80,8 +87,15 @@ enum What {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let librarian = librarian(cx).ok_or_else(no_home)?;
     match &args.what {
-        What::Ingest { paths, clean, chunking, json } => {
-            let roots = paths.iter().map(|p| existing(p)).collect::<Result<Vec<_>, _>>()?;
+        What::Ingest { paths, tldr, clean, chunking, json } => {
+            let mut roots = paths.iter().map(|p| existing(p)).collect::<Result<Vec<_>, _>>()?;
+            if *tldr {
+                let pages = tldr::folders(ExecutionContext::detect(cx.dirs.cache.as_deref()).target.os);
+                if pages.is_empty() {
+                    return Err(Failure::usage("no client of tldr has fetched pages for this user").hint(tldr::HINT));
+                }
+                roots.extend(pages);
+            }
             let kind = Kind::ALL.iter().find(|(name, _)| name == chunking).map(|(_, kind)| *kind);
             ingest(&librarian, &roots, Options { clean: *clean, kind }, *json, cx)
         }
@@ -106,7 +120,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 /// The library of this person; nothing where there is no place for it. Opens nothing.
 pub fn librarian(cx: &Cx) -> Option<Librarian> {
     let data = cx.dirs.data.as_ref()?;
-    Some(Librarian::new(data.join("knowledge.db"), embedder(cx)))
+    Some(Librarian::new(data.join(FILE), embedder(cx)))
+}
+
+/// The same, searched by words alone; nothing where nothing was ever read in.
+pub fn by_words(cx: &Cx) -> Option<Librarian> {
+    let data = cx.dirs.data.as_ref()?;
+    Some(Librarian::new(data.join(FILE), None)).filter(Librarian::exists)
 }
 
 /// What makes vectors, if its model is on this machine. Loads nothing.

@@ -48,6 +48,7 @@ pub mod skills;
 pub mod spinner;
 pub mod status;
 pub mod stop;
+pub mod tldr;
 pub mod tools;
 pub mod ui;
 pub mod version;

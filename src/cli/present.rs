@@ -3,6 +3,7 @@
 use super::Ui;
 use super::args::AnswerArgs;
 use super::ui::Role;
+use crate::command::checks::programs;
 use crate::command::{Answer, Timing, Trace};
 use crate::shell::safety::{Level, Risk};
 use crate::shell::{Finding, Severity};
@@ -40,6 +41,11 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     }
     if !answer.explanation.is_empty() {
         ui.aside(Role::Plain, &answer.explanation);
+    }
+    if let Some(known) = answer.documents.iter().find(|known| known.command == answer.cmd) {
+        let missing = answer.findings.iter().find(|f| f.id == programs::ID);
+        let missing = missing.map_or(String::new(), |f| format!("; {}", f.why));
+        ui.aside(Role::Plain, &format!("as in {}:{}{missing}", known.path, known.line));
     }
     verdict(ui, &answer.risk);
     for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {

@@ -61,6 +61,8 @@ pub struct Settings {
     pub candidates: u32,
     /// May commands be rehearsed?
     pub rehearse: bool,
+    /// Are the person's own documents looked into for commands?
+    pub knowledge: bool,
     /// Time for an answer.
     pub timeout: Duration,
     /// How long a better answer than the first is looked for.
@@ -105,6 +107,7 @@ impl Settings {
                 v.parse().ok().filter(|n| (1..=8).contains(n)).ok_or_else(|| "a number from 1 to 8".to_string())
             })?,
             rehearse: config.parse("rehearse", |v| one_of(&SWITCH, v))?,
+            knowledge: config.parse("knowledge", |v| one_of(&SWITCH, v))?,
             timeout: config.parse("timeout", |v| {
                 seconds(v, 3600.0).ok_or_else(|| "seconds, above 0 and up to 3600".to_string())
             })?,

@@ -2,7 +2,7 @@
 
 use super::resident::{self, Resident};
 use super::settings::Settings;
-use super::{Cx, Failure, download, env};
+use super::{Cx, Failure, download, env, knowledge};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Setup};
@@ -42,7 +42,12 @@ pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
         let (model, resident, download) = model(cx, settings)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
-        let recipe = Recipe { model, context: Arc::new(context), manual: Some(manual(cx)) };
+        let recipe = Recipe {
+            model,
+            context: Arc::new(context),
+            manual: Some(manual(cx)),
+            documents: settings.knowledge.then(|| knowledge::by_words(cx)).flatten(),
+        };
         Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident })
     })
 }

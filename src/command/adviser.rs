@@ -46,7 +46,7 @@ impl CommandAdviser {
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
         let place = brief.place.iter().map(|text| close(text)).collect();
-        ask.before = Before { place, said: brief.done.iter().map(said).collect() };
+        ask.before = Before { place, said: brief.done.iter().map(said).collect(), known: Vec::new() };
         // that needs no model
         if let Some(wider) = wider(&brief.done) {
             return Ok(Some(Advice { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));

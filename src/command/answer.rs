@@ -1,5 +1,6 @@
 //! What is asked and what is answered: the public documents of the recipe.
 
+use super::documents::Known;
 use crate::model::{Cancel, ModelError};
 use crate::shell::safety::Risk;
 use crate::shell::{Dialect, Finding, Target};
@@ -77,6 +78,9 @@ pub struct Before {
     pub place: Vec<String>,
     /// The requests before this one, oldest first.
     pub said: Vec<Said>,
+    /// What the person's own documents have for nearly the same, the nearest first.
+    #[serde(default)]
+    pub known: Vec<Known>,
 }
 
 /// One request that was answered before.
@@ -156,6 +160,9 @@ pub struct Answer {
     /// Further commands, with `-n`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub alternatives: Vec<Alternative>,
+    /// What the person's own documents have for nearly the same request; the model was shown it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub documents: Vec<Known>,
     /// True if the resident process has computed it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub resident: bool,

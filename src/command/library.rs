@@ -27,8 +27,8 @@ const K1: f64 = 1.2;
 /// How much a long wording is held back; the usual value.
 const B: f64 = 0.75;
 
-/// From this share of common words on a pair asks for nearly the same.
-const ALIKE: f64 = 0.45;
+/// From this likeness on a pair asks for nearly the same.
+pub(super) const ALIKE: f64 = 0.45;
 /// The most pairs that are shown for being alike.
 const MOST_ALIKE: usize = 2;
 /// The best of the search that are compared closely.
@@ -94,20 +94,11 @@ pub fn nearest(request: &str, target: Target, k: usize) -> Vec<Example> {
 }
 
 /// The pairs that ask for nearly the same as the request, the nearest first, two at most; mostly there are none.
-///
-/// Nearly the same is by what both say of all that either says, each word weighing as much as it is rare (a weighted
-/// Jaccard index). Names of files, but for their formats, and what stands in quotes say what it is done to, not what is done.
 pub fn alike(request: &str, target: Target) -> Vec<Example> {
-    let asked = topic(request);
-    let weight = |words: &[String]| words.iter().map(|word| rarity(word)).sum::<f64>();
-    let all = weight(&asked);
+    let asked = Topic::of(request);
     let mut found: Vec<(f64, Example)> = Vec::new();
     for (_, wording, command) in ranked(request, target).into_iter().take(LOOKED_AT) {
-        let mut words = topic(wording);
-        let whole = weight(&words);
-        words.retain(|word| asked.binary_search(word).is_ok());
-        let both = weight(&words);
-        let share = both / (all + whole - both);
+        let share = asked.likeness(wording);
         if share >= ALIKE && !found.iter().any(|(_, e)| e.command == command) {
             found.push((share, Example { request: wording.to_owned(), command: command.to_owned() }));
         }
@@ -115,6 +106,44 @@ pub fn alike(request: &str, target: Target) -> Vec<Example> {
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     found.truncate(MOST_ALIKE);
     found.into_iter().map(|(_, example)| example).collect()
+}
+
+/// How nearly two texts ask for the same, 0 to 1: what both say of all that either says, each word weighing as much as it is
+/// rare (a weighted Jaccard index). Names of files, but for their formats, and what stands in quotes say what it is done to,
+/// not what is done.
+pub(super) fn likeness(request: &str, wording: &str) -> f64 {
+    Topic::of(request).likeness(wording)
+}
+
+/// True if a text has words that can be compared.
+pub(super) fn says_something(text: &str) -> bool {
+    !topic(text).is_empty()
+}
+
+/// What a request asks for, to be compared with many.
+struct Topic {
+    words: Vec<String>,
+    weight: f64,
+}
+
+impl Topic {
+    fn of(text: &str) -> Self {
+        let words = topic(text);
+        Self { weight: weight(&words), words }
+    }
+
+    fn likeness(&self, wording: &str) -> f64 {
+        let mut words = topic(wording);
+        let whole = weight(&words);
+        words.retain(|word| self.words.binary_search(word).is_ok());
+        let both = weight(&words);
+        let either = self.weight + whole - both;
+        if either > 0.0 { both / either } else { 0.0 }
+    }
+}
+
+fn weight(words: &[String]) -> f64 {
+    words.iter().map(|word| rarity(word)).sum()
 }
 
 /// The words that say what is done, sorted, each once.

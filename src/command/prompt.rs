@@ -5,6 +5,7 @@
 //! they are left out (`benches/records/` has the measurements).
 
 use super::answer::{Before, FewShot};
+use super::examples::Example;
 use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
@@ -13,8 +14,8 @@ use crate::shell::{Dialect, Finding, Os, Target, Userland};
 const MOST_FINDINGS: usize = 3;
 
 /// The first iteration's prompt. The `few_shot` pairs of the example library stand between the
-/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part. What
-/// was said `before` stands right before the request.
+/// examples that every conversation begins with and the request, the nearest last; they are not of the stable part. What is
+/// known `before` and what was said stand right before the request.
 pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: FewShot, before: &Before) -> Prompt {
     let mut prompt = Prompt::system(persona(target, dialect));
     for example in examples::for_target(target) {
@@ -28,7 +29,8 @@ pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: FewShot,
     };
     // the library is written in bash, and fish does not read all of that
     let near = near.iter().filter(|e| crate::shell::parse(&e.command, dialect).errors.is_empty());
-    for example in near.rev() {
+    let known: Vec<_> = before.known.iter().map(Example::from).collect();
+    for example in near.rev().chain(known.iter().rev()) {
         prompt.push(Role::User, &example.request);
         prompt.push(Role::Assistant, &example.command);
     }
@@ -153,7 +155,7 @@ mod tests {
     fn what_was_said_before_is_a_conversation() {
         let said =
             Said { request: "find logs".into(), command: "ls *.log".into(), outcome: "It printed:\na.log".into() };
-        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said] };
+        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
         let plain = first("count its lines", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
         let told = first("count its lines", LINUX, Dialect::Bash, FewShot::Nearest(0), &before);
         assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);

@@ -2,10 +2,12 @@
 //! agent's ([`crate::agent::runtime::drive`]).
 
 use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace};
+use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
+use crate::agent::librarian::Librarian;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate};
 use crate::host::ExecutionContext;
 use crate::manual::Manual;
@@ -36,6 +38,8 @@ pub struct Recipe {
     pub context: Arc<ExecutionContext>,
     /// The help cache; without one, flags are not checked.
     pub manual: Option<Arc<Manual>>,
+    /// The person's own documents, to be looked into for commands.
+    pub documents: Option<Librarian>,
 }
 
 /// Told what happens on the way.
@@ -63,7 +67,9 @@ impl Recipe {
     /// See [`CommandError`]. A request that is no shell task is no error: [`Answer::refusal`].
     pub async fn answer(&self, ask: &Ask, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let started = Instant::now();
-        let ask = &self.checked(ask)?;
+        let mut ask = self.checked(ask)?;
+        ask.before.known = self.known(&ask, trace).await;
+        let ask = &ask;
         if let Some(manual) = &self.manual {
             // a program of the tree that the request is about is not run for its help
             manual.avoid(&ask.cwd);
@@ -74,6 +80,24 @@ impl Recipe {
         Run { recipe: self, inspector, ask, cancel, manuals, timing, reading: Duration::ZERO, candidates: 1, started }
             .go(trace)
             .await
+    }
+
+    /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.
+    async fn known(&self, ask: &Ask, trace: Tracer<'_>) -> Vec<Known> {
+        let Some(documents) = self.documents.clone() else { return Vec::new() };
+        let (request, dialect) = (ask.request.clone(), ask.dialect);
+        let looked = tokio::task::spawn_blocking(move || documents::alike(&documents, &request, dialect)).await;
+        let known = match looked.map_err(|e| e.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
+            Ok(known) => known,
+            Err(error) => {
+                trace(Trace::Decision { what: format!("without the documents: {error}") });
+                Vec::new()
+            }
+        };
+        for Known { command, path, line, .. } in &known {
+            trace(Trace::Decision { what: format!("shown beside the request: `{command}` ({path}:{line})") });
+        }
+        known
     }
 
     /// The request, trimmed; or why it cannot be one.
@@ -187,6 +211,7 @@ impl Run<'_> {
             shell: self.ask.dialect.name().to_owned(),
             timing: self.timing,
             alternatives,
+            documents: self.ask.before.known.clone(),
             resident: false,
             refusal: refusal.map(str::to_owned),
         })
@@ -247,7 +272,8 @@ impl Run<'_> {
     pub(super) async fn inspect(&mut self, cmd: String, confidence: f64) -> Draft {
         let since = Instant::now();
         let mut manuals = std::mem::take(&mut self.manuals);
-        let draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
+        let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
+        documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
         self.manuals = manuals;
         self.timing.manual += ms(since.elapsed());
         draft

@@ -202,9 +202,10 @@ fn pieces(text: &str, mut range: Range<usize>, max_lines: usize) -> Vec<Range<us
         }
         let window = &rest[..floor(rest, by_lines.min(MAX_BYTES))];
         let half = floor(window, window.len() / 2);
-        // the end of a paragraph, of a line, of a word; or wherever it is full
+        // the end of a paragraph, of a line, of a word; or wherever it is full. What a colon announces stays with it
         let late = |at: Option<usize>| at.filter(|at| *at > half);
-        let cut = late(window.rfind("\n\n").map(|at| at + 2))
+        let mut paragraphs = window.rmatch_indices("\n\n").map(|(at, _)| at);
+        let cut = late(paragraphs.find(|at| !window[..*at].trim_end().ends_with(':')).map(|at| at + 2))
             .or_else(|| late(window.rfind('\n').map(|at| at + 1)))
             .or_else(|| late(window.rfind(' ').map(|at| at + 1)))
             .unwrap_or(window.len());
@@ -310,6 +311,15 @@ mod tests {
         let found = chunks(Kind::Text, &paragraphs);
         assert_eq!(found.len(), 2);
         assert!(paragraphs[found[1].range.clone()].starts_with("other"));
+        let page: String =
+            (0..40).map(|i| format!("- Do thing {i:02} to it:\n\n`thing --number {i:02}`\n\n")).collect();
+        for chunk in chunks(Kind::Text, &page) {
+            let text = page[chunk.range].trim();
+            assert!(
+                text.starts_with("- Do") && text.ends_with('`'),
+                "a heading is parted from what it announces: {text}"
+            );
+        }
         let line = "x".repeat(3000);
         assert_eq!(chunks(Kind::Text, &line).iter().map(|c| c.range.len()).collect::<Vec<_>>(), [1200, 1200, 600]);
         let lines = "ab\n".repeat(120);

@@ -76,27 +76,46 @@ impl Librarian {
         if nothing_shared(&found) {
             found = widened(&sql, &question, text, found, limit)?;
         }
-        let mut read = sql.prepare_cached(
-            "SELECT documents.path, first, last, title, text FROM chunks
-             JOIN documents ON documents.id = chunks.document WHERE chunks.id = ?1",
-        )?;
-        let hit = |found: &Found| {
-            read.query_row([found.at.id], |row| {
-                Ok(Hit {
-                    path: row.get(0)?,
-                    first: file::count(row, 1)?,
-                    last: file::count(row, 2)?,
-                    title: row.get(3)?,
-                    text: row.get(4)?,
-                    score: found.score(),
-                })
-            })
-        };
-        let hits = found.iter().map(hit).collect::<Result<_, _>>()?;
+        let hits = passages(&sql, &found)?;
         let search = begun.elapsed().saturating_sub(question.load + question.embed);
         let ms = Times { load: millis(question.load), embed: millis(question.embed), search: millis(search) };
         Ok(Answer { hits, by_meaning: question.vector.is_some(), without_vectors: question.failed, ms })
     }
+
+    /// The passages that share words with a text, the best first, at most `limit`: for whoever has no time for meaning or
+    /// for a second look. None where nothing was ever ingested.
+    ///
+    /// # Errors
+    /// If the library cannot be read.
+    pub fn glance(&self, text: &str, limit: usize) -> Result<Vec<Hit>, LibraryError> {
+        let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
+        let sql = sql.unchecked_transaction()?;
+        let question = Question::of(text, INDEX, &sql, None)?;
+        let mut found = question.ask(INDEX, &sql, limit)?;
+        found.retain(|f| f.covered > 0.0);
+        Ok(passages(&sql, &found)?)
+    }
+}
+
+/// What was found, read.
+fn passages(sql: &Connection, found: &[Found]) -> rusqlite::Result<Vec<Hit>> {
+    let mut read = sql.prepare_cached(
+        "SELECT documents.path, first, last, title, text FROM chunks
+         JOIN documents ON documents.id = chunks.document WHERE chunks.id = ?1",
+    )?;
+    let hit = |found: &Found| {
+        read.query_row([found.at.id], |row| {
+            Ok(Hit {
+                path: row.get(0)?,
+                first: file::count(row, 1)?,
+                last: file::count(row, 2)?,
+                title: row.get(3)?,
+                text: row.get(4)?,
+                score: found.score(),
+            })
+        })
+    };
+    found.iter().map(hit).collect()
 }
 
 /// The wider search. Its ranking is (the exact phrase, words in common, nearness); where nothing has anything in common with

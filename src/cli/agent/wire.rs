@@ -93,7 +93,8 @@ pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) 
             "`{name}` is this program's own tool: that of an MCP server has its server's name before it"
         ));
     }
-    let recipe = wired?.recipe;
+    let mut recipe = wired?.recipe;
+    recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
     let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
     let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);

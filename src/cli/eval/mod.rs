@@ -236,6 +236,7 @@ fn recipe<'r>(applets: &'r mut Option<Recipe>, wired: &'r Wired, space: &Userspa
             model: wired.recipe.model.clone(),
             context: Arc::new(context.clone()),
             manual: Some(Arc::new(Manual::open(setup))),
+            documents: wired.recipe.documents.clone(),
         }
     })
 }

@@ -39,7 +39,7 @@ mod place;
 mod placeholder;
 mod precedence;
 mod processes;
-mod programs;
+pub(crate) mod programs;
 pub(super) mod prose;
 mod quoting;
 mod ranked;

@@ -3,6 +3,8 @@
 use super::Inspected;
 use crate::shell::{Finding, Severity, extract_commands};
 
+pub(crate) const ID: &str = "unknown-program";
+
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let Some(context) = it.context else { return Vec::new() };
     extract_commands(it.script)
@@ -12,7 +14,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .map(|name| {
             let near = nearest(&name, context.available_commands.keys());
             Finding {
-                id: "unknown-program".into(),
+                id: ID.into(),
                 severity: Severity::Error,
                 span: it.script.text.find(&name).map(|at| at..at + name.len()),
                 why: match &near {
