@@ -18,6 +18,8 @@ pub struct Candidate {
     pub likelihood: f64,
     /// How likely it finds the request's words behind the command ([`super::review`]); 1 where that is not known of all.
     pub explains: f64,
+    /// True if the person's own documents have it so.
+    pub documented: bool,
     /// What it did in a rehearsal; `None` where there was none.
     pub trial: Option<Trial>,
 }
@@ -34,6 +36,9 @@ pub struct Choice {
 /// What is left of a command's likelihood if a check accuses it of an error, or warns of it.
 const ERROR: f64 = 0.02;
 const WARNING: f64 = 0.25;
+
+/// How many times likelier a command is that the person's own documents have for nearly the same request.
+const DOCUMENTED: f64 = 8.0;
 
 /// The same if it failed in its rehearsal, or had nothing to say.
 const FAILED: f64 = 0.02;
@@ -77,7 +82,8 @@ fn worth(candidate: &Candidate) -> f64 {
         Some(Ending::Silent) => SILENT,
         Some(Ending::Fine | Ending::Stopped) | None => 1.0,
     };
-    candidate.likelihood * candidate.explains * checks * trial
+    let documented = if candidate.documented { DOCUMENTED } else { 1.0 };
+    candidate.likelihood * candidate.explains * documented * checks * trial
 }
 
 /// True if all do the same: then there is nothing to choose.
@@ -104,6 +110,7 @@ mod tests {
             draft,
             likelihood,
             explains: 1.0,
+            documented: false,
             trial: ending.map(|ending| Trial { ending, outcome, complaint: None }),
         }
     }
@@ -130,6 +137,9 @@ mod tests {
         assert_eq!(chosen(&c), 2);
         c[2].likelihood = 0.1;
         assert_eq!(chosen(&c), 0);
+        c[1].documented = true;
+        assert_eq!(chosen(&c), 1);
+        c[1].documented = false;
         assert_eq!(chosen(&c[..1]), 0);
         assert_eq!(choose(&[]), None);
         // long commands are unlikely as a whole, each of them

@@ -2,6 +2,7 @@
 //! agent's ([`crate::agent::runtime::drive`]).
 
 use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace};
+use super::courtesy;
 use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
@@ -100,7 +101,7 @@ impl Recipe {
         known
     }
 
-    /// The request, trimmed; or why it cannot be one.
+    /// The request without what only asks for it; or why it cannot be one.
     fn checked(&self, ask: &Ask) -> Result<Ask, CommandError> {
         let request = ask.request.trim();
         if request.is_empty() {
@@ -112,7 +113,7 @@ impl Recipe {
                 "the request is too long ({size} bytes): a sentence or two will do"
             )));
         }
-        Ok(Ask { request: request.to_owned(), ..ask.clone() })
+        Ok(Ask { request: courtesy::without(request).to_owned(), ..ask.clone() })
     }
 }
 

@@ -62,7 +62,11 @@ impl Run<'_> {
             }
             other => other,
         };
-        let candidate = |draft, likelihood| Candidate { draft, likelihood, explains: 1.0, trial: None };
+        let ask = self.ask;
+        let candidate = |draft: Draft, likelihood| {
+            let documented = ask.before.known.iter().any(|known| known.command == draft.cmd);
+            Candidate { draft, likelihood, explains: 1.0, documented, trial: None }
+        };
         let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
         self.candidates = candidates.len() as u32;
         let replies = self.others(prompt, count, most, until).await?;

@@ -19,7 +19,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             why: format!("the request names `{name}`, and the command does not use it"),
             span: None,
             evidence: Vec::new(),
-            fix: copied(it, &name),
+            fix: copied(it, &name).or_else(|| stand_in(it, &name)),
             token: name,
         })
         .collect()
@@ -68,6 +68,26 @@ fn copied(it: &Inspected, name: &str) -> Option<String> {
     Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
 }
 
+/// The command with the name in the place of one that nobody named: `unzip file.zip` for "unzip a.zip". Only where the request
+/// names one file, and the command one of the same kind.
+fn stand_in(it: &Inspected, name: &str) -> Option<String> {
+    let ending = |text: &str| text.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, end)| end.to_owned());
+    let kind = ending(name)?;
+    let is_file = |other: &String| !other.contains('/') && ending(other).is_some();
+    if named(it.request).iter().filter(|other| is_file(other)).count() != 1 {
+        return None;
+    }
+    let mut same = it.script.commands.iter().flat_map(|c| c.args()).filter(|word| {
+        let text = word.value.as_deref().unwrap_or_default();
+        ending(text).as_ref() == Some(&kind)
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+            && !it.request.contains(text)
+            && it.cwd.is_none_or(|cwd| !cwd.join(text).exists())
+    });
+    let word = same.next().filter(|_| same.next().is_none())?;
+    Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
+}
+
 /// Text without the quoting and slashes in which a right answer may differ from the request.
 fn plain(text: &str) -> String {
     let text: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\' | '`')).collect();
@@ -83,8 +103,7 @@ fn named(request: &str) -> Vec<String> {
         let path = word.starts_with('/') && word.len() > 1 && word[1..].chars().any(char::is_alphanumeric);
         // letters around a dot: `notes.txt`, `example.org`; not `3.5`, `e.g`, `etc.`
         let file = word.rsplit_once('.').is_some_and(|(stem, ext)| {
-            stem.len() > 1
-                && (2..=5).contains(&ext.len())
+            (2..=5).contains(&ext.len())
                 && stem.chars().any(char::is_alphabetic)
                 && ext.chars().all(|c| c.is_ascii_alphanumeric())
                 && ext.chars().any(|c| c.is_ascii_alphabetic())
@@ -129,7 +148,21 @@ mod tests {
         assert_eq!(named("copy notes.txt to /srv/data/, please."), ["notes.txt", "/srv/data/"]);
         assert_eq!(named("ping 'example.org' e.g. 3 times or 1.5 s"), ["example.org"]);
         assert_eq!(named("what is in /etc/hosts?"), ["/etc/hosts"]);
+        assert_eq!(named("unzip a.zip at 3 p.m., i.e. now"), ["a.zip"]);
         assert!(named("list files in / and count and/or sort them").is_empty());
+    }
+
+    #[test]
+    fn a_made_up_name_gives_way_to_the_one_that_was_said() {
+        let fix =
+            |request, command| super::super::tests::findings(check, request, command).into_iter().find_map(|f| f.fix);
+        assert_eq!(fix("unzip a.zip", "unzip zip_file.zip").as_deref(), Some("unzip a.zip"));
+        assert_eq!(fix("pack src into b.tar", "tar -cf archive.tar src").as_deref(), Some("tar -cf b.tar src"));
+        // two that could be meant, another kind, a name that was said, and a pattern
+        assert_eq!(fix("compare x.csv with y.csv", "diff a.csv y.csv"), None);
+        assert_eq!(fix("unzip a.zip", "tar xf a.tar"), None);
+        assert_eq!(fix("unzip a.zip", "unzip one.zip && unzip two.zip"), None);
+        assert_eq!(fix("unzip a.zip", "unzip '*.zip'"), None);
     }
 
     #[test]

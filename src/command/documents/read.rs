@@ -5,7 +5,7 @@
 //! form of tldr pages); the one piece of code in a line of words, a list's item or a table's row. In a fence each `# comment` says what
 //! follows it does; where lines begin with `$ `, only they are commands. A few commands in a row are one, joined by `&&`.
 
-use super::super::library;
+use super::super::{courtesy, library};
 
 /// The most commands in a row that are one.
 const IN_A_ROW: usize = 3;
@@ -197,7 +197,8 @@ fn words(line: &str) -> String {
     let kept: String = line.chars().filter(|c| !matches!(c, '[' | ']' | '*' | '|')).collect();
     let kept = kept.split_whitespace().collect::<Vec<_>>().join(" ");
     let kept = kept.trim_matches(|c: char| matches!(c, ':' | '.' | '-' | '–' | '—' | ' ')).to_owned();
-    if library::says_something(&kept) { kept } else { String::new() }
+    let order = courtesy::without(&kept);
+    if library::says_something(order) { order.to_owned() } else { String::new() }
 }
 
 /// A command whose placeholders stand for themselves: `{{path/to/file}}` and `<file>` without their marks, of

@@ -1,0 +1,138 @@
+//! A request without the words that only ask for it: "how do I unzip a.zip?" and "please unzip a.zip" are "unzip a.zip". The
+//! worked examples are orders, and a small model answers an order best.
+
+/// What stands before an order, in lower case, the longer ones first where one begins with another.
+const OPENINGS: [&str; 38] = [
+    "what's the best way to",
+    "what is the best way to",
+    "what's the command to",
+    "what is the command to",
+    "what command do i use to",
+    "which command do i use to",
+    "what's a command to",
+    "is there a command to",
+    "is there a way to",
+    "is it possible to",
+    "what would be the command to",
+    "give me a command to",
+    "give me the command to",
+    "i would like you to",
+    "i would like to",
+    "i'd like you to",
+    "i'd like to",
+    "i want you to",
+    "i want to",
+    "i need you to",
+    "i need to",
+    "tell me how to",
+    "show me how to",
+    "how would i",
+    "how should i",
+    "how could i",
+    "how can i",
+    "how can we",
+    "how can you",
+    "how do i",
+    "how do we",
+    "how do you",
+    "how to",
+    "could you",
+    "would you",
+    "can you",
+    "please",
+    "kindly",
+];
+/// What stands behind one.
+const CLOSINGS: [&str; 5] = ["please", "thank you", "thanks", "for me", "if possible"];
+
+/// The request without them; as it is where nothing but they and a word would be left.
+pub fn without(request: &str) -> &str {
+    let mut rest = request.trim();
+    while let Some(order) = OPENINGS.iter().find_map(|opening| behind(rest, opening)) {
+        rest = order;
+    }
+    let opened = rest.len() < request.trim().len();
+    loop {
+        let end = rest.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | '!' | '?'));
+        match CLOSINGS.iter().find_map(|closing| before(end, closing)) {
+            Some(order) => rest = order,
+            None => {
+                // a question mark goes with the question that it closed
+                if opened {
+                    rest = end;
+                }
+                break;
+            }
+        }
+    }
+    if rest.split_whitespace().nth(1).is_some() { rest } else { request.trim() }
+}
+
+/// What follows these words, if the text begins with them.
+fn behind<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
+    let head = text.get(..opening.len())?;
+    let rest = &text[opening.len()..];
+    let ends = rest.starts_with(|c: char| c.is_whitespace() || c == ',');
+    (head.eq_ignore_ascii_case(opening) && ends)
+        .then(|| rest.trim_start_matches(|c: char| c.is_whitespace() || c == ','))
+}
+
+/// What stands before these words, if the text ends with them.
+fn before<'a>(text: &'a str, closing: &str) -> Option<&'a str> {
+    let at = text.len().checked_sub(closing.len())?;
+    let tail = text.get(at..)?;
+    let rest = &text[..at];
+    (tail.eq_ignore_ascii_case(closing) && rest.ends_with([' ', ','])).then(|| rest.trim_end_matches([' ', ',']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_order_is_left() {
+        for asked in [
+            "unzip a.zip",
+            "How do I unzip a.zip?",
+            "please unzip a.zip",
+            "Can you please unzip a.zip, thanks!",
+            "could you unzip a.zip for me please?",
+            "  is there a way to unzip a.zip ?",
+            "I'd like to unzip a.zip",
+        ] {
+            assert_eq!(without(asked), "unzip a.zip", "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_says_something_stays() {
+        for asked in [
+            "how many files are here?",
+            "what is the command",
+            "can you",
+            "please",
+            "how do I",
+            "please help",
+            "can you help?",
+            "list the files, please.txt too",
+            "how to",
+            "canyou list files",
+            "which files can you read?",
+            "delete tmp!",
+            "",
+            "könntest du die Dateien zeigen",
+        ] {
+            assert_eq!(without(asked), asked.trim(), "{asked}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_always_a_part_of_the_request(text in "(please |can you |how do i |[a-zé?, ]{0,12}){0,5}(please|thanks|\\?)?") {
+            let left = without(&text);
+            prop_assert!(text.contains(left));
+            prop_assert!(!left.is_empty() || text.trim().is_empty());
+        }
+    }
+}
