@@ -7,7 +7,8 @@
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
 //!   nothing, made wider.
-//! - `courtesy`: a request without "how do I" and "please". [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean. [`confidence`]: how sure it was.
+//! - [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
+//!   [`confidence`]: how sure it was.
 //! - [`sample`], [`choose`], [`trial`], [`review`]: one command out of several where the model is unsure, by how likely they are,
 //!   what they do in a rehearsal, and how well they explain the request.
 //! - [`rehearsal`]: which commands may be tried out first.
@@ -18,7 +19,6 @@ pub mod answer;
 pub mod checks;
 mod choose;
 pub mod confidence;
-mod courtesy;
 pub mod documents;
 pub mod examples;
 pub mod explain;

@@ -2,13 +2,13 @@
 //! agent's ([`crate::agent::runtime::drive`]).
 
 use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace};
-use super::courtesy;
 use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
 use crate::agent::librarian::Librarian;
+use crate::agent::plan::courtesy;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate};
 use crate::host::ExecutionContext;
 use crate::manual::Manual;

@@ -1,5 +1,6 @@
 //! What a task falls into: its sentences, and the clauses that begin with a verb of their own. By its words alone.
 
+use super::courtesy;
 use super::form::{keeps_text, proof, report, told_apart};
 use super::said::with_statements;
 use super::verbs::{BEGINS, asks};
@@ -61,7 +62,7 @@ fn pieces(task: &str) -> Vec<&str> {
     let mut start = 0;
     for found in separator.find_iter(task) {
         let rest = &task[found.end()..];
-        let mut words = rest.split_whitespace();
+        let mut words = rest.split_whitespace().skip_while(|word| word.eq_ignore_ascii_case("please"));
         let next = words
             .next()
             .unwrap_or_default()
@@ -140,11 +141,11 @@ pub fn parts(task: &str) -> Vec<String> {
     });
     let clean = |part: String| part.trim().trim_end_matches(['.', ';', ',', '!', '?']).trim().to_owned();
     let first = |part: String| {
-        let plain = ["then ", "and ", "finally ", "also ", "please "]
+        let plain = ["then ", "and ", "finally ", "also "]
             .iter()
             .find_map(|word| part.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)))
             .map_or(0, str::len);
-        part[plain..].trim_start().to_owned()
+        courtesy::asked(&part[plain..]).to_owned()
     };
     let parts = parts.into_iter().map(clean).map(first).filter(|part| !part.is_empty()).collect();
     let mut whole: Vec<String> = Vec::new();
@@ -185,6 +186,7 @@ mod tests {
                 &["Read main.rs and tests.rs", "fix the typo in both"],
             ),
             ("list files", &["list files"]),
+            ("can you list the files, and please count them?", &["list the files", "count them"]),
             ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
             (
                 "find the names and addresses, and phones, in users.csv",

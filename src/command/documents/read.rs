@@ -5,7 +5,8 @@
 //! form of tldr pages); the one piece of code in a line of words, a list's item or a table's row. In a fence each `# comment` says what
 //! follows it does; where lines begin with `$ `, only they are commands. A few commands in a row are one, joined by `&&`.
 
-use super::super::{courtesy, library};
+use super::super::library;
+use crate::agent::plan::courtesy;
 
 /// The most commands in a row that are one.
 const IN_A_ROW: usize = 3;

@@ -1,29 +1,23 @@
 //! A request without the words that only ask for it: "how do I unzip a.zip?" and "please unzip a.zip" are "unzip a.zip". The
 //! worked examples are orders, and a small model answers an order best.
 
-/// What stands before an order, in lower case, the longer ones first where one begins with another.
-const OPENINGS: [&str; 38] = [
+/// What makes an order a polite one, in lower case.
+const POLITE: [&str; 5] = ["could you", "would you", "can you", "please", "kindly"];
+/// What asks how something is done.
+const QUESTIONS: [&str; 25] = [
     "what's the best way to",
     "what is the best way to",
     "what's the command to",
     "what is the command to",
+    "what would be the command to",
     "what command do i use to",
     "which command do i use to",
     "what's a command to",
     "is there a command to",
     "is there a way to",
     "is it possible to",
-    "what would be the command to",
     "give me a command to",
     "give me the command to",
-    "i would like you to",
-    "i would like to",
-    "i'd like you to",
-    "i'd like to",
-    "i want you to",
-    "i want to",
-    "i need you to",
-    "i need to",
     "tell me how to",
     "show me how to",
     "how would i",
@@ -36,19 +30,36 @@ const OPENINGS: [&str; 38] = [
     "how do we",
     "how do you",
     "how to",
-    "could you",
-    "would you",
-    "can you",
-    "please",
-    "kindly",
+];
+/// What wishes for one. In a text of several sentences that may also be why something else is asked for.
+const WISHES: [&str; 8] = [
+    "i would like you to",
+    "i would like to",
+    "i'd like you to",
+    "i'd like to",
+    "i want you to",
+    "i want to",
+    "i need you to",
+    "i need to",
 ];
 /// What stands behind one.
 const CLOSINGS: [&str; 5] = ["please", "thank you", "thanks", "for me", "if possible"];
 
 /// The request without them; as it is where nothing but they and a word would be left.
 pub fn without(request: &str) -> &str {
+    let is_one = ![". ", "; ", "\n"].iter().any(|end| request.trim().contains(end));
+    bare(request, &[&POLITE, &QUESTIONS, if is_one { &WISHES } else { &[] }])
+}
+
+/// A part of a task without what makes it polite. Who asks how all logs are deleted has not told anybody to do it, and "I want to keep a.txt"
+/// may be said of the part behind it.
+pub fn asked(part: &str) -> &str {
+    bare(part, &[&POLITE])
+}
+
+fn bare<'a>(request: &'a str, openings: &[&[&str]]) -> &'a str {
     let mut rest = request.trim();
-    while let Some(order) = OPENINGS.iter().find_map(|opening| behind(rest, opening)) {
+    while let Some(order) = openings.concat().iter().find_map(|opening| behind(rest, opening)) {
         rest = order;
     }
     let opened = rest.len() < request.trim().len();
@@ -107,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_says_something_stays() {
-        for asked in [
+        for said in [
             "how many files are here?",
             "what is the command",
             "can you",
@@ -122,8 +133,13 @@ mod tests {
             "delete tmp!",
             "",
             "könntest du die Dateien zeigen",
+            "I want to keep a.txt. Delete the others.",
         ] {
-            assert_eq!(without(asked), asked.trim(), "{asked}");
+            assert_eq!(without(said), said.trim(), "{said}");
+        }
+        assert_eq!(asked("can you keep a.txt"), "keep a.txt");
+        for said in ["I want to keep a.txt", "how do I delete all logs?"] {
+            assert_eq!(asked(said), said);
         }
     }
 
