@@ -39,6 +39,9 @@ pub fn notes(ui: &Ui, answer: &Answer) {
         }
         return errors(ui, &answer.findings);
     }
+    for slip in &answer.slips {
+        ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
+    }
     if !answer.explanation.is_empty() {
         ui.aside(Role::Plain, &answer.explanation);
     }

@@ -1,6 +1,7 @@
 //! What is asked and what is answered: the public documents of the recipe.
 
 use super::documents::Known;
+use super::spelling::Slip;
 use crate::model::{Cancel, ModelError};
 use crate::shell::safety::Risk;
 use crate::shell::{Dialect, Finding, Target};
@@ -163,6 +164,9 @@ pub struct Answer {
     /// What the person's own documents have for nearly the same request; the model was shown it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub documents: Vec<Known>,
+    /// Words of the request that were read as others.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slips: Vec<Slip>,
     /// True if the resident process has computed it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub resident: bool,

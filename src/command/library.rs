@@ -115,6 +115,23 @@ pub(super) fn likeness(request: &str, wording: &str) -> f64 {
     Topic::of(request).likeness(wording)
 }
 
+/// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
+pub(super) fn vocabulary() -> &'static HashMap<&'static str, u32> {
+    static WORDS: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let mut counts = HashMap::new();
+        for text in pairs().iter().flat_map(|pair| std::iter::once(&pair.request).chain(&pair.also)) {
+            let plain = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+            for word in
+                text.split_whitespace().map(|word| word.trim_matches(|c: char| ",;:?!().".contains(c))).filter(plain)
+            {
+                *counts.entry(word).or_default() += 1;
+            }
+        }
+        counts
+    })
+}
+
 /// True if a text has words that can be compared.
 pub(super) fn says_something(text: &str) -> bool {
     !topic(text).is_empty()

@@ -7,7 +7,7 @@
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
 //!   nothing, made wider.
-//! - [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
+//! - [`spelling`]: slips of the pen in a request. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
 //!   [`confidence`]: how sure it was.
 //! - [`sample`], [`choose`], [`trial`], [`review`]: one command out of several where the model is unsure, by how likely they are,
 //!   what they do in a rehearsal, and how well they explain the request.
@@ -31,6 +31,7 @@ pub mod rehearsal;
 pub mod reply;
 mod review;
 mod sample;
+pub mod spelling;
 mod trial;
 pub mod turn;
 

@@ -5,6 +5,7 @@ use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trac
 use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
+use super::spelling;
 use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
 use crate::agent::librarian::Librarian;
@@ -15,6 +16,7 @@ use crate::manual::Manual;
 use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -69,6 +71,9 @@ impl Recipe {
     pub async fn answer(&self, ask: &Ask, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let started = Instant::now();
         let mut ask = self.checked(ask)?;
+        let mended = spelling::mended(&ask.request, |word| self.knows(word, &ask.cwd));
+        let (request, slips) = mended.unwrap_or_else(|| (ask.request.clone(), Vec::new()));
+        ask.request = request;
         ask.before.known = self.known(&ask, trace).await;
         let ask = &ask;
         if let Some(manual) = &self.manual {
@@ -78,9 +83,16 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        Run { recipe: self, inspector, ask, cancel, manuals, timing, reading: Duration::ZERO, candidates: 1, started }
-            .go(trace)
-            .await
+        let reading = Duration::ZERO;
+        let run = Run { recipe: self, inspector, ask, cancel, manuals, timing, reading, candidates: 1, started };
+        Ok(Answer { slips, ..run.go(trace).await? })
+    }
+
+    /// True for a word that is one to somebody: a common one to the model, a program, a file here.
+    fn knows(&self, word: &str, cwd: &Path) -> bool {
+        self.model.count(&format!(" {word}")) == 1
+            || self.context.available_commands.contains_key(word)
+            || cwd.join(word).exists()
     }
 
     /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.
@@ -213,6 +225,7 @@ impl Run<'_> {
             timing: self.timing,
             alternatives,
             documents: self.ask.before.known.clone(),
+            slips: Vec::new(),
             resident: false,
             refusal: refusal.map(str::to_owned),
         })
