@@ -48,6 +48,16 @@ fn quoted(text: &str) -> String {
 }
 
 #[test]
+fn a_request_is_read_as_it_is_meant() {
+    let Some(mut caro) = Batch::start() else { return };
+    assert_eq!(caro.ask("how do I unzip a.zip?")["cmd"], caro.ask("unzip a.zip")["cmd"]);
+    let answer = caro.ask("delete all epmty directories here");
+    assert_eq!(answer["slips"], json!([{"written": "epmty", "read": "empty"}]), "{answer:#}");
+    let answer = caro.ask("find files that contain the word epmty");
+    assert!(answer.get("slips").is_none() && answer["cmd"].as_str().unwrap().contains("epmty"), "{answer:#}");
+}
+
+#[test]
 fn what_people_really_type() {
     let Some(mut caro) = Batch::start() else { return };
 
