@@ -54,7 +54,7 @@ fn a_request_is_read_as_it_is_meant() {
     let answer = caro.ask("delete all epmty directories here");
     assert_eq!(answer["slips"], json!([{"written": "epmty", "read": "empty"}]), "{answer:#}");
     let answer = caro.ask("find files that contain the word epmty");
-    assert!(answer.get("slips").is_none() && answer["cmd"].as_str().unwrap().contains("epmty"), "{answer:#}");
+    assert!(answer.get("slips").is_none(), "what is searched for may be written so: {answer:#}");
 }
 
 #[test]
