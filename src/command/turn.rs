@@ -211,7 +211,11 @@ impl Turn {
                 self.settle(time_left)
             }
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
-            Reply::Refused => self.done(Outcome::Refused),
+            // what the person's own documents have for it is a task, whatever the model takes it for
+            Reply::Refused => match self.before.known.first() {
+                Some(known) if self.best.is_none() => Step::Inspect { cmd: known.command.clone(), confidence: DOUBT },
+                _ => self.done(Outcome::Refused),
+            },
             Reply::Nothing => self.settle(time_left),
         }
     }
@@ -380,6 +384,7 @@ fn describe(old: &Draft, new: &Draft) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::documents::Known;
     use crate::model::{Cancel, Token, Usage};
     use crate::shell::{Dialect, Target};
     use std::time::Duration;
@@ -571,6 +576,21 @@ mod tests {
             t.begin();
             assert_eq!(t.decided(&said(text, finish), 0.9, true), Step::Done(want), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_documents_have_a_command_for_is_not_refused() {
+        let known = Known { command: "farmctl cycle".into(), ..Known::default() };
+        let before = Before { known: vec![known], ..Before::default() };
+        let mut t = Turn::new(&Ask { before, candidates: 5, ..ask(Refine::Evidence) });
+        t.begin();
+        let step = t.decided(&said(reply::REFUSAL, Finish::Stop), 0.9, true);
+        assert_eq!(step, Step::Inspect { cmd: "farmctl cycle".into(), confidence: DOUBT });
+        let Step::Done(Outcome::Command { draft, .. }) = t.inspected(draft("farmctl cycle", DOUBT, vec![]), true)
+        else {
+            panic!("it is what was written down, and nothing else is looked for");
+        };
+        assert_eq!(draft.cmd, "farmctl cycle");
     }
 
     #[test]

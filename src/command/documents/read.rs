@@ -12,8 +12,9 @@ use crate::agent::plan::courtesy;
 const IN_A_ROW: usize = 3;
 /// The most bytes of a command, and of what is said of it.
 const LONGEST: usize = 240;
-/// Languages of fences that are no shell's.
-const SHELLS: [&str; 9] = ["", "bash", "sh", "shell", "zsh", "fish", "console", "terminal", "shell-session"];
+/// What fences of commands are called, if anything.
+const SHELLS: [&str; 12] =
+    ["", "bash", "console", "fish", "powershell", "ps1", "pwsh", "sh", "shell", "shell-session", "terminal", "zsh"];
 
 /// A command, and the words that may say what it does.
 #[derive(Debug, PartialEq, Eq)]
