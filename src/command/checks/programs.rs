@@ -11,6 +11,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .into_iter()
         .filter(|name| !exists(name, it))
         .filter(|name| !it.script.functions.iter().any(|f| f.name == *name))
+        .filter(|name| !runs_elsewhere(name, it))
         .map(|name| {
             let near = nearest(&name, context.available_commands.keys());
             Finding {
@@ -35,6 +36,12 @@ fn exists(name: &str, it: &Inspected) -> bool {
     name.contains('/') || context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
 }
 
+/// True for a program that only runs on another machine or in a container: `restic` of `ssh box restic snapshots`.
+fn runs_elsewhere(name: &str, it: &Inspected) -> bool {
+    let mut named = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
+    named.peek().is_some() && named.all(|c| c.remote)
+}
+
 /// A program of almost the same name (`phyton`), at most one edit away, from four letters on.
 fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     (name.len() >= 4)
@@ -48,6 +55,29 @@ fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Option<&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_runs_elsewhere_need_not_be_installed_here() {
+        let mut context = crate::host::ExecutionContext::detect(None);
+        context.available_commands = [("ssh".to_owned(), "/bin/ssh".into())].into();
+        let missing = |line: &str| {
+            let script = crate::shell::parse(line, crate::shell::Dialect::Bash);
+            let (target, manuals) = (crate::shell::Target::ALL[0].1, std::collections::BTreeMap::new());
+            let it = Inspected {
+                request: "",
+                script: &script,
+                target,
+                dialect: crate::shell::Dialect::Bash,
+                context: Some(&context),
+                cwd: None,
+                manuals: &manuals,
+            };
+            check(&it).into_iter().map(|f| f.token).collect::<Vec<_>>()
+        };
+        assert!(missing("ssh box restic snapshots").is_empty());
+        assert_eq!(missing("restic snapshots"), ["restic"]);
+        assert_eq!(missing("ssh box restic snapshots; restic check"), ["restic"]);
+    }
 
     #[test]
     fn near_names() {
