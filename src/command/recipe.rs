@@ -90,9 +90,9 @@ impl Recipe {
 
     /// True for a word that is one to somebody: a common one to the model, a program, a file here.
     fn knows(&self, word: &str, cwd: &Path) -> bool {
-        self.model.count(&format!(" {word}")) == 1
-            || self.context.available_commands.contains_key(word)
+        self.context.available_commands.contains_key(word)
             || cwd.join(word).exists()
+            || self.model.count(&format!(" {word}")) == 1
     }
 
     /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.

@@ -1,5 +1,5 @@
-//! Slips of the pen in a request: "delete all epmty directories". One letter that is wrong, missing, doubled or in another's place costs a small
-//! model a sixth of its right answers, and most of them can be mended without it.
+//! Slips of the pen in a request: "delete all epmty directories". One letter that is wrong, missing, doubled or in another's
+//! place costs a small model a sixth of its right answers, and most of them can be mended without it.
 //!
 //! A word is mended if nobody knows it (neither [`library::vocabulary`] nor the model, for which a word that is one token is
 //! a common one), if one word of that vocabulary is a single slip away, and if it is no name: not quoted, not a part of a
@@ -69,29 +69,24 @@ pub struct Slip {
     pub read: String,
 }
 
-/// The request with its slips mended, and these; nothing where there are none. `is_known` tells of a word, in lower case, whether
-/// it is one to somebody: the model, the programs and files here.
+/// The request with its slips mended, and these; nothing where there are none. `is_known` tells of a word, in lower case,
+/// whether it is one to somebody: the model, the programs and files here.
 pub fn mended(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String, Vec<Slip>)> {
-    let words = plain_words(request);
-    let strange: Vec<_> = words
-        .iter()
-        .enumerate()
-        .filter(|(_, (at, word))| word.len() >= LEAST && !is_known(&word.to_lowercase()) && !is_name(request, *at))
-        .filter(|(i, _)| *i == 0 || !NAMING.contains(&words[i - 1].1.to_lowercase().as_str()))
-        .map(|(_, word)| *word)
-        .collect();
-    if strange.is_empty() {
-        return None;
-    }
-    let vocabulary = library::vocabulary();
+    let (words, vocabulary) = (plain_words(request), library::vocabulary());
+    let strange = |word: &str| !vocabulary.contains_key(word.to_lowercase().as_str());
     // another language has words that are one letter away from English ones
-    let english = words.iter().filter(|(_, word)| vocabulary.contains_key(word.to_lowercase().as_str())).count();
-    if 2 * english < words.len() {
+    if 2 * words.iter().filter(|(_, word)| strange(word)).count() > words.len() {
         return None;
     }
     let (mut text, mut slips) = (request.to_owned(), Vec::new());
-    for (at, word) in strange.into_iter().rev() {
-        if let Some(read) = nearest(&word.to_lowercase(), vocabulary) {
+    for (i, &(at, word)) in words.iter().enumerate().rev() {
+        let names = i > 0 && NAMING.contains(&words[i - 1].1.to_lowercase().as_str());
+        if word.len() < LEAST || !strange(word) || names || is_name(request, at) {
+            continue;
+        }
+        // who knows words may be another process: it is asked last
+        let lower = word.to_lowercase();
+        if let Some(read) = nearest(&lower, vocabulary).filter(|_| !is_known(&lower)) {
             text.replace_range(at..at + word.len(), read);
             slips.insert(0, Slip { written: word.to_owned(), read: read.to_owned() });
         }
@@ -131,11 +126,8 @@ fn is_name(request: &str, at: usize) -> bool {
     word[..end].bytes().skip(usize::from(opens)).any(|b| b.is_ascii_uppercase())
 }
 
-/// The one word that is a slip away; none where the word itself is known, or two could be meant.
+/// The one word that is a slip away; none where two could be meant.
 fn nearest<'v>(word: &str, vocabulary: &HashMap<&'v str, u32>) -> Option<&'v str> {
-    if vocabulary.contains_key(word) {
-        return None;
-    }
     let mut near: Vec<(u32, &str)> = vocabulary
         .iter()
         .filter(|(other, _)| other.len().abs_diff(word.len()) <= 1 && strsim::osa_distance(word, other) == 1)
@@ -202,6 +194,17 @@ mod tests {
                 assert!(slips.len() <= 1, "{line}: {slips:?}");
             }
         }
+    }
+
+    #[test]
+    fn nobody_is_asked_about_a_word_that_people_ask_with_or_that_is_near_to_none() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let request = "list the largest files of the folder xylograph, epmty ones too";
+        mended(request, |word| {
+            asked.borrow_mut().push(word.to_owned());
+            false
+        });
+        assert_eq!(asked.into_inner(), ["epmty"]);
     }
 
     proptest! {
