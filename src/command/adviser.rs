@@ -21,8 +21,8 @@ const TRIES: usize = 2;
 /// Pairs of the example library beside a second try.
 const NEAREST: usize = 3;
 
-/// Below this confidence a part is not taken for done by its command alone. Of executed answers above it nine of ten were right, and of those a little
-/// below two of three.
+/// Below this confidence a part is not taken for done by its command alone. Of executed answers above it nine of ten were
+/// right, and of those a little below two of three.
 const UNSURE: f64 = 0.667;
 
 /// Gives advice by asking the recipe.

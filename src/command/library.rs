@@ -108,19 +108,12 @@ pub fn alike(request: &str, target: Target) -> Vec<Example> {
     found.into_iter().map(|(_, example)| example).collect()
 }
 
-/// How nearly two texts ask for the same, 0 to 1: what both say of all that either says, each word weighing as much as it is
-/// rare (a weighted Jaccard index). Names of files, but for their formats, and what stands in quotes say what it is done to,
-/// not what is done.
-pub(super) fn likeness(request: &str, wording: &str) -> f64 {
-    Topic::of(request).likeness(wording)
-}
-
 /// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
 pub(super) fn vocabulary() -> &'static HashMap<&'static str, u32> {
     static WORDS: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
     WORDS.get_or_init(|| {
         let mut counts = HashMap::new();
-        for text in pairs().iter().flat_map(|pair| std::iter::once(&pair.request).chain(&pair.also)) {
+        for text in texts() {
             let plain = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
             for word in
                 text.split_whitespace().map(|word| word.trim_matches(|c: char| ",;:?!().".contains(c))).filter(plain)
@@ -137,19 +130,22 @@ pub(super) fn says_something(text: &str) -> bool {
     !topic(text).is_empty()
 }
 
-/// What a request asks for, to be compared with many.
-struct Topic {
+/// What a request asks for, to be compared with many. Names of files, but for their formats, and what stands in quotes say what
+/// it is done to, not what is done.
+pub(super) struct Topic {
     words: Vec<String>,
     weight: f64,
 }
 
 impl Topic {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let words = topic(text);
         Self { weight: weight(&words), words }
     }
 
-    fn likeness(&self, wording: &str) -> f64 {
+    /// How nearly a text asks for the same, 0 to 1: what both say of all that either says, each word weighing as much as it is
+    /// rare (a weighted Jaccard index).
+    pub fn likeness(&self, wording: &str) -> f64 {
         let mut words = topic(wording);
         let whole = weight(&words);
         words.retain(|word| self.words.binary_search(word).is_ok());
@@ -163,20 +159,26 @@ fn weight(words: &[String]) -> f64 {
     words.iter().map(|word| rarity(word)).sum()
 }
 
-/// The words that say what is done, sorted, each once.
-fn topic(text: &str) -> Vec<String> {
-    let (mut plain, mut quote) = (String::with_capacity(text.len()), None);
-    let mut before = ' ';
-    for c in text.chars() {
-        match quote {
-            Some(mark) if c == mark => quote = None,
-            Some(_) => {}
-            // an apostrophe inside a word is none
-            None if matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric() => quote = Some(c),
-            None => plain.push(c),
+/// The characters outside of quotes, each with its place.
+pub(super) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let (mut quote, mut before) = (None, ' ');
+    text.char_indices().filter(move |&(_, c)| {
+        let opens = quote.is_none() && (matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric());
+        let outside = quote.is_none() && !opens;
+        // an apostrophe inside a word is none
+        if opens {
+            quote = Some(c);
+        } else if quote == Some(c) {
+            quote = None;
         }
         before = c;
-    }
+        outside
+    })
+}
+
+/// The words that say what is done, sorted, each once.
+fn topic(text: &str) -> Vec<String> {
+    let plain: String = unquoted(text).map(|(_, c)| c).collect();
     let mut said = Vec::new();
     for piece in plain.split_whitespace() {
         let name = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
@@ -200,7 +202,7 @@ fn rarity(word: &str) -> f64 {
     static COUNTS: OnceLock<(HashMap<String, u32>, u32)> = OnceLock::new();
     let (counts, all) = COUNTS.get_or_init(|| {
         let (mut counts, mut all) = (HashMap::new(), 0);
-        for text in pairs().iter().flat_map(|pair| std::iter::once(&pair.request).chain(&pair.also)) {
+        for text in texts() {
             all += 1;
             for word in topic(text) {
                 *counts.entry(word).or_default() += 1;
@@ -257,6 +259,11 @@ fn ranked(request: &str, target: Target) -> Vec<(f64, &'static str, &'static str
 /// The commands of all pairs, as GNU on Linux has them: what an engine's guesses are made from.
 pub fn commands() -> Vec<String> {
     pairs().iter().map(|pair| pair.cmd.clone().into_owned()).collect()
+}
+
+/// Every wording.
+fn texts() -> impl Iterator<Item = &'static Text> {
+    pairs().iter().flat_map(|pair| std::iter::once(&pair.request).chain(&pair.also))
 }
 
 /// Every wording with the command for the target.

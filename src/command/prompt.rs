@@ -5,7 +5,6 @@
 //! they are left out (`benches/records/` has the measurements).
 
 use super::answer::{Before, FewShot};
-use super::examples::Example;
 use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
@@ -29,10 +28,10 @@ pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: FewShot,
     };
     // the library is written in bash, and fish does not read all of that
     let near = near.iter().filter(|e| crate::shell::parse(&e.command, dialect).errors.is_empty());
-    let known: Vec<_> = before.known.iter().map(Example::from).collect();
-    for example in near.rev().chain(known.iter().rev()) {
-        prompt.push(Role::User, &example.request);
-        prompt.push(Role::Assistant, &example.command);
+    let near = near.map(|e| (&e.request, &e.command)).rev();
+    for (request, command) in near.chain(before.known.iter().map(|k| (&k.request, &k.command)).rev()) {
+        prompt.push(Role::User, request);
+        prompt.push(Role::Assistant, command);
     }
     let mut opening = before.place.join("\n");
     for said in &before.said {

@@ -96,26 +96,16 @@ pub fn mended(request: &str, is_known: impl Fn(&str) -> bool) -> Option<(String,
 
 /// The words of letters alone that stand by themselves and not in quotes, each with its place.
 fn plain_words(request: &str) -> Vec<(usize, &str)> {
-    let mut words = Vec::new();
-    let (mut quote, mut before) = (None, ' ');
-    for (at, c) in request.char_indices() {
-        match quote {
-            Some(mark) if c == mark => quote = None,
-            Some(_) => {}
-            None if matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric() => quote = Some(c),
-            None if c.is_ascii_alphabetic() && (before.is_whitespace() || before == '(') => {
-                let rest = &request[at..];
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                let word = rest[..end].trim_end_matches([',', ';', ':', '.', '?', '!', ')']);
-                if word.bytes().all(|b| b.is_ascii_alphabetic()) {
-                    words.push((at, word));
-                }
-            }
-            None => {}
-        }
-        before = c;
-    }
-    words
+    let begins = library::unquoted(request).filter(|(at, c)| {
+        let before = request[..*at].chars().next_back().unwrap_or(' ');
+        c.is_ascii_alphabetic() && (before.is_whitespace() || before == '(')
+    });
+    let words = begins.map(|(at, _)| {
+        let rest = &request[at..];
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        (at, rest[..end].trim_end_matches([',', ';', ':', '.', '?', '!', ')']))
+    });
+    words.filter(|(_, word)| word.bytes().all(|b| b.is_ascii_alphabetic())).collect()
 }
 
 /// True for a word with a capital letter inside of a sentence: a name, or a constant.

@@ -20,8 +20,8 @@ const MENDS: u32 = 6;
 /// Below this confidence a second iteration runs (the specification's figure).
 pub const SURE: f64 = 0.8;
 
-/// Below this confidence other commands are sampled: the answer is as likely wrong as right. Above it sampling takes its time and mends next to
-/// nothing (`benches/records/2026-11-22-documents.md`).
+/// Below this confidence other commands are sampled: the answer is as likely wrong as right. Above it sampling takes its time
+/// and mends next to nothing (`benches/records/2026-11-22-documents.md`).
 pub const DOUBT: f64 = 0.5;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.

@@ -51,8 +51,8 @@ pub fn without(request: &str) -> &str {
     bare(request, &[&POLITE, &QUESTIONS, if is_one { &WISHES } else { &[] }])
 }
 
-/// A part of a task without what makes it polite. Who asks how all logs are deleted has not told anybody to do it, and "I want to keep a.txt"
-/// may be said of the part behind it.
+/// A part of a task without what makes it polite. Who asks how all logs are deleted has not told anybody to do it, and "I want
+/// to keep a.txt" may be said of the part behind it.
 pub fn asked(part: &str) -> &str {
     bare(part, &[&POLITE])
 }

@@ -1,7 +1,7 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
-//! wants one to be asked ([`model`]). [`courtesy`]: what only asks for something. [`split`]: what a task falls into; [`said`]: what it says beside its orders; [`part`]:
-//! what kind of work each part is; [`verbs`]: what the verbs of a task ask for; [`form`]: parts whose form says all.
-//! [`who()`]: whose tools a part wants.
+//! wants one to be asked ([`model`]). [`courtesy`]: what only asks for something. [`split`]: what a task falls into; [`said`]:
+//! what it says beside its orders; [`part`]: what kind of work each part is; [`verbs`]: what the verbs of a task ask for;
+//! [`form`]: parts whose form says all. [`who()`]: whose tools a part wants.
 
 pub mod courtesy;
 mod form;

@@ -194,6 +194,20 @@ mod tests {
         findings_in(None, check, request, command)
     }
 
+    /// The same of one that is for this machine, where these are all its programs.
+    pub(super) fn findings_among(
+        programs: &[&str],
+        check: fn(&Inspected) -> Vec<Finding>,
+        request: &str,
+        command: &str,
+    ) -> Vec<Finding> {
+        let mut context = ExecutionContext::detect(None);
+        context.available_commands = programs.iter().map(|p| ((*p).to_owned(), format!("/bin/{p}").into())).collect();
+        let script = crate::shell::parse(command, Dialect::Bash);
+        let (target, dialect, context) = (Target::ALL[0].1, Dialect::Bash, Some(&context));
+        check(&Inspected { request, script: &script, target, dialect, context, cwd: None, manuals: &BTreeMap::new() })
+    }
+
     /// The same of one that is to run in a folder.
     pub(super) fn findings_in(
         cwd: Option<&Path>,

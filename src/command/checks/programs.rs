@@ -58,21 +58,9 @@ mod tests {
 
     #[test]
     fn what_runs_elsewhere_need_not_be_installed_here() {
-        let mut context = crate::host::ExecutionContext::detect(None);
-        context.available_commands = [("ssh".to_owned(), "/bin/ssh".into())].into();
         let missing = |line: &str| {
-            let script = crate::shell::parse(line, crate::shell::Dialect::Bash);
-            let (target, manuals) = (crate::shell::Target::ALL[0].1, std::collections::BTreeMap::new());
-            let it = Inspected {
-                request: "",
-                script: &script,
-                target,
-                dialect: crate::shell::Dialect::Bash,
-                context: Some(&context),
-                cwd: None,
-                manuals: &manuals,
-            };
-            check(&it).into_iter().map(|f| f.token).collect::<Vec<_>>()
+            let found = super::super::tests::findings_among(&["ssh"], check, "", line);
+            found.into_iter().map(|f| f.token).collect::<Vec<_>>()
         };
         assert!(missing("ssh box restic snapshots").is_empty());
         assert_eq!(missing("restic snapshots"), ["restic"]);

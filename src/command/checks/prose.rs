@@ -75,28 +75,12 @@ fn named(it: &Inspected, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::findings;
+    use super::super::tests::{findings, findings_among};
     use super::*;
-    use crate::host::ExecutionContext;
-    use crate::shell::{Dialect, Target};
-    use std::collections::BTreeMap;
 
     /// Here, where `ls` is the one program.
     fn is_prose(request: &str, line: &str) -> bool {
-        let mut context = ExecutionContext::detect(None);
-        context.available_commands = [("ls".to_owned(), "/bin/ls".into())].into();
-        let (script, manuals) = (crate::shell::parse(line, Dialect::Bash), BTreeMap::new());
-        let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        let it = Inspected {
-            request,
-            script: &script,
-            target,
-            dialect,
-            context: Some(&context),
-            cwd: None,
-            manuals: &manuals,
-        };
-        !check(&it).is_empty()
+        !findings_among(&["ls"], check, request, line).is_empty()
     }
 
     #[test]

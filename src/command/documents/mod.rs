@@ -8,8 +8,7 @@
 mod read;
 
 use super::checks::{programs, prose};
-use super::examples::Example;
-use super::library;
+use super::library::{self, Topic};
 use crate::agent::event::redact::Redactor;
 use crate::agent::librarian::{Hit, Librarian, LibraryError};
 use crate::agent::observe;
@@ -36,25 +35,20 @@ pub struct Known {
 
 /// The commands that documents have for nearly the same request, the nearest first, two at most; mostly there are none.
 ///
-/// Nearly the same is measured as it is for the example library ([`library::likeness`]). Left out is what does not parse in the
+/// Nearly the same is measured as it is for the example library ([`library::alike`]). Left out is what does not parse in the
 /// `dialect`, what holds a secret of a known form, and passages with words that are addressed to a model.
 ///
 /// # Errors
 /// If the documents' file cannot be read.
 pub fn alike(librarian: &Librarian, request: &str, dialect: Dialect) -> Result<Vec<Known>, LibraryError> {
-    // a name only: most people have no such file
-    if !librarian.exists() {
-        return Ok(Vec::new());
-    }
     Ok(nearest(&librarian.glance(request, PASSAGES)?, request, dialect))
 }
 
 fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
-    let mut found: Vec<(f64, Known)> = Vec::new();
+    let (asked, mut found) = (Topic::of(request), Vec::<(f64, Known)>::new());
     for passage in passages.iter().filter(|hit| !observe::screen(&hit.text).blocks()) {
         for Pair { line, said, command } in read::pairs(&passage.text, &passage.title) {
-            let likeness = |words: &String| library::likeness(request, words);
-            let best = said.iter().map(|words| (likeness(words), words)).max_by(|a, b| a.0.total_cmp(&b.0));
+            let best = said.iter().map(|words| (asked.likeness(words), words)).max_by(|a, b| a.0.total_cmp(&b.0));
             let Some((share, words)) = best.filter(|(share, _)| *share >= library::ALIKE) else { continue };
             let is_sound = shell::parse(&command, dialect).errors.is_empty();
             let is_known = found.iter().any(|(_, known)| known.command == command);
@@ -71,8 +65,8 @@ fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
     found.into_iter().map(|(_, known)| known).collect()
 }
 
-/// Takes back what the checks have against programs that documents name, in a command of theirs: the person knows them. That one is not installed
-/// here is left as a hint.
+/// Takes back what the checks have against programs that documents name, in a command of theirs: the person knows them.
+/// That one is not installed here is left as a hint.
 pub fn vouch(known: &[Known], dialect: Dialect, findings: &mut Vec<Finding>) {
     let names = |program: &String| {
         known.iter().any(|k| shell::extract_commands(&shell::parse(&k.command, dialect)).contains(program))
@@ -81,12 +75,6 @@ pub fn vouch(known: &[Known], dialect: Dialect, findings: &mut Vec<Finding>) {
     for finding in findings.iter_mut().filter(|f| f.id == programs::ID && names(&f.token)) {
         finding.severity = Severity::Hint;
         finding.why = format!("{} is not installed here", finding.token);
-    }
-}
-
-impl From<&Known> for Example {
-    fn from(known: &Known) -> Self {
-        Self { request: known.request.clone(), command: known.command.clone() }
     }
 }
 
