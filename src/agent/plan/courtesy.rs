@@ -1,6 +1,9 @@
 //! A request without the words that only ask for it: "how do I unzip a.zip?" and "please unzip a.zip" are "unzip a.zip". The
 //! worked examples are orders, and a small model answers an order best.
 
+use regex::Regex;
+use std::sync::LazyLock;
+
 /// What makes an order a polite one, in lower case.
 const POLITE: [&str; 5] = ["could you", "would you", "can you", "please", "kindly"];
 /// What asks how something is done.
@@ -47,8 +50,23 @@ const CLOSINGS: [&str; 5] = ["please", "thank you", "thanks", "for me", "if poss
 
 /// The request without them; as it is where nothing but they and a word would be left.
 pub fn without(request: &str) -> &str {
+    let request = ungreeted(request);
     let is_one = ![". ", "; ", "\n"].iter().any(|end| request.trim().contains(end));
     bare(request, &[&POLITE, &QUESTIONS, if is_one { &WISHES } else { &[] }])
+}
+
+/// The request or task without a greeting before it; as it is where nothing but a word would be left. `hi list` may be about
+/// a file of that name; what greets somebody or stands before a comma is none.
+pub fn ungreeted(request: &str) -> &str {
+    static GREETING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^(?:(?:hi|hello|hey|ok|okay|good (?:morning|afternoon|evening|day))(?:,? (?:there|caro)[,!.:]*\s|[,!.:]+\s)|caro[,!:]+\s)\s*",
+        )
+        .ok()
+    });
+    let trimmed = request.trim();
+    let left = GREETING.as_ref().and_then(|greeting| greeting.find(trimmed)).map_or(trimmed, |it| &trimmed[it.end()..]);
+    if left.split_whitespace().nth(1).is_some() { left } else { trimmed }
 }
 
 /// A part of a task without what makes it polite. Who asks how all logs are deleted has not told anybody to do it, and "I want
@@ -111,6 +129,10 @@ mod tests {
             "could you unzip a.zip for me please?",
             "  is there a way to unzip a.zip ?",
             "I'd like to unzip a.zip",
+            "Hi, unzip a.zip",
+            "hello there! Can you unzip a.zip?",
+            "Good morning caro, I want to unzip a.zip",
+            "caro, unzip a.zip",
         ] {
             assert_eq!(without(asked), "unzip a.zip", "{asked}");
         }
@@ -134,6 +156,11 @@ mod tests {
             "",
             "könntest du die Dateien zeigen",
             "I want to keep a.txt. Delete the others.",
+            "hi",
+            "hello, world",
+            "hello world in python",
+            "hi there",
+            "hi list",
         ] {
             assert_eq!(without(said), said.trim(), "{said}");
         }

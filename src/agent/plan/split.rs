@@ -130,7 +130,7 @@ fn goes_on(rest: &str) -> bool {
 
 /// The parts of a task: its sentences, and the clauses that begin with a verb of their own.
 pub fn parts(task: &str) -> Vec<String> {
-    let parts = pieces(task).into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
+    let parts = pieces(courtesy::ungreeted(task)).into_iter().fold(Vec::new(), |mut all: Vec<String>, part| {
         match all.last_mut().filter(|_| is_by_whom(part)) {
             Some(before) => {
                 *before = format!("{}, {}", before.trim().trim_end_matches(['.', ';', ',', '!', '?']), part.trim())
@@ -187,6 +187,8 @@ mod tests {
             ),
             ("list files", &["list files"]),
             ("can you list the files, and please count them?", &["list the files", "count them"]),
+            ("hi, list the files", &["list the files"]),
+            ("Hello there! List the files and count them.", &["List the files", "count them"]),
             ("copy a.txt to b.txt then delete a.txt", &["copy a.txt to b.txt", "delete a.txt"]),
             (
                 "find the names and addresses, and phones, in users.csv",
