@@ -96,6 +96,17 @@ fn sessions_go_side_by_side() {
 }
 
 #[test]
+fn runs_of_one_session_come_one_after_the_other() {
+    let mut rules = dog();
+    rules[1]["delay_ms"] = json!(20);
+    let bench = Bench::new(rules);
+    let (_, asked) = bench
+        .runtime
+        .block_on(async { tokio::join!(bench.harness.run(TOLD, Some("s")), bench.harness.run(ASKED, Some("s"))) });
+    assert_eq!(asked.unwrap().response, "Rex", "it was begun after what was told before it");
+}
+
+#[test]
 fn where_things_are_kept_can_be_switched_and_nothing_is_copied() {
     let mut bench = Bench::new(dog());
     bench.run(TOLD, "s").unwrap();

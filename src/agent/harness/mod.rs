@@ -5,7 +5,7 @@
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
 //! - [`Harness`]: runs, and what concerns more than one of them. [`Prepared`]: one run before it begins.
 //! - `place`: what a model is told about the working folder. `rules`: the guards of a run, and of those that work for it.
-//!   `recent`: skills that stay for a while. `error`: why there is no run.
+//!   `recent`: skills that stay for a while. `queue`: whose turn it is in a session. `error`: why there is no run.
 //!
 //! ```
 //! use caro::agent::harness::{Harness, Setup};
@@ -24,6 +24,7 @@
 mod error;
 mod place;
 mod prepared;
+mod queue;
 mod recent;
 mod rules;
 mod setup;
@@ -48,6 +49,7 @@ use super::turn::{Report, Task, Turn};
 use super::workspace::{RETENTION, Workspaces};
 use super::{id, subagent, tools};
 use crate::model::{Cancel, Model};
+use queue::Queue;
 use recent::Recent;
 use rules::Rules;
 use std::path::PathBuf;
@@ -72,6 +74,7 @@ pub struct Harness {
     memory: Arc<Memory>,
     skills: Option<Shelf>,
     recent: Mutex<Recent>,
+    queue: Queue,
     adviser: Option<Arc<dyn Adviser>>,
     store: Arc<Store>,
     secrets: Vec<String>,
@@ -103,6 +106,7 @@ impl Harness {
             memory: Arc::new(memory),
             skills,
             recent: Mutex::default(),
+            queue: Queue::default(),
             adviser,
             store: match store {
                 Some(store) => store,
@@ -119,9 +123,10 @@ impl Harness {
 
     // --- running
 
-    /// Works on a task to its end, as one more of the session; without a name, of a new one. What was said before in the
-    /// session is told to the model. Nobody is asked: what would be asked for is refused. Who wants to be asked, or to see
-    /// events as they happen, takes [`Harness::prepare`]. Needs a Tokio runtime.
+    /// Works on a task to its end, as one more of the session; without a name, of a new one. It waits for a run that the
+    /// session is busy with. What was said before in the session is told to the model. Nobody is asked: what would be asked
+    /// for is refused. Who wants to be asked, or to see events as they happen, takes [`Harness::prepare`]. Needs a Tokio
+    /// runtime.
     ///
     /// # Errors
     /// If it is no task, cannot be begun, or is stopped. A run that fails is no error: its report says why.
@@ -131,6 +136,7 @@ impl Harness {
         }
         observe::admit(text, self.options.guardrail)?;
         let task = self.task(text, &session_name(session)?);
+        let _turn = self.queue.enter(&task.session).await;
         let mut warnings = Vec::new();
         let mut run = self.prepare(&task, self.cancel.clone(), &mut |warning| warnings.push(warning.to_owned()))?;
         while run.try_begin()?.is_some() {
