@@ -12,12 +12,12 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::aligned::Aligned;
-use super::{Out, Task};
+use super::{Out, Task, Weight};
 use crate::model::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
 use crate::model::engine::threads::Pool;
 
 /// Rows of activations from which a strip's unpacking pays.
-pub(super) const MIN_BATCH: usize = 24;
+pub(super) const MIN_BATCH: usize = 12;
 
 /// Rows, and pairs or numbers in a row, of a tile.
 const TILE: usize = 16;
@@ -31,6 +31,10 @@ pub(super) const STRIP: usize = 2 * TILE;
 const DEPTH: usize = 512;
 /// Tokens that are multiplied together: their part of [`DEPTH`] inputs stays in the second-level cache (512 KiB).
 const TOKENS: usize = 512;
+/// Bytes of tokens that stay in the second-level cache with all their inputs, beside a strip's weights.
+const WHOLE: usize = 1 << 20;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// True where the CPU has AMX with bf16 and the operating system lets this process use it. Asks for the permission.
 pub(super) fn is_available() -> bool {
@@ -196,28 +200,38 @@ fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: 
     // For each strip and group two tiles of sums: the first and the second 16 weight rows.
     let per_strip = groups.len() * 2 * TILE * TILE;
     scratch.sums.resize(starts().count() * per_strip);
-    for depth in (0..k).step_by(DEPTH) {
-        let steps = DEPTH.min(k - depth) / STEP;
-        for (start, sums) in starts().zip(scratch.sums.chunks_exact_mut(per_strip)) {
-            let count = STRIP.min(task.rows.end - start);
-            for r in 0..count {
-                let row = &task.weight.row(start + r)[depth / F::LEN * F::BYTES..][..steps * STEP / F::LEN * F::BYTES];
-                let to = (r / TILE * steps * TILE + r % TILE) * STEP;
-                if F::KIND == Kind::Q4K {
-                    unpack_q4k(row, &mut scratch.weights[to..]);
-                } else {
-                    unpack::<F>(row, &mut scratch.weights[to..]);
-                }
+    let (strips, depths) = (starts().count(), k.div_ceil(DEPTH));
+    // few tokens stay in the cache with all their inputs, and a strip is read to its end before the next one
+    let by_strip = groups.len() * TILE * k * size_of::<u16>() <= WHOLE;
+    let chunk = |i: usize| {
+        let (strip, depth) = if by_strip { (i / depths, i % depths) } else { (i % strips, i / strips) };
+        let inputs = depth * DEPTH..k.min((depth + 1) * DEPTH);
+        (strip, task.rows.start + strip * STRIP, inputs)
+    };
+    for i in 0..strips * depths {
+        let (strip, start, inputs) = chunk(i);
+        let next = (i + 1 < strips * depths).then(|| chunk(i + 1));
+        let (depth, steps) = (inputs.start, inputs.len() / STEP);
+        for r in 0..STRIP.min(task.rows.end - start) {
+            if let Some((_, start, inputs)) = &next {
+                prefetch::<F>(task.weight, start + r, inputs);
             }
-            let mut sums = sums.chunks_exact_mut(2 * TILE * TILE);
-            let mut group = groups.start;
-            while group < groups.end {
-                let b = (group * tiles.steps + depth / STEP) * TILE_NUMBERS;
-                let pair = group + 1 < groups.end;
-                let (Some(c), d) = (sums.next(), if pair { sums.next() } else { None }) else { return };
-                multiply(&scratch.weights, &tiles.data[b..], tiles.steps, steps, depth > 0, c, d);
-                group += 1 + usize::from(pair);
+            let row = part::<F>(task.weight, start + r, &inputs);
+            let to = (r / TILE * steps * TILE + r % TILE) * STEP;
+            if F::KIND == Kind::Q4K {
+                unpack_q4k(row, &mut scratch.weights[to..]);
+            } else {
+                unpack::<F>(row, &mut scratch.weights[to..]);
             }
+        }
+        let mut sums = scratch.sums[strip * per_strip..][..per_strip].chunks_exact_mut(2 * TILE * TILE);
+        let mut group = groups.start;
+        while group < groups.end {
+            let b = (group * tiles.steps + depth / STEP) * TILE_NUMBERS;
+            let pair = group + 1 < groups.end;
+            let (Some(c), d) = (sums.next(), if pair { sums.next() } else { None }) else { return };
+            multiply(&scratch.weights, &tiles.data[b..], tiles.steps, steps, depth > 0, c, d);
+            group += 1 + usize::from(pair);
         }
     }
     for (start, sums) in starts().zip(scratch.sums.chunks_exact(per_strip)) {
@@ -229,6 +243,22 @@ fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: 
                     store(task, group * TILE, start + half * TILE, width, tile);
                 }
             }
+        }
+    }
+}
+
+/// The blocks of these inputs in a row.
+fn part<'a, F: Format>(weight: &'a Weight, row: usize, inputs: &Range<usize>) -> &'a [u8] {
+    &weight.row(row)[inputs.start / F::LEN * F::BYTES..inputs.end / F::LEN * F::BYTES]
+}
+
+/// Has such a part brought near, if there is that row. The hardware does not foresee where the next row's part lies, and
+/// memory is waited for longer than unpacking takes.
+fn prefetch<F: Format>(weight: &Weight, row: usize, inputs: &Range<usize>) {
+    if row < weight.rows {
+        for line in part::<F>(weight, row, inputs).chunks(LINE) {
+            // SAFETY: a hint, for which any address will do.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
         }
     }
 }

@@ -173,7 +173,8 @@ fn fill_with_the_largest(kind: Kind, bytes: &mut [u8]) {
 /// What sums of many products must hold: in 16 bits, where a kernel adds there, and in 32.
 #[test]
 fn the_largest_numbers_do_not_overflow_in_long_batches() {
-    let (n, k, m) = (19, 512, 13);
+    // more rows than are multiplied one by one, fewer than go into bf16 tiles, which round
+    let (n, k, m) = (19, 512, 11);
     for kind in Kind::ALL.into_iter().filter(|kind| kind.block_len() > 1) {
         for (fill, sign) in [(0xFF, 1.0), (0xFF, -1.0), (0x80, 1.0)] {
             let mut bytes = vec![0; kind.row_bytes(k) * n];
