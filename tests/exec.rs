@@ -153,6 +153,18 @@ async fn the_environment_is_ours() {
     assert!(!out.contains("CARGO_MANIFEST_DIR"), "cargo's variables were passed on: {out}");
 }
 
+/// `exec 3>>notes; caro ...`: no fence stops a write into a file that is open already.
+#[tokio::test]
+async fn a_file_that_we_were_started_with_does_not_go_along() {
+    use std::os::fd::AsRawFd;
+    let notes = tempfile::NamedTempFile::new().unwrap();
+    rustix::io::fcntl_setfd(notes.as_file(), rustix::io::FdFlags::empty()).unwrap();
+    let script = format!("test -e /dev/fd/2 && echo looked; echo leak > /dev/fd/{}", notes.as_file().as_raw_fd());
+    let output = capture(&free(&script)).await.unwrap();
+    assert_eq!((output.stdout.as_slice(), output.status.success()), (&b"looked\n"[..], false));
+    assert_eq!(std::fs::read_to_string(notes.path()).unwrap(), "");
+}
+
 #[tokio::test]
 async fn a_background_child_dies_with_its_parent() {
     let dir = tempfile::tempdir().unwrap();

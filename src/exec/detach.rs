@@ -1,7 +1,7 @@
 //! A child that outlives us: no terminal, no session of ours, no open files, hardly a variable.
 #![allow(unsafe_code)] // `pre_exec`: the only place between fork and exec, where the session and the files are left.
 
-use super::{ExecError, environment};
+use super::{ExecError, environment, inherited};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,10 +25,10 @@ pub fn detach(program: &Path, args: &[OsString], stdin: OwnedFd) -> Result<u32, 
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let most = open_files();
+    let most = inherited::most();
     let hook = move || -> io::Result<()> {
         rustix::process::setsid()?;
-        close_on_exec(most);
+        inherited::close_on_exec(most);
         Ok(())
     };
     // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take a lock. It
@@ -42,27 +42,4 @@ pub fn detach(program: &Path, args: &[OsString], stdin: OwnedFd) -> Result<u32, 
     // does it when we end.
     let _ = std::thread::Builder::new().name("caro-detached".into()).spawn(move || child.wait());
     Ok(id)
-}
-
-/// The number of files that this process may have open, within reason.
-fn open_files() -> i32 {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    i32::try_from(limit.min(1 << 16)).unwrap_or(1 << 16)
-}
-
-/// Has every file but the standard ones closed by exec: our own are anyway, but not those that we were started with.
-fn close_on_exec(most: i32) {
-    #[cfg(target_os = "linux")]
-    {
-        /// `CLOSE_RANGE_CLOEXEC` of linux/close_range.h.
-        const FLAG: libc::c_uint = 1 << 2;
-        // SAFETY: a system call on descriptors by number; it only sets a flag on those that are open.
-        if unsafe { libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, FLAG) } == 0 {
-            return;
-        }
-    }
-    for fd in 3..most {
-        // SAFETY: as above; a number that is no open file is refused with EBADF.
-        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
-    }
 }

@@ -8,6 +8,7 @@
 //! - `detach`: a child that goes on when we end. `ending`: that no other does.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
+//! - `inherited`: that no child has files open that we were started with.
 //!
 //! What a command means, and whether it may run, is decided elsewhere.
 
@@ -18,6 +19,8 @@ mod ending;
 mod environment;
 mod fence;
 mod foreground;
+#[cfg(unix)]
+mod inherited;
 mod piped;
 pub mod rehearse;
 

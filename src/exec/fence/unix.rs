@@ -3,7 +3,7 @@
 
 #[cfg(target_os = "linux")]
 use super::linux::Sandboxed;
-use crate::exec::{Job, Sandbox};
+use crate::exec::{Job, Sandbox, inherited};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -78,6 +78,7 @@ impl Fence {
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         #[cfg(target_os = "linux")]
+        let most = inherited::most();
         let linux = self.linux.clone();
         let hook = move || -> io::Result<()> {
             // A new session is a new process group too, and has no controlling terminal.
@@ -85,6 +86,7 @@ impl Fence {
             // Whatever ends us ends it; what it started itself is ours to end (`ending`).
             #[cfg(target_os = "linux")]
             {
+            inherited::close_on_exec(most);
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 if rustix::process::getppid() != Some(parent) {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
