@@ -50,6 +50,7 @@ impl Spawn for Pip {
             limits: Limits { wall: Duration::from_secs(6 * 3600), output: 1 << 20 },
             sandbox: Sandbox::None,
             world: World::Agreed,
+            closed: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         runtime.block_on(async {

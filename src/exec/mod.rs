@@ -57,6 +57,8 @@ pub struct Job {
     pub sandbox: Sandbox,
     /// Whose environment it sees.
     pub world: World,
+    /// True if nothing that it starts can outlive it, so that nobody has to look for what left its process group.
+    pub closed: bool,
 }
 
 impl Job {
@@ -71,6 +73,7 @@ impl Job {
             limits: Limits::default(),
             sandbox: Sandbox::ReadOnly,
             world: World::Asked,
+            closed: false,
         }
     }
 

@@ -24,6 +24,8 @@ const FILE_SIZE: u64 = 64 << 20;
 pub(in crate::exec) struct Fence {
     tag: String,
     limits: Vec<(Resource, Rlimit)>,
+    /// See [`Job::closed`].
+    closed: bool,
     #[cfg(target_os = "macos")]
     profile: Option<String>,
     #[cfg(target_os = "linux")]
@@ -40,6 +42,7 @@ impl Fence {
         Self {
             tag: format!("{}.{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed)),
             limits: if sandboxed { resource_limits(job) } else { vec![(Resource::Core, limit(0))] },
+            closed: job.closed,
             #[cfg(target_os = "macos")]
             profile: match &job.sandbox {
                 Sandbox::None => None,
@@ -75,18 +78,18 @@ impl Fence {
     /// Has the fence put up in the child before its program begins.
     pub(in crate::exec) fn arm(&self, command: &mut Command) {
         let limits = self.limits.clone();
+        let most = inherited::most();
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         #[cfg(target_os = "linux")]
-        let most = inherited::most();
         let linux = self.linux.clone();
         let hook = move || -> io::Result<()> {
             // A new session is a new process group too, and has no controlling terminal.
             rustix::process::setsid()?;
+            inherited::close_on_exec(most);
             // Whatever ends us ends it; what it started itself is ours to end (`ending`).
             #[cfg(target_os = "linux")]
             {
-            inherited::close_on_exec(most);
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 if rustix::process::getppid() != Some(parent) {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -111,9 +114,9 @@ impl Fence {
     /// The processes of the child `id`.
     pub(in crate::exec) fn members(&self, id: Option<u32>) -> Members {
         #[cfg(target_os = "linux")]
-        let closed = self.linux.keeps_group();
+        let closed = self.closed || self.linux.keeps_group();
         #[cfg(not(target_os = "linux"))]
-        let closed = false;
+        let closed = self.closed;
         let leader = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Members { leader, tag: if closed { None } else { Some(format!("{TAG}={}", self.tag)) } }
     }
@@ -191,4 +194,18 @@ fn seatbelt_profile(places: &[PathBuf], closed: bool) -> String {
     }
     profile.push(')');
     profile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_looked_for_where_nobody_can_be() {
+        let looked_for = |closed| {
+            let job = Job { sandbox: Sandbox::None, closed, ..Job::new("/bin/true") };
+            Fence::prepare(&job, None).members(Some(1)).tag.is_some()
+        };
+        assert_eq!((looked_for(false), looked_for(true)), (true, false));
+    }
 }

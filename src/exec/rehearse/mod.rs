@@ -184,6 +184,8 @@ pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
         limits: Limits { wall: play.limits.wall.saturating_add(GRACE), output: play.limits.output },
         // the helper builds the sandbox itself, and a stricter one
         sandbox: super::Sandbox::None,
+        // the view's process 1 ends with the helper, and with it everybody in the view
+        closed: true,
         ..Job::new(helper).args([HELPER_VERB])
     };
     let Output { status, stdout, stderr, took } = capture(&job).await?;
