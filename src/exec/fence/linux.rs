@@ -19,6 +19,8 @@ const HARMLESS: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 #[derive(Clone, Default)]
 pub(super) struct Sandboxed {
     wanted: bool,
+    /// True if this machine was found to offer more than could be prepared: the child must not start.
+    short: bool,
     landlock: Option<Arc<OwnedFd>>,
     filter: Option<&'static seccompiler::BpfProgram>,
 }
@@ -27,16 +29,19 @@ impl Sandboxed {
     /// Prepares the rules for a child whose own directory is `scratch`, and which may ask the kernel if `netlink`.
     pub(super) fn prepare(scratch: Option<&Path>, netlink: bool) -> Self {
         let scratch = scratch.map(Path::to_path_buf);
-        Self {
-            wanted: true,
-            landlock: ruleset(scratch.as_slice(), Scope::from_all(ABI::V6)).map(Arc::new),
-            filter: seccomp::filter(netlink),
-        }
+        let fenced = Self::by(ruleset(scratch.as_slice(), Scope::from_all(ABI::V6)));
+        let filter = seccomp::filter(netlink);
+        Self { short: fenced.short || filter.is_none() && super::support().network, filter, ..fenced }
     }
 
     /// Prepares the rules for a child that may write beneath `places`.
     pub(super) fn within(places: &[PathBuf]) -> Self {
-        Self { wanted: true, landlock: ruleset(places, BitFlags::EMPTY).map(Arc::new), filter: None }
+        Self::by(ruleset(places, BitFlags::EMPTY))
+    }
+
+    fn by(landlock: Option<OwnedFd>) -> Self {
+        let short = landlock.is_none() && super::support().writes;
+        Self { wanted: true, short, landlock: landlock.map(Arc::new), filter: None }
     }
 
     /// True if no process inside can leave its process group.
@@ -48,6 +53,9 @@ impl Sandboxed {
     pub(super) fn enter(&self) -> io::Result<()> {
         if !self.wanted {
             return Ok(());
+        }
+        if self.short {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
         }
         rustix::thread::set_no_new_privs(true)?;
         if let Some(ruleset) = &self.landlock {
@@ -70,7 +78,7 @@ impl Sandboxed {
 /// Lets the calling process, and what it starts, write beneath `places` only, as far as the kernel has Landlock.
 ///
 /// # Errors
-/// If the kernel has it and refuses.
+/// If the kernel has it and refuses, or has no room for the rules.
 pub(in crate::exec) fn hold_to(places: &[PathBuf]) -> io::Result<()> {
     Sandboxed::within(places).enter()
 }
@@ -90,7 +98,8 @@ pub(super) fn landlock_works() -> bool {
 }
 
 /// A ruleset under which nothing can be written but what is beneath `places`; reading and running stay free. On kernels
-/// that know `scope`, signals and abstract sockets to processes outside are forbidden too.
+/// that know `scope`, signals and abstract sockets to processes outside are forbidden too. A place of which the kernel takes
+/// no rule (a pipe by its descriptor's name) is left out: the others still hold.
 fn ruleset(places: &[PathBuf], scope: BitFlags<Scope>) -> Option<OwnedFd> {
     let writes = AccessFs::from_write(ABI::V5);
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writes).ok()?;
@@ -101,14 +110,14 @@ fn ruleset(places: &[PathBuf], scope: BitFlags<Scope>) -> Option<OwnedFd> {
     let mut ruleset = ruleset.create().ok()?;
     for device in HARMLESS {
         if let Ok(fd) = PathFd::new(device) {
-            ruleset = ruleset.add_rule(PathBeneath::new(fd, AccessFs::WriteFile | AccessFs::Truncate)).ok()?;
+            let _ = (&mut ruleset).add_rule(PathBeneath::new(fd, AccessFs::WriteFile | AccessFs::Truncate));
         }
     }
     for place in places {
         // what is not there cannot be written beneath; what is a file has no files beneath it
         let Ok(fd) = PathFd::new(place) else { continue };
         let access = if place.is_dir() { writes } else { writes & AccessFs::from_file(ABI::V5) };
-        ruleset = ruleset.add_rule(PathBeneath::new(fd, access)).ok()?;
+        let _ = (&mut ruleset).add_rule(PathBeneath::new(fd, access));
     }
     ruleset.into()
 }
@@ -126,5 +135,19 @@ mod tests {
             (landlock_works(), ruleset(&[scratch.path().into()], BitFlags::EMPTY).is_some()),
             (version >= 1, version >= 1)
         );
+    }
+
+    #[test]
+    fn a_place_of_which_the_kernel_takes_no_rule_is_the_only_one_left_out() {
+        let (_, writer) = io::pipe().unwrap();
+        let pipe = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        assert_eq!(ruleset(&[pipe], BitFlags::EMPTY).is_some(), landlock_version() >= 1);
+    }
+
+    #[test]
+    fn a_child_does_not_start_behind_less_than_this_machine_offers() {
+        let refused = Sandboxed::by(None).enter().map_err(|e| e.kind());
+        let expected = if landlock_works() { Err(io::ErrorKind::OutOfMemory) } else { Ok(()) };
+        assert_eq!(refused, expected);
     }
 }
