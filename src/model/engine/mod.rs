@@ -188,10 +188,15 @@ impl Engine {
         let began = Instant::now();
         let gguf = Gguf::open(path)?;
         let (tokenizer, backend) = std::thread::scope(|scope| {
-            let tokenizer = scope.spawn(|| load::tokenizer(&gguf));
+            let beside = std::thread::Builder::new().spawn_scoped(scope, || load::tokenizer(&gguf));
             let backend = load::backend(&gguf, path, options);
             let broken = || ModelError::Engine("the tokenizer's preparation broke off".into());
-            (tokenizer.join().unwrap_or_else(|_| Err(broken())), backend)
+            // Where the system has no thread for it, it is prepared here.
+            let tokenizer = match beside {
+                Ok(thread) => thread.join().unwrap_or_else(|_| Err(broken())),
+                Err(_) => load::tokenizer(&gguf),
+            };
+            (tokenizer, backend)
         });
         // The error about the weights is the more telling one.
         let backend = backend?;

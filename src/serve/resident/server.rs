@@ -9,6 +9,7 @@ use crate::model::{Cancel, Model, ModelError};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -23,6 +24,9 @@ const MOST_CLIENTS: usize = 32;
 const LOOK: Duration = Duration::from_secs(2);
 /// A client that has said hello is about to ask: one that is to end waits this long.
 const ABOUT_TO_ASK: Duration = Duration::from_secs(1);
+
+/// A computation looks at its deadline several times a second: one that goes on for this long behind it hangs.
+const OVERDUE: Duration = Duration::from_secs(5);
 
 /// Whether to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +47,8 @@ struct Activity {
     last: Instant,
     /// How long to stay after that.
     idle: Duration,
+    /// The deadline of the request under way.
+    deadline: Option<Instant>,
     leaving: Leaving,
 }
 
@@ -101,6 +107,7 @@ pub(super) fn run(
             served: 0,
             last: Instant::now(),
             idle: seconds(orders.idle_s),
+            deadline: None,
             leaving: Leaving::No,
         }),
         changed: Condvar::new(),
@@ -112,15 +119,18 @@ pub(super) fn run(
         orders,
     });
     let worker = resident.clone();
-    thread("model", move || match open() {
-        Ok(model) => {
-            worker.loaded.set(Ok(model.clone()));
-            work(&*model, &waiting, |answered| worker.job_done(answered));
-        }
-        Err(error) => {
-            // The callers open the model themselves, and tell what is wrong with it better than we could.
-            worker.loaded.set(Err(error.to_string()));
-            worker.leave(Leaving::Soon);
+    thread("model", move || {
+        let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| "opening the model broke off".to_string());
+        match opened.and_then(|model| model.map_err(|e| e.to_string())) {
+            Ok(model) => {
+                worker.loaded.set(Ok(model.clone()));
+                work(&*model, &waiting, |deadline| worker.job_begun(deadline), |answered| worker.job_done(answered));
+            }
+            Err(why) => {
+                // The callers open the model themselves, and tell what is wrong with it better than we could.
+                worker.loaded.set(Err(why));
+                worker.leave(Leaving::Soon);
+            }
         }
     })?;
     let acceptor = resident.clone();
@@ -143,8 +153,13 @@ impl Resident {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn job_begun(&self, deadline: Option<Instant>) {
+        self.activity().deadline = deadline;
+    }
+
     fn job_done(&self, answered: bool) {
         let mut activity = self.activity();
+        activity.deadline = None;
         activity.jobs = activity.jobs.saturating_sub(1);
         activity.served += u64::from(answered);
         activity.last = Instant::now();
@@ -172,7 +187,12 @@ impl Resident {
                 .unwrap_or_else(PoisonError::into_inner);
             let (busy, quiet) = (activity.jobs > 0, activity.last.elapsed());
             let (idle, leaving) = (activity.idle, activity.leaving);
+            let hangs = activity.deadline.is_some_and(|deadline| deadline.elapsed() > OVERDUE);
             drop(activity);
+            if hangs {
+                // Who waits in the queue, or would come to it, is better off alone.
+                self.leave(Leaving::Now);
+            }
             if leaving == Leaving::No && (!ours() || self.is_outdated()) {
                 self.leave(Leaving::Soon);
                 continue;

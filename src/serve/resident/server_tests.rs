@@ -4,12 +4,14 @@ use super::server::run;
 use super::wire::{Call, Channel, MOST_REPLY, Reply, Work};
 use super::{Orders, Weights};
 use crate::model::scripted::Scripted;
-use crate::model::{Cancel, Finish, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
+use crate::model::{
+    Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Sampling, Shape,
+};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -326,4 +328,47 @@ fn a_model_that_cannot_be_opened_is_told_and_ends_it() {
     client.send(&work("list")).unwrap();
     assert_eq!(all(&mut client).1, Reply::Failed("inference failed: no weights".into()));
     assert!(server.ends_within(Duration::from_secs(5)));
+}
+
+#[test]
+fn a_model_that_breaks_off_when_it_is_opened_is_told_and_ends_it() {
+    let mut server = Server::with(Duration::from_secs(60), || false, || panic!("a test's own panic"));
+    let mut client = server.client();
+    client.send(&work("list")).unwrap();
+    assert_eq!(all(&mut client).1, Reply::Failed("opening the model broke off".into()));
+    assert!(server.ends_within(Duration::from_secs(5)));
+}
+
+/// A model that does not come back before the other end of this is gone.
+struct Hanging(Mutex<mpsc::Receiver<()>>);
+
+impl Model for Hanging {
+    fn id(&self) -> &str {
+        "hanging"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { context: 4096 }
+    }
+
+    fn count(&self, text: &str) -> usize {
+        text.len()
+    }
+
+    fn generate(&self, _: &Request, _: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        let _ = self.0.lock().unwrap().recv();
+        Err(ModelError::Engine("it hung".into()))
+    }
+}
+
+#[test]
+fn a_computation_that_does_not_heed_its_deadline_ends_it() {
+    let (_held, until) = mpsc::channel();
+    let model = Arc::new(Hanging(Mutex::new(until)));
+    let mut server = Server::with(Duration::from_secs(60), || false, move || Ok(model));
+    let mut client = server.client();
+    let cancel = Cancel::new().with_deadline(Instant::now() + Duration::from_millis(50));
+    client.send(&Call::Generate(Box::new(Work::of(&Request::nothing(&cancel))))).unwrap();
+    assert!(server.ends_within(Duration::from_secs(30)));
+    assert!(!server.socket().exists());
 }

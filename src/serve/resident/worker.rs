@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A request of a client.
 pub(super) struct Job {
@@ -56,10 +56,11 @@ impl Loaded {
     }
 }
 
-/// Does the jobs; `done` is called after each.
-pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, done: impl Fn(bool)) {
+/// Does the jobs; `begin` is called before each with its deadline, and `done` after it.
+pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Option<Instant>), done: impl Fn(bool)) {
     for Job { request, task, begun, news } in jobs {
         begun.store(true, Ordering::Relaxed);
+        begin(request.cancel.deadline());
         let result = catch_unwind(AssertUnwindSafe(|| {
             match &task {
                 Task::Complete => {}
