@@ -172,6 +172,34 @@ fn what_needs_no_model_and_who_wants_none_starts_none() {
 }
 
 #[test]
+fn a_call_too_many_does_not_replace_it() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    let mut crowd = Vec::new();
+    wait_for("full house", || {
+        let mut one = std::os::unix::net::UnixStream::connect(&home.sockets()[0]).unwrap();
+        let greeting = br#"{"hello":{"idle_s":60.0}}"#;
+        let length = u32::try_from(greeting.len()).unwrap().to_le_bytes();
+        let _ = one.write_all(&[&length[..], greeting].concat());
+        let mut said = [0; 64];
+        let count = one.read(&mut said).unwrap_or(0);
+        // one that came before may just be going
+        if String::from_utf8_lossy(&said[..count]).contains("hello") {
+            crowd.push(one);
+        }
+        crowd.len() == 32
+    });
+    let ran = home.run(&["--json", "list files"]);
+    assert_eq!((&ran.json()["cmd"], ran.json().get("resident")), (&json!("ls -a"), None), "{ran:#?}");
+    assert!(ran.err.contains("has as many callers as it takes"), "{ran:#?}");
+    assert_eq!(home.processes(), [pid]);
+    drop(crowd);
+    wait_for("room", || home.ask("list files").get("resident").is_some());
+    assert_eq!(home.processes(), [pid]);
+}
+
+#[test]
 fn many_first_calls_at_once_start_one() {
     let home = Home::new();
     let calls: Vec<Child> = (0..6).map(|_| home.start(&["--json", "list files"])).collect();

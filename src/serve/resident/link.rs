@@ -137,9 +137,8 @@ impl Wanted<'_> {
         }
         let mut channel = Channel::new(stream, MOST_REPLY)?;
         let hello = Call::Hello { idle_s: self.setup.idle.as_secs_f64() };
-        if channel.send(&hello).is_err() {
-            return Ok(Found::Old(None));
-        }
+        // Where that fails, there may still be a word of why.
+        let _ = channel.send(&hello);
         Ok(match channel.receive(Some(wait)) {
             Ok(None) => Found::Mute(place),
             Ok(Some(Reply::Hello { protocol: PROTOCOL, program, model, pid }))
@@ -152,6 +151,7 @@ impl Wanted<'_> {
             Ok(Some(_)) | Err(_) => Found::Old(None),
         })
     }
+            Ok(Some(Reply::Failed(_))) => return Err(Absent::Lost("has as many callers as it takes")),
 
     /// Starts one, unless somebody else has meanwhile.
     fn start(&self) -> Result<Link, Absent> {

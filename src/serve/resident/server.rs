@@ -240,6 +240,8 @@ impl Resident {
                 continue;
             };
             if self.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+                // Said, lest it take us for one at its end and replace us. It fits into the socket's buffer.
+                let _ = Channel::new(stream, MOST_CALL).and_then(|mut one| one.send(&Reply::Failed("busy".into())));
                 self.clients.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }

@@ -252,6 +252,25 @@ fn a_flood_of_callers_leaves_it_alive() {
 }
 
 #[test]
+fn one_caller_too_many_is_told_and_not_just_left() {
+    let server = Server::start(Duration::from_secs(60));
+    let hello = |client: &mut Channel| {
+        let _ = client.send(&Call::Hello { idle_s: 60.0 });
+        client.receive::<Reply>(SOON)
+    };
+    let mut clients: Vec<Channel> = Vec::new();
+    let told = loop {
+        let mut client = server.client();
+        match hello(&mut client) {
+            Ok(Some(Reply::Hello { .. })) => clients.push(client),
+            other => break other.unwrap(),
+        }
+        assert!(clients.len() < 100, "nobody is too many");
+    };
+    assert_eq!((told, clients.len()), (Some(Reply::Failed("busy".into())), 32));
+}
+
+#[test]
 fn it_ends_when_nobody_asks_and_takes_its_socket_along() {
     let mut server = Server::start(Duration::from_millis(300));
     let mut silent = server.client();
