@@ -3,7 +3,7 @@
 use super::folder::Folder;
 use super::link::number;
 use super::wire::{Call, Channel, MOST_REPLY, Reply};
-use super::{Absent, Ended, Status, peer};
+use super::{Absent, Ended, Status, WORD, peer};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
@@ -51,7 +51,7 @@ pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
         let mut found = connect(&folder, &socket)?;
         let asked = found.channel.send(&Call::Stop).is_ok() && is_gone(&mut found.channel);
         if !asked {
-            kill(found.pid?);
+            kill(found.pid.filter(|pid| is_resident(*pid))?);
             is_gone(&mut found.channel);
         }
         clear(&folder, &socket);
@@ -96,10 +96,35 @@ fn is_gone(channel: &mut Channel) -> bool {
         }
     }
 }
+/// True of a process that was started as a resident. Until one that is just being started begins, the kernel names who starts
+/// it: somebody's call. Source: proc_pid_cmdline(5); where there is no such file, the kernel does not name processes either.
+fn is_resident(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(WORD.as_bytes())
+}
+
 
 /// Ends a process that does not listen to words. The kernel named it as the one behind the socket just now.
 fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    /// As a call does that has made the socket for a resident which does not listen yet.
+    #[test]
+    fn who_starts_a_resident_is_not_killed_in_its_stead() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let socket = dir.path().join("s.sock");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(stop(dir.path()).unwrap(), []);
+        assert!(socket.exists(), "somebody listens");
+    }
+}
 }
