@@ -4,6 +4,7 @@ use super::folder::Folder;
 use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
 use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer};
 use crate::exec;
+use rustix::process::Resource;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
@@ -159,7 +160,7 @@ impl Wanted<'_> {
         if let Found::Fits(link) = self.find(GREETING)? {
             return Ok(link);
         }
-        self.enough_memory()?;
+        self.worth_leaving()?;
         match fs::remove_file(&self.socket) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
             _ => {}
@@ -182,9 +183,25 @@ impl Wanted<'_> {
         }
     }
 
-    fn enough_memory(&self) -> Result<(), Absent> {
+    /// Whether this process should leave another behind, unasked.
+    fn worth_leaving(&self) -> Result<(), Absent> {
+        if self.setup.insist {
+            return Ok(());
+        }
+        let nice = rustix::process::getpriority_process(None).unwrap_or(0);
+        unhindered(nice, [Resource::Cpu, Resource::As].map(|what| rustix::process::getrlimit(what).current))?;
         let size = fs::metadata(self.setup.weights.file()).map_or(0, |meta| meta.len());
-        if self.setup.insist { Ok(()) } else { enough(memory::Machine::now(), size) }
+        enough(memory::Machine::now(), size)
+    }
+}
+
+/// Whether a process that we start is not held back for good by what holds us back: it is for all later calls too.
+fn unhindered(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
+    match limits {
+        _ if nice > 0 => Err(Absent::Hindered("a low priority")),
+        [Some(_), _] => Err(Absent::Hindered("a limit of processor time")),
+        [_, Some(_)] => Err(Absent::Hindered("a limit of memory")),
+        [None, None] => Ok(()),
     }
 }
 
@@ -211,3 +228,12 @@ mod tests {
         assert!(enough(machine(1600), 1 << 30).is_ok() && enough(None, u64::MAX).is_ok());
     }
 }
+
+    #[test]
+    fn no_process_is_left_behind_that_would_keep_what_holds_this_one_back() {
+        assert!(unhindered(0, [None, None]).is_ok() && unhindered(-5, [None, None]).is_ok());
+        for (nice, limits) in [(19, [None, None]), (0, [Some(10), None]), (0, [None, Some(1 << 30)])] {
+            let why = unhindered(nice, limits).unwrap_err().to_string();
+            assert!(why.starts_with("this process has a l"), "{why}");
+        }
+    }

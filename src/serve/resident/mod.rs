@@ -72,7 +72,7 @@ pub struct Setup {
     pub weights: Weights,
     /// How long it stays after the last request.
     pub idle: Duration,
-    /// Start one even where memory is short.
+    /// Start one even where memory is short, or where it would keep what holds this process back.
     pub insist: bool,
 }
 
@@ -146,6 +146,9 @@ pub enum Absent {
         /// What there should be.
         wanted_mb: u64,
     },
+    /// This process is held back by something that one started by it would keep.
+    #[error("this process has {0}, which one left behind would keep")]
+    Hindered(&'static str),
     /// Another process is starting one, and takes too long.
     #[error("another process is still starting the resident")]
     Starting,
@@ -171,6 +174,7 @@ impl Absent {
             Self::Folder { .. } => "mend or remove that folder, or set CARO_RUNTIME_DIR to one of your own (mode 700)",
             Self::Weights(_) | Self::Start(_) | Self::Socket(_) => "`--resident off` computes in this process",
             Self::Memory { .. } => "free some memory, or use a smaller model (`caro model list`)",
+            Self::Hindered(_) => "the next call without it starts one",
             Self::Starting | Self::Lost(_) => "`caro stop` ends it, and the next call starts a new one",
             Self::Stranger(_) => "set CARO_RUNTIME_DIR to a folder that is yours alone",
         }
