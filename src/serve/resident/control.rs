@@ -6,7 +6,6 @@ use super::wire::{Call, Channel, MOST_REPLY, Reply};
 use super::{Absent, Ended, Status, WORD, peer};
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,7 +61,7 @@ pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
 
 /// Whoever listens at the socket, if it is this user; a socket that nobody listens at is removed.
 fn connect(folder: &Folder, socket: &Path) -> Option<Found> {
-    let stream = match UnixStream::connect(socket) {
+    let stream = match peer::connect(socket) {
         Ok(stream) => stream,
         Err(e) => {
             if e.kind() == ErrorKind::ConnectionRefused {
@@ -80,7 +79,7 @@ fn clear(folder: &Folder, socket: &Path) {
     let before = number(socket);
     if let Ok(_lock) = folder.lock(LOCK)
         && number(socket) == before
-        && UnixStream::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
+        && peer::connect(socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
     {
         let _ = fs::remove_file(socket);
     }
@@ -96,6 +95,7 @@ fn is_gone(channel: &mut Channel) -> bool {
         }
     }
 }
+
 /// True of a process that was started as a resident. Until one that is just being started begins, the kernel names who starts
 /// it: somebody's call. Source: proc_pid_cmdline(5); where there is no such file, the kernel does not name processes either.
 fn is_resident(pid: u32) -> bool {
@@ -103,12 +103,12 @@ fn is_resident(pid: u32) -> bool {
     line.split(|byte| *byte == 0).nth(1) == Some(WORD.as_bytes())
 }
 
-
 /// Ends a process that does not listen to words. The kernel named it as the one behind the socket just now.
 fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
+}
 
 #[cfg(test)]
 mod tests {
@@ -126,5 +126,4 @@ mod tests {
         assert_eq!(stop(dir.path()).unwrap(), []);
         assert!(socket.exists(), "somebody listens");
     }
-}
 }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ struct Wanted<'a> {
 /// process, for the case that the resident fails.
 ///
 /// # Errors
-/// Why there is none; nothing is lost then but a bounded time, about a second at worst.
+/// Why there is none; nothing is lost then but a bounded time: about a second where one does not answer, and 2.5 s at worst,
+/// where an old one, others that start one and the new one all take theirs.
 pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     let folder = Folder::open(&setup.folder)?;
     let socket = folder.socket(&setup.weights.slot(&setup.program))?;
@@ -124,12 +125,14 @@ impl Wanted<'_> {
     /// Looks who is there.
     fn find(&self, wait: Duration) -> Result<Found, Absent> {
         let place = Place::of(&self.folder, &self.socket);
-        let stream = match UnixStream::connect(&self.socket) {
+        let stream = match peer::connect(&self.socket) {
             Ok(stream) => stream,
             // No socket, or one that outlived its process.
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 return Ok(Found::Nobody);
             }
+            // Nobody has taken the callers before us for a while: it is stopped.
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Found::Mute(place)),
             Err(e) => return Err(e.into()),
         };
         let peer = peer::of(&stream)?;
@@ -148,11 +151,11 @@ impl Wanted<'_> {
                 Found::Fits(Link { channel, pid, place })
             }
             Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel)),
+            Ok(Some(Reply::Failed(_))) => return Err(Absent::Lost("has as many callers as it takes")),
             // Another protocol, no protocol at all, or at its end: it loses its socket, and sees that itself.
             Ok(Some(_)) | Err(_) => Found::Old(None),
         })
     }
-            Ok(Some(Reply::Failed(_))) => return Err(Absent::Lost("has as many callers as it takes")),
 
     /// Starts one, unless somebody else has meanwhile.
     fn start(&self) -> Result<Link, Absent> {
@@ -227,7 +230,6 @@ mod tests {
         assert!(short.contains("1500 MB available, 1536 MB wanted"), "{short}");
         assert!(enough(machine(1600), 1 << 30).is_ok() && enough(None, u64::MAX).is_ok());
     }
-}
 
     #[test]
     fn no_process_is_left_behind_that_would_keep_what_holds_this_one_back() {
@@ -237,3 +239,4 @@ mod tests {
             assert!(why.starts_with("this process has a l"), "{why}");
         }
     }
+}

@@ -1,8 +1,11 @@
 //! Who is at the other end of a Unix socket, as the kernel says it.
-#![allow(unsafe_code)] // Three system calls that neither std nor our build of rustix has.
+#![allow(unsafe_code)] // Five system calls that neither std nor our build of rustix has.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// The process at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,23 +67,77 @@ pub(super) fn listen(socket: &impl AsFd) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Connects, and does not wait where the queue of whoever listens is full: std would, for ever.
+///
+/// # Errors
+/// The system's: `WouldBlock` where the queue is full (on some systems `ConnectionRefused`).
+pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
+    // SAFETY: passes integers and returns a descriptor or -1.
+    let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and nobody else's.
+    let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(socket) });
+    rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
+    // SAFETY: all zeros is a valid address without a name; the zero that ends the name is among them.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let name = path.as_os_str().as_bytes();
+    if name.len() >= address.sun_path.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in address.sun_path.iter_mut().zip(name) {
+        *to = *from as libc::c_char;
+    }
+    stream.set_nonblocking(true)?;
+    let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: the descriptor is open while `stream` lives; the kernel reads `length` bytes, the size of the structure.
+    let status = unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), length) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn both_ends_are_this_process() {
         let dir = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(dir.path().join("s")).unwrap();
         listen(&listener).unwrap();
-        let client = UnixStream::connect(dir.path().join("s")).unwrap();
+        let client = connect(&dir.path().join("s")).unwrap();
         let (server, _) = listener.accept().unwrap();
         for end in [&client, &server] {
             let peer = of(end).unwrap();
             assert_eq!(peer.uid, rustix::process::geteuid().as_raw());
             assert!(peer.pid.is_none_or(|pid| pid == std::process::id()), "{peer:?}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_queue_is_told_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        listen(&listener).unwrap();
+        let mut crowd = Vec::new();
+        let full = loop {
+            match connect(&path) {
+                Ok(one) => crowd.push(one),
+                Err(e) => break e.kind(),
+            }
+            assert!(crowd.len() < 1000, "nobody is too many");
+        };
+        assert_eq!(full, io::ErrorKind::WouldBlock);
+        assert_eq!(connect(&dir.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(connect(&dir.path().join("n".repeat(200))).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
