@@ -171,6 +171,21 @@ fn what_needs_no_model_and_who_wants_none_starts_none() {
     assert!(home.processes().is_empty() && !home.machine.path("run").exists());
 }
 
+/// The model is no model: a resident would be started all the same, and find out.
+#[test]
+fn a_process_of_many_requests_keeps_its_own_model() {
+    let home = Home::new();
+    let file = home.machine.path("broken.gguf");
+    std::fs::write(&file, "GGUF").unwrap();
+    for args in [&["agent", "list files"][..], &["chat"]] {
+        let mut caro = home.command(args);
+        caro.env("CARO_RESIDENT", "auto").env("CARO_MODEL", &file);
+        let ran = Ran::of(caro.output().unwrap());
+        assert!(ran.code != Some(0) && ran.err.contains("broken.gguf"), "{ran:#?}");
+        assert!(!home.machine.path("run").exists(), "{args:?} asked for a resident");
+    }
+}
+
 #[test]
 fn a_call_too_many_does_not_replace_it() {
     let home = Home::new();

@@ -4,7 +4,7 @@ use super::args::AnswerArgs;
 use super::interrupt::Phase;
 use super::piped::next_line;
 use super::request::{Place, ask, check, failure, milliseconds};
-use super::settings::{Use, one_of};
+use super::settings::one_of;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
 use crate::command::Answer;
@@ -29,11 +29,7 @@ pub struct Args {
 /// # Errors
 /// If no model can be opened, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let mut settings = cx.settings(&args.answer.layer())?;
-    if settings.resident == Use::Auto {
-        // This process lives as long as the resident would be of use to it.
-        settings.resident = Use::Off;
-    }
+    let settings = cx.settings(&args.answer.layer())?.for_many();
     let runtime = cx.runtime()?;
     let wired = wire::open(cx, &settings)?;
     let mut batch = Batch { args: &args.answer, cx, settings, wired, runtime, answered: 0 };

@@ -135,6 +135,16 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The same for a process of many requests: it keeps a model as long as a resident would be of use to it, and only who
+    /// insists on that one gets it.
+    #[must_use]
+    pub fn for_many(self) -> Self {
+        let resident = if self.resident == Use::Auto { Use::Off } else { self.resident };
+        Self { resident, ..self }
+    }
+}
+
 /// The value of that name, or what would have been accepted.
 pub fn one_of<T: Copy>(names: &[(&str, T)], text: &str) -> Result<T, String> {
     names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {

@@ -73,7 +73,7 @@ impl From<HarnessError> for Failure {
 /// If there is no model, no shell or no store.
 pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) -> Result<Harness, Failure> {
     let flags: Vec<(&'static str, String)> = drive.model.clone().map(|m| ("model", m)).into_iter().collect();
-    let settings = cx.settings(&flags)?;
+    let settings = cx.settings(&flags)?.for_many();
     let store = Arc::new(store(cx)?);
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {

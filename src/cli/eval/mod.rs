@@ -13,7 +13,6 @@ pub mod suite;
 
 use super::args::AnswerArgs;
 use super::request::{Place, ask, failure, milliseconds};
-use super::settings::Use;
 use super::ui::Role;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
@@ -91,11 +90,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.check {
         return check(&suite, &mut house, cx);
     }
-    let mut settings = cx.settings(&args.answer.layer())?;
-    if settings.resident == Use::Auto {
-        // This process lives as long as the resident would be of use to it.
-        settings.resident = Use::Off;
-    }
+    let settings = cx.settings(&args.answer.layer())?.for_many();
     let runtime = cx.runtime()?;
     let wired = wire::open(cx, &settings)?;
     let mut asker = Asker { args: &args.answer, cx, settings, runtime, applets: None, wired };
