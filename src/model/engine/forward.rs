@@ -183,7 +183,7 @@ impl Forward {
             }
             project(config, layer, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
-            store(config, layer, index, &mut self.kv, s, &places);
+            store(config, layer, &pool, index, &mut self.kv, s, &places);
             if index == last && want == Want::Nothing {
                 break;
             }
@@ -222,7 +222,7 @@ impl Forward {
             }
             project(config, layer, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
-            store(config, layer, index, &mut self.kv, s, &places);
+            store(config, layer, &pool, index, &mut self.kv, s, &places);
             group(config, layer, &pool, s, 0, m);
             attention::attend_lanes(&pool, &self.kv, index, shape, &places, &s.grouped, &mut s.attended);
             finish(config, layer, &mut self.kernels, s, shape, 0, m);
@@ -478,14 +478,26 @@ fn dress(config: &Config, projection: &Projection, x: &mut [f32], cos: &[f32], s
 }
 
 /// Dresses keys and values and puts them into the cache.
-fn store(config: &Config, layer: &Layer, index: usize, kv: &mut Kv, s: &mut Scratch, places: &[(Lane, usize)]) {
+fn store(
+    config: &Config,
+    layer: &Layer,
+    pool: &Pool,
+    index: usize,
+    kv: &mut Kv,
+    s: &mut Scratch,
+    places: &[(Lane, usize)],
+) {
     let width = config.kv_heads * config.head_dim;
     let pairs = config.rope.frequencies.len();
-    for (i, (lane, position)) in places.iter().enumerate() {
-        let (key, value) = (&mut s.keys[i * width..][..width], &mut s.values[i * width..][..width]);
-        let (cos, sin) = (&s.cos[i * pairs..][..pairs], &s.sin[i * pairs..][..pairs]);
-        dress(config, &layer.key, key, cos, sin, true);
-        dress(config, &layer.value, value, cos, sin, false);
+    let len = places.len() * width;
+    let (cos, sin) = (&s.cos, &s.sin);
+    for (rows, projection, turn) in [(&mut s.keys, &layer.key, true), (&mut s.values, &layer.value, false)] {
+        share(pool, &mut rows[..len], width, |i, row| {
+            dress(config, projection, row, &cos[i * pairs..][..pairs], &sin[i * pairs..][..pairs], turn);
+        });
+    }
+    let rows = s.keys.chunks_exact(width).zip(s.values.chunks_exact(width));
+    for ((lane, position), (key, value)) in places.iter().zip(rows) {
         kv.write(index, lane.row(*position), key, value);
     }
 }
@@ -503,10 +515,17 @@ fn group(config: &Config, layer: &Layer, pool: &Pool, s: &mut Scratch, skip: usi
     });
     let shape = shape(config, 0, m - skip);
     let run = shape.group * shape.head_dim;
-    for (i, query) in s.queries[skip * width..].chunks_exact(width).enumerate() {
-        for (kv_head, part) in query.chunks_exact(run).enumerate() {
-            s.grouped[shape.at(kv_head, i)..][..run].copy_from_slice(part);
+    let queries = &s.queries[skip * width..m * width];
+    let lay_out = |kv_head: usize, plane: &mut [f32]| {
+        for (to, query) in plane.chunks_exact_mut(run).zip(queries.chunks_exact(width)) {
+            to.copy_from_slice(&query[kv_head * run..][..run]);
         }
+    };
+    let (planes, plane) = (&mut s.grouped[..shape.len()], shape.len() / shape.kv_heads);
+    if m - skip < SHARE {
+        planes.chunks_exact_mut(plane).enumerate().for_each(|(kv_head, plane)| lay_out(kv_head, plane));
+    } else {
+        for_pieces(pool, planes, plane, |kv_head, plane, _| lay_out(kv_head, plane));
     }
 }
 
@@ -516,11 +535,12 @@ fn finish(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch
     let (width, hidden) = (config.width, config.hidden);
     let run = shape.group * shape.head_dim;
     let wide = config.heads * config.head_dim;
-    for (i, out) in s.queries[..rows * wide].chunks_exact_mut(wide).enumerate() {
+    let attended = &s.attended;
+    share(kernels.pool(), &mut s.queries[..rows * wide], wide, |i, out| {
         for (kv_head, part) in out.chunks_exact_mut(run).enumerate() {
-            part.copy_from_slice(&s.attended[shape.at(kv_head, i)..][..run]);
+            part.copy_from_slice(&attended[shape.at(kv_head, i)..][..run]);
         }
-    }
+    });
     let stream = &mut s.stream[skip * width..];
     let normed = &mut s.normed[..rows * width];
     kernels.matmul(&[&layer.output], &s.queries[..rows * wide], rows, &mut [&mut *normed]);

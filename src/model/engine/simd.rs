@@ -366,6 +366,19 @@ pub(super) fn widen(from: &[u16], to: &mut [f32]) {
 /// If the slices differ in length.
 pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
     assert_eq!(from.len(), to.len());
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: `level` has found the features.
+        Level::Avx512 => return unsafe { x86::narrow_avx512(from, to) },
+        // SAFETY: likewise.
+        Level::Avx2 => return unsafe { x86::narrow_f16c(from, to) },
+        Level::Baseline => {}
+    }
+    narrow_each(from, to);
+}
+
+/// [`narrow`], one by one.
+fn narrow_each(from: &[f32], to: &mut [u16]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = half::f16::from_f32(from).to_bits();
     }
@@ -384,9 +397,36 @@ fn widen_one(half: u16) -> f32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm256_cvtph_ps, _mm256_loadu_si256, _mm256_storeu_ps, _mm512_cvtph_ps,
-        _mm512_storeu_ps,
+        __m128i, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps,
+        _mm256_cvtps_ph, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_ps, _mm256_storeu_si256, _mm512_cvtph_ps,
+        _mm512_cvtps_ph, _mm512_loadu_ps, _mm512_storeu_ps,
     };
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn narrow_avx512(from: &[f32], to: &mut [u16]) {
+        let (mut froms, mut tos) = (from.chunks_exact(16), to.chunks_exact_mut(16));
+        for (from, to) in (&mut froms).zip(&mut tos) {
+            // SAFETY: both chunks hold 16 values; the operations need no alignment.
+            unsafe {
+                let halves: __m256i = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(from.as_ptr()));
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), halves);
+            }
+        }
+        super::narrow_each(froms.remainder(), tos.into_remainder());
+    }
+
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn narrow_f16c(from: &[f32], to: &mut [u16]) {
+        let (mut froms, mut tos) = (from.chunks_exact(8), to.chunks_exact_mut(8));
+        for (from, to) in (&mut froms).zip(&mut tos) {
+            // SAFETY: both chunks hold 8 values; the operations need no alignment.
+            unsafe {
+                let halves: __m128i = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+                _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+            }
+        }
+        super::narrow_each(froms.remainder(), tos.into_remainder());
+    }
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn widen_avx512(from: &[u16], to: &mut [f32]) {
@@ -561,5 +601,28 @@ mod tests {
         let mut back = vec![0; halves.len()];
         narrow(&wide, &mut back);
         assert_eq!(back, halves);
+    }
+
+    #[test]
+    fn every_instruction_set_narrows_to_the_same_half() {
+        // every sign and exponent, with mantissas at and beside the middle between two halves; all but NaN
+        let mantissas = [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x3000, 0x3001, 0x40_0000, 0x7f_efff, 0x7f_f000];
+        let bits = (0..512u32).flat_map(|head| mantissas.map(|mantissa| head << 23 | mantissa));
+        let mut wide: Vec<f32> = bits.map(f32::from_bits).filter(|x| !x.is_nan()).collect();
+        // a rest that is no whole vector
+        wide.push(0.1);
+        let want: Vec<u16> = wide.iter().map(|&x| half::f16::from_f32(x).to_bits()).collect();
+        let told = |narrow: &dyn Fn(&[f32], &mut [u16])| {
+            let mut halves = vec![1; wide.len()];
+            narrow(&wide, &mut halves);
+            assert!(halves == want);
+        };
+        told(&narrow);
+        told(&narrow_each);
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512 | Level::Avx2 = level() {
+            // SAFETY: `level` has found AVX2 and F16C, or AVX-512, of which every CPU has both.
+            told(&|from, to| unsafe { x86::narrow_f16c(from, to) });
+        }
     }
 }
