@@ -82,7 +82,9 @@ macro_rules! by_columns {
                 by_rows!($tile, $m - row, from, $a.stride, b_at, $b.stride, c_at, $stride, $k);
             }
         }
-        portable($a, $b, $c, $stride, 0..$m, whole..$n, $k);
+        if whole < $n {
+            portable($a, $b, $c, $stride, 0..$m, whole..$n, $k);
+        }
     }};
 }
 
