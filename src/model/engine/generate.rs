@@ -111,7 +111,8 @@ impl Sequence {
         self.backend.feed_lanes(tokens, room, &request.cancel)
     }
 
-    /// Holds the first `stable` of these tokens, and nothing behind them; false if cancelled.
+    /// Holds the first `stable` of these tokens, and nothing behind them, and tells how many it had kept or restored; stores
+    /// them if they are new. `None` if cancelled.
     pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<Option<usize>, ModelError> {
         let only = Encoded { ids: ids[..stable].to_vec(), stable };
         let kept = self.reuse(&only);
@@ -256,7 +257,7 @@ pub(super) fn generate(
         completion.usage.drafted_tokens = guesses.drafted;
         completion.usage.accepted_tokens = guesses.accepted;
     }
-    // Last, so that nobody waits for an answer because of it.
+    // Last, so that no word waits for it; the end of the answer does, once for each new beginning.
     sequence.keep();
     completion
 }
