@@ -1,4 +1,4 @@
-//! Asks a program about itself: its man page, its `--version`, its `--help`, in the sandbox and within a second.
+//! Asks a program about itself: its man page, its `--version`, its `--help`, in the sandbox and within a second each.
 
 use super::assemble::{Heard, assemble};
 use super::index::{Kind, clean};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
-/// All the time that one program gets.
+/// The time that one answer gets; a program's help has what its page left of it, but [`VERSION`] at least.
 const PATIENCE: Duration = Duration::from_millis(950);
-/// How much of it `--version` gets.
+/// The time that `--version` gets, beside the page.
 const VERSION: Duration = Duration::from_millis(450);
 /// The sections of programs: games and administration too, no library functions.
 const SECTIONS: &str = "1:8:6:1p:1ssl:n:l";
