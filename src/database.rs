@@ -27,12 +27,30 @@ pub fn share(sql: &Connection, patience: Duration) -> rusqlite::Result<()> {
 }
 
 /// What is deleted is overwritten, and not only given up: in a file of what a person says and has. What the write-ahead log
-/// still has of it goes when the last process closes the file.
+/// still has of it goes with [`settle`].
 ///
 /// # Errors
 /// If SQLite cannot.
 pub fn overwrite(sql: &Connection) -> rusqlite::Result<()> {
     sql.pragma_update(None, "secure_delete", true)
+}
+
+/// Has what was deleted leave the write-ahead log too, which is emptied: a process that only reads does not empty it when it
+/// closes the file last. While another one is reading it waits for that as for a writer, and leaves it to the next time then.
+/// Outside of a transaction.
+pub fn settle(sql: &Connection) {
+    // the deletion itself is done, whatever comes of this
+    let _ = sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+}
+
+/// Gives what was deleted back to the disk, where that is most of the file. Numbers that are no table's own key may change.
+/// Outside of a transaction.
+pub fn shrink(sql: &Connection) {
+    let pages = |of: &str| sql.pragma_query_value(None, of, |row| row.get::<_, i64>(0)).unwrap_or_default();
+    if 2 * pages("freelist_count") > pages("page_count") {
+        // while another process writes it stays as large as it is
+        let _ = sql.execute_batch("VACUUM");
+    }
 }
 
 /// The version of the file's tables; those of `version` are made where there are none.
@@ -99,6 +117,50 @@ mod tests {
         sql.execute("DELETE FROM t WHERE x <> 'what stays'", []).unwrap();
         drop(sql);
         assert!(has(b"what stays") && !has(b"what goes") && !has(b"pages of its own"));
+    }
+
+    #[test]
+    fn what_is_deleted_is_not_in_the_log_either_though_a_reader_closes_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        let holds = |text: &[u8]| {
+            let all = ["x.db", "x.db-wal"].map(|name| std::fs::read(dir.path().join(name)).unwrap_or_default());
+            all.iter().any(|bytes| bytes.windows(text.len()).any(|some| some == text))
+        };
+        let mut sql = Connection::open(&file).unwrap();
+        share(&sql, Duration::from_secs(1)).unwrap();
+        overwrite(&sql).unwrap();
+        tables(&mut sql, "CREATE TABLE t (x);", 7).unwrap();
+        sql.execute("INSERT INTO t VALUES ('what goes')", []).unwrap();
+        let reader = Connection::open_with_flags(&file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        assert_eq!(reader.query_row("SELECT count(*) FROM t", [], |row| row.get(0)), Ok(1));
+        assert!(holds(b"what goes"));
+        sql.execute("DELETE FROM t", []).unwrap();
+        settle(&sql);
+        drop(sql);
+        drop(reader);
+        assert!(!holds(b"what goes"));
+    }
+
+    #[test]
+    fn a_file_that_is_mostly_empty_becomes_smaller() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        let mut sql = Connection::open(&file).unwrap();
+        share(&sql, Duration::from_secs(1)).unwrap();
+        tables(&mut sql, "CREATE TABLE t (x);", 7).unwrap();
+        for _ in 0..50 {
+            sql.execute("INSERT INTO t VALUES (?1)", ["x".repeat(10_000)]).unwrap();
+        }
+        let mut after = |deleted: i64| {
+            sql.execute("DELETE FROM t WHERE rowid <= ?1", [deleted]).unwrap();
+            shrink(&sql);
+            settle(&sql);
+            std::fs::metadata(&file).unwrap().len()
+        };
+        let whole = after(0);
+        assert_eq!(after(10), whole, "what is left is more than what is free");
+        assert!(after(40) < whole / 2);
     }
 
     #[test]

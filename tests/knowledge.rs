@@ -41,6 +41,9 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
     documents(&machine);
     machine.run(&["knowledge", "query", "backups"]).fails(1, &["nothing has been ingested", "caro knowledge ingest"]);
     machine.run(&["knowledge", "ingest", "nowhere"]).fails(2, &["nowhere"]);
+    #[cfg(unix)]
+    machine.run(&["knowledge", "ingest", "/dev/null"]).fails(2, &["/dev/null: neither a file nor a folder"]);
+    machine.run(&["knowledge", "query", ""]).fails(2, &["nothing to look for", "plain words"]);
 
     let ran = machine.run(&["knowledge", "ingest", "docs"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "read 3 files (4 passages), 1 no documents\n"), "{ran:#?}");

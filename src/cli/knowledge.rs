@@ -99,7 +99,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             let kind = Kind::ALL.iter().find(|(name, _)| name == chunking).map(|(_, kind)| *kind);
             ingest(&librarian, &roots, Options { clean: *clean, kind }, *json, cx)
         }
-        What::Query { words, json, limit } => query(&librarian, &words.join(" "), usize::from(*limit), *json, cx),
+        What::Query { words, json, limit } => query(&librarian, &question(words)?, usize::from(*limit), *json, cx),
         What::Stats { json } => stats(&librarian, *json, cx),
         What::Rm { paths, all } => {
             let roots = if *all { vec![PathBuf::from("/")] } else { paths.iter().map(|p| place(p, cx)).collect() };
@@ -147,10 +147,10 @@ impl From<LibraryError> for Failure {
         let hint = error.hint();
         match error {
             LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
-            LibraryError::Empty(_) | LibraryError::Missing(_) => Self::no(error).hint(hint),
+            LibraryError::Empty(_) | LibraryError::Blank(_) | LibraryError::Missing(_) => Self::no(error).hint(hint),
             LibraryError::Input { .. }
             | LibraryError::Ambiguous { .. }
-            | LibraryError::Busy
+            | LibraryError::Busy(_)
             | LibraryError::NotBuilt { .. }
             | LibraryError::Remote { .. } => Self::usage(error).hint(hint),
             LibraryError::Open { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
@@ -158,6 +158,18 @@ impl From<LibraryError> for Failure {
             }
         }
     }
+}
+
+/// The words of a question, of which there must be one.
+///
+/// # Errors
+/// If there is none.
+pub fn question(words: &[String]) -> Result<String, Failure> {
+    let text = words.join(" ");
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to look for").hint("ask in plain words"));
+    }
+    Ok(text)
 }
 
 fn existing(path: &Path) -> Result<PathBuf, LibraryError> {

@@ -1,7 +1,7 @@
 //! One SQLite file (WAL), opened to write or only to read; what documents and notes have in common.
 
 use crate::database;
-use rusqlite::{Connection, OpenFlags, Row, RowIndex};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, RowIndex};
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,9 +44,12 @@ pub enum LibraryError {
         /// What it fits.
         found: Vec<String>,
     },
-    /// Another process is writing, and did not stop.
-    #[error("another process is writing to the library")]
-    Busy,
+    /// What is to be kept says nothing.
+    #[error("{0}")]
+    Blank(&'static str),
+    /// Another process is writing to this file, and did not stop.
+    #[error("another process is writing to {0}")]
+    Busy(String),
     /// It was stopped.
     #[error("stopped; what was finished until then is kept")]
     Cancelled,
@@ -74,26 +77,48 @@ impl LibraryError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
-            Self::Newer(_) => "use that version, or move the file away and ingest again",
-            Self::Empty(_) => {
-                "`caro knowledge ingest DIR` reads a folder in; `caro memory remember \"...\"` keeps a note"
-            }
+            Self::Newer(_) => "use that version, or move the file away to begin anew",
+            Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
+            Self::Blank(_) => "`caro memory remember \"...\"` keeps a note, in plain words",
             Self::Input { .. } => "give a folder or file that exists and that you can read",
             Self::Missing(_) => "`caro memory list` shows what there is",
             Self::Ambiguous { .. } => "give more of the id",
-            Self::Busy => "wait for the other `caro knowledge ingest` to end",
+            Self::Busy(_) => "wait for the other `caro` to end, and try again",
             Self::Cancelled => "run it again: it goes on where it stopped",
             Self::Remote { .. } => "check that the server runs and memory_url names it: `caro config` shows it",
             Self::NotBuilt { .. } => "build it in with `cargo build --release --features redis`, or choose another",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
     }
+
+    /// The same of this file: SQLite does not say which one it is about.
+    #[must_use]
+    pub fn at(self, file: &Path) -> Self {
+        let named = file.display().to_string();
+        match self {
+            Self::Busy(_) => Self::Busy(named),
+            Self::Open { reason, .. } => Self::Open { path: named, reason },
+            other => other,
+        }
+    }
+}
+
+/// Does work on a file; what fails names it.
+///
+/// # Errors
+/// As the work.
+pub fn on<T>(file: &Path, work: impl FnOnce() -> Result<T, LibraryError>) -> Result<T, LibraryError> {
+    work().map_err(|error| error.at(file))
 }
 
 impl From<rusqlite::Error> for LibraryError {
     fn from(error: rusqlite::Error) -> Self {
+        let unnamed = || "the file".to_owned();
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(unnamed()),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Open { path: unnamed(), reason: error.to_string() }
+            }
             _ => Self::Sql(error),
         }
     }
@@ -129,7 +154,7 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
         sql.pragma_update(None, "foreign_keys", true)?;
         database::tables(&mut sql, layout.tables, layout.version)
     };
-    let found = prepare().map_err(|e| match LibraryError::from(e) {
+    let found = prepare().map_err(|e| match LibraryError::from(e).at(file) {
         LibraryError::Sql(e) => open(e.to_string()),
         other => other,
     })?;

@@ -105,6 +105,12 @@ impl Index {
         Ok(())
     }
 
+    /// Has a passage that is there found by these words; its vector stays.
+    pub fn reword(self, sql: &Connection, passage: &Passage<'_>) -> rusqlite::Result<()> {
+        sql.prepare_cached(&format!("DELETE FROM {}_words WHERE rowid = ?1", self.0))?.execute([passage.id])?;
+        self.put(sql, passage)
+    }
+
     /// Removes everything.
     pub fn clear(self, sql: &Connection) -> rusqlite::Result<()> {
         let name = self.0;

@@ -4,16 +4,16 @@
 //! of a document or the new one, and the next run goes on with the others.
 
 use super::chunk::{self, Kind};
-use super::file::{LibraryError, int};
+use super::file::{self, LibraryError, int};
 use super::index::Passage;
 use super::walk::{self, Document, Found};
-use super::{INDEX, Known, Librarian, forget, manifest};
+use super::{INDEX, Known, Librarian, forget, leave, manifest};
 use crate::agent::id;
 use crate::model::embed::Embedder;
 use crate::model::{Cancel, ModelError};
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -99,8 +99,18 @@ impl Librarian {
     ///
     /// # Errors
     /// If a root cannot be read, the library cannot be written, or it is stopped; what was stored until then stays, but
-    /// with [`Options::clean`] everything is as it was before.
+    /// with [`Options::clean`] everything is as it was before, and so it is if anything could not be read.
     pub fn ingest(
+        &self,
+        roots: &[PathBuf],
+        options: Options,
+        cancel: &Cancel,
+        on: &mut dyn FnMut(Progress),
+    ) -> Result<Ingested, LibraryError> {
+        file::on(&self.file, || self.read_in(roots, options, cancel, on))
+    }
+
+    fn read_in(
         &self,
         roots: &[PathBuf],
         options: Options,
@@ -130,13 +140,23 @@ impl Librarian {
         let end = work.all(roots, found);
         let done = work.done;
         if options.clean {
-            let keep = end.is_ok() && done.chunks_indexed > 0;
+            let keep = end.is_ok() && done.errors == 0 && done.chunks_indexed > 0;
             sql.execute_batch(if keep { "COMMIT" } else { "ROLLBACK" })?;
             end?;
+            if let Some(Skipped { path, reason }) = done.failed.first() {
+                let reason = format!("{reason}; what was there before is kept");
+                return Err(LibraryError::Input { path: path.clone(), reason });
+            }
             if !keep {
                 return Err(LibraryError::Empty("nothing to read in was found, so what was there before is kept"));
             }
+            leave(&sql);
         } else {
+            // also where it was stopped: the next time there is nothing left to remove
+            if done.updated + done.removed > 0 {
+                INDEX.purge(&sql)?;
+                leave(&sql);
+            }
             end?;
         }
         Ok(done)
@@ -169,11 +189,12 @@ impl Work<'_> {
         for (path, reason) in &found.errors {
             self.failed(path, reason.clone());
         }
-        for path in &found.secret {
+        let named = self.named(roots, &found);
+        for path in found.secret.difference(&named) {
             self.pass_over(path, "it may hold keys or passwords; name the file itself to read it in");
         }
         let mut waiting = Vec::new();
-        for path in &found.files {
+        for path in found.files.union(&named) {
             self.check()?;
             waiting.extend(self.look(path));
             if waiting.iter().map(|w: &Waiting| w.chunks.len()).sum::<usize>() >= BATCH {
@@ -313,6 +334,14 @@ impl Work<'_> {
             self.done.without_vectors = Some(error.to_string());
             Vec::new()
         })
+    }
+
+    /// What the library has of below the roots though the walk leaves it out: files that a person once named themselves.
+    fn named(&self, roots: &[PathBuf], found: &Found) -> BTreeSet<PathBuf> {
+        let below = self.known.keys().map(Path::new).filter(|path| roots.iter().any(|root| path.starts_with(root)));
+        // what a link leads to is something else
+        let is_there = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+        below.filter(|path| !found.files.contains(*path) && is_there(path)).map(Path::to_owned).collect()
     }
 
     /// Forgets what was not come to below the roots, unless that could not be looked into.

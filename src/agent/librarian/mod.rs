@@ -29,6 +29,7 @@ pub use needs::needs_knowledge;
 pub use provider::Knowledge;
 pub use query::{Answer, Hit, Times};
 
+use crate::database;
 use crate::model::embed::Embedder;
 use file::Layout;
 use index::Index;
@@ -100,6 +101,10 @@ impl Librarian {
     /// # Errors
     /// If it cannot be read.
     pub fn stats(&self) -> Result<Stats, LibraryError> {
+        file::on(&self.file, || self.counted())
+    }
+
+    fn counted(&self) -> Result<Stats, LibraryError> {
         let Some(sql) = self.reader()? else { return Ok(Stats::default()) };
         let mut stats = Stats { embedder: INDEX.embedder(&sql)?, ..Stats::default() };
         let mut kinds = sql.prepare("SELECT kind, count(*), sum(bytes) FROM documents GROUP BY kind")?;
@@ -123,18 +128,23 @@ impl Librarian {
         if !self.exists() {
             return Ok(0);
         }
-        let mut sql = self.writer()?;
-        let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let gone: Vec<i64> =
-            manifest(&tx)?.into_iter().filter(|d| Path::new(&d.path).starts_with(path)).map(|d| d.id).collect();
-        for id in &gone {
-            forget(&tx, *id)?;
-        }
-        if !gone.is_empty() {
-            INDEX.purge(&tx)?;
-        }
-        tx.commit()?;
-        Ok(gone.len())
+        file::on(&self.file, || {
+            let mut sql = self.writer()?;
+            let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let gone: Vec<i64> =
+                manifest(&tx)?.into_iter().filter(|d| Path::new(&d.path).starts_with(path)).map(|d| d.id).collect();
+            for id in &gone {
+                forget(&tx, *id)?;
+            }
+            if !gone.is_empty() {
+                INDEX.purge(&tx)?;
+            }
+            tx.commit()?;
+            if !gone.is_empty() {
+                leave(&sql);
+            }
+            Ok(gone.len())
+        })
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
@@ -160,6 +170,12 @@ fn manifest(sql: &Connection) -> rusqlite::Result<Vec<Known>> {
     let rows = all
         .query_map([], |row| Ok(Known { id: row.get(0)?, path: row.get(1)?, hash: row.get(2)?, kind: row.get(3)? }))?;
     rows.collect()
+}
+
+/// Has what was removed leave the files of the library.
+fn leave(sql: &Connection) {
+    database::shrink(sql);
+    database::settle(sql);
 }
 
 /// Removes a document with its passages.

@@ -67,19 +67,21 @@ impl Librarian {
     /// # Errors
     /// [`LibraryError::Empty`] if nothing was ever ingested; otherwise if the library cannot be read.
     pub fn query(&self, text: &str, limit: usize) -> Result<Answer, LibraryError> {
-        let begun = Instant::now();
-        let sql = self.reader()?.ok_or(LibraryError::Empty("nothing has been ingested yet"))?;
-        let question = Question::of(text, INDEX, &sql, self.embedder.as_deref())?;
-        // one moment of the library, even if another process goes on writing
-        let sql = sql.unchecked_transaction()?;
-        let mut found = question.ask(INDEX, &sql, limit)?;
-        if nothing_shared(&found) {
-            found = widened(&sql, &question, text, found, limit)?;
-        }
-        let hits = passages(&sql, &found)?;
-        let search = begun.elapsed().saturating_sub(question.load + question.embed);
-        let ms = Times { load: millis(question.load), embed: millis(question.embed), search: millis(search) };
-        Ok(Answer { hits, by_meaning: question.vector.is_some(), without_vectors: question.failed, ms })
+        file::on(&self.file, || {
+            let begun = Instant::now();
+            let sql = self.reader()?.ok_or(LibraryError::Empty("nothing has been ingested yet"))?;
+            let question = Question::of(text, INDEX, &sql, self.embedder.as_deref())?;
+            // one moment of the library, even if another process goes on writing
+            let sql = sql.unchecked_transaction()?;
+            let mut found = question.ask(INDEX, &sql, limit)?;
+            if nothing_shared(&found) {
+                found = widened(&sql, &question, text, found, limit)?;
+            }
+            let hits = passages(&sql, &found)?;
+            let search = begun.elapsed().saturating_sub(question.load + question.embed);
+            let ms = Times { load: millis(question.load), embed: millis(question.embed), search: millis(search) };
+            Ok(Answer { hits, by_meaning: question.vector.is_some(), without_vectors: question.failed, ms })
+        })
     }
 
     /// The passages that share words with a text, the best first, at most `limit`: for whoever has no time for meaning or
@@ -88,12 +90,14 @@ impl Librarian {
     /// # Errors
     /// If the library cannot be read.
     pub fn glance(&self, text: &str, limit: usize) -> Result<Vec<Hit>, LibraryError> {
-        let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
-        let sql = sql.unchecked_transaction()?;
-        let question = Question::of(text, INDEX, &sql, None)?;
-        let mut found = question.ask(INDEX, &sql, limit)?;
-        found.retain(|f| f.covered > 0.0);
-        Ok(passages(&sql, &found)?)
+        file::on(&self.file, || {
+            let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
+            let sql = sql.unchecked_transaction()?;
+            let question = Question::of(text, INDEX, &sql, None)?;
+            let mut found = question.ask(INDEX, &sql, limit)?;
+            found.retain(|f| f.covered > 0.0);
+            Ok(passages(&sql, &found)?)
+        })
     }
 }
 

@@ -87,6 +87,112 @@ fn clean_starts_anew_but_never_from_nothing() {
 }
 
 #[test]
+fn clean_keeps_what_was_there_if_anything_cannot_be_read() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha");
+    place.write("b.txt", "beta");
+    place.ingest();
+    place.write("a.txt", "gamma");
+    let gone = place.docs().join("b.txt");
+    // it goes between the look and the reading
+    let mut on = |progress| {
+        if let Progress::Found(_) = progress {
+            std::fs::remove_file(&gone).unwrap();
+        }
+    };
+    let clean = Options { clean: true, ..Options::default() };
+    let error = place.librarian.ingest(&[place.docs()], clean, &Cancel::new(), &mut on).unwrap_err().to_string();
+    assert!(error.contains("b.txt") && error.contains("kept"), "{error}");
+    assert_eq!((place.finds("alpha"), place.finds("beta")), (vec!["a.txt".into()], vec!["b.txt".into()]));
+}
+
+#[test]
+fn what_was_named_itself_stays_though_its_folder_leaves_it_out() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha");
+    place.write("server.key", "how the key is made");
+    place.write("Cargo.lock", "lock words");
+    let only = |name: &str| {
+        let file = place.docs().join(name);
+        place.librarian.ingest(&[file], Options::default(), &Cancel::new(), &mut |_| {}).unwrap()
+    };
+    let (first, named) = (place.ingest(), only("server.key"));
+    assert_eq!((first.skipped, named.files_processed), (1, 1), "{first:?} {named:?}");
+    only("Cargo.lock");
+    let again = place.ingest();
+    assert_eq!((numbers(&again), again.unchanged, again.skipped), ((0, 0, 0, 0, 0), 3, 0), "{again:?}");
+    place.write("Cargo.lock", "other words");
+    assert_eq!(numbers(&place.ingest()), (1, 1, 0, 1, 0), "what has changed is read again");
+    place.write("server.key", b"\0\0");
+    std::fs::remove_file(place.docs().join("Cargo.lock")).unwrap();
+    assert_eq!(numbers(&place.ingest()), (0, 0, 0, 0, 2), "what is gone, or is no document any more, is forgotten");
+    assert_eq!(place.librarian.stats().unwrap().documents, 1);
+}
+
+/// True if a file of the library holds the word.
+fn holds(place: &Place, word: &str) -> bool {
+    let files = std::fs::read_dir(place.dir.path().join("data")).unwrap().map(|file| file.unwrap().path());
+    files.map(|file| std::fs::read(file).unwrap()).any(|bytes| bytes.windows(word.len()).any(|w| w == word.as_bytes()))
+}
+
+#[test]
+fn what_was_changed_or_has_gone_is_in_no_file_of_the_library() {
+    let place = Place::new(None);
+    // words that share no beginning: an index keeps them whole
+    place.write("changed.txt", "qwzkoba7");
+    place.write("gone.txt", "vjxmuri3");
+    place.write("stays.txt", "fine words");
+    place.ingest();
+    assert!(holds(&place, "qwzkoba7") && holds(&place, "vjxmuri3"));
+    // somebody reads, and closes the file last
+    let reader = place.librarian.reader().unwrap().unwrap();
+    place.write("changed.txt", "other words");
+    std::fs::remove_file(place.docs().join("gone.txt")).unwrap();
+    assert_eq!(numbers(&place.ingest()), (1, 1, 0, 1, 1));
+    drop(reader);
+    assert!(!holds(&place, "qwzkoba7") && !holds(&place, "vjxmuri3"));
+    let reader = place.librarian.reader().unwrap().unwrap();
+    place.librarian.remove(&place.docs().join("stays.txt")).unwrap();
+    drop(reader);
+    assert!(!holds(&place, "fine words"));
+}
+
+#[test]
+fn a_library_that_was_emptied_gives_its_room_back() {
+    let place = Place::new(Some(Arc::new(Hashed)));
+    for i in 0..300 {
+        place.write(&format!("{i}.md"), format!("# Note {i}\n\n{}\n", format!("the number is {i} ").repeat(40)));
+    }
+    place.ingest();
+    let size = || place.librarian.stats().unwrap().file_bytes;
+    let full = size();
+    assert_eq!(place.librarian.remove(&place.docs()).unwrap(), 300);
+    assert!(size() < full / 4, "{full} {}", size());
+    place.ingest();
+    (1..300).for_each(|i| std::fs::remove_file(place.docs().join(format!("{i}.md"))).unwrap());
+    place.with(Options { clean: true, ..Options::default() }).unwrap();
+    assert!(size() < full / 4, "{full} {}", size());
+    assert_eq!(place.finds("number"), ["0.md"]);
+}
+
+#[test]
+fn what_is_damaged_or_held_is_named() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha");
+    place.ingest();
+    let file = place.dir.path().join("data/knowledge.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let tables = bytes.len().min(4096);
+    bytes[tables..].fill(0xff);
+    std::fs::write(&file, bytes).unwrap();
+    for error in [place.librarian.query("alpha", 5).unwrap_err(), place.librarian.stats().unwrap_err()] {
+        assert!(matches!(&error, LibraryError::Open { path, .. } if path.ends_with("knowledge.db")), "{error}");
+    }
+    let busy: LibraryError = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(5), None).into();
+    assert_eq!(busy.at(&file).to_string(), format!("another process is writing to {}", file.display()));
+}
+
+#[test]
 fn stopped_on_the_way_keeps_what_is_whole_and_clean_keeps_everything() {
     let place = Place::new(None);
     for i in 0..200 {

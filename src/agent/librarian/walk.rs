@@ -56,6 +56,8 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
     let meta = std::fs::metadata(root).map_err(|e| input(e.to_string()))?;
     if meta.is_dir() {
         std::fs::read_dir(root).map_err(|e| input(e.to_string()))?;
+    } else if !meta.is_file() {
+        return Err(input("neither a file nor a folder".into()));
     }
     let mut walk = ignore::WalkBuilder::new(root);
     walk.require_git(false).filter_entry(|entry| {
@@ -68,8 +70,8 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
             Ok(entry) => {
                 let regular = entry.file_type().is_some_and(|t| t.is_file());
                 let name = entry.file_name().to_string_lossy();
-                let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
-                if regular && is_secret(below) {
+                // a file that is named itself is meant; the folder it is in may be what makes another one secret
+                if regular && entry.depth() > 0 && is_secret(entry.path()) {
                     found.secret.insert(entry.into_path());
                 } else if regular && (entry.depth() == 0 || !SKIPPED_ENDINGS.iter().any(|end| name.ends_with(end))) {
                     found.files.insert(entry.into_path());
@@ -208,6 +210,21 @@ mod tests {
         find(&root.join("target"), &mut found).unwrap();
         assert_eq!(found.files.len(), 2);
         assert!(find(&root.join("nowhere"), &mut found).is_err());
+        #[cfg(unix)]
+        assert!(find(Path::new("/dev/null"), &mut found).unwrap_err().to_string().contains("neither a file nor"));
+    }
+
+    #[test]
+    fn what_a_folder_of_keys_holds_is_secret_though_the_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, key) = (dir.path().join(".ssh"), dir.path().join(".ssh/work"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&key, "x").unwrap();
+        let mut found = Found::default();
+        find(&folder, &mut found).unwrap();
+        assert_eq!((found.files.len(), found.secret.iter().collect::<Vec<_>>()), (0, vec![&key]));
+        find(&key, &mut found).unwrap();
+        assert_eq!(found.files.iter().collect::<Vec<_>>(), [&key], "who names the file itself means it");
     }
 
     #[test]
