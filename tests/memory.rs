@@ -18,7 +18,11 @@ fn notes_are_kept_found_and_forgotten() {
     assert_eq!((&list[0]["category"], &list[0]["title"]), (&json!("snippet"), &json!("Cake")));
     let shown = machine.run(&["memory", "list"]);
     assert!(shown.out.contains("hosts") && shown.out.contains("    Cake\n    cake needs sugar"), "{shown:#?}");
-    machine.run(&["memory", "remember", " "]).fails(1, &["nothing to remember"]);
+    machine.run(&["memory", "remember", " "]).fails(1, &["nothing to remember", "caro memory remember"]);
+    machine.run(&["memory", "remember", &"long ".repeat(900)]).fails(2, &["at most 4000", "has 4500"]);
+    machine.run(&["memory", "query", " "]).fails(2, &["nothing to look for"]);
+    machine.run(&["memory", "list", "--limit", "0"]).fails(2, &["--limit"]);
+    machine.run(&["session", "list", "--limit", "0"]).fails(2, &["--limit"]);
     machine.run(&["memory", "forget", "note_"]).fails(2, &["fits several"]);
     assert_eq!(machine.run(&["memory", "forget", &id]).code, Some(0));
     machine.run(&["memory", "forget", &id]).fails(1, &["there is no note"]);

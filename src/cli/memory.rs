@@ -1,6 +1,6 @@
 //! `caro memory`: notes that outlive a run. The agent is reminded of those that fit its task.
 
-use super::knowledge::{embedder, no_home};
+use super::knowledge::{embedder, no_home, question};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings};
 use crate::agent::id;
@@ -59,8 +59,8 @@ enum What {
         #[arg(long)]
         json: bool,
         /// The most notes
-        #[arg(long, value_name = "N", default_value_t = 20)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
     },
 }
 
@@ -81,18 +81,23 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Remember { words, title, category, tags, files } => {
             let category =
                 Category::ALL.iter().find(|(name, _)| name == category).map_or_else(Default::default, |c| c.1);
-            let note = memory.remember(Draft {
+            let draft = Draft {
                 title: title.clone(),
                 category,
                 content: words.join(" "),
                 tags: tags.clone(),
                 related_files: files.clone(),
                 run: String::new(),
-            })?;
-            cx.ui.data(&note.id)?;
+            };
+            // who is not told would rely on what was cut
+            if let Some(why) = draft.over() {
+                return Err(Failure::usage(why)
+                    .hint("make several notes of it; `caro knowledge ingest FILE` reads in a whole file"));
+            }
+            cx.ui.data(&memory.remember(draft)?.id)?;
         }
         What::Query { words, json, limit } => {
-            let found = memory.query(&words.join(" "), usize::from(*limit))?;
+            let found = memory.query(&question(words)?, usize::from(*limit))?;
             if *json {
                 cx.ui.document(&found)?;
             } else {
@@ -110,7 +115,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.note(&format!("forgot {}: {}", note.id, note.draft.title));
         }
         What::List { json, limit } => {
-            let notes = memory.list(*limit)?;
+            let notes = memory.list(*limit as usize)?;
             cx.ui.list(*json, &notes, "no note has been taken yet", |note| {
                 show(note, &id::stamp(UNIX_EPOCH + Duration::from_millis(note.updated)), cx)
             })?;

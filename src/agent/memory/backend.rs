@@ -67,7 +67,8 @@ pub trait Backend: Send + Sync {
     /// False if it is known, without opening anything, that no note was ever kept.
     fn exists(&self) -> bool;
 
-    /// Keeps a note. One with the same title and content is there but once: its time is renewed, and it is what returns.
+    /// Keeps a note. One with the same title and content is there but once: it is said [`again`](Note::again), and is what
+    /// returns.
     fn keep(&self, note: &Note) -> Result<Note, LibraryError>;
 
     /// The notes, the latest first, at most `limit`; of two of the same time, the one with the higher number.

@@ -159,10 +159,41 @@ fn the_same_is_kept_once_and_nothing_not_at_all() {
         assert_eq!(memory.list(9).unwrap()[0], again, "{}: its time is renewed", memory.backend());
         memory.remember(said("  gopher is staging\n")).unwrap();
         assert_eq!(memory.list(9).unwrap().len(), 2, "{}", memory.backend());
-        assert!(matches!(memory.remember(said(" \n")), Err(LibraryError::Empty(_))));
+        assert!(matches!(memory.remember(said(" \n")), Err(LibraryError::Blank(_))));
         let long = memory.remember(Draft { title: "ä".repeat(200), ..said(&"ö".repeat(9000)) }).unwrap();
         assert_eq!((long.draft.title.chars().count(), long.draft.content.chars().count()), (TITLE, CONTENT));
     }
+}
+
+#[test]
+fn the_same_with_other_tags_has_all_of_them() {
+    for case in cases() {
+        let (memory, name) = (memory(&case, Some(Arc::new(Hashed))), case.backend.name());
+        let with = |tags: &[&str], category| Draft {
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            related_files: tags.iter().map(|tag| format!("/{tag}")).collect(),
+            category,
+            ..said("gopher is staging")
+        };
+        let first = memory.remember(with(&["hosts"], Category::Insight)).unwrap();
+        let again = memory.remember(with(&["rodents", "hosts"], Category::Architecture)).unwrap();
+        assert_eq!((&again.id, again.created), (&first.id, first.created), "{name}");
+        let last = memory.remember(with(&[], Category::Insight)).unwrap();
+        assert_eq!(last.draft, with(&["hosts", "rodents"], Category::Architecture).tidy().unwrap(), "{name}");
+        assert_eq!(memory.list(9).unwrap(), [last], "{name}");
+        assert_eq!(found(&memory, "rodents").len(), 1, "{name}: by its new tag");
+        assert_eq!(vectors(&*case.backend).1, 1, "{name}: its vector stays");
+    }
+}
+
+#[test]
+fn what_would_be_cut_is_told() {
+    assert_eq!(said(&"ö".repeat(CONTENT)).over(), None);
+    let over = |draft: Draft| draft.over().unwrap();
+    assert!(over(said(&"ö".repeat(CONTENT + 1))).contains("has 4001"));
+    assert!(over(Draft { title: "t".repeat(TITLE + 1), ..said("x") }).contains("title"));
+    assert!(over(Draft { tags: vec!["t".into(); 25], ..said("x") }).contains("20 tags"));
+    assert!(over(Draft { related_files: vec!["f".repeat(300)], ..said("x") }).contains("files"));
 }
 
 #[test]

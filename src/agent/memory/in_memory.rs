@@ -51,7 +51,7 @@ impl Backend for InMemory {
         let same =
             |n: &&mut Numbered| n.note.draft.title == note.draft.title && n.note.draft.content == note.draft.content;
         if let Some(known) = held.notes.iter_mut().find(same) {
-            known.note.updated = note.updated;
+            known.note.again(note);
             return Ok(known.note.clone());
         }
         held.last += 1;

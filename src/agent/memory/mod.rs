@@ -66,7 +66,8 @@ impl Memory {
         self.backend.exists()
     }
 
-    /// Keeps a note. What was said before in the same words is not kept twice: its time is renewed.
+    /// Keeps a note. What was said before in the same words is not kept twice: its time is renewed, and it gets the tags and
+    /// files that it did not have.
     ///
     /// # Errors
     /// If it is empty or cannot be written.

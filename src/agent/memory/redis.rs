@@ -131,18 +131,27 @@ impl Backend for Redis {
 
     fn keep(&self, note: &Note) -> Result<Note, LibraryError> {
         let digest = digest(&note.draft);
-        let json = self.on(|c| {
+        self.on(|c| {
             let number: i64 = c.incr(NUMBER, 1)?;
-            let json = serde_json::json!(Numbered { number, note: note.clone() }).to_string();
-            let mut change = pipe();
-            change.atomic().hset_nx(NOTES, &digest, json).ignore();
-            change.zadd(UPDATED, &digest, note.updated).ignore().incr(REVISION, 1).ignore();
-            let (kept,): (Vec<u8>,) = change.hget(NOTES, &digest).query(c)?;
-            Ok(kept)
-        })?;
-        let kept: Option<Numbered> = serde_json::from_slice(&json).ok();
-        // one of another version stays as it is, and says the same
-        Ok(Note { updated: note.updated, ..kept.map_or_else(|| note.clone(), |kept| kept.note) })
+            // again, should somebody else change a note meanwhile
+            transaction(c, &[NOTES], |c, change| {
+                let known: Option<Vec<u8>> = c.hget(NOTES, &digest)?;
+                let kept = match &known {
+                    None => Some(Numbered { number, note: note.clone() }),
+                    // one of another version stays as it is, and says the same
+                    Some(json) => serde_json::from_slice(json).ok().map(|mut known: Numbered| {
+                        known.note.again(note);
+                        known
+                    }),
+                };
+                if let Some(kept) = &kept {
+                    change.hset(NOTES, &digest, serde_json::json!(kept).to_string()).ignore();
+                }
+                change.zadd(UPDATED, &digest, note.updated).ignore().incr(REVISION, 1).ignore();
+                let done: Option<()> = change.query(c)?;
+                Ok(done.map(|()| kept.map_or_else(|| note.clone(), |kept| kept.note)))
+            })
+        })
     }
 
     fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError> {

@@ -6,6 +6,7 @@ use super::note::{Category, Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::agent::librarian::file::{self, Layout, LibraryError};
 use crate::agent::librarian::index::{Index, Passage};
+use crate::database;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::PathBuf;
 
@@ -75,123 +76,154 @@ impl Backend for Sqlite {
     }
 
     fn keep(&self, note: &Note) -> Result<Note, LibraryError> {
-        let mut sql = self.writer()?;
-        let tx = alone(&mut sql)?;
-        let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
-        let kept = match known.into_iter().next() {
-            Some(Numbered { number, note: mut known }) => {
-                tx.execute(
-                    "UPDATE notes SET updated = ?2 WHERE number = ?1",
-                    params![number, file::int(note.updated)],
-                )?;
-                known.updated = note.updated;
-                known
-            }
-            None => {
-                insert(&tx, None, note)?;
-                note.clone()
-            }
-        };
-        tx.commit()?;
-        Ok(kept)
+        file::on(&self.notes, || {
+            let mut sql = self.writer()?;
+            let tx = alone(&mut sql)?;
+            let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
+            let kept = match known.into_iter().next() {
+                Some(Numbered { number, note: mut known }) => {
+                    known.again(note);
+                    let Note { draft, updated, .. } = &known;
+                    let (category, tags, files) =
+                        (draft.category.name(), draft.tags.join("\n"), draft.related_files.join("\n"));
+                    tx.execute(
+                        "UPDATE notes SET updated = ?2, category = ?3, tags = ?4, files = ?5 WHERE number = ?1",
+                        params![number, file::int(*updated), category, tags, files],
+                    )?;
+                    INDEX.reword(&tx, &passage(number, draft, &title(draft)))?;
+                    known
+                }
+                None => {
+                    insert(&tx, None, note)?;
+                    note.clone()
+                }
+            };
+            tx.commit()?;
+            Ok(kept)
+        })
     }
 
     fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError> {
-        let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
-        let notes = notes(&sql, "ORDER BY updated DESC, number DESC LIMIT ?1", [file::int(limit)])?;
-        Ok(notes.into_iter().map(|numbered| numbered.note).collect())
+        file::on(&self.notes, || {
+            let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
+            let notes = notes(&sql, "ORDER BY updated DESC, number DESC LIMIT ?1", [file::int(limit)])?;
+            Ok(notes.into_iter().map(|numbered| numbered.note).collect())
+        })
     }
 
     fn remove(&self, note: &Note) -> Result<bool, LibraryError> {
-        let mut sql = self.writer()?;
-        let tx = alone(&mut sql)?;
-        let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
-        INDEX.remove(&tx, found.number)?;
-        tx.execute("DELETE FROM notes WHERE number = ?1", [found.number])?;
-        INDEX.purge(&tx)?;
-        tx.commit()?;
-        Ok(true)
+        file::on(&self.notes, || {
+            let mut sql = self.writer()?;
+            let tx = alone(&mut sql)?;
+            let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
+            INDEX.remove(&tx, found.number)?;
+            tx.execute("DELETE FROM notes WHERE number = ?1", [found.number])?;
+            INDEX.purge(&tx)?;
+            tx.commit()?;
+            database::settle(&sql);
+            Ok(true)
+        })
     }
 
     fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError> {
-        let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
-        let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
-            true => "WHERE number NOT IN (SELECT id FROM notes_vectors) ORDER BY number DESC LIMIT ?1",
-            false => "ORDER BY number DESC LIMIT ?1",
-        };
-        Ok(notes(&sql, bare, [file::int(limit)])?)
+        file::on(&self.notes, || {
+            let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
+            let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
+                true => "WHERE number NOT IN (SELECT id FROM notes_vectors) ORDER BY number DESC LIMIT ?1",
+                false => "ORDER BY number DESC LIMIT ?1",
+            };
+            Ok(notes(&sql, bare, [file::int(limit)])?)
+        })
     }
 
     fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError> {
-        let mut sql = self.writer()?;
-        let tx = alone(&mut sql)?;
-        INDEX.use_embedder(&tx, embedder)?;
-        for (number, vector) in vectors {
-            if tx.prepare_cached("SELECT 1 FROM notes WHERE number = ?1")?.exists([number])? {
-                INDEX.put_vector(&tx, *number, vector)?;
+        file::on(&self.notes, || {
+            let mut sql = self.writer()?;
+            let tx = alone(&mut sql)?;
+            INDEX.use_embedder(&tx, embedder)?;
+            for (number, vector) in vectors {
+                if tx.prepare_cached("SELECT 1 FROM notes WHERE number = ?1")?.exists([number])? {
+                    INDEX.put_vector(&tx, *number, vector)?;
+                }
             }
-        }
-        Ok(tx.commit()?)
+            Ok(tx.commit()?)
+        })
     }
 
     fn searched(&self, _: Option<u64>) -> Result<Searched, LibraryError> {
-        Ok(self.reader()?.map_or(Searched::Nothing, Searched::Index))
+        file::on(&self.notes, || Ok(self.reader()?.map_or(Searched::Nothing, Searched::Index)))
     }
 
     fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        let Exchange { run, asked, answered } = exchange;
-        self.teller()?.execute(
-            "INSERT INTO exchanges (session, agent, run, asked, answered) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET asked = ?4, answered = ?5, active = 1",
-            [whose.session, whose.agent, run, asked, answered],
-        )?;
-        Ok(())
+        file::on(&self.said, || {
+            let Exchange { run, asked, answered } = exchange;
+            self.teller()?.execute(
+                "INSERT INTO exchanges (session, agent, run, asked, answered) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET asked = ?4, answered = ?5, active = 1",
+                [whose.session, whose.agent, run, asked, answered],
+            )?;
+            Ok(())
+        })
     }
 
     fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
-        let layout = Layout { tables: "", version: VERSION };
-        let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
-        // both of one moment
-        let tx = sql.unchecked_transaction()?;
-        let mut find = tx.prepare(
-            "SELECT run, asked, answered FROM exchanges WHERE session = ?1 AND agent = ?2 AND active
-             ORDER BY number DESC LIMIT ?3",
-        )?;
-        let rows = find.query_map(params![whose.session, whose.agent, file::int(limit)], |row| {
-            Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
-        })?;
-        let mut exchanges: Vec<Exchange> = rows.collect::<rusqlite::Result<_>>()?;
-        exchanges.reverse();
-        let summary = "SELECT text FROM summaries WHERE session = ?1 AND agent = ?2";
-        let summary = tx.query_row(summary, [whose.session, whose.agent], |row| row.get(0)).optional()?;
-        Ok(Past { summary: summary.unwrap_or_default(), exchanges })
+        file::on(&self.said, || {
+            let layout = Layout { tables: "", version: VERSION };
+            let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
+            // both of one moment
+            let tx = sql.unchecked_transaction()?;
+            let mut find = tx.prepare(
+                "SELECT run, asked, answered FROM exchanges WHERE session = ?1 AND agent = ?2 AND active
+                 ORDER BY number DESC LIMIT ?3",
+            )?;
+            let rows = find.query_map(params![whose.session, whose.agent, file::int(limit)], |row| {
+                Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
+            })?;
+            let mut exchanges: Vec<Exchange> = rows.collect::<rusqlite::Result<_>>()?;
+            exchanges.reverse();
+            let summary = "SELECT text FROM summaries WHERE session = ?1 AND agent = ?2";
+            let summary = tx.query_row(summary, [whose.session, whose.agent], |row| row.get(0)).optional()?;
+            Ok(Past { summary: summary.unwrap_or_default(), exchanges })
+        })
     }
 
     fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
-        let mut sql = self.teller()?;
-        let tx = alone(&mut sql)?;
-        if let Some(summary) = fold.summary {
-            tx.execute("INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)", [whose.session, whose.agent, summary])?;
-        }
-        let out = match fold.originals {
-            Originals::Keep => "UPDATE exchanges SET active = 0 WHERE session = ?1 AND agent = ?2 AND run = ?3",
-            Originals::Delete => "DELETE FROM exchanges WHERE session = ?1 AND agent = ?2 AND run = ?3",
-        };
-        for run in fold.runs {
-            tx.execute(out, [whose.session, whose.agent, run])?;
-        }
-        Ok(tx.commit()?)
+        file::on(&self.said, || {
+            let mut sql = self.teller()?;
+            let tx = alone(&mut sql)?;
+            if let Some(summary) = fold.summary {
+                tx.execute(
+                    "INSERT OR REPLACE INTO summaries VALUES (?1, ?2, ?3)",
+                    [whose.session, whose.agent, summary],
+                )?;
+            }
+            let out = match fold.originals {
+                Originals::Keep => "UPDATE exchanges SET active = 0 WHERE session = ?1 AND agent = ?2 AND run = ?3",
+                Originals::Delete => "DELETE FROM exchanges WHERE session = ?1 AND agent = ?2 AND run = ?3",
+            };
+            for run in fold.runs {
+                tx.execute(out, [whose.session, whose.agent, run])?;
+            }
+            tx.commit()?;
+            if fold.originals == Originals::Delete {
+                database::settle(&sql);
+            }
+            Ok(())
+        })
     }
 
     fn unsay(&self, session: &str) -> Result<(), LibraryError> {
-        if self.said.exists() {
-            let mut sql = self.teller()?;
-            let tx = alone(&mut sql)?;
-            tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
-            tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
-            tx.commit()?;
-        }
-        Ok(())
+        file::on(&self.said, || {
+            if self.said.exists() {
+                let mut sql = self.teller()?;
+                let tx = alone(&mut sql)?;
+                tx.execute("DELETE FROM exchanges WHERE session = ?1", [session])?;
+                tx.execute("DELETE FROM summaries WHERE session = ?1", [session])?;
+                tx.commit()?;
+                database::settle(&sql);
+            }
+            Ok(())
+        })
     }
 }
 
@@ -213,8 +245,17 @@ pub fn insert(sql: &Connection, number: Option<i64>, note: &Note) -> rusqlite::R
         file::int(*created),
         file::int(*updated)
     ])?;
-    let title = format!("{} {}", draft.title, draft.tags.join(" "));
-    INDEX.put(sql, &Passage { id: sql.last_insert_rowid(), title: &title, body: &draft.content, vector: None })
+    INDEX.put(sql, &passage(sql.last_insert_rowid(), draft, &title(draft)))
+}
+
+/// What a note is searched by.
+fn passage<'a>(id: i64, draft: &'a Draft, title: &'a str) -> Passage<'a> {
+    Passage { id, title, body: &draft.content, vector: None }
+}
+
+/// Its title, with its tags.
+fn title(draft: &Draft) -> String {
+    format!("{} {}", draft.title, draft.tags.join(" "))
 }
 
 /// Notes with their numbers, as the end of a query says.
