@@ -108,10 +108,11 @@ impl Storage for Local {
 
     /// A link may lead anywhere: what exists of the path must still be below the root.
     fn leads_out(&self, key: &Path) -> bool {
+        let file = self.root.join(key);
         // in one look: another process may take it away between two
-        let existing = self.root.join(key).ancestors().find_map(|p| p.canonicalize().ok());
+        let existing = file.ancestors().take_while(|p| p.starts_with(&self.root)).find_map(|p| p.canonicalize().ok());
         let (Some(real), Ok(root)) = (existing, self.root.canonicalize()) else { return false };
-        !real.starts_with(&root) && !root.starts_with(&real)
+        !real.starts_with(root)
     }
 
     fn address(&self, key: &Path) -> PathBuf {

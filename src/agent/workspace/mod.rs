@@ -331,5 +331,16 @@ mod tests {
         std::os::unix::fs::symlink("/etc", dir.path().join("ws/files/etc")).unwrap();
         assert!(matches!(workspace.view("etc/hostname"), Err(WorkspaceError::Outside(_))));
         assert!(matches!(workspace.write("etc/new", "x", Mode::Create), Err(WorkspaceError::Outside(_))));
+        // not to a folder that the workspace is in either
+        for (name, leads_to) in [("up", dir.path()), ("top", Path::new("/")), ("files", Path::new("../.."))] {
+            std::os::unix::fs::symlink(leads_to, dir.path().join("ws/files").join(name)).unwrap();
+            let planted = workspace.write(&format!("files/{name}/planted"), "x", Mode::Create);
+            assert!(matches!(planted, Err(WorkspaceError::Outside(_))), "{name}: {planted:?}");
+        }
+        assert!(!dir.path().join("planted").exists());
+        std::os::unix::fs::symlink("sub", dir.path().join("ws/files/within")).unwrap();
+        workspace.write("sub/b", "x", Mode::Create).unwrap();
+        workspace.write("within/c", "x", Mode::Create).unwrap();
+        assert_eq!(workspace.view("sub").unwrap(), "b\nc", "a link within leads nowhere else");
     }
 }
