@@ -93,6 +93,15 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
         assert_eq!(machine.run(&["artifacts", "list"]).out.lines().count(), left, "{days} days");
     }
     assert_eq!(run(&machine, "seq 1 9999", "four").code, Some(0));
+    let list = machine.run(&["artifacts", "list", "--session", "four", "--json"]).json();
+    let old = list[0]["path"].as_str().unwrap();
+    let meta = PathBuf::from(old.replace(".txt", ".meta.json"));
+    let mut kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&meta).unwrap()).unwrap();
+    kept["created"] = json!(list[0]["created"].as_u64().unwrap() - 8 * 86_400_000);
+    std::fs::write(&meta, kept.to_string()).unwrap();
+    assert_eq!(machine.run(&["artifacts", "list", "--json"]).json(), json!([]));
+    assert!(!Path::new(old).exists(), "no run is needed for that");
+    assert_eq!(run(&machine, "seq 1 9999", "four").code, Some(0));
     assert_eq!(machine.run(&["artifacts", "rm", "--all"]).code, Some(0));
     assert_eq!(machine.run(&["artifacts", "list"]).out, "");
 }

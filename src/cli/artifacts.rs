@@ -5,11 +5,14 @@ use super::knowledge::{no_home, plural};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::observe::Artifacts;
-use crate::agent::workspace::LookupError;
+use crate::agent::workspace::{Kept, LookupError, RETENTION};
 
 /// List, show and remove results that were too long for a prompt
 #[derive(Debug, clap::Args)]
-#[command(after_help = "They are deleted after 7 days, and with their session.")]
+#[command(
+    after_help = "They are deleted with their session, and after 7 days: by the next agent or chat, or when they are \
+                        listed. In a bucket its own rules say what is old."
+)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -51,6 +54,10 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let all = workspaces(cx, &cx.settings(&[])?)?.ok_or_else(no_home)?;
     match &args.what {
         What::List { session, json } => {
+            // a bucket has rules of its own for what is old
+            if all.is_local() {
+                all.sweep(RETENTION);
+            }
             let kept = all.artifacts(session.as_deref())?;
             cx.ui.list(*json, &kept, "no result has been too long for a prompt in the last 7 days", |kept| {
                 let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);
@@ -65,15 +72,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.data(text.strip_suffix('\n').unwrap_or(&text))?;
         }
         What::Rm { ids, all: every } => {
-            let ids = match every {
-                true => all.artifacts(None)?.into_iter().map(|kept| kept.artifact.id).collect(),
-                false => ids.clone(),
+            let remove = |kept: &Kept| all.remove(kept).map_err(|e| gone(&kept.artifact.id, &e));
+            let count = if *every {
+                let kept = all.artifacts(None)?;
+                kept.iter().try_for_each(remove)?;
+                kept.len()
+            } else {
+                ids.iter().try_for_each(|id| remove(&all.artifact(id)?.0))?;
+                ids.len()
             };
-            for id in &ids {
-                let (kept, workspace) = all.artifact(id)?;
-                workspace.remove(&kept.artifact.id).map_err(|e| gone(&kept.artifact.id, &e))?;
-            }
-            cx.ui.note(&format!("removed {}", plural(ids.len(), "artifact")));
+            cx.ui.note(&format!("removed {}", plural(count, "artifact")));
         }
     }
     Ok(Exit::Success)

@@ -35,10 +35,14 @@ impl Workspace {
     /// # Errors
     /// `NotFound` if there is none of that id; or if it cannot be deleted.
     pub fn remove(&self, id: &str) -> io::Result<()> {
-        let artifact = self.described(id)?;
+        self.discard(&self.described(id)?)
+    }
+
+    /// Deletes one that is known: to find it each description would be read.
+    pub(super) fn discard(&self, artifact: &Artifact) -> io::Result<()> {
         // first: what has no description is no artifact any more
-        self.storage.remove(&key(meta_of(id)))?;
-        self.storage.remove(&key(text_of(&artifact)))
+        self.storage.remove(&key(meta_of(&artifact.id)))?;
+        self.storage.remove(&key(text_of(artifact)))
     }
 }
 

@@ -15,6 +15,9 @@ use std::time::{Duration, SystemTime};
 /// How long an artifact is kept.
 pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The most bytes of a session's id in the name of its folder: systems take 255.
+const LONGEST: usize = 200;
+
 /// An artifact, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Kept {
@@ -165,6 +168,14 @@ impl Workspaces {
         Ok((kept, workspace))
     }
 
+    /// Deletes an artifact that was listed.
+    ///
+    /// # Errors
+    /// If it is gone, or cannot be deleted.
+    pub fn remove(&self, kept: &Kept) -> io::Result<()> {
+        self.named(&kept.session).discard(&kept.artifact)
+    }
+
     /// Deletes the workspace of a session, if there is one.
     ///
     /// # Errors
@@ -194,7 +205,7 @@ impl Workspace {
     fn sweep(&self, before: SystemTime) -> usize {
         let all = self.list().unwrap_or_default();
         let count = all.len();
-        let goes = |artifact: &Artifact| artifact.created < id::millis(before) && self.remove(&artifact.id).is_ok();
+        let goes = |artifact: &Artifact| artifact.created < id::millis(before) && self.discard(artifact).is_ok();
         let left: Vec<Artifact> = all.into_iter().filter(|artifact| !goes(artifact)).collect();
         let known: BTreeSet<String> = left.iter().flat_map(|a| [text_of(a), meta_of(&a.id)]).collect();
         let folder = Path::new(ARTIFACTS);
@@ -224,15 +235,21 @@ fn one<T>(all: Vec<T>, name: &str, what: &'static str, id: fn(&T) -> &str) -> Re
 /// A session's id as a folder's name.
 fn safe(id: &str) -> String {
     let clean: String = id.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
-    // two ids that look the same once cleaned are still two
+    // two ids that look the same once cleaned, or cut, are still two
     // and one without a name is not all of them
-    if clean == id && !id.is_empty() { clean } else { format!("{clean}_{}", &id::hash(id)[..8]) }
+    let mut cut = clean.as_str();
+    while cut.len() > LONGEST {
+        cut = &cut[..cut.char_indices().next_back().map_or(0, |(at, _)| at)];
+    }
+    if cut == id && !id.is_empty() { clean } else { format!("{cut}_{}", &id::hash(id)[..8]) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::storage::{Edit, Item};
     use super::*;
     use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn artifact(id: &str, created: u64) -> Artifact {
         let (tool, call) = ("shell".into(), "s1c1".into());
@@ -246,6 +263,9 @@ mod tests {
         assert!(odd.starts_with("______etc_") && !odd.contains('/'), "{odd}");
         assert_ne!(safe("a/b"), safe("a:b"));
         assert!(!safe("").is_empty());
+        assert_eq!(safe(&"a".repeat(200)), "a".repeat(200));
+        let (long, other) = (safe(&"談".repeat(200)), safe(&format!("{}x", "談".repeat(199))));
+        assert!(long.len() <= 255 && long.starts_with("談談") && long != other, "{long}");
     }
 
     #[test]
@@ -277,6 +297,66 @@ mod tests {
         assert_eq!(one.get("shell_new").unwrap(), "x");
         assert!(!torn.exists() && !half.exists() && under_way.exists());
         assert_eq!(two.view("note.md").unwrap(), "mine\n", "the agent's own files stay");
+    }
+
+    /// A folder that counts what is read from it.
+    #[derive(Debug)]
+    struct Counted(Local, Arc<AtomicUsize>);
+
+    impl Storage for Counted {
+        fn look(&self, key: &Path) -> io::Result<Option<Item>> {
+            self.0.look(key)
+        }
+        fn read(&self, key: &Path) -> io::Result<Vec<u8>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.read(key)
+        }
+        fn put(&self, key: &Path, content: &[u8]) -> io::Result<()> {
+            self.0.put(key, content)
+        }
+        fn change(&self, key: &Path, edit: &mut Edit<'_>) -> io::Result<()> {
+            self.0.change(key, edit)
+        }
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.0.rename(from, to)
+        }
+        fn remove(&self, key: &Path) -> io::Result<()> {
+            self.0.remove(key)
+        }
+        fn list(&self, key: &Path) -> io::Result<Vec<(String, Item)>> {
+            self.0.list(key)
+        }
+        fn leads_out(&self, key: &Path) -> bool {
+            self.0.leads_out(key)
+        }
+        fn address(&self, key: &Path) -> PathBuf {
+            self.0.address(key)
+        }
+        fn is_local(&self) -> bool {
+            true
+        }
+        fn below(&self, name: &str) -> Arc<dyn Storage> {
+            Arc::new(Self(Local::new(self.0.address(Path::new(name))), self.1.clone()))
+        }
+        fn sweep(&self, before: SystemTime) {
+            self.0.sweep(before);
+        }
+    }
+
+    #[test]
+    fn each_description_is_read_once_however_many_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = Arc::new(AtomicUsize::new(0));
+        let all = Workspaces::of(Arc::new(Counted(Local::new(dir.path().into()), read.clone())));
+        for n in 0..20 {
+            all.named("one").put(&artifact(&format!("old_{n}"), 1), "x").unwrap();
+        }
+        assert_eq!((all.sweep(RETENTION), read.swap(0, Ordering::Relaxed)), (20, 20));
+        for n in 0..20 {
+            all.named("one").put(&artifact(&format!("new_{n}"), n), "x").unwrap();
+        }
+        all.artifacts(None).unwrap().iter().for_each(|kept| all.remove(kept).unwrap());
+        assert_eq!((all.artifacts(None).unwrap().len(), read.load(Ordering::Relaxed)), (0, 20));
     }
 
     #[test]
