@@ -56,10 +56,10 @@ pub struct Fold<'a> {
 
 /// Where sessions are kept.
 pub trait Keeps: Send + Sync {
-    /// Has exchanges fall out of a session: all of it or nothing.
+    /// Has exchanges fall out of a session. A place that is made of several does so in one after the other.
     ///
     /// # Errors
-    /// In words, if it cannot be kept; they are remembered the next time, then.
+    /// In words, if it cannot be kept everywhere; where it was not, they are remembered the next time.
     fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String>;
 }
 

@@ -5,7 +5,8 @@
 //! - [`window`]: what of that fits into a prompt. `summary`: what has a model sum up what falls out.
 //! - [`is_talk`]: whether a message needs tools at all.
 //!
-//! The exchanges themselves are the session's runs, which the store keeps ([`Keeps`]); nothing is kept here.
+//! The exchanges themselves are where memory is ([`crate::agent::memory`]), beside the session's runs ([`Keeps`]); nothing is
+//! kept here.
 
 mod history;
 mod remember;

@@ -8,10 +8,11 @@ mod process;
 mod remembered;
 mod stats;
 
-pub use process::is_alive;
+pub use process::{Owner, is_alive};
 pub use stats::Stats;
 
 use super::event::{Event, Sink};
+use super::librarian::file::{self, Layout, LibraryError, count, int};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
 use super::{event::Kind, id};
@@ -20,10 +21,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-/// How long a writer waits for another process.
-const BUSY: Duration = Duration::from_secs(5);
+/// Its name in the data folder.
+pub const FILE: &str = "agent.db";
 
 /// The tables. `user_version` is the number of this layout.
 const TABLES: &str = "
@@ -38,6 +39,11 @@ const TABLES: &str = "
         PRIMARY KEY (run, seq)) WITHOUT ROWID;
 ";
 
+const LAYOUT: Layout<'_> = Layout { tables: TABLES, version: 1 };
+
+/// Of so many whose ids begin alike each is named.
+const NAMED: i64 = 6;
+
 /// Why the store has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -49,6 +55,12 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// A later version of this program made it.
+    #[error("{0} was made by a newer version of caro")]
+    Newer(String),
+    /// Another process is writing to this file, and did not stop.
+    #[error("another process is writing to {0}")]
+    Locked(String),
     /// There is no such run or session.
     #[error("there is no {what} `{id}`")]
     Missing {
@@ -89,7 +101,25 @@ pub enum StoreError {
     },
     /// SQLite's own word.
     #[error("the store failed: {0}")]
-    Sql(#[from] rusqlite::Error),
+    Sql(rusqlite::Error),
+}
+
+impl From<LibraryError> for StoreError {
+    fn from(error: LibraryError) -> Self {
+        match error {
+            LibraryError::Open { path, reason } => Self::Open { path, reason },
+            LibraryError::Newer(file) => Self::Newer(file),
+            LibraryError::Busy(file) => Self::Locked(file),
+            LibraryError::Sql(error) => Self::Sql(error),
+            other => Self::Open { path: FILE.into(), reason: other.to_string() },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        LibraryError::from(error).at(Path::new(FILE)).into()
+    }
 }
 
 impl StoreError {
@@ -97,6 +127,8 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Newer(_) => "use that version, or move the file away to begin anew",
+            Self::Locked(_) => "wait for the other `caro` to end, and try again",
             Self::Missing { .. } => "`caro session list` shows what there is",
             Self::Empty => "`caro agent \"TASK\"` begins one",
             Self::Ambiguous { .. } => "give more of the id",
@@ -114,7 +146,7 @@ pub struct Session {
     pub id: String,
     /// Milliseconds since 1970, UTC.
     pub created: u64,
-    /// The latest change, likewise.
+    /// When its latest run was begun, likewise.
     pub updated: u64,
     /// Its runs, oldest first.
     pub runs: Vec<Run>,
@@ -162,18 +194,7 @@ impl Store {
     /// # Errors
     /// If it cannot be opened or made.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        let open = |reason: String| StoreError::Open { path: file.display().to_string(), reason };
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(|e| open(e.to_string()))?;
-        }
-        let connection = Connection::open(file).map_err(|e| open(e.to_string()))?;
-        // What was asked for and answered is nobody else's business.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
-        }
-        Self::with(connection).map_err(|e| open(e.to_string()))
+        Self::with(file::write(file, &LAYOUT)?).map_err(|e| LibraryError::from(e).at(file).into())
     }
 
     /// A store in memory.
@@ -181,14 +202,13 @@ impl Store {
     /// # Errors
     /// If SQLite cannot.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Ok(Self::with(Connection::open_in_memory()?)?)
+        let mut connection = Connection::open_in_memory()?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        database::tables(&mut connection, LAYOUT.tables, LAYOUT.version)?;
+        Ok(Self::with(connection)?)
     }
 
     fn with(mut connection: Connection) -> rusqlite::Result<Self> {
-        database::share(&connection, BUSY)?;
-        database::overwrite(&connection)?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        database::tables(&mut connection, TABLES, 1)?;
         remembered::tables(&mut connection)?;
         Ok(Self { connection: Mutex::new(connection) })
     }
@@ -207,7 +227,7 @@ impl Store {
         task: &Task,
         redacted_text: &str,
         root: &Path,
-        is_alive: impl Fn(u32) -> bool,
+        is_alive: impl Fn(Owner) -> bool,
     ) -> Result<(), StoreError> {
         let now = now();
         let mut sql = self.sql();
@@ -243,7 +263,7 @@ impl Store {
     ///
     /// # Errors
     /// If there is none, or another living process has it, or another run of its session.
-    pub fn take_over(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<(Turn, u64), StoreError> {
+    pub fn take_over(&self, run: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(Turn, u64), StoreError> {
         let mut sql = self.sql();
         // nobody else takes it, or begins another of its session, between the look and the entry
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -278,8 +298,9 @@ impl Store {
             let latest = self.runs(latest, [])?;
             return latest.into_iter().next().ok_or(StoreError::Empty);
         }
-        let found = self.runs("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created LIMIT 6", [beginning])?;
-        one(found, beginning, "run", |r| &r.id)
+        let id = self.named("run", "SELECT id, created FROM runs", beginning)?;
+        let found = self.runs("WHERE id = ?1", [&id])?.into_iter().next();
+        found.ok_or(StoreError::Missing { what: "run", id })
     }
 
     /// The sessions, the latest first, at most `limit`.
@@ -287,25 +308,8 @@ impl Store {
     /// # Errors
     /// If they cannot be read.
     pub fn sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
-        let heads: Vec<(String, u64, u64)> = {
-            let sql = self.sql();
-            let mut query = sql.prepare(
-                "SELECT id, created, updated FROM sessions WHERE id NOT IN (SELECT id FROM runs)
-                 ORDER BY updated DESC LIMIT ?1",
-            )?;
-            let rows = query.query_map([int(limit as u64)], |row| {
-                Ok((row.get(0)?, count(row, "created")?, count(row, "updated")?))
-            })?;
-            rows.collect::<Result<_, _>>()?
-        };
-        heads
-            .into_iter()
-            .map(|(id, created, updated)| {
-                let runs = self.runs("WHERE session = ?1 ORDER BY created, rowid", [&id])?;
-                let summary = self.summary(&id)?;
-                Ok(Session { id, created, updated, runs, summary })
-            })
-            .collect()
+        let latest = "WHERE id NOT IN (SELECT id FROM runs) ORDER BY updated DESC LIMIT ?1";
+        self.heads(latest, [int(limit)])?.into_iter().map(|head| self.whole(head)).collect()
     }
 
     /// The one session whose id begins so; a run's id finds its session too.
@@ -315,14 +319,53 @@ impl Store {
     pub fn session(&self, beginning: &str) -> Result<Session, StoreError> {
         let of_run = if beginning.starts_with("run_") { self.run(beginning).ok().map(|r| r.session) } else { None };
         let beginning = of_run.as_deref().unwrap_or(beginning);
-        one(self.sessions(usize::MAX >> 1)?, beginning, "session", |s| &s.id)
+        let listed = "SELECT id, created FROM sessions WHERE id NOT IN (SELECT id FROM runs)";
+        let id = self.named("session", listed, beginning)?;
+        let head = self.heads("WHERE id = ?1", [&id])?.into_iter().next();
+        self.whole(head.ok_or(StoreError::Missing { what: "session", id })?)
+    }
+
+    /// The one id that begins so, of those that a query has.
+    fn named(&self, what: &'static str, all: &str, beginning: &str) -> Result<String, StoreError> {
+        let sql = self.sql();
+        // a whole id first, however many others it is the beginning of
+        let begun = format!(
+            "SELECT id FROM ({all}) WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, created LIMIT {NAMED}"
+        );
+        let found = sql.prepare(&begun)?.query_map([beginning], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
+        one(found, beginning, what)
+    }
+
+    /// Sessions without their runs, as the end of a query says.
+    fn heads(&self, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Session>, StoreError> {
+        let sql = self.sql();
+        let mut query = sql.prepare(&format!("SELECT id, created, updated FROM sessions {condition}"))?;
+        let rows = query.query_map(params, |row| {
+            let (id, created, updated) = (row.get(0)?, count(row, 1)?, count(row, 2)?);
+            Ok(Session { id, created, updated, runs: Vec::new(), summary: String::new() })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The same with its runs and its summary.
+    fn whole(&self, head: Session) -> Result<Session, StoreError> {
+        let runs = self.runs("WHERE session = ?1 ORDER BY created, rowid", [&head.id])?;
+        Ok(Session { runs, summary: self.summary(&head.id)?, ..head })
+    }
+
+    /// Fails while another living process drives a run of the session.
+    ///
+    /// # Errors
+    /// [`StoreError::Occupied`] then, or if it cannot be read.
+    pub fn check_idle(&self, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
+        idle(&self.sql(), session, is_alive)
     }
 
     /// Deletes a session with its runs and events, and those of their workers.
     ///
     /// # Errors
     /// If there is none, it cannot be deleted, or another living process drives a run of it.
-    pub fn delete_session(&self, id: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
+    pub fn delete_session(&self, id: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
         let mut sql = self.sql();
         let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         idle(&tx, id, is_alive)?;
@@ -330,18 +373,20 @@ impl Store {
         if tx.execute("DELETE FROM sessions WHERE id = ?1", [id])? == 0 {
             return Err(StoreError::Missing { what: "session", id: id.into() });
         }
-        Ok(tx.commit()?)
+        tx.commit()?;
+        database::settle(&sql);
+        Ok(())
     }
 
     /// True while a living process drives the run, so that more events of it may come.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn is_driven(&self, run: &str, is_alive: impl Fn(u32) -> bool) -> Result<bool, StoreError> {
+    pub fn is_driven(&self, run: &str, is_alive: impl Fn(Owner) -> bool) -> Result<bool, StoreError> {
         let sql = self.sql();
         let session = sql.query_row("SELECT session FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()?;
         let Some(session): Option<String> = session else { return Ok(false) };
-        let living = driven(&sql, &session, |pid| pid == std::process::id() || is_alive(pid))?;
+        let living = driven(&sql, &session, |owner| owner.is_this() || is_alive(owner))?;
         Ok(living.iter().any(|living| living == run))
     }
 
@@ -364,8 +409,11 @@ impl Store {
     /// The runs of which this holds, in the order that it says.
     fn runs<P: rusqlite::Params>(&self, condition: &str, params: P) -> Result<Vec<Run>, StoreError> {
         let sql = self.sql();
-        let mut query = sql
-            .prepare(&format!("SELECT *, id NOT IN (SELECT run FROM inactive_runs) AS active FROM runs {condition}"))?;
+        // a checkpoint may be long, and is not asked for here
+        let mut query = sql.prepare(&format!(
+            "SELECT id, session, task, status, answer, root, created, updated,
+                    id NOT IN (SELECT run FROM inactive_runs) AS active FROM runs {condition}"
+        ))?;
         let rows = query.query_map(params, |row| {
             Ok(Run {
                 id: row.get("id")?,
@@ -383,32 +431,28 @@ impl Store {
     }
 }
 
-/// How long ago a run must have been heard of to be under way, milliseconds: after that its process number is another's.
-const HEARD: i64 = 6 * 60 * 60 * 1000;
-
 /// The runs of the session that processes which `live` drive. Those of a session come one after the other, but for workers,
 /// which have one of their own.
-fn driven(sql: &Connection, session: &str, lives: impl Fn(u32) -> bool) -> Result<Vec<String>, StoreError> {
-    let mut query = sql.prepare(
-        "SELECT id, owner FROM runs WHERE session = ?1 AND status = 'running' AND owner <> 0 AND updated > ?2",
-    )?;
-    let since = now().saturating_sub(HEARD);
-    let rows = query.query_map(params![session, since], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut found: Vec<(String, u32)> = rows.collect::<Result<_, _>>()?;
+fn driven(sql: &Connection, session: &str, lives: impl Fn(Owner) -> bool) -> Result<Vec<String>, StoreError> {
+    let mut query =
+        sql.prepare("SELECT id, owner, updated FROM runs WHERE session = ?1 AND status = 'running' AND owner <> 0")?;
+    let rows =
+        query.query_map([session], |row| Ok((row.get(0)?, Owner { pid: row.get(1)?, heard: count(row, 2)? })))?;
+    let mut found: Vec<(String, Owner)> = rows.collect::<Result<_, _>>()?;
     found.retain(|(_, owner)| lives(*owner));
     Ok(found.into_iter().map(|(run, _)| run).collect())
 }
 
 /// Fails while another living process drives a run of the session.
-fn idle(sql: &Connection, session: &str, is_alive: impl Fn(u32) -> bool) -> Result<(), StoreError> {
-    let others = driven(sql, session, |pid| pid != std::process::id() && is_alive(pid))?;
+fn idle(sql: &Connection, session: &str, is_alive: impl Fn(Owner) -> bool) -> Result<(), StoreError> {
+    let others = driven(sql, session, |owner| !owner.is_this() && is_alive(owner))?;
     let first = others.into_iter().next();
     first.map_or(Ok(()), |run| Err(StoreError::Occupied { session: session.into(), run }))
 }
 
-/// The one of what was found whose id begins so.
-fn one<T>(found: Vec<T>, beginning: &str, what: &'static str, id: fn(&T) -> &str) -> Result<T, StoreError> {
-    match id::begun(found, beginning, id) {
+/// The one id of those that were found that begins so.
+fn one(found: Vec<String>, beginning: &str, what: &'static str) -> Result<String, StoreError> {
+    match id::begun(found, beginning, |id| id) {
         id::Begun::One(one) => Ok(one),
         id::Begun::None => Err(StoreError::Missing { what, id: beginning.into() }),
         id::Begun::Several(found) => Err(StoreError::Ambiguous { id: beginning.into(), found }),
@@ -444,16 +488,6 @@ impl Checkpoints for Store {
 /// Milliseconds since 1970 as SQLite has numbers.
 fn now() -> i64 {
     int(id::millis(SystemTime::now()))
-}
-
-/// SQLite's integers have a sign.
-fn int(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// And back; what was never written so is 0.
-fn count(row: &rusqlite::Row<'_>, column: &str) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -564,7 +598,7 @@ mod tests {
         // between the look and the claim of the one, the other cannot take it
         other.sql().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
         let slow = one.take_over("run_1", |_| {
-            assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Sql(_))));
+            assert!(matches!(other.take_over("run_1", |_| false), Err(StoreError::Locked(file)) if file == FILE));
             false
         });
         assert!(slow.is_ok(), "{slow:?}");
@@ -583,9 +617,12 @@ mod tests {
         assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Occupied { run, .. }) if run == "run_2"));
         assert!(matches!(store.delete_session("s_1", |_| true), Err(StoreError::Occupied { .. })));
         assert!(store.is_driven("run_2", |_| true).unwrap() && !store.is_driven("run_1", |_| true).unwrap());
-        // of a run that was not heard of for days the number is another process' by now
+        assert!(matches!(store.check_idle("s_1", |_| true), Err(StoreError::Occupied { .. })));
+        // whoever is asked whether it lives is told when the run was heard of: its number may be another process' by now
         store.sql().execute("UPDATE runs SET updated = 1 WHERE id = 'run_2'", []).unwrap();
-        assert!(store.take_over("run_2", |_| true).is_ok());
+        let heard = |owner: Owner| (owner.pid, owner.heard) != (4_000_000, 1);
+        store.check_idle("s_1", heard).unwrap();
+        assert!(store.take_over("run_2", heard).is_ok());
         store.delete_session("s_1", |_| true).unwrap();
         assert!(matches!(store.session(""), Err(StoreError::Missing { .. })));
     }
@@ -595,6 +632,32 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is no database, and long enough to be looked at").unwrap();
-        assert!(matches!(Store::open(&file), Err(StoreError::Open { .. })));
+        assert!(matches!(Store::open(&file), Err(StoreError::Open { path, .. }) if path.ends_with("x.db")));
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("agent.db");
+        let later = Connection::open(&file).unwrap();
+        later.execute_batch("CREATE TABLE other (x); PRAGMA user_version = 2;").unwrap();
+        assert!(matches!(Store::open(&file), Err(StoreError::Newer(path)) if path.ends_with("agent.db")));
+        assert_eq!(later.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get(0)), Ok(1));
+    }
+
+    #[test]
+    fn of_many_that_begin_alike_a_few_are_named_and_no_checkpoint_is_read() {
+        let store = Store::in_memory().unwrap();
+        for n in 0..20 {
+            store.begin(&task(&format!("run_1{n}"), &format!("s_1{n}")), "x", Path::new("/"), |_| false).unwrap();
+        }
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        for error in [store.session("s_").unwrap_err(), store.run("run_").unwrap_err()] {
+            assert!(matches!(&error, StoreError::Ambiguous { found, .. } if found.len() == 6), "{error}");
+        }
+        assert_eq!((store.session("s_1").unwrap().id, store.run("run_1").unwrap().id), ("s_1".into(), "run_1".into()));
+        // a column that nobody reads may hold anything
+        store.sql().execute_batch("ALTER TABLE runs RENAME COLUMN turn TO checkpoint").unwrap();
+        assert_eq!(store.session("s_15").unwrap().runs[0].id, "run_15");
     }
 }

@@ -54,7 +54,7 @@ impl Store {
         let mut exchanges: Vec<Exchange> = {
             let sql = self.sql();
             let mut find = sql.prepare(query)?;
-            let rows = find.query_map(params![session, agent, int(limit as u64)], |row| {
+            let rows = find.query_map(params![session, agent, int(limit)], |row| {
                 Ok(Exchange { run: row.get(0)?, asked: row.get(1)?, answered: row.get(2)? })
             })?;
             rows.collect::<rusqlite::Result<_>>()?
@@ -85,7 +85,11 @@ impl Store {
                 }
             };
         }
-        tx.commit()
+        tx.commit()?;
+        if fold.originals == Originals::Delete {
+            crate::database::settle(&sql);
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepa
 use crate::agent::librarian::Librarian;
 use crate::agent::mcp::Hub;
 use crate::agent::observe::Artifacts;
-use crate::agent::store::{Store, StoreError};
+use crate::agent::store::{FILE, Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Shell};
 use crate::agent::workspace::{Place, Workspace, Workspaces};
 use crate::agent::{Registry, subagent};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// If it cannot be opened.
 pub fn store(cx: &Cx) -> Result<Store, Failure> {
     match &cx.dirs.data {
-        Some(data) => Store::open(&data.join("agent.db")).map_err(failure),
+        Some(data) => Store::open(&data.join(FILE)).map_err(failure),
         None => {
             cx.ui.warn("this user has no home folder: the run is not kept");
             Store::in_memory().map_err(failure)
@@ -40,8 +40,9 @@ pub fn failure(error: StoreError) -> Failure {
         | StoreError::Empty
         | StoreError::Ambiguous { .. }
         | StoreError::Busy(_)
+        | StoreError::Locked(_)
         | StoreError::Occupied { .. } => Failure::usage(error).hint(hint),
-        StoreError::Open { .. } | StoreError::Damaged { .. } | StoreError::Sql(_) => {
+        StoreError::Open { .. } | StoreError::Newer(_) | StoreError::Damaged { .. } | StoreError::Sql(_) => {
             Failure::internal(error).hint(hint)
         }
     }
