@@ -40,6 +40,18 @@ fn each_line_is_a_turn_and_later_ones_know_the_earlier() {
 }
 
 #[test]
+fn the_name_of_a_session_is_counted_in_characters() {
+    let machine = Machine::new();
+    let said =
+        |name: &str| chat(&machine, json!([{ "reply": answer("yes") }]), &["--session", name], "are you there?\n");
+    let name = "談".repeat(200);
+    let ran = said(&name);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "yes\n"), "{ran:#?}");
+    assert_eq!(machine.run(&["session", "rm", &name]).code, Some(0));
+    said(&"x".repeat(201)).fails(2, &["1 to 200 characters"]);
+}
+
+#[test]
 fn a_conversation_is_kept_where_notes_are_and_is_not_the_agents() {
     let machine = Machine::new();
     let rules = json!([

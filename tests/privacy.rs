@@ -33,6 +33,24 @@ fn a_removed_session_is_in_no_file() {
     assert_eq!(with_word(&machine), [""; 0]);
 }
 
+/// What cannot be removed now can be removed later, by the same name.
+#[test]
+fn a_session_that_could_not_be_removed_wholly_is_still_there() {
+    let machine = Machine::new();
+    let reply = format!("Thought: x\nAction: answer {{\"text\": \"it is {WORD}, I know\"}}");
+    let mut caro = machine.caro(&["chat", "--session", "s"]);
+    caro.env("CARO_MODEL", machine.model(json!([{ "reply": reply }])));
+    assert_eq!(feed(caro, b"my dog is called Rex\n").code, Some(0));
+    let file = machine.path("home/.local/share/caro/conversations.db");
+    let said = std::fs::read(&file).unwrap();
+    std::fs::write(&file, "no database".repeat(999)).unwrap();
+    machine.run(&["session", "rm", "s"]).fails(2, &["conversations.db", "not a database", "move the file away"]);
+    assert!(machine.run(&["session", "show", "s"]).out.contains(WORD));
+    std::fs::write(&file, said).unwrap();
+    let ran = machine.run(&["session", "rm", "s"]);
+    assert_eq!((ran.code, with_word(&machine)), (Some(0), Vec::new()), "{ran:#?}");
+}
+
 #[test]
 fn a_forgotten_note_is_in_no_file() {
     let machine = Machine::new();

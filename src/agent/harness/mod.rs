@@ -5,7 +5,8 @@
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
 //! - [`Harness`]: runs, and what concerns more than one of them. [`Prepared`]: one run before it begins.
 //! - `place`: what a model is told about the working folder. `rules`: the guards of a run, and of those that work for it.
-//!   `recent`: skills that stay for a while. `queue`: whose turn it is in a session. `error`: why there is no run.
+//!   `recent`: skills that stay for a while. `queue`: whose turn it is in a session. `clear`: forgetting a session. `error`: why
+//!   there is no run.
 //!
 //! ```
 //! use caro::agent::harness::{Harness, Setup};
@@ -21,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clear;
 mod error;
 mod place;
 mod prepared;
@@ -29,6 +31,7 @@ mod recent;
 mod rules;
 mod setup;
 
+pub use clear::empty;
 pub use error::HarnessError;
 pub use prepared::Prepared;
 pub use setup::{Options, Setup};
@@ -58,7 +61,7 @@ use std::time::Duration;
 
 /// Between two looks whether a session is free.
 const WAIT: Duration = Duration::from_millis(100);
-/// The longest name of a session, bytes.
+/// The longest name of a session, characters.
 const NAME: usize = 200;
 
 /// What runs stand on. One serves any number of sessions, one after the other or side by side.
@@ -243,12 +246,10 @@ impl Harness {
     /// If it cannot be removed, or another process works in it.
     pub fn clear(&self, session: &str) -> Result<Vec<String>, HarnessError> {
         let found = self.store.session(session).ok().filter(|found| found.id == session);
+        empty(session, &self.store, &self.memory, self.workspaces.as_ref())?;
         match self.store.delete_session(session, is_alive) {
-            Ok(()) | Err(StoreError::Missing { .. }) => self.memory.unsay(session)?,
+            Ok(()) | Err(StoreError::Missing { .. }) => {}
             Err(error) => return Err(error.into()),
-        }
-        if let Some(all) = &self.workspaces {
-            all.forget(session)?;
         }
         Ok(found.map_or_else(Vec::new, |found| found.runs.into_iter().map(|run| run.task).collect()))
     }
@@ -310,7 +311,7 @@ pub const CHATTER: &str = "chat";
 /// If it cannot be one.
 pub fn session_name(given: Option<&str>) -> Result<String, HarnessError> {
     let Some(name) = given else { return Ok(id::fresh("session")) };
-    if name.trim().is_empty() || name.len() > NAME {
+    if name.trim().is_empty() || name.chars().count() > NAME {
         return Err(HarnessError::Session);
     }
     Ok(name.to_owned())

@@ -1,6 +1,7 @@
 //! `caro session`: what was asked and answered before.
 
 use super::wire::{failure, store};
+use crate::agent::harness::empty;
 use crate::agent::id;
 use crate::agent::store::is_alive;
 use crate::cli::history::History;
@@ -24,8 +25,8 @@ enum What {
         #[arg(long)]
         json: bool,
         /// The most sessions
-        #[arg(long, value_name = "N", default_value_t = 20)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
     },
     /// Show the runs of a session
     Show {
@@ -52,7 +53,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let store = store(cx)?;
     match &args.what {
         What::List { json, limit } => {
-            let sessions = store.sessions(*limit).map_err(failure)?;
+            let sessions = store.sessions(*limit as usize).map_err(failure)?;
             cx.ui.list(*json, &sessions, "no session has been kept yet", |session| {
                 let time = id::stamp(UNIX_EPOCH + Duration::from_millis(session.updated));
                 let task: String = session.runs.last().map_or(String::new(), |r| r.task.chars().take(70).collect());
@@ -89,14 +90,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                         session.runs.len()
                     )));
             }
-            store.delete_session(&session.id, is_alive).map_err(failure)?;
             let settings = cx.settings(&[])?;
-            memory(cx, &settings)?.unsay(&session.id)?;
-            if let Some(all) = super::wire::workspaces(cx, &settings)? {
-                all.forget(&session.id)?;
-            }
+            let (memory, workspaces) = (memory(cx, &settings)?, super::wire::workspaces(cx, &settings)?);
+            empty(&session.id, &store, &memory, workspaces.as_ref())?;
             let asked: Vec<&str> = session.runs.iter().map(|run| run.task.as_str()).collect();
             History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&asked))?;
+            // last: whatever has failed until here can be tried again
+            store.delete_session(&session.id, is_alive).map_err(failure)?;
             cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
         }
     }
