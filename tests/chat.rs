@@ -40,6 +40,18 @@ fn each_line_is_a_turn_and_later_ones_know_the_earlier() {
 }
 
 #[test]
+fn what_was_typed_goes_with_the_run_that_falls_out() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("home/.local/state/caro")).unwrap();
+    let lines = "my dog is called Rex\nmy cat is called Tom\nmy cow is called Berta\n";
+    machine.write("home/.local/state/caro/chat-history", lines);
+    let ran = chat(&machine, json!([{ "reply": answer("nice") }]), &["--history", "window:2:delete"], lines);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "nice\nnice\nnice\n"), "{ran:#?}");
+    let left = std::fs::read_to_string(machine.path("home/.local/state/caro/chat-history")).unwrap();
+    assert_eq!(left, "my cat is called Tom\nmy cow is called Berta\n");
+}
+
+#[test]
 fn the_name_of_a_session_is_counted_in_characters() {
     let machine = Machine::new();
     let said =

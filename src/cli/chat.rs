@@ -16,6 +16,7 @@ use crate::agent::harness::{CHATTER, Harness, Options, session_name};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Report, Task};
+use std::collections::BTreeMap;
 
 /// What a line that is no message may be.
 const HELP: &str = "/tools   the tools of the next message
@@ -66,6 +67,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     // an editor reads Ctrl-C as a key; whoever waits for a pipe can only be ended by it
     let _phase = (!lines.is_terminal()).then(|| cx.interrupt().during(Phase::Ends));
+    let deletes = remember.originals == Originals::Delete;
     let mut last = Exit::Success;
     loop {
         let line = match lines.next("you> ")? {
@@ -87,12 +89,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             word if word.starts_with('/') && !word.contains(char::is_whitespace) && !word[1..].contains('/') => {
                 cx.ui.warn(&format!("there is no {word}; /help shows what there is"));
             }
-            message => match talk.say(message) {
-                Ok(exit) => last = exit,
-                // a reader that went away ends it; whatever else fails is this message's
-                Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
-                Err(failure) => last = talk.refused(&failure)?,
-            },
+            message => {
+                let before = if deletes { talk.asked() } else { BTreeMap::new() };
+                match talk.say(message) {
+                    Ok(exit) => last = exit,
+                    // a reader that went away ends it; whatever else fails is this message's
+                    Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
+                    Err(failure) => last = talk.refused(&failure)?,
+                }
+                if deletes {
+                    talk.let_go(before, &mut lines)?;
+                }
+            }
         }
     }
 }
@@ -176,6 +184,20 @@ impl Talk<'_> {
         lines.forget(&std::mem::take(&mut self.said))?;
         self.cx.ui.note(&format!("forgotten: {count} exchanges"));
         Ok(())
+    }
+
+    /// What was asked for in the runs that are kept of the session, by their ids.
+    fn asked(&self) -> BTreeMap<String, String> {
+        let found = self.harness.events().session(&self.session).ok().filter(|found| found.id == self.session);
+        found.map_or_else(BTreeMap::new, |found| found.runs.into_iter().map(|run| (run.id, run.task)).collect())
+    }
+
+    /// Forgets the lines of runs that were there before and were deleted meanwhile: later nobody knows them any more.
+    fn let_go(&self, mut before: BTreeMap<String, String>, lines: &mut Lines) -> Result<(), Failure> {
+        let left = self.asked();
+        before.retain(|run, _| !left.contains_key(run));
+        let gone: Vec<String> = before.into_values().collect();
+        if gone.is_empty() { Ok(()) } else { lines.forget(&gone) }
     }
 
     fn tools(&self) -> Result<(), Failure> {
