@@ -42,7 +42,7 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
     machine.run(&["knowledge", "query", "backups"]).fails(1, &["nothing has been ingested", "caro knowledge ingest"]);
     machine.run(&["knowledge", "ingest", "nowhere"]).fails(2, &["nowhere"]);
     #[cfg(unix)]
-    machine.run(&["knowledge", "ingest", "/dev/null"]).fails(2, &["/dev/null: neither a file nor a folder"]);
+    machine.run(&["-q", "knowledge", "ingest", "/dev/null"]).fails(2, &["/dev/null: neither a file nor a folder"]);
     machine.run(&["knowledge", "query", ""]).fails(2, &["nothing to look for", "plain words"]);
 
     let ran = machine.run(&["knowledge", "ingest", "docs"]);

@@ -8,6 +8,7 @@ use crate::agent::librarian::file::LibraryError;
 use crate::agent::librarian::question::{Question, nothing_shared};
 use crate::model::embed::Embedder;
 use rusqlite::Connection;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// The index that was made of a backend's notes, and of which revision.
@@ -29,7 +30,10 @@ impl Search {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match backend.searched(made.as_ref().map(|(revision, _)| *revision))? {
             Searched::Nothing => return Ok(Vec::new()),
-            Searched::Index(sql) => return find(&sql, text, embedder, limit),
+            Searched::Index(sql) => {
+                return find(&sql, text, embedder, limit)
+                    .map_err(|error| error.at(Path::new(sql.path().unwrap_or_default())));
+            }
             Searched::Notes(snapshot) => *made = Some((snapshot.revision, indexed(&snapshot)?)),
             Searched::Unchanged => {}
         }

@@ -287,6 +287,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_forgotten_is_in_no_file_though_a_reader_closes_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Sqlite::new(dir.path().join("memory.db"));
+        let holds = |word: &str| {
+            let files = std::fs::read_dir(dir.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+            files.into_iter().any(|bytes| bytes.windows(word.len()).any(|some| some == word.as_bytes()))
+        };
+        let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
+        let note = kept.keep(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
+        let whose = Whose { session: "s", agent: "chat" };
+        kept.say(whose, &Exchange { run: "run_1".into(), asked: "vjxmuri3".into(), answered: "a".into() }).unwrap();
+        assert!(holds("qwzkoba7") && holds("vjxmuri3"));
+        let reader = |file: &PathBuf| file::read(file, &Layout { tables: "", version: VERSION }).unwrap().unwrap();
+        let readers = (reader(&kept.notes), reader(&kept.said));
+        assert!(kept.remove(&note).unwrap());
+        kept.unsay("s").unwrap();
+        drop(readers);
+        assert!(!holds("qwzkoba7") && !holds("vjxmuri3"));
+    }
+
+    #[test]
     fn what_is_deleted_is_no_longer_in_the_file_and_what_is_marked_is() {
         let dir = tempfile::tempdir().unwrap();
         let kept = Sqlite::new(dir.path().join("notes.db"));
