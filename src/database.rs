@@ -152,7 +152,7 @@ mod tests {
         for _ in 0..50 {
             sql.execute("INSERT INTO t VALUES (?1)", ["x".repeat(10_000)]).unwrap();
         }
-        let mut after = |deleted: i64| {
+        let after = |deleted: i64| {
             sql.execute("DELETE FROM t WHERE rowid <= ?1", [deleted]).unwrap();
             shrink(&sql);
             settle(&sql);
