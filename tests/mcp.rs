@@ -425,3 +425,64 @@ fn a_projects_servers_wait_for_the_persons_word() {
     machine.run(&["mcp", "trust", "--revoke"]);
     assert!(!tools(&machine).out.contains("theirs"));
 }
+
+#[test]
+fn what_a_project_would_start_is_shown_or_not_agreed_to() {
+    let machine = Machine::new();
+    let write = |servers: Value| machine.write("work/.mcp.json", json!({ "mcpServers": servers }).to_string());
+    // a variable that is not set now may be set later
+    let evil = json!({"command": "sh", "args": ["-c", "exit 1", "${CARO_TEST_UNSET}"]});
+    write(json!({"good": {"command": "true"}, "evil": evil, "far": {"url": "${CARO_TEST_URL}"}}));
+    let agreed = machine.run(&["mcp", "trust", "--yes"]);
+    for shown in ["evil  sh -c 'exit 1' ${CARO_TEST_UNSET}", "variables CARO_TEST_UNSET", "far  ${CARO_TEST_URL}"] {
+        assert!(agreed.code == Some(0) && agreed.err.contains(shown), "{shown}: {agreed:#?}");
+    }
+    // what is not understood now may be understood by another version
+    write(json!({"good": {"command": "true"}, "odd": {"command": "sh", "type": "new"}}));
+    machine.run(&["mcp", "trust", "--yes"]).fails(1, &["the MCP server `odd`", "that cannot be shown"]);
+    let list = machine.run(&["mcp", "list", "--json"]).json();
+    assert_eq!((&list[0]["name"], &list[0]["trusted"]), (&json!("good"), &json!(false)));
+    // what is wrong with a file that is not used is told, and fails no check
+    let check = machine.run(&["mcp", "check"]);
+    assert!(check.code == Some(0) && check.err.contains("the MCP server `odd`"), "{check:#?}");
+}
+
+#[test]
+fn a_server_that_is_disabled_is_filled_in_once_it_is_tried() {
+    if !python() {
+        return;
+    }
+    let machine = Machine::new();
+    let off = json!({"command": "python3", "args": [script(), "${CARO_TEST_KEY}"], "disabled": true});
+    let away = json!({"url": "${CARO_TEST_URL}", "disabled": true});
+    machine.write("mcp.json", json!({"mcpServers": {"off": off, "away": away}}).to_string());
+    let list = machine.run(&["mcp", "list"]);
+    assert!(
+        list.out.contains("away  user  ${CARO_TEST_URL}  (disabled)") && !list.err.contains("left out"),
+        "{list:#?}"
+    );
+    assert_eq!(machine.run(&["mcp", "check"]).code, Some(0));
+    let unset = machine.run(&["mcp", "check", "off"]);
+    assert!(unset.code == Some(2) && unset.err.contains("the variable CARO_TEST_KEY is not set"), "{unset:#?}");
+    let tried = Ran::of(machine.caro(&["mcp", "check", "off"]).env("CARO_TEST_KEY", "k").output().unwrap());
+    assert!(tried.code == Some(0) && tried.out.contains("off  14 tools"), "{tried:#?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_projects_programs_are_found_from_everywhere_below_it() {
+    use std::os::unix::fs::PermissionsExt;
+    if !python() {
+        return;
+    }
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("work/.git")).unwrap();
+    std::fs::create_dir_all(machine.path("work/sub")).unwrap();
+    machine.write("work/srv.sh", format!("#!/bin/sh\nexec python3 {}\n", script().display()));
+    std::fs::set_permissions(machine.path("work/srv.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    machine.write("work/.mcp.json", json!({"mcpServers": {"theirs": {"command": "./srv.sh"}}}).to_string());
+    machine.run(&["mcp", "trust", "--yes"]);
+    let mut caro = machine.caro(&["mcp", "check", "theirs"]);
+    let check = Ran::of(caro.current_dir(machine.path("work/sub")).output().unwrap());
+    assert!(check.code == Some(0) && check.out.contains("theirs  14 tools"), "{check:#?}");
+}

@@ -75,35 +75,53 @@ pub struct Found {
     pub project: Option<PathBuf>,
     /// What is wrong.
     pub warnings: Vec<String>,
+    /// True if some of that is wrong with files that are used.
+    pub broken: bool,
 }
 
-/// Reads the files. Of two servers with one name the person's own counts.
-pub fn found(root: &Path, cx: &Cx) -> Found {
+/// Reads the files. Of two servers with one name the person's own counts. Those that are `tried` by name are not disabled.
+pub fn found(root: &Path, tried: &[String], cx: &Cx) -> Found {
     let mut found = Found::default();
     if let Some(file) = user_file(cx) {
         let configs = read(&file, Origin::User, &mut found.warnings).map(|(_, configs)| configs);
         found.configs = configs.unwrap_or_default();
+        found.broken = !found.warnings.is_empty();
     }
     if let Some(file) = project::nearest(root, PROJECT) {
-        if let Some((text, mut configs)) = read(&file, Origin::Project, &mut found.warnings) {
+        let mut warnings = Vec::new();
+        if let Some((text, mut configs)) = read(&file, Origin::Project, &mut warnings) {
             configs.retain(|c| found.configs.iter().all(|own| own.name != c.name));
             match record(cx).is_some_and(|trust| trust.holds(&file, &text)) {
-                true => found.configs.extend(configs),
+                true => {
+                    found.configs.extend(configs);
+                    found.broken |= !warnings.is_empty();
+                }
                 false => found.untrusted = configs,
             }
         }
+        found.warnings.extend(warnings);
         found.project = Some(file);
     }
+    let (warnings, broken) = (&mut found.warnings, &mut found.broken);
+    found.configs.retain_mut(|c| {
+        c.disabled &= !tried.contains(&c.name);
+        // one that is not used is given nothing
+        let filled = if c.disabled { Ok(()) } else { c.fill(&variable) };
+        *broken |= filled.is_err();
+        filled.map_err(|w| warnings.push(format!("{w}: {}", w.hint()))).is_ok()
+    });
     found
 }
 
+/// What `${NAME}` stands for.
+fn variable(name: &str) -> Option<String> {
+    let (_, value) = env::everything().find(|(n, _)| n == name)?;
+    value.into_string().ok()
+}
+
 fn read(file: &Path, origin: Origin, warnings: &mut Vec<String>) -> Option<(String, Vec<Config>)> {
-    let variable = |name: &str| {
-        let (_, value) = env::everything().find(|(n, _)| n == name)?;
-        value.into_string().ok()
-    };
     let read = mcp::config::text(file)
-        .and_then(|text| text.map(|text| Ok((mcp::config::parse(&text, file, origin, &variable)?, text))).transpose());
+        .and_then(|text| text.map(|text| Ok((mcp::config::parse(&text, file, origin)?, text))).transpose());
     match read {
         Ok(None) => None,
         Ok(Some(((configs, wrong), text))) => {
@@ -141,7 +159,7 @@ pub fn place(root: &Path, cx: &Cx) -> Result<Place, Failure> {
 /// # Errors
 /// If the system gives no threads.
 pub fn open(root: &Path, cx: &Cx) -> Result<(Hub, Vec<String>), Failure> {
-    let found = found(root, cx);
+    let found = found(root, &[], cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
     if !found.untrusted.is_empty() {
         let count = found.untrusted.len();
@@ -162,7 +180,7 @@ pub fn open(root: &Path, cx: &Cx) -> Result<(Hub, Vec<String>), Failure> {
 }
 
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
-    let found = found(root, cx);
+    let found = found(root, &[], cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
     let all = found.configs.iter().map(|c| (c, true)).chain(found.untrusted.iter().map(|c| (c, false)));
     let origin = |c: &Config| if c.origin == Origin::User { "user" } else { "project" };
@@ -198,7 +216,8 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
 }
 
 fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
-    let mut found = found(root, cx);
+    // whoever names a server wants it tried
+    let mut found = found(root, names, cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
     for name in names {
         let known = found.configs.iter().chain(&found.untrusted).find(|c| c.name == *name);
@@ -217,8 +236,6 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     }
     if !names.is_empty() {
         found.configs.retain(|c| names.contains(&c.name));
-        // whoever names a server wants it tried
-        found.configs.iter_mut().for_each(|c| c.disabled = false);
     }
     let hub = {
         let _status = cx.ui.status("starting MCP servers");
@@ -228,7 +245,7 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
             .map_err(|e| Failure::internal(format!("no MCP servers: {e}")))?
     };
     let all = hub.standing();
-    let failed = !found.warnings.is_empty() || all.iter().any(|s| s.took.is_none() || s.error.is_some());
+    let failed = found.broken || all.iter().any(|s| s.took.is_none() || s.error.is_some());
     let exit = if failed { Exit::No } else { Exit::Success };
     if json {
         cx.ui.document(&all.iter().map(document).collect::<Vec<_>>())?;
@@ -292,7 +309,11 @@ fn trust(root: &Path, yes: bool, revoke: bool, cx: &Cx) -> Outcome {
     let Some((text, configs)) = read(&file, Origin::Project, &mut warnings) else {
         return Err(Failure::no(warnings.pop().unwrap_or_else(|| format!("{} is gone", file.display()))));
     };
-    warnings.iter().for_each(|warning| cx.ui.warn(warning));
+    // what one agrees to is the whole file, and what is not understood cannot be shown
+    if let Some(wrong) = warnings.first() {
+        return Err(Failure::no(format!("nothing can be agreed to that cannot be shown: {wrong}"))
+            .hint("mend or remove that entry"));
+    }
     for c in &configs {
         let head = cx.ui.paint_err(Role::Accent, &c.name);
         cx.ui.tell(&format!("  {head}  {}", cx.ui.paint_err(Role::Command, &c.shown())));

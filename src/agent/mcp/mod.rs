@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// What servers are opened with.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The working folder: where programs run if their entry says nothing.
+    /// The working folder: where programs of the person's own run if their entry says nothing.
     pub root: PathBuf,
     /// The folders that programs are looked for in, as PATH has them.
     pub search: Option<OsString>,

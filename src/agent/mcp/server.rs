@@ -201,7 +201,8 @@ impl Server {
         let changed = ears.changed.clone();
         let service = match &self.config.reach {
             Reach::Stdio { command, args, env, cwd } => {
-                let cwd = cwd.as_ref().map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
+                let base = self.config.base(root);
+                let cwd = cwd.as_ref().map_or_else(|| base.to_path_buf(), |cwd| base.join(cwd));
                 let program = which::which_in(command, search, &cwd)
                     .map_err(|_| self.failed(format!("there is no program `{command}`")))?;
                 let mut job = Job::new(program).args(args);
