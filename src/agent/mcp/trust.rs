@@ -1,10 +1,12 @@
 //! Which project files the person trusts: a server is a program that is started, and a project's file may come from anybody.
 //!
-//! Trust is for a file at a path with exactly this text: another text has to be trusted again.
+//! Trust is for a file at a path with exactly this text: another text has to be trusted again. The path is where the file is
+//! named and not where a link leads: what it starts is looked for from there.
 
 use crate::agent::id;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The record of what is trusted: a file of the person's own.
@@ -21,21 +23,26 @@ impl Trust {
 
     /// True if this text at this path was trusted.
     pub fn holds(&self, path: &Path, text: &str) -> bool {
-        self.read().get(&key(path)).is_some_and(|sum| *sum == id::hash(text))
+        // what cannot be read trusts nothing
+        self.read().unwrap_or_default().get(&key(path)).is_some_and(|sum| *sum == id::hash(text))
     }
 
     /// Trusts this text at this path; `None` takes the trust back.
     ///
     /// # Errors
-    /// If the record cannot be written.
+    /// If the record cannot be written, or is there and cannot be read: then it is left as it is.
     pub fn set(&self, path: &Path, text: Option<&str>) -> std::io::Result<()> {
-        let mut all = self.read();
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).open(self.file.with_extension("lock"))?;
+        // two at once would each write without the other's; some network file systems have no locks
+        let _held = lock.lock();
+        let mut all = self.read()?;
         match text {
             Some(text) => all.insert(key(path), id::hash(text)),
             None => all.remove(&key(path)),
         };
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
         // whole or not at all: half a record would trust nothing
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
         new.write_all(serde_json::to_string_pretty(&all)?.as_bytes())?;
@@ -43,15 +50,22 @@ impl Trust {
         Ok(())
     }
 
-    /// What cannot be read trusts nothing.
-    fn read(&self) -> BTreeMap<String, String> {
-        std::fs::read(&self.file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    /// All that is trusted; nothing where there is no record yet.
+    fn read(&self) -> std::io::Result<BTreeMap<String, String>> {
+        match std::fs::read(&self.file) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|e| Error::new(ErrorKind::InvalidData, format!("{}: {e}", self.file.display()))),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(e) => Err(e),
+        }
     }
 }
 
-/// A path as it is recorded.
+/// A path as it is recorded: its folder with all links resolved, and its own name.
 fn key(path: &Path) -> String {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).display().to_string()
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let whole = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+    whole.unwrap_or_else(|| path.to_path_buf()).display().to_string()
 }
 
 #[cfg(test)]
@@ -71,5 +85,38 @@ mod tests {
         assert!(!trust.holds(&one, "text"));
         std::fs::write(dir.path().join("data/trusted.json"), "no json").unwrap();
         assert!(!trust.holds(&one, "text"));
+        let failed = trust.set(&one, Some("text")).unwrap_err();
+        assert!(failed.to_string().contains("trusted.json"), "{failed}");
+        assert_eq!(std::fs::read(dir.path().join("data/trusted.json")).unwrap(), b"no json", "nothing is overwritten");
+    }
+
+    #[test]
+    fn agreements_at_the_same_time_are_all_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let trust = Trust::new(dir.path().join("data/trusted.json"));
+        let files: Vec<PathBuf> = (0..16).map(|n| dir.path().join(format!("{n}.json"))).collect();
+        std::thread::scope(|scope| {
+            for file in &files {
+                scope.spawn(|| trust.set(file, Some("text")).unwrap());
+            }
+        });
+        assert!(files.iter().all(|file| trust.holds(file, "text")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_inherits_no_trust() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |folder: &str| dir.path().join(folder).join(".mcp.json");
+        for folder in ["a", "b"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        std::fs::write(file("a"), "text").unwrap();
+        std::os::unix::fs::symlink("../a/.mcp.json", file("b")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("same")).unwrap();
+        let trust = Trust::new(dir.path().join("trusted.json"));
+        trust.set(&file("a"), Some("text")).unwrap();
+        assert!(!trust.holds(&file("b"), "text"), "its command is another program there");
+        assert!(trust.holds(&file("same"), "text"));
     }
 }
