@@ -7,7 +7,7 @@
 //! | `version`, `license`, `compatibility` (at most 500 characters) | optional |
 //! | `metadata` | optional: a map of the author's own |
 //! | `allowed-tools` | optional: tools it speaks of. Gives no right to use them |
-//! | `required_refs` | optional: files of its folder that stand under its text |
+//! | `required_refs` | optional: files of its folder that stand under its text, at most 50 |
 //!
 //! Source of the common fields: the Agent Skills format. `required_refs` may stand in `metadata` too.
 
@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 
 /// The largest head, bytes.
 const LARGEST: usize = 32 << 10;
+
+/// References of one skill: each may be as large as its text.
+const REFS: usize = 50;
 
 /// What YAML aliases may stand for, in all.
 const ALIASED: usize = 2000;
@@ -95,6 +98,9 @@ pub fn parse(text: &str, folder: &str) -> Result<Front, String> {
     let mut required_refs = list(&all, "required_refs")?;
     if let Some(Value::Object(metadata)) = all.get("metadata") {
         required_refs.extend(list(metadata, "required_refs")?);
+    }
+    if required_refs.len() > REFS {
+        return Err(format!("its `required_refs` has {} files, and {REFS} are the most", required_refs.len()));
     }
     Ok(Front { name, description: description.trim().to_owned(), allowed_tools, required_refs, all })
 }
@@ -212,6 +218,8 @@ mod tests {
         let begun = std::time::Instant::now();
         assert!(head(&bomb).is_err());
         assert!(head(&"[".repeat(20_000)).is_err());
+        let refs = format!("name: pdf\ndescription: x\nrequired_refs: {}", "a.md ".repeat(REFS + 1));
+        assert!(head(&refs).unwrap_err().contains("has 51 files"));
         assert!(head(&"x".repeat(LARGEST + 1)).unwrap_err().contains("are the most"));
         assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
     }

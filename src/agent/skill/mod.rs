@@ -223,7 +223,12 @@ impl Skill {
 /// The text of a file, if it is not too large.
 fn read(path: &Path) -> Result<String, SkillError> {
     let failed = |reason: String| SkillError::Read { path: path.display().to_string(), reason };
-    let size = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
+    let meta = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?;
+    // whoever opens a pipe waits for the other end
+    if !meta.is_file() {
+        return Err(failed("it is no file".into()));
+    }
+    let size = meta.len();
     if size > LARGEST {
         return Err(failed(format!("it has {size} bytes, and {LARGEST} are the most")));
     }

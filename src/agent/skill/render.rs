@@ -1,13 +1,20 @@
 //! A skill's text as the model reads it: filled in, with the references it needs under it.
+//!
+//! Anybody may have written it, and no limit of a template engine holds what an expression can ask for: a nest of signs
+//! overflows the stack, `~`, `*` and filters make gigabytes out of a line. So a template may look things up, and ask for
+//! them with `if`; nothing else reaches the engine.
 
 use super::{FILE, Origin, Skill, SkillError, front, read};
 use crate::agent::observe::{normalise, screen};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::json;
+use std::io::{self, Write};
 
-/// Instructions of one template: loops without end stop here.
+/// Instructions of one template.
 const FUEL: u64 = 200_000;
+/// The longest look-up, bytes.
+const LONGEST: usize = 200;
 /// The longest text that a template may make, bytes.
 const LARGEST: usize = 64 << 10;
 
@@ -71,14 +78,106 @@ pub fn fill(text: &str, skill: &Skill) -> Result<String, SkillError> {
         let what = e.detail().map_or_else(|| e.kind().to_string(), |detail| format!("{}: {detail}", e.kind()));
         SkillError::Template { skill: skill.front.name.clone(), reason: format!("{what}{line}") }
     };
+    plain(text).map_err(|(at, why)| {
+        let line = text[..at].matches('\n').count() + 1;
+        SkillError::Template { skill: skill.front.name.clone(), reason: format!("{why} (line {line} of its text)") }
+    })?;
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
-    let filled = environment.render_str(text, Serde(json!({"skill": skill.front.all}))).map_err(failed)?;
-    if filled.len() > LARGEST {
-        let reason = format!("it makes {} bytes, and {LARGEST} are the most", filled.len());
+    let mut page = Page::default();
+    let template = environment.template_from_str(text).map_err(failed)?;
+    let made = template.render_captured_to(Serde(json!({"skill": skill.front.all})), &mut page).map(drop);
+    if page.full {
+        let reason = format!("it makes more than {LARGEST} bytes");
         return Err(SkillError::Template { skill: skill.front.name.clone(), reason });
     }
-    Ok(filled.trim().to_owned())
+    made.map_err(failed)?;
+    Ok(String::from_utf8_lossy(&page.text).trim().to_owned())
+}
+
+/// What a template writes, up to [`LARGEST`].
+#[derive(Default)]
+struct Page {
+    text: Vec<u8>,
+    full: bool,
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.full |= self.text.len() + bytes.len() > LARGEST;
+        if self.full {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Holds a template against what one may have: words and dots in braces, and `if`, `else`, `endif` and `raw` around text.
+/// Sees tags where the engine does.
+///
+/// # Errors
+/// What it may not have, and where.
+fn plain(text: &str) -> Result<(), (usize, &'static str)> {
+    let mut at = 0;
+    while let Some(next) = text[at..].find('{') {
+        let begin = at + next;
+        let end = match text.as_bytes().get(begin + 1) {
+            Some(b'{') => "}}",
+            Some(b'%') => "%}",
+            Some(b'#') => "#}",
+            _ => {
+                at = begin + 1;
+                continue;
+            }
+        };
+        let Some(length) = text[begin + 2..].find(end) else {
+            return Err((begin, "template error: a brace is opened and not closed"));
+        };
+        at = begin + 2 + length + 2;
+        let inside = &text[begin + 2..at - 2];
+        if end == "#}" {
+            continue;
+        }
+        let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
+        let inside = inside.strip_suffix(['-', '+']).unwrap_or(inside);
+        let word = |c: char| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || c == '_' || c == '.';
+        let words: Vec<&str> = inside.split_ascii_whitespace().take(2).collect();
+        let fine = match words[..] {
+            _ if inside.len() > LONGEST || !inside.chars().all(word) => false,
+            ["raw"] if end == "%}" => {
+                let Some(after) = after_raw(&text[at..]) else {
+                    return Err((begin, "template error: a raw part is not closed"));
+                };
+                at += after;
+                true
+            }
+            ["else" | "endif"] | ["if", _] => true,
+            _ => end == "}}",
+        };
+        if !fine {
+            return Err((
+                begin,
+                "a template has {{ skill.NAME }}, {% if %}, {% else %}, {% endif %} and {% raw %} alone",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the text goes on after the end of a raw part.
+fn after_raw(text: &str) -> Option<usize> {
+    text.match_indices("{%").find_map(|(at, _)| {
+        let rest = &text[at + 2..];
+        let rest = rest.strip_prefix(['-', '+']).unwrap_or(rest).trim_ascii_start().strip_prefix("endraw")?;
+        let rest = rest.trim_ascii_start();
+        let rest = rest.strip_prefix(['-', '+']).unwrap_or(rest).strip_prefix("%}")?;
+        Some(text.len() - rest.len())
+    })
 }

@@ -191,13 +191,64 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
         ("{{ skill.nope }}", "undefined value"),
         ("{{ nope }}", "undefined value"),
         ("a\n{{ oops", "(line 2 of its text)"),
-        ("{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}", "fuel"),
-        ("{% include 'x' %}", "template"),
+        ("{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}", "a template has"),
+        ("{% include 'x' %}", "a template has"),
+        ("{% raw %}{{ x }}", "a raw part is not closed"),
     ] {
         let error = fill(text).unwrap_err();
         assert!(error.to_string().contains(why) && error.hint().contains("raw"), "{text}: {error}");
     }
     assert_eq!(fill("{% raw %}{{ x }}{% endraw %} <b> & 'q'").unwrap(), "{{ x }} <b> & 'q'");
+    let asked =
+        "{% if skill.license is defined -%} no {% else %} {{- skill.version -}} {% endif %} {# {{ 1 + 1 }} #} { {é";
+    assert_eq!(fill(asked).unwrap(), "2.1  { {é");
+    let inner = "{%- raw +%} {{ 'x' * 9 }} {% endraw x %}{%+  endraw -%} {{ skill.name }}";
+    assert_eq!(fill(inner).unwrap(), "{{ 'x' * 9 }} {% endraw x %}a");
+}
+
+#[test]
+fn no_template_takes_the_machine() {
+    let bench = Bench::new();
+    let long = "x".repeat(20_000);
+    bench.write("project/a/SKILL.md", &format!("---\nname: a\ndescription: d\nlong: {long}\n---\nText."));
+    let skill = bench.find().all[0].clone();
+    let signs = "-".repeat(60_000);
+    let nested = "{% if skill %}".repeat(1000);
+    let chained = format!("{{% if skill %}}{}", "{% elif skill %}".repeat(10_000));
+    for text in [
+        format!("{{{{ {signs}1 }}}}"),
+        format!("{{{{ {signs}1"),
+        format!("{{{{ skill{} }}}}", ".a".repeat(60_000)),
+        format!("{{% if {} skill %}}x{{% endif %}}", "not ".repeat(60_000)),
+        format!("{{{{ {}1{} }}}}", "(".repeat(60_000), ")".repeat(60_000)),
+        r#"{% set ns=namespace(s="xxxxxxxx") %}{% for i in range(40) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"#
+            .into(),
+        r#"{{ "x"|indent(2000000000) }}"#.into(),
+        r#"{{ "x" * 2000000000 }}"#.into(),
+        // what only looks as if it were raw, or a comment
+        r#"{% raw %}{% endraw %}{% raw %}{%-endraw%}{{ "x" * 2000000000 }}"#.into(),
+        r#"{# #}{{ "x" * 2000000000 }}{# #}"#.into(),
+        r#"{{ skill }}{% raw%}{#{%endraw%}{{ "x" * 2000000000 }}"#.into(),
+        "{{ skill }}".repeat(10_000),
+        "{{ skill.long }}".repeat(10_000),
+        nested,
+        chained,
+    ] {
+        let error = render::fill(&text, &skill).unwrap_err();
+        assert!(error.to_string().len() < 300, "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let bench = Bench::new();
+    bench.write("user/a/SKILL.md", "---\nname: a\ndescription: d\nrequired_refs: [pipe]\n---\nText.");
+    let pipe = bench.dir.path().join("user/a/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    assert!(read(&pipe).unwrap_err().to_string().contains("it is no file"));
+    let rendered = render::render(&bench.find().all[0]).unwrap();
+    assert_eq!((rendered.text.as_str(), rendered.missing_refs), ("Text.", vec!["pipe".to_owned()]));
 }
 
 #[test]
