@@ -242,6 +242,25 @@ fn candle_serves_the_same_contract() {
 }
 
 #[test]
+fn an_end_without_a_score_is_refused() {
+    let mut tiny = Tiny::new("qwen2");
+    // fewer rows than tokens: the ends are the last of them
+    for name in ["token_embd.weight", "output.weight"] {
+        tiny.tensor(name, &[64, 256], 1.0);
+    }
+    let error = engine(&tiny).unwrap_err();
+    assert!(matches!(error, ModelError::BadFile { .. }) && error.to_string().contains("its end token"), "{error}");
+    let mut tiny = Tiny::new("qwen2");
+    tiny.set("tokenizer.ggml.eos_token_id", Field::U32(u32::MAX));
+    let engine = engine(&tiny).unwrap();
+    let mut prompt = Prompt::system("be brief");
+    prompt.stable_turns = 1;
+    prompt.push(Role::User, "hi");
+    let scored = engine.score(&[(prompt, "yes".into())], &Cancel::new()).unwrap();
+    assert!(scored.len() == 1 && scored[0].end.is_some(), "{scored:?}");
+}
+
+#[test]
 fn files_that_cannot_work_are_refused_with_a_reason() {
     let refused = |tiny: &Tiny| engine(tiny).unwrap_err();
     let with = |key: &str, value: &str| {

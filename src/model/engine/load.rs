@@ -45,13 +45,18 @@ pub(super) fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, ModelError> {
 /// How the model is spoken to, and the tokens that end its turn.
 ///
 /// # Errors
-/// [`ModelError::Unsupported`] for a template of another family.
+/// [`ModelError::Unsupported`] for a template of another family, [`ModelError::BadFile`] for an end that the model has no
+/// score for.
 pub(super) fn template(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<(Template, Vec<u32>), ModelError> {
     let template = Template::detect(gguf.text("tokenizer.chat_template").unwrap_or_default(), tokenizer)?;
     let declared =
         ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(|key| gguf.u32(key));
     let ends = template.ends(declared, tokenizer);
-    Ok((template, ends))
+    let scored = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
+    match ends.iter().find(|&&id| id as usize >= scored) {
+        Some(id) => Err(gguf.bad(format!("its end token {id} is none of its {scored} tokens"))),
+        None => Ok((template, ends)),
+    }
 }
 
 /// Whatever computes this model on the wanted device.

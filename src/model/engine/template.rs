@@ -129,16 +129,18 @@ impl Template {
         }
     }
 
-    /// The tokens that end the model's turn: the template's own, the file's `eos` and `eot`, and the well-known names.
+    /// The tokens that end the model's turn: the template's own, the file's `eos` and `eot` where they are tokens, and the
+    /// well-known names.
     pub fn ends(&self, declared: impl IntoIterator<Item = u32>, tokenizer: &Tokenizer) -> Vec<u32> {
         const NAMES: [&str; 5] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"];
         let own = match *self {
             Self::ChatMl { end, .. } | Self::Llama3 { end, .. } => end,
         };
         let mut ends = vec![own];
-        let known = declared.into_iter().chain(NAMES.iter().filter_map(|name| tokenizer.reserved(name)));
-        for id in known {
-            if !ends.contains(&id) && tokenizer.vocab().kind(id) != Kind::Normal {
+        let named = declared.into_iter().chain(NAMES.iter().filter_map(|name| tokenizer.reserved(name)));
+        for id in named {
+            let known = (id as usize) < tokenizer.vocab().len();
+            if known && !ends.contains(&id) && tokenizer.vocab().kind(id) != Kind::Normal {
                 ends.push(id);
             }
         }
@@ -280,7 +282,8 @@ mod tests {
         let tokenizer = testing::tiny_tokenizer("qwen2");
         let template = Template::detect(CHATML, &tokenizer).unwrap();
         let id = |text| tokenizer.reserved(text).unwrap();
-        let ends = template.ends([id("<|im_end|>"), id("<|endoftext|>"), 0], &tokenizer);
+        let ends = template.ends([id("<|im_end|>"), id("<|endoftext|>"), 0, u32::MAX], &tokenizer);
+        assert!(!ends.contains(&u32::MAX), "what is no token ends nothing");
         assert_eq!(ends[0], id("<|im_end|>"));
         assert!(ends.contains(&id("<|endoftext|>")) && !ends.contains(&0), "a normal token ends nothing");
         assert_eq!(ends.len(), ends.iter().collect::<std::collections::BTreeSet<_>>().len());
