@@ -253,7 +253,7 @@ mod tests {
             for threads in [1, 5] {
                 let pool = Pool::new(threads);
                 for (start, count) in [(0, 1), (0, 5), (63, 1), (64, 1), (0, 70), (37, 40), (128, 3)] {
-                    let mut kv = Kv::new(&config, 256);
+                    let mut kv = Kv::new(&config, 256).unwrap();
                     for position in 0..start + count {
                         let seed = position as u32 * 2 + 1;
                         let width = kv_heads * head_dim;
@@ -286,7 +286,7 @@ mod tests {
         for (kv_heads, group, head_dim) in [(2, 6, 128), (2, 7, 64), (3, 3, 64), (1, 1, 80)] {
             let config = config(kv_heads, group, head_dim);
             for start in [0, 3, 61, 128] {
-                let mut kv = Kv::new(&config, 256);
+                let mut kv = Kv::new(&config, 256).unwrap();
                 let width = kv_heads * head_dim;
                 for position in 0..start + ALIKE {
                     kv.write(1, position, &noise(width, position as u32), &noise(width, position as u32 + 999));
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn scores_of_any_size_stay_finite() {
         let config = config(1, 1, 16);
-        let mut kv = Kv::new(&config, 256);
+        let mut kv = Kv::new(&config, 256).unwrap();
         for position in 0..200 {
             kv.write(1, position, &[if position % 3 == 0 { 1000.0 } else { -1000.0 }; 16], &[position as f32; 16]);
             kv.advance(1);

@@ -92,7 +92,8 @@ impl Forward {
     /// Finds and checks all weights. Nothing of them is read yet.
     ///
     /// # Errors
-    /// [`ModelError::BadFile`] where a tensor is missing or has another shape than the metadata says.
+    /// [`ModelError::BadFile`] where a tensor is missing or has another shape than the metadata says, or where `context`
+    /// tokens take more memory than there is.
     pub fn new(gguf: &Gguf, kernels: Kernels, context: usize) -> Result<Self, ModelError> {
         let config = Config::read(gguf)?;
         let matrix = |name: &str, rows: usize, cols: usize| {
@@ -145,7 +146,8 @@ impl Forward {
         } else {
             embedding.clone()
         };
-        let kv = Kv::new(&config, context);
+        let much = || gguf.bad(format!("{context} tokens of it take more memory than there is"));
+        let kv = Kv::new(&config, context).ok_or_else(much)?;
         let norm = vector("output_norm.weight", width)?;
         Ok(Self { layers, embedding, norm, head, kernels, kv, scratch: Scratch::default(), config })
     }

@@ -51,19 +51,19 @@ pub(super) struct Kv {
 }
 
 impl Kv {
-    /// Room for `capacity` positions.
-    pub fn new(config: &Config, capacity: usize) -> Self {
-        let size = config.layers * config.kv_heads * config.head_dim * capacity;
-        // Zeroed memory comes from the system unmapped: it is resident only once written.
-        Self {
-            keys: vec![0; size],
-            values: vec![0; size],
+    /// Room for `capacity` positions; `None` where there is not so much memory, which a damaged file may ask for.
+    pub fn new(config: &Config, capacity: usize) -> Option<Self> {
+        let parts = [config.kv_heads, config.head_dim, capacity];
+        let size = parts.iter().try_fold(config.layers, |size, part| size.checked_mul(*part))?;
+        Some(Self {
+            keys: zeroed(size)?,
+            values: zeroed(size)?,
             layers: config.layers,
             heads: config.kv_heads,
             head_dim: config.head_dim,
             capacity,
             len: 0,
-        }
+        })
     }
 
     /// Positions held.
@@ -162,6 +162,15 @@ impl Kv {
     }
 }
 
+/// Zeroed memory, which comes from the system unmapped: it is resident only once written.
+fn zeroed(size: usize) -> Option<Vec<u16>> {
+    // `vec!` ends the process where there is not so much. What asks first must not be left out by the compiler.
+    let mut asked: Vec<u16> = Vec::new();
+    asked.try_reserve_exact(size).ok()?;
+    drop(std::hint::black_box(asked));
+    Some(vec![0; size])
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{self, Tiny};
@@ -169,7 +178,7 @@ mod tests {
 
     fn filled(len: usize) -> Kv {
         let config = Config::read(&testing::parse(&Tiny::new("qwen2").bytes())).unwrap();
-        let mut kv = Kv::new(&config, 16);
+        let mut kv = Kv::new(&config, 16).unwrap();
         for position in 0..len {
             for layer in 0..config.layers {
                 let row: Vec<f32> = (0..32).map(|i| (layer * 1000 + position * 50 + i) as f32).collect();
@@ -179,6 +188,13 @@ mod tests {
             kv.advance(1);
         }
         kv
+    }
+
+    #[test]
+    fn more_than_any_machine_has_is_refused() {
+        let mut config = Config::read(&testing::parse(&Tiny::new("qwen2").bytes())).unwrap();
+        (config.layers, config.kv_heads, config.head_dim) = (1 << 10, 1 << 10, 1 << 10);
+        assert!(Kv::new(&config, 1 << 24).is_none() && Kv::new(&config, usize::MAX).is_none());
     }
 
     #[test]
