@@ -108,9 +108,10 @@ impl Backend for Candle {
         {
             model.clear_kv_cache();
         }
-        // After a single token, candle's Qwen3 on the CPU forgets the single ones when several follow: one by one then.
+        // After a single token, candle's Qwen3 on the CPU forgets the single ones when several follow, and its LFM2 has its
+        // convolutions begin anew: one by one then.
         let size = match self.model {
-            Net::Qwen3(_) if self.len > 0 => 1,
+            Net::Qwen3(_) | Net::Lfm2(_) if self.len > 0 => 1,
             _ => tokens.len().max(1),
         };
         for tokens in tokens.chunks(size) {
@@ -156,5 +157,41 @@ fn best_place() -> candle_core::Result<Place> {
         Place::new_metal(0)
     } else {
         Ok(Place::Cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Field, Tiny};
+    use super::*;
+
+    #[test]
+    fn several_tokens_of_lfm2_are_its_tokens_one_by_one() {
+        let mut tiny = Tiny::new("lfm2");
+        tiny.set("lfm2.attention.head_count_kv", Field::I32s(vec![0, 2]));
+        tiny.set("lfm2.shortconv.l_cache", Field::U32(3));
+        for (name, dims) in [
+            ("blk.0.shortconv.in_proj.weight", &[64, 192][..]),
+            ("blk.0.shortconv.out_proj.weight", &[64, 64]),
+            ("blk.0.shortconv.conv.weight", &[3, 64]),
+            ("blk.1.attn_q_norm.weight", &[16]),
+            ("blk.1.attn_k_norm.weight", &[16]),
+        ] {
+            tiny.tensor(name, dims, 0.5);
+        }
+        let file = tiny.file();
+        let gguf = Gguf::open(file.path()).unwrap();
+        let open = || Candle::open(&gguf, file.path(), Device::Cpu, 64).unwrap();
+        let (mut together, mut alone) = (open(), open());
+        let cancel = Cancel::new();
+        for model in [&mut together, &mut alone] {
+            assert!(model.feed(&[1, 2, 3, 4, 5], &cancel).unwrap());
+        }
+        assert!(together.feed(&[6, 7, 8], &cancel).unwrap());
+        for token in [6, 7, 8] {
+            assert!(alone.feed(&[token], &cancel).unwrap());
+        }
+        let off = together.logits().iter().zip(alone.logits()).map(|(a, b)| (*a - *b).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-3 && together.len() == 8, "off by {off}");
     }
 }
