@@ -85,6 +85,7 @@ impl Ask {
     fn send(self, cancel: &Cancel) -> Result<Answer, Error> {
         let patience = Patience { connect: CONNECT, read: self.silence };
         let client = Client::new(patience, self.authorities.as_deref(), cancel);
+        let client = client.map_err(|e| client_error(net::no_thread(&e)))?;
         let mut request = client.request(self.method, &self.uri);
         // the person's own first: the protocol's have the last word
         for (name, value) in &self.headers {

@@ -100,6 +100,7 @@ impl Fetcher {
     fn exchange(&self, asked: &Parts, body: &[u8]) -> Result<HttpResponse, HttpError> {
         let failed = |kind, why: String| HttpError::new_boxed(kind, why.into());
         let client = Client::new(PATIENCE, self.authorities.as_deref(), &Cancel::default());
+        let client = client.map_err(|e| failed(HttpErrorKind::Unknown, net::no_thread(&e)))?;
         let mut ask = client.request(asked.method.as_str(), &asked.uri.to_string());
         // two of them are the client's own
         for (name, value) in asked.headers.iter().filter(|(name, _)| *name != "host" && *name != "content-length") {

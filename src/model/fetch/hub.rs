@@ -77,14 +77,15 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    fn client(&self, read: Duration) -> Client {
+    fn client(&self, url: &str, read: Duration) -> Result<Client, Stop> {
         let patience = Patience { connect: self.settings.connect, read };
-        Client::new(patience, self.settings.authorities.as_deref(), self.cx.cancel)
+        let client = Client::new(patience, self.settings.authorities.as_deref(), self.cx.cancel);
+        client.map_err(|e| self.broken(url, net::no_thread(&e)))
     }
 
     /// Asks what the file is. The hub answers with a redirect that carries the facts.
     fn announced(&self, url: &str) -> Result<Announced, Stop> {
-        let client = self.client(self.settings.connect);
+        let client = self.client(url, self.settings.connect)?;
         let (response, facts) = self.follow(&client, "HEAD", url, None)?;
         // The facts stand in the hub's own answer; the storage behind it has an ETag of another kind.
         let facts = facts.unwrap_or(response);
@@ -180,7 +181,7 @@ impl Link<'_> {
 
     /// One connection. True if it brought the file to its end.
     fn stream(&self, url: &str, partial: &mut Partial, total: &mut Option<u64>) -> Result<bool, Stop> {
-        let client = self.client(self.settings.stall);
+        let client = self.client(url, self.settings.stall)?;
         let from = partial.len();
         let (response, _) = self.follow(&client, "GET", url, (from > 0).then_some(from))?;
         let length = response.header("content-length").and_then(|v| v.parse::<u64>().ok());

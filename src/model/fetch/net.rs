@@ -1,5 +1,6 @@
-//! HTTP for the places that may open sockets, with the two things `ureq` alone does not do: a blocked call can be
-//! interrupted at once, and a network that swallows packets is noticed within seconds.
+//! HTTP for the places that may open sockets, with the three things `ureq` alone does not do: a blocked call can be
+//! interrupted at once, a network that swallows packets is noticed within seconds, and hosts that `NO_PROXY` excepts are
+//! reached without the proxy.
 
 use crate::model::Cancel;
 use std::io;
@@ -7,6 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::Builder;
 use std::time::Duration;
 use ureq::rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer, pki_types::pem::PemObject};
 use ureq::{ReadWrite, Request, TlsConnector};
@@ -25,15 +27,21 @@ pub(crate) struct Patience {
 pub(crate) struct Client {
     plain: ureq::Agent,
     tls: ureq::Agent,
+    /// The same without a proxy, for the hosts in `excepted`.
+    direct: ureq::Agent,
+    excepted: String,
     over: Arc<AtomicBool>,
 }
 
 impl Client {
     /// A client for one exchange or a few. `authorities` adds certificate authorities (PEM) to the built-in ones.
-    pub(crate) fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> Self {
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> io::Result<Self> {
         let sockets = Sockets::default();
         let over = Arc::new(AtomicBool::new(false));
-        let agent = |tls: Option<Arc<ClientConfig>>| {
+        let agent = |tls: Option<Arc<ClientConfig>>, proxy: bool| {
             ureq::AgentBuilder::new()
                 .timeout_connect(patience.connect)
                 .timeout_read(patience.read)
@@ -42,22 +50,29 @@ impl Client {
                 .max_idle_connections(0)
                 .user_agent(concat!("caro/", env!("CARGO_PKG_VERSION")))
                 .resolver(move |host: &str| resolve(host, patience.connect))
-                // Plain HTTP is for servers of one's own, which no proxy reaches.
-                .try_proxy_from_env(tls.is_some())
+                .try_proxy_from_env(proxy)
                 .tls_connector(Arc::new(Door { tls, sockets: sockets.clone() }))
                 .build()
         };
-        let client = Self { plain: agent(None), tls: agent(Some(tls_config(authorities))), over: over.clone() };
+        let tls = Some(tls_config(authorities));
+        let client = Self {
+            // Plain HTTP is for servers of one's own, which no proxy reaches.
+            plain: agent(None, false),
+            tls: agent(tls.clone(), true),
+            direct: agent(tls, false),
+            excepted: ["no_proxy", "NO_PROXY"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default(),
+            over: over.clone(),
+        };
         let cancel = cancel.clone();
-        std::thread::spawn(move || {
+        Builder::new().name("http".into()).spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 if cancel.is_cancelled() {
                     return sockets.shut();
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
-        });
-        client
+        })?;
+        Ok(client)
     }
 
     /// A request to an `http://` or `https://` address.
@@ -66,6 +81,7 @@ impl Client {
             // `ureq` shows us the socket of a TLS connection only. So a plain one passes for TLS, through a door that
             // leaves it as it is; the port has to be written out then.
             Some(rest) => self.plain.request(method, &format!("https://{}", with_port(rest))),
+            None if excepts(&self.excepted, url) => self.direct.request(method, url),
             None => self.tls.request(method, url),
         }
     }
@@ -85,6 +101,25 @@ fn with_port(rest: &str) -> String {
     if named { rest.into() } else { format!("{}:80{path}", host.trim_end_matches(':')) }
 }
 
+/// True if a list as in `NO_PROXY` has the host of an address: by its name, by the end of its name (with or without a dot
+/// before it), by its number, or by `*` for all.
+fn excepts(list: &str, url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let place = place.rsplit('@').next().unwrap_or_default();
+    let host = match place.strip_prefix('[') {
+        Some(number) => number.split(']').next(),
+        None => place.split(':').next(),
+    };
+    let host = host.unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    let is_number = host.parse::<std::net::IpAddr>().is_ok();
+    list.split([',', ' ']).map(|entry| entry.trim_matches(['[', ']']).to_ascii_lowercase()).any(|entry| {
+        let name = entry.trim_start_matches('*').trim_start_matches('.');
+        let below = || host.strip_suffix(name).is_some_and(|before| before.ends_with('.'));
+        entry == "*" || !name.is_empty() && (host == name || !is_number && below())
+    })
+}
+
 /// Certificates: Mozilla's, as compiled in, and those the user adds.
 fn tls_config(authorities: Option<&Path>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
@@ -101,9 +136,9 @@ fn tls_config(authorities: Option<&Path>) -> Arc<ClientConfig> {
 fn resolve(host: &str, limit: Duration) -> io::Result<Vec<SocketAddr>> {
     let host = host.to_string();
     let (done, wait) = mpsc::channel();
-    std::thread::spawn(move || {
+    Builder::new().name("resolve".into()).spawn(move || {
         let _ = done.send(host.to_socket_addrs().map(Vec::from_iter));
-    });
+    })?;
     let timed_out = |_| io::Error::new(io::ErrorKind::TimedOut, "its name does not resolve in time");
     wait.recv_timeout(limit).map_err(timed_out)?
 }
@@ -151,6 +186,11 @@ impl Sockets {
     }
 }
 
+/// Why nothing was tried, in words for people.
+pub(crate) fn no_thread(error: &io::Error) -> String {
+    format!("the system gives no thread: {error}")
+}
+
 /// What went wrong on the way, in words for people.
 pub(crate) fn reason(error: &ureq::Transport) -> String {
     use std::error::Error;
@@ -174,6 +214,34 @@ pub(crate) fn is_silence(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_excepted_by_its_name_its_end_or_its_number() {
+        for (list, url) in [
+            ("localhost", "https://localhost:8443/v1"),
+            ("a,LocalHost , b", "https://user:pw@LOCALHOST?x"),
+            ("example.com", "https://hub.example.com"),
+            (".example.com", "https://hub.example.com./a"),
+            ("*.example.com", "https://hub.example.com#x"),
+            (".example.com", "https://example.com/"),
+            ("10.0.0.7", "https://10.0.0.7:1/"),
+            ("::1", "https://[::1]:8443/"),
+            ("[::1]", "https://[::1]/"),
+            ("*", "https://anything"),
+        ] {
+            assert!(excepts(list, url), "{list} {url}");
+        }
+        for (list, url) in [
+            ("", "https://h"),
+            (",", "https://h"),
+            ("example.com", "https://badexample.com"),
+            ("hub.example.com", "https://example.com"),
+            ("0.0.7", "https://10.0.0.7"),
+            ("localhost", "https://h/localhost"),
+        ] {
+            assert!(!excepts(list, url), "{list} {url}");
+        }
+    }
 
     #[test]
     fn a_plain_address_gets_its_port() {

@@ -102,6 +102,7 @@ impl Remote {
         let begun = Instant::now();
         let patience = Patience { connect: self.options.connect, read: self.options.silence };
         let client = Client::new(patience, self.options.authorities.as_deref(), &request.cancel);
+        let client = client.map_err(|e| self.failed(net::no_thread(&e)))?;
         let mut post = client.request("POST", &self.url).set("Accept", "text/event-stream, application/json");
         if let Some(key) = &self.options.api_key {
             post = post.set("Authorization", &format!("Bearer {key}"));
