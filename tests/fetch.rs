@@ -289,6 +289,16 @@ fn without_a_sum_in_the_catalog_the_hubs_own_sum_and_a_sound_header_count() {
     let truncated = Hub::of(&bytes[..200_000], Mood::Sound);
     let reasons_of_truncated = reasons(Place::new(Some(&truncated), None).ensure(&bare_card()).unwrap_err());
     assert!(matches!(&reasons_of_truncated[0], SourceError::NoModel(_)), "{reasons_of_truncated:?}");
+
+    // what lies there already is held against the hub's too, as far as it answers
+    let other = gguf::sample(300_000);
+    let lying = |hub: &Hub| {
+        let place = Place::new(Some(hub), None);
+        std::fs::create_dir_all(&place.settings.models).unwrap();
+        std::fs::write(place.settings.models.join("tiny.gguf"), &other).unwrap();
+        std::fs::read(place.ensure(&bare_card()).unwrap()).unwrap()
+    };
+    assert!(lying(&sound) == bytes && lying(&Hub::of(&bytes, Mood::Status(500))) == other);
 }
 
 #[test]

@@ -37,6 +37,15 @@ pub(super) fn cached(settings: &HubSettings, hub: &Hub, name: &str) -> Option<Pa
     cache.repo(repo).get(name)
 }
 
+/// The SHA-256 of the file as the hub has it, if it answers and tells.
+pub(super) fn sum(settings: &HubSettings, hub: &Hub, file: &CardFile, cx: &Cx<'_>) -> Option<String> {
+    Link { settings, cx }.announced(&address(settings, hub, file)).ok()?.sha256
+}
+
+fn address(settings: &HubSettings, hub: &Hub, file: &CardFile) -> String {
+    format!("{}/{}/resolve/{}/{}", settings.endpoint, hub.repo, hub.revision, file.name)
+}
+
 /// Fetches the file into the partial of `target`. Returns the partial, and the SHA-256 that the hub announced.
 pub(super) fn fetch(
     settings: &HubSettings,
@@ -45,7 +54,7 @@ pub(super) fn fetch(
     target: &Path,
     cx: &Cx<'_>,
 ) -> Result<(Partial, Option<String>), Stop> {
-    let url = format!("{}/{}/resolve/{}/{}", settings.endpoint, hub.repo, hub.revision, file.name);
+    let url = address(settings, hub, file);
     let link = Link { settings, cx };
     let announced = link.announced(&url)?;
     if let (Some(want), Some(got)) = (&file.sha256, &announced.sha256)

@@ -7,8 +7,9 @@
 //! - `header`: what a model file says about itself. `lock`: two runs at once fetch once. `net`: HTTP that can be interrupted.
 //! - `manage`: the verbs of `caro model`.
 //!
-//! No byte is used before its SHA-256 matches, or, where the catalog knows none, the hub's own. Nothing here prints:
-//! see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All calls block; none may run on an async worker.
+//! No byte is used before its SHA-256 matches, or, where the catalog knows none, the hub's own. Where the hub has none
+//! either, or does not answer, a file must be a sound GGUF, and its sum as it came is the measure from then on. The cards
+//! that come with the program all have sums. Nothing here prints: see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All calls block; none may run on an async worker.
 
 mod error;
 mod header;
@@ -180,7 +181,7 @@ impl One<'_> {
             return Ok(Found::Wrong(format!("{size} bytes, not {bytes}")));
         }
         let sum = sum_of(target, &self.cx())?;
-        if let Some(want) = self.file.sha256.as_ref().filter(|want| **want != sum) {
+        if let Some(want) = self.wanted_sum().filter(|want| *want != sum) {
             return Ok(Found::Wrong(format!("SHA-256 {sum}, not {want}")));
         }
         if let Err(reason) = self.check_form(target) {
@@ -188,6 +189,15 @@ impl One<'_> {
         }
         self.remember(target, &sum);
         Ok(Found::Right(target.into()))
+    }
+
+    /// The sum that the catalog has, or the hub.
+    fn wanted_sum(&self) -> Option<String> {
+        let asked = || {
+            let (settings, hub) = (self.fetcher.settings.hub.as_ref()?, self.card.hub.as_ref()?);
+            hub::sum(settings, hub, self.file, &self.cx())
+        };
+        self.file.sha256.clone().or_else(asked)
     }
 
     /// Without a sum in the catalog the file must at least be a sound GGUF.
