@@ -16,6 +16,7 @@ mod powershell;
 pub mod rules;
 pub mod safety;
 mod script;
+mod substitution;
 pub mod target;
 mod tree;
 mod unwrap;

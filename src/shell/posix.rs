@@ -1,8 +1,8 @@
 //! Walks the bash grammar's tree: bash, zsh and POSIX sh.
 
-use super::builder::{Builder, Cx, Source, assignment_of};
-use super::script::{Assignment, Construct, Function, How, Redirect, Word};
-use super::{Dialect, tree};
+use super::builder::{Builder, Cx, Place, Source, assignment_of};
+use super::script::{Assignment, Construct, Function, How, Invocation, Redirect, Word};
+use super::{Dialect, effects, substitution, tree};
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -99,6 +99,10 @@ impl Walker<'_, '_, '_> {
             }
             "ERROR" => self.broken(node, cx),
             "comment" | "heredoc_end" | "heredoc_start" => {}
+            // a pattern or a default that the grammar leaves whole: `${x#$(cmd)}`
+            "regex" | "word" | "extglob_pattern" if node.child_count() == 0 => {
+                self.hidden(node.byte_range(), node.kind() == "word", cx);
+            }
             kind => {
                 if node.is_missing() {
                     self.builder.error(self.source.map(node.byte_range()));
@@ -269,7 +273,7 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    fn redirected(&mut self, node: Node<'_>, cx: &Cx) {
+    fn redirected<'n>(&mut self, node: Node<'n>, cx: &Cx) {
         let children = tree::all(node);
         let is_redirect = |n: &Node<'_>| n.kind().ends_with("_redirect");
         let body = children.iter().copied().find(|c| c.is_named() && !is_redirect(c));
@@ -280,7 +284,8 @@ impl Walker<'_, '_, '_> {
             .find_map(|c| tree::named(*c).into_iter().find(|n| n.kind() == "pipeline"));
         if let (Some(body), Some(rest)) = (body, rest) {
             let mut stages = vec![body];
-            stages.extend(tree::named(rest));
+            let nested = |n: Node<'n>| if n.kind() == "pipeline" { tree::named(n) } else { vec![n] };
+            stages.extend(tree::named(rest).into_iter().flat_map(nested));
             self.pipes(rest, &stages, cx);
         } else if let Some(body) = body {
             self.visit(body, &cx.deeper());
@@ -348,8 +353,9 @@ impl Walker<'_, '_, '_> {
                     if !delimiter.quoted && word.text.contains(['$', '`']) {
                         word.value = None;
                         word.expands = true;
+                        // the grammar sees some of them only
+                        self.hidden(child.byte_range(), false, cx);
                     }
-                    self.children(child, &cx.deeper());
                     body = Some(word);
                 }
                 "pipeline" | "heredoc_start" | "heredoc_end" | "file_descriptor" => {}
@@ -395,12 +401,49 @@ impl Walker<'_, '_, '_> {
     fn substitution(&mut self, node: Node<'_>, cx: &Cx) {
         let backticks = self.text(node).starts_with('`');
         self.construct(if backticks { Construct::Backticks } else { Construct::CommandSubstitution }, node);
+        let inner = self.text(node).strip_prefix('`').and_then(|t| t.strip_suffix('`')).unwrap_or_default();
+        if backticks && inner.contains("\\`") {
+            let text = substitution::unescaped(inner);
+            let place = Place::Within(self.source.map(node.byte_range()));
+            let source = Source { text: &text, dialect: self.source.dialect, place };
+            return self.builder.walk(&source, &cx.substituted(How::Substitution));
+        }
         self.children(node, &cx.substituted(How::Substitution));
+    }
+
+    /// Walks the substitutions in a text that the grammar does not look into.
+    fn hidden(&mut self, range: Range<usize>, files: bool, cx: &Cx) {
+        let text = self.source.text.get(range.clone()).unwrap_or_default();
+        for part in substitution::inside(text, files) {
+            let how = match text[..part.start].ends_with("<(") || text[..part.start].ends_with(">(") {
+                true => How::Process,
+                false => How::Substitution,
+            };
+            let backticks = text[..part.start].ends_with('`');
+            let span = range.start + part.start..range.start + part.end;
+            self.builder.construct(
+                if backticks { Construct::Backticks } else { Construct::CommandSubstitution },
+                self.source,
+                span.clone(),
+            );
+            self.inner(span, &cx.substituted(how));
+        }
+    }
+
+    /// Walks a part of the text by itself.
+    fn inner(&mut self, range: Range<usize>, cx: &Cx) {
+        let place = match &self.source.place {
+            Place::At(offset) => Place::At(offset + range.start),
+            Place::Within(whole) => Place::Within(whole.clone()),
+        };
+        let text = self.source.text.get(range).unwrap_or_default();
+        self.builder.walk(&Source { text, dialect: self.source.dialect, place }, cx);
     }
 
     /// A part the grammar could not make sense of: what looks like commands in it still counts.
     fn broken(&mut self, node: Node<'_>, cx: &Cx) {
         self.builder.error(self.source.map(node.byte_range()));
+        let before = self.builder.script.commands.len();
         let mut run: Vec<Node<'_>> = Vec::new();
         for child in tree::all(node) {
             if is_word(child.kind()) {
@@ -413,6 +456,17 @@ impl Walker<'_, '_, '_> {
             }
         }
         self.run(&run, cx);
+        let text = self.text(node);
+        for part in substitution::parts(text) {
+            let part = node.start_byte() + part.start..node.start_byte() + part.end;
+            let start = self.source.map(part.clone()).start;
+            let placed = matches!(self.source.place, Place::At(_));
+            let seen = |c: &Invocation| placed && c.words.first().is_some_and(|w| w.span.start == start);
+            let missed = !self.builder.script.commands[before..].iter().any(seen);
+            if missed && is_command(self.source.text.get(part.clone()).unwrap_or_default(), self.source.dialect) {
+                self.inner(part, &cx.deeper());
+            }
+        }
     }
 
     fn run(&mut self, nodes: &[Node<'_>], cx: &Cx) {
@@ -427,6 +481,13 @@ impl Walker<'_, '_, '_> {
 
 fn owner(cx: &Cx, command: usize) -> Cx {
     Cx { owner: Some((command, None)), ..cx.deeper() }
+}
+
+/// True for a text that begins with a program of the table, assignments aside: of other text that is no shell, such as
+/// half a program of awk, nothing is to be made.
+fn is_command(text: &str, dialect: Dialect) -> bool {
+    let first = text.split_whitespace().find(|word| !word.contains('=')).unwrap_or_default();
+    effects::is_known(first.trim_start_matches('\\').rsplit('/').next().unwrap_or_default(), dialect)
 }
 
 fn is_word(kind: &str) -> bool {

@@ -1,0 +1,145 @@
+//! Substitutions in text that the grammar leaves whole: patterns of `${x#...}`, here-documents, backticks in backticks.
+
+use std::ops::Range;
+
+/// The commands in the `$(...)` and backticks of a text, in order; with `files` those in `<(...)` and `>(...)` too. Single
+/// quotes do not count: in a here-document they hide nothing.
+pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let next = bytes.get(at + 1).copied().unwrap_or_default();
+        match bytes[at] {
+            b'\\' => at += 1,
+            // `$((1 + 2))` is arithmetic, what stands in it may still be run
+            b'$' if next == b'(' && bytes.get(at + 2) == Some(&b'(') => at += 2,
+            b'$' | b'<' | b'>' if next == b'(' && (files || bytes[at] == b'$') => {
+                let end = closing(bytes, at + 2);
+                found.push(at + 2..end);
+                at = end;
+            }
+            b'`' => {
+                let start = at + 1;
+                at = start;
+                while at < bytes.len() && bytes[at] != b'`' {
+                    at += 1 + usize::from(bytes[at] == b'\\');
+                }
+                at = at.min(bytes.len());
+                found.push(start..at);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found.retain(|range| text.get(range.clone()).is_some_and(|t| !t.trim().is_empty()));
+    found
+}
+
+/// Index of the bracket that closes what begins at `from`, or the end of the text.
+fn closing(bytes: &[u8], from: usize) -> usize {
+    let mut depth = 1usize;
+    let mut quote = None;
+    let mut at = from;
+    while at < bytes.len() {
+        match (bytes[at], quote) {
+            (b'\\', None | Some(b'"')) => at += 1,
+            (byte, Some(open)) if byte == open => quote = None,
+            (_, Some(_)) => {}
+            (byte @ (b'\'' | b'"'), None) => quote = Some(byte),
+            (b'(', None) => depth += 1,
+            (b')', None) => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// What the shell reads between backticks: there a backslash keeps only `$`, a backtick and itself from being read.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let escaped = rest.next_if(|next| c == '\\' && matches!(next, '$' | '`' | '\\'));
+        out.push(escaped.unwrap_or(c));
+    }
+    out
+}
+
+/// Where the simple parts of a text begin and end that `&&`, `||`, `;` and line ends part, quotes aside; words that open or
+/// close a block are left out. For what the grammar cannot make sense of as a whole.
+pub(super) fn parts(text: &str) -> Vec<Range<usize>> {
+    const BLOCKS: [&str; 14] =
+        ["then", "do", "else", "elif", "if", "while", "until", "{", "(", "!", "done", "fi", "esac", "}"];
+    let mut cuts = Vec::new();
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            _ if escaped => {
+                escaped = false;
+                continue;
+            }
+            ('\\', None | Some('"')) => escaped = true,
+            (c, Some(open)) if c == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"' | '`', None) => quote = Some(c),
+            (';' | '\n', None) => cuts.push(at..at + 1),
+            ('&' | '|', None) if text[at + 1..].starts_with(c) => cuts.push(at..at + 2),
+            _ => {}
+        }
+    }
+    let starts = std::iter::once(0).chain(cuts.iter().map(|cut| cut.end));
+    let ends = cuts.iter().map(|cut| cut.start).chain([text.len()]);
+    let mut found = Vec::new();
+    for (mut start, end) in starts.zip(ends) {
+        loop {
+            let part = text.get(start..end).unwrap_or_default();
+            start += part.len() - part.trim_start().len();
+            let word = part.split_whitespace().next().unwrap_or_default();
+            if !BLOCKS.contains(&word) {
+                break;
+            }
+            start += word.len();
+        }
+        found.extend((start < end).then_some(start..end));
+    }
+    if cuts.is_empty() { Vec::new() } else { found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn substitutions_are_found_where_the_grammar_sees_text() {
+        let cases: [(&str, &[&str]); 8] = [
+            (" a $(ls -l) `id`", &["ls -l", "id"]),
+            (r"\$(ls) \`id\`", &[]),
+            ("$(echo ')' \")\" $(pwd))x", &["echo ')' \")\" $(pwd)"]),
+            ("$((1 + $(id)))", &["id"]),
+            (r"`echo \`ls\``", &[r"echo \`ls\`"]),
+            ("it's $(ls", &["ls"]),
+            ("$() ``", &[]),
+            ("<(ls)", &[]),
+        ];
+        for (text, want) in cases {
+            let found: Vec<&str> = inside(text, false).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, want, "{text}");
+        }
+        assert_eq!(inside("<(ls)", true), vec![2..4]);
+        assert_eq!(unescaped(r"echo \`ls \$x\` \n"), r"echo `ls $x` \n");
+    }
+
+    #[test]
+    fn parts_are_cut_at_operators_only() {
+        let of = |text: &'static str| parts(text).into_iter().map(|range| text[range].trim()).collect::<Vec<_>>();
+        assert_eq!(of("[[ -d ~ ]] && rm -rf ~"), ["[[ -d ~ ]]", "rm -rf ~"]);
+        assert_eq!(of("if x; then a 'b; c' | d; fi"), ["x", "a 'b; c' | d"]);
+        assert_eq!(of("no operator | here"), Vec::<&str>::new());
+    }
+}
