@@ -1,13 +1,15 @@
 //! Puts a [`Script`] together from what the grammars' walkers find. Wrappers are seen through here, pipelines are
 //! linked, and scripts inside scripts are parsed in turn.
 
-use super::script::{Assignment, Construct, How, Inside, Invocation, Script, Stage, Word};
+use super::script::{Assignment, Construct, How, Inside, Invocation, Redirect, Script, Stage, Word};
 use super::unwrap::{self, Held};
 use super::{Dialect, fish, posix, powershell, word};
 use std::ops::Range;
 
 /// How deep scripts may nest before the rest is given up as an error. Keeps the walkers' stack small.
 const MAX_DEPTH: usize = 120;
+/// How many programs may run one another before the rest is given up as an error.
+const MAX_WRAPPED: usize = 24;
 /// How many commands a script may have before the rest is given up as an error.
 const MAX_COMMANDS: usize = 20_000;
 /// How many links from one pipeline stage to the next are kept.
@@ -122,7 +124,8 @@ impl Builder {
 
     /// True, with an error noted, if the limits of depth or size are reached.
     pub fn given_up(&mut self, source: &Source<'_>, range: Range<usize>, cx: &Cx) -> bool {
-        let over = cx.depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS;
+        let deep = cx.depth > MAX_DEPTH || cx.via.len() > MAX_WRAPPED;
+        let over = deep || self.script.commands.len() > MAX_COMMANDS;
         if over {
             self.error(source.map(range));
         }
@@ -157,9 +160,7 @@ impl Builder {
         cx: &Cx,
         placed: &mut Placed,
     ) {
-        let start = words.first().map_or(0, |(_, w)| w.span.start);
-        if cx.depth > MAX_DEPTH || self.script.commands.len() > MAX_COMMANDS {
-            self.error(start..start);
+        if self.given_up(source, 0..0, cx) {
             return;
         }
         // fish and `env` take assignments as plain words; the grammars of bash and PowerShell do not show them here.
@@ -212,7 +213,7 @@ impl Builder {
         inner.via.push(name.clone());
         inner.inside = Some(Inside { command: index, word: None, how: How::Wrapped });
         inner.remote |= seen.remote;
-        inner.stdin_pipe &= !matches!(name.as_str(), "xargs" | "find" | "fd" | "parallel" | "trap");
+        inner.stdin_pipe &= !keeps_input(&name);
         for held in seen.held {
             match held {
                 Held::Command(range) => {
@@ -288,15 +289,19 @@ impl Builder {
             let command = &self.script.commands[index];
             let Some(name) = command.key() else { continue };
             let file = self.substituted(index);
-            let shell = unwrap::is_shell(&name) && (command.operands().next().is_none() || file.is_some());
-            let later = matches!(name.as_str(), "at" | "batch");
-            let remote = name == "ssh" && !self.wraps(index);
             let stdin = |w: &Word| w.text == "/dev/stdin";
+            let asked = || command.args().iter().any(stdin) || command.has_option(Some('s'), "");
+            let reads = command.operands().next().is_none() || file.is_some() || asked();
+            let shell = unwrap::is_shell(&name) && reads;
+            let later = matches!(name.as_str(), "at" | "batch");
+            // without a command of its own each line is one
+            let lines = matches!(name.as_str(), "ssh" | "parallel");
             let sources =
                 matches!(name.as_str(), "source" | ".") && (file.is_some() || command.args().iter().any(stdin));
-            if !(shell && !self.wraps(index) || remote || sources || later) {
+            if !((shell || lines) && !self.wraps(index) || sources || later) {
                 continue;
             }
+            let remote = name == "ssh";
             let dialect = Dialect::of_program(&name).unwrap_or(self.script.dialect);
             let cx = Cx {
                 via: command.via.iter().cloned().chain([name]).collect(),
@@ -305,15 +310,22 @@ impl Builder {
                 depth: command.via.len() + 1,
                 ..Cx::default()
             };
-            let given: Option<Word> = command.redirects.iter().find_map(|r| match r.operator.as_str() {
-                "<<<" => Some(r.target.clone()),
-                _ => r.body.clone(),
-            });
-            let given = given.or_else(|| self.echoed(index)).or(file);
+            let given = self.redirected(index).or_else(|| self.echoed(index)).or(file);
             if let Some(word) = given {
                 self.walk(&Source { text: &word.text, dialect, place: place_of(&word) }, &cx);
             }
         }
+    }
+
+    /// The here-document or here-string that a command reads, be it given to the program that runs it: `sudo bash <<X`.
+    fn redirected(&self, index: usize) -> Option<Word> {
+        let command = &self.script.commands[index];
+        if let Some(given) = command.redirects.iter().find_map(given_by) {
+            return Some(given);
+        }
+        let outer = command.inside.filter(|i| i.how == How::Wrapped)?.command;
+        let name = self.script.commands[outer].key().unwrap_or_default();
+        if keeps_input(&name) { None } else { self.redirected(outer) }
     }
 
     fn wraps(&self, index: usize) -> bool {
@@ -322,7 +334,19 @@ impl Builder {
 
     /// What a lone `echo` or `printf` of known text feeds to that command.
     fn echoed(&self, index: usize) -> Option<Word> {
-        Self::printed(self.script.commands.iter().filter(|c| c.feeds.contains(&index)))
+        let mut at = index;
+        // what passes through `tee` or a bare `cat` stays what it is
+        for _ in 0..8 {
+            let mut feeders = self.script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&at));
+            let (feeder, command) = feeders.next().filter(|_| feeders.next().is_none())?;
+            let bare = command.name() == Some("cat") && command.operands().next().is_none();
+            let passes = command.stdin_pipe && (command.name() == Some("tee") || bare);
+            if !passes {
+                return Self::printed(std::iter::once(command));
+            }
+            at = feeder;
+        }
+        None
     }
 
     /// What it puts into a `<(...)` of that command: `bash <(echo ls)`.
@@ -335,10 +359,7 @@ impl Builder {
     fn printed<'s>(mut feeders: impl Iterator<Item = &'s Invocation>) -> Option<Word> {
         let feeder = feeders.next().filter(|_| feeders.next().is_none())?;
         if feeder.name() == Some("cat") && feeder.operands().next().is_none() {
-            return feeder
-                .redirects
-                .iter()
-                .find_map(|r| if r.operator == "<<<" { Some(r.target.clone()) } else { r.body.clone() });
+            return feeder.redirects.iter().find_map(given_by);
         }
         if !matches!(feeder.name()?, "echo" | "printf" | "print") {
             return None;
@@ -349,6 +370,16 @@ impl Builder {
         // `printf 'ls\n'` and `echo -e` resolve escapes; for a parse it is enough that lines end there.
         Some(Word::literal(&text.replace("\\n", "\n"), span))
     }
+}
+
+/// The text that a redirection holds itself.
+fn given_by(redirect: &Redirect) -> Option<Word> {
+    if redirect.operator == "<<<" { Some(redirect.target.clone()) } else { redirect.body.clone() }
+}
+
+/// True for programs that read their input themselves, or run what they run without it.
+fn keeps_input(name: &str) -> bool {
+    matches!(name, "xargs" | "find" | "fd" | "parallel" | "trap")
 }
 
 /// Where the resolved text of a word stands.

@@ -27,7 +27,7 @@ pub fn extract_commands(script: &Script) -> Vec<String> {
     for command in &script.commands {
         let Some(name) = command.name() else { continue };
         let own = script.functions.iter().any(|f| f.name == name);
-        if !own && name != "[" && !names.iter().any(|n| n == name) {
+        if !own && !matches!(name, "[" | "{" | "}") && !names.iter().any(|n| n == name) {
             names.push(name.to_owned());
         }
     }

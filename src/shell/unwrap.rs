@@ -45,6 +45,8 @@ enum Form {
     Remote,
     /// `docker exec NAME cmd`: a verb of the list, then one operand, then the command.
     Container,
+    /// `git`: what `submodule foreach`, `bisect run` and `rebase --exec` run.
+    Git,
     /// PowerShell's own `-Command`.
     PowerShell,
     /// `cmd /c`.
@@ -119,6 +121,8 @@ const WRAPPERS: &[Wrapper] = &[
             "not",
             "and",
             "or",
+            // `time { cmd; }`: the grammar takes the brace for a program
+            "{",
         ],
         Form::Rest(0),
         "",
@@ -181,33 +185,102 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["eval"], Form::Joined(0), "", &[]),
     wrapper(&["trap"], Form::Option('\0', None), "", &[]),
-    wrapper(&["alias"], Form::Alias, "", &[]),
+    wrapper(&["alias", "abbr"], Form::Alias, "", &[]),
     wrapper(&["find", "gfind", "fd", "fdfind"], Form::Find, "", &[]),
     wrapper(&["ssh", "autossh", "mosh"], Form::Remote, "BbcDEeFIiJLlmOopQRSWw", &[]),
     wrapper(
-        &["docker", "podman", "kubectl", "nerdctl", "oc", "lxc"],
+        &["docker", "podman", "kubectl", "nerdctl", "oc", "lxc", "docker-compose"],
         Form::Container,
-        "eunvpwcl",
+        "aehmunvpwcl",
         &[
+            "add-host",
+            "attach",
+            "cap-add",
+            "cap-drop",
+            "container",
+            "cpus",
+            "cpuset-cpus",
+            "device",
+            "dns",
+            "entrypoint",
             "env",
-            "user",
+            "env-file",
+            "expose",
+            "gpus",
+            "group-add",
+            "hostname",
+            "index",
+            "ip",
+            "ipc",
+            "label",
+            "link",
+            "log-driver",
+            "log-opt",
+            "memory",
+            "memory-swap",
+            "mount",
             "name",
             "namespace",
-            "volume",
-            "publish",
-            "workdir",
-            "container",
             "network",
-            "entrypoint",
-            "mount",
+            "pid",
+            "pids-limit",
             "platform",
+            "publish",
+            "pull",
+            "restart",
+            "runtime",
+            "security-opt",
+            "shm-size",
+            "stop-signal",
+            "sysctl",
+            "tmpfs",
+            "ulimit",
+            "user",
+            "userns",
+            "volume",
+            "volumes-from",
+            "workdir",
         ],
     ),
+    wrapper(&["git"], Form::Git, "", &[]),
     wrapper(&["powershell", "pwsh"], Form::PowerShell, "", &[]),
     wrapper(&["cmd"], Form::Cmd, "", &[]),
     wrapper(&["python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "osascript"], Form::Code, "", &[]),
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
 ];
+
+/// What the programs of containers have before their verb.
+const BEFORE_VERB: Wrapper = wrapper(
+    &[],
+    Form::Container,
+    "HclfnpsL",
+    &[
+        "as",
+        "cluster",
+        "config",
+        "context",
+        "env-file",
+        "file",
+        "host",
+        "kubeconfig",
+        "log-level",
+        "namespace",
+        "profile",
+        "project-directory",
+        "project-name",
+        "request-timeout",
+        "server",
+        "token",
+        "user",
+    ],
+);
+
+/// True for wrappers in which the shell's own functions are still known: they are words of the shell's, no programs.
+pub(super) fn keeps_functions(name: &str) -> bool {
+    const KEYWORDS: [&str; 11] =
+        ["time", "coproc", "not", "and", "or", "{", "noglob", "nocorrect", "repeat", "eval", "trap"];
+    KEYWORDS.contains(&name)
+}
 
 /// True for programs that a script on standard input can be given to.
 pub(super) fn is_shell(name: &str) -> bool {
@@ -233,10 +306,18 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
         }
         Form::PowerShell => powershell(words, &mut out),
         Form::Container => container(words, wrapper, &mut out),
+        Form::Git => git(words, &mut out),
         Form::Code => code(words, &mut out),
         Form::Alias => {
             let value = |(i, w): (usize, &Word)| Some(Held::Call(i, w.text.split_once('=')?.1.to_owned()));
             out.held.extend(words.iter().enumerate().skip(1).filter_map(value));
+            // fish: `alias name 'script'`
+            let named = words.iter().enumerate().skip(1).filter(|(_, w)| !w.text.starts_with('-'));
+            let rest: Vec<(usize, &str)> = named.skip(1).map(|(i, w)| (i, w.text.as_str())).collect();
+            if let Some((first, _)) = rest.first().filter(|_| dialect == Dialect::Fish && out.held.is_empty()) {
+                let text = rest.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ");
+                out.held.push(Held::Call(*first, text));
+            }
         }
         _ => plain(words, &name, wrapper, &mut out),
     }
@@ -303,10 +384,14 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     if matches!(name, "sudo" | "doas") {
         // `sudo -e`, `-l`, `-v`: nothing is run.
         let quiet =
-            |w: &Word| matches!(w.text.as_str(), "-e" | "-l" | "-v" | "-k" | "-K" | "--list" | "--validate" | "--edit");
+            |w: &Word| matches!(w.text.as_str(), "-e" | "-l" | "-v" | "-K" | "--list" | "--validate" | "--edit");
         if words[1..at.min(end)].iter().any(quiet) {
             return;
         }
+    }
+    // `env - cmd`: an empty environment
+    if name == "env" && words.get(at).is_some_and(|w| w.text == "-") {
+        at += 1;
     }
     if matches!(name, "env" | "sudo" | "doas") {
         while words.get(at).is_some_and(|w| is_assignment(&w.raw)) {
@@ -317,9 +402,7 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
     match wrapper.form {
         Form::Rest(skip) => {
             // `taskset -c 0 cmd` and `chrt -r 10 cmd` count their operand the same way; `-p` acts on a process.
-            if matches!(name, "taskset" | "chrt" | "ionice" | "renice")
-                && words[1..at.min(end)].iter().any(|w| w.text.contains('p'))
-            {
+            if matches!(name, "taskset" | "chrt" | "ionice" | "renice") && words[1..at.min(end)].iter().any(is_pid) {
                 return;
             }
             out.held.push(Held::Command((at + skip).min(end)..end));
@@ -329,7 +412,11 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             let stop = words[at.min(end)..].iter().position(|w| w.text.starts_with(":::") || w.text == "::::");
             let stop = stop.map_or(end, |i| at + i);
             let exec = words[1..at.min(end)].iter().any(|w| matches!(w.text.as_str(), "-x" | "--exec"));
-            if stop > at + 1 || exec {
+            if stop == at {
+                // `parallel ::: 'cmd' 'cmd'`: each of them is a command
+                let each = stop + 1..if words.get(stop).is_some_and(|w| w.text == ":::") { end } else { stop + 1 };
+                out.held.extend(each.map(|i| Held::Script(i..i + 1, Some(Dialect::Sh))));
+            } else if stop > at + 1 || exec {
                 out.held.push(Held::Command(at..stop));
             } else {
                 out.held.push(Held::Script(at..stop, Some(Dialect::Sh)));
@@ -345,8 +432,21 @@ fn plain(words: &[Word], name: &str, wrapper: &Wrapper, out: &mut Unwrapped) {
             }
             out.held.push(Held::Script(first.min(end)..end, Some(Dialect::Sh)));
         }
-        Form::Shell | Form::Find | Form::Container | Form::PowerShell | Form::Cmd | Form::Code | Form::Alias => {}
+        Form::Shell
+        | Form::Find
+        | Form::Container
+        | Form::Git
+        | Form::PowerShell
+        | Form::Cmd
+        | Form::Code
+        | Form::Alias => {}
     }
+}
+
+/// `-p`, alone or in a cluster.
+fn is_pid(word: &Word) -> bool {
+    let cluster = word.text.strip_prefix('-').filter(|c| !c.starts_with('-'));
+    word.text.starts_with("--pid") || cluster.is_some_and(|c| c.contains('p'))
 }
 
 /// `env -S 'cmd'`, `env -S'cmd'`, `env --split-string=cmd`: true if there is one.
@@ -378,16 +478,15 @@ fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, 
         }
         return;
     }
-    let is_option = |w: &Word| {
-        w.text == "--command" || w.text.strip_prefix('-').is_some_and(|c| !c.starts_with('-') && c.ends_with(letter))
-    };
-    // `-c'script'`: in the same word
-    let attached = |(i, w): (usize, &Word)| {
-        let cluster = w.text.strip_prefix('-').filter(|c| !c.starts_with('-'))?;
+    // what stands behind the letter: the script, as in `-c'script'`, or nothing if that is the next word
+    fn behind(word: &Word, letter: char) -> Option<&str> {
+        let cluster = word.text.strip_prefix('-').filter(|c| !c.starts_with('-'))?;
         let (before, script) = cluster.split_once(letter)?;
-        (before.chars().all(|c| matches!(c, 'l' | 'm' | 'p' | 'q' | 'e' | 'a' | 'f' | 'x' | 'n' | 's')))
-            .then(|| (i, script.to_owned()))
-    };
+        let switches = before.chars().all(|c| matches!(c, 'l' | 'm' | 'p' | 'q' | 'e' | 'a' | 'f' | 'x' | 'n' | 's'));
+        switches.then_some(script)
+    }
+    let is_option = |w: &Word| w.text == "--command" || behind(w, letter) == Some("");
+    let attached = |(i, w): (usize, &Word)| behind(w, letter).map(|script| (i, script.to_owned()));
     if let Some(i) = words.iter().position(is_option).filter(|i| *i > 0) {
         out.held.push(Held::Script(i + 1..(i + 2).min(words.len()), Some(Dialect::Sh)));
     } else if let Some((i, script)) = words.iter().enumerate().skip(1).find_map(attached) {
@@ -403,23 +502,28 @@ fn option_script(words: &[Word], name: &str, letter: char, rest: Option<usize>, 
 /// `bash -lc 'script' name args`.
 fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
     let mut at = 1;
+    let mut given = false;
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
         if text == "--command" {
             out.held.push(Held::Script(at + 1..at + 2, Dialect::of_program(name)));
             return;
         }
-        let Some(cluster) = text.strip_prefix(['-', '+']).filter(|c| !c.is_empty()) else { return };
-        if !cluster.starts_with('-') && text.starts_with('-') && cluster.contains('c') {
-            let mut script = at + 1;
-            while words.get(script).is_some_and(|w| w.text.starts_with('-') && w.text.len() < 4) {
-                script += 1;
+        at += 1;
+        let Some(cluster) = text.strip_prefix(['-', '+']).filter(|c| !c.is_empty() && text != "--") else {
+            let script = if text == "--" { at } else { at - 1 };
+            if given {
+                out.held.push(Held::Script(script..script + 1, Dialect::of_program(name)));
             }
-            out.held.push(Held::Script(script..script + 1, Dialect::of_program(name)));
             return;
+        };
+        if cluster.starts_with('-') {
+            at += usize::from(matches!(text, "--rcfile" | "--init-file"));
+            continue;
         }
-        let takes = matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file");
-        at += 1 + usize::from(takes);
+        given |= text.starts_with('-') && cluster.contains('c');
+        // `-euo pipefail`: each of these letters takes a word
+        at += cluster.chars().filter(|c| matches!(c, 'o' | 'O')).count();
     }
 }
 
@@ -462,8 +566,11 @@ fn code(words: &[Word], out: &mut Unwrapped) {
 
 /// `docker exec -it NAME cmd`, `docker run IMAGE cmd`, `kubectl exec POD -- cmd`.
 fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
-    let Some(verb) = (1..words.len()).find(|i| matches!(words[*i].text.as_str(), "exec" | "run")) else { return };
-    if words[1..verb].iter().any(|w| !w.text.starts_with('-') && !matches!(w.text.as_str(), "container" | "compose")) {
+    let mut verb = skip_options(words, &BEFORE_VERB, 1);
+    while words.get(verb).is_some_and(|w| matches!(w.text.as_str(), "container" | "compose")) {
+        verb = skip_options(words, &BEFORE_VERB, verb + 1);
+    }
+    if words.get(verb).is_none_or(|w| !matches!(w.text.as_str(), "exec" | "run")) {
         return;
     }
     out.remote = true;
@@ -474,6 +581,25 @@ fn container(words: &[Word], wrapper: &Wrapper, out: &mut Unwrapped) {
         at = dashes + 1;
     }
     out.held.push(Held::Command(at.min(words.len())..words.len()));
+}
+
+/// `git submodule foreach 'cmd'`, `git bisect run cmd`, `git rebase -x 'cmd'`.
+fn git(words: &[Word], out: &mut Unwrapped) {
+    let at = |verb: &str, of: &str| words.windows(2).position(|pair| pair[0].text == verb && pair[1].text == of);
+    if let Some(foreach) = at("submodule", "foreach") {
+        let options = words[foreach + 2..].iter().take_while(|w| w.text.starts_with('-')).count();
+        out.held.push(Held::Script(foreach + 2 + options..words.len(), Some(Dialect::Sh)));
+    } else if let Some(run) = at("bisect", "run") {
+        out.held.push(Held::Command(run + 2..words.len()));
+    } else if let Some(rebase) = words.iter().position(|w| w.text == "rebase") {
+        for (index, word) in words.iter().enumerate().skip(rebase) {
+            if let Some(script) = word.text.strip_prefix("--exec=") {
+                out.held.push(Held::Call(index, script.to_owned()));
+            } else if matches!(word.text.as_str(), "-x" | "--exec") {
+                out.held.push(Held::Script(index + 1..index + 2, Some(Dialect::Sh)));
+            }
+        }
+    }
 }
 
 /// `powershell -NoProfile -Command ...`.
