@@ -10,7 +10,8 @@ mod tests;
 
 use super::Dialect;
 use super::embedded::{Act, Language};
-use super::parse::{How, Invocation, Script, Word};
+use super::parse::{Function, How, Invocation, Script, Word};
+use super::unwrap::keeps_functions;
 pub use paths::{Place, place_of};
 use reading::Reading;
 use std::ops::Range;
@@ -99,7 +100,9 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
     if redirect.operator.contains("<<") || redirect.duplicates() {
         return;
     }
+    let network = ["/dev/tcp/", "/dev/udp/"].iter().any(|p| redirect.target.text.starts_with(p));
     let kind = match (redirect.writes(), redirect.appends()) {
+        (true, _) if network => Kind::Send,
         (true, true) => Kind::Append,
         (true, false) => Kind::Overwrite,
         (false, _) => Kind::Read,
@@ -128,6 +131,8 @@ struct Doing<'s> {
 
 impl Doing<'_> {
     fn push(&mut self, kind: Kind, path: Option<String>, recursive: bool, narrowed: bool, word: &Word) {
+        // what it is handed has no name; only whether all of it goes matters
+        let path = path.filter(|p| recursive || p != handed::UNNAMED);
         self.found.push(Effect {
             kind,
             path,
@@ -148,14 +153,17 @@ impl Doing<'_> {
 
 fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut Vec<Effect>) {
     let Some(first) = command.words.first() else { return };
-    if script.functions.iter().any(|f| f.name == first.text) {
-        return;
-    }
-    let mut doing = Doing { script, index, command, found };
     let key = key_of(script, command);
-    let Some(program) = table::program(&key, script.dialect) else {
-        return doing.plain(Kind::Unknown, first);
+    let Some(program) = table::program(&key, script.dialect_of(command)) else {
+        if !is_function(script, index, &first.text) {
+            Doing { script, index, command, found }.plain(Kind::Unknown, first);
+        }
+        return;
     };
+    let handed = handed::unnamed(script, index);
+    let command = handed.as_ref().unwrap_or(command);
+    let first = &command.words[0];
+    let mut doing = Doing { script, index, command, found };
     let read = Reading::of(command, program);
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
@@ -178,6 +186,16 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         of_language(&mut doing, language, program, &read);
     }
     of_operands(&mut doing, program, &read);
+}
+
+/// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table
+/// knows is taken for the program: which of the two it is depends on what ran before.
+fn is_function(script: &Script, index: usize, name: &str) -> bool {
+    let shell = |c: &Invocation| c.via.iter().filter(|v| !keeps_functions(v)).cloned().collect::<Vec<_>>();
+    let here = shell(&script.commands[index]);
+    let unset = |c: &Invocation| c.name() == Some("unset") && c.args().iter().any(|w| w.text == name);
+    let known = |f: &Function| script.commands[f.commands.clone()].first().is_none_or(|body| shell(body) == here);
+    script.functions.iter().any(|f| f.name == name && known(f)) && !script.commands[..index].iter().any(unset)
 }
 
 /// The name under which the table may know a command's program.
@@ -233,12 +251,12 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
     let recursive = program.recursive.iter().any(|o| read.has(o));
     let scripted = read.has_any(&program.script)
         || read.options.iter().any(|(name, _)| program.script_word.as_ref().is_some_and(|p| p.fits(name)));
-    let by = |names: &[&str]| command.via.last().is_some_and(|v| names.contains(&v.as_str()));
     let mut operands: Vec<(String, &Word, bool, bool)> = Vec::new();
     // an empty word names no file: it is the suffix of BSD's `sed -i ''`
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
         let word = operand.word;
-        let handed = match word.text.contains("{}") && by(&["find", "fd", "fdfind", "xargs", "gfind"]) {
+        let within = command.via.iter().any(|v| ["find", "fd", "fdfind", "xargs", "gfind", "parallel"].contains(&&**v));
+        let handed = match word.text.contains("{}") && within {
             true => handed::handed(script, index),
             false => Vec::new(),
         };
@@ -248,9 +266,7 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
         }
         operands.extend(handed.into_iter().map(|(path, narrowed)| (path, word, narrowed, true)));
     }
-    let takes_more = by(&["xargs", "gxargs", "parallel", "fd", "fdfind"]);
-    // `fd` puts the path at the end unless one of its marks says where
-    let appended = takes_more && !command.words.iter().any(|w| w.text.contains('{') && w.text.contains('}'));
+    let appended = handed::appends(command);
     if appended {
         operands
             .extend(handed::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed, true)));
@@ -264,14 +280,9 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
         }
     }
     let count = operands.len();
-    if appended && count == 0 && !matches!(program.operand(read), Kind::Read | Kind::None) {
-        // `xargs -a list rm -rf`: what it is handed nobody knows
-        let path = recursive.then(|| "$(...)".to_owned());
-        doing.push(program.operand(read), path, recursive, false, first);
-    }
     for (at, (path, word, narrowed, deep)) in operands.into_iter().enumerate() {
         let of_first = program.first(read).filter(|_| at == 0 && !scripted);
-        let of_last = program.last(read).filter(|_| at + 1 == count && count > 1);
+        let of_last = program.last(read).filter(|_| at + 1 == count && (count > 1 || appended));
         let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
         // what `find` hands over stands for all below it, which matters where it is written over
         let deep = if kind == Kind::Overwrite { deep } else { recursive };

@@ -213,6 +213,13 @@ pub enum Construct {
     MethodCall,
 }
 
+impl Script {
+    /// The dialect in which that command is read: inside `bash -c '...'` it is bash, whatever the shell around it.
+    pub(super) fn dialect_of(&self, command: &Invocation) -> Dialect {
+        command.via.iter().rev().find_map(|outer| Dialect::of_program(outer)).unwrap_or(self.dialect)
+    }
+}
+
 impl Invocation {
     /// The program's name without its directory, if it can be told from the text: `rm` for `/bin/rm`, `\rm`, `r"m"`.
     pub fn name(&self) -> Option<&str> {

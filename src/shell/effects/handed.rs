@@ -30,6 +30,30 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
     Vec::new()
 }
 
+/// What stands for a path of which nothing is known but that it is handed over.
+pub(super) const UNNAMED: &str = "$(...)";
+
+/// True if what is handed to that command is put behind its words. `fd` does so unless one of its marks says where.
+pub(super) fn appends(command: &Invocation) -> bool {
+    let outer = command.via.last().map_or("", String::as_str);
+    let marked = || command.words.iter().any(|w| w.text.contains('{') && w.text.contains('}'));
+    matches!(outer, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind") && !marked()
+}
+
+/// The command with a last word for what it is handed, where that is not known: `xargs -a list rm -rf`.
+pub(super) fn unnamed(script: &Script, index: usize) -> Option<Invocation> {
+    let command = &script.commands[index];
+    if !appends(command) || !handed(script, index).is_empty() {
+        return None;
+    }
+    let span = command.words.first()?.span.clone();
+    let raw = command.words.first()?.raw.clone();
+    let word = Word { raw, text: UNNAMED.to_owned(), span, expands: true, ..Word::default() };
+    let mut command = command.clone();
+    command.words.push(word);
+    Some(command)
+}
+
 /// Options of `fd` whose value is the next word.
 const FD_VALUED: &[&str] = &[
     "-e",

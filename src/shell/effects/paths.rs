@@ -1,7 +1,7 @@
 //! Paths: resolved as far as the text allows, and sorted by what hangs on them.
 
 use crate::shell::Dialect;
-use crate::shell::parse::{Script, Word};
+use crate::shell::parse::{Assignment, How, Invocation, Script, Word};
 
 /// What hangs on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -128,12 +128,16 @@ pub fn place_of(path: &str) -> Place {
     };
     let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
     let Some(top) = parts.first() else { return Place::Root };
-    if top.starts_with(['*', '?', '.', '[', '{', '$']) {
+    if top.starts_with(['*', '?', '.', '[', '{', '$', '!']) {
         return Place::Root;
     }
     if matches!(*top, "tmp" | "temp") || parts.starts_with(&["var", "tmp"]) || parts.starts_with(&["private", "tmp"]) {
         return if parts.len() > 1 { Place::Temporary } else { Place::System };
     }
+    // all that is in a folder is as much as the folder; logs and caches are made anew
+    let refilled = matches!(parts.as_slice(), ["var", "log" | "cache", ..]);
+    let swept = parts.len() > 2 && !refilled && parts.last().is_some_and(|name| fits_most(name));
+    let parts = if swept { &parts[..parts.len() - 1] } else { parts.as_slice() };
     // A glob in the top name stands for whatever it can match: `/us*`.
     let known =
         SYSTEM.iter().any(|s| s == top || top.find(['*', '?', '[']).is_some_and(|at| s.starts_with(&top[..at])));
@@ -160,8 +164,11 @@ pub fn place_of(path: &str) -> Place {
     }
 }
 
-/// True for a glob that fits nearly every name: `*`, `.??*`, `[a-z]*`.
+/// True for a glob that fits nearly every name: `*`, `.??*`, `[a-z]*`, `!(x)`.
 fn fits_most(name: &str) -> bool {
+    if name == "!" || name.starts_with("!(") {
+        return true;
+    }
     let mut class = false;
     let literal = |c: char| {
         class = if class { c != ']' } else { c == '[' };
@@ -214,7 +221,8 @@ fn windows(path: &str) -> Option<Place> {
         return Some(Place::System);
     }
     let bytes = lower.as_bytes();
-    if bytes.len() < 2 || bytes[1] != b':' || !bytes[0].is_ascii_alphabetic() {
+    // `h:` and `h:dir` are a host to rsync and scp
+    if bytes.len() < 3 || &bytes[1..3] != b":/" || !bytes[0].is_ascii_alphabetic() {
         return None;
     }
     let parts: Vec<&str> = lower[2..].split('/').filter(|p| !p.is_empty()).collect();
@@ -263,7 +271,9 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
     };
     let mut text = part.unwrap_or_else(own).to_owned();
     if script.dialect == Dialect::PowerShell {
-        return vec![text.replace('\\', "/")];
+        let path = text.replace('\\', "/");
+        let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes().get(2) != Some(&b'/');
+        return vec![if drive { path.replacen(':', ":/", 1) } else { path }];
     }
     if script.dialect == Dialect::Zsh && word.glob && text.ends_with(')') {
         // A glob qualifier says which of the matches are meant.
@@ -282,13 +292,48 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
 }
 
 /// The folder that a `cd` before the word goes to, where that is not below the one before: `cd / && rm -rf etc` is about
-/// `/etc`, and `cd build && rm x` about something here.
+/// `/etc`, and `cd build && rm x` about something here. `env -C` and `sudo -D` go there for what they run.
 fn moved_to(script: &Script, word: &Word) -> Option<String> {
-    let moves = script.commands.iter().rev().filter(|c| matches!(c.name(), Some("cd" | "pushd")));
-    let last = moves.into_iter().find(|c| c.words.last().is_some_and(|w| w.span.end <= word.span.start))?;
-    let [target] = last.args() else { return None };
-    let folder = target.text.replacen("$HOME", "~", 1);
+    let moves = |(at, command): &(usize, &Invocation)| match command.name() {
+        Some("cd" | "pushd") => command.words.last().is_some_and(|w| w.span.end <= word.span.start),
+        Some("env" | "sudo") => wraps(script, *at, word),
+        _ => false,
+    };
+    let mut goals = script.commands.iter().enumerate().rev().filter(moves).filter_map(|(_, c)| goal(c));
+    let folder = goals.next()?.replacen("$HOME", "~", 1);
     (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
+}
+
+/// The folder that a `cd`, an `env -C` or a `sudo -D` names; a `cd` without any goes home.
+fn goal(command: &Invocation) -> Option<String> {
+    if matches!(command.name(), Some("env" | "sudo")) {
+        let short = if command.name() == Some("env") { "-C" } else { "-D" };
+        let at = command.words.iter().position(|w| w.text.starts_with(short) || w.text.starts_with("--chdir"))?;
+        let text = command.words[at].text.as_str();
+        let attached = text.strip_prefix("--chdir=").or_else(|| text.strip_prefix(short)).filter(|a| !a.is_empty());
+        return attached.or_else(|| Some(&command.words.get(at + 1)?.text)).map(str::to_owned);
+    }
+    match command.operands().collect::<Vec<_>>().as_slice() {
+        [] if command.name() == Some("cd") => Some("~".to_owned()),
+        [target] => Some(target.text.clone()),
+        _ => Some(String::new()),
+    }
+}
+
+/// True if that word is one of a command that the command of that index runs.
+fn wraps(script: &Script, wrapper: usize, word: &Word) -> bool {
+    let holds = |c: &Invocation| c.words.iter().any(|w| w.span == word.span);
+    let mut at = wrapper;
+    while let Some(command) = script.commands.get(at + 1) {
+        if command.inside.is_none_or(|i| i.how != How::Wrapped || i.command != at) {
+            return false;
+        }
+        if holds(command) {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// A path as seen from before the `cd`. What means all of a folder stays as it is: if the `cd` fails, that is here.
@@ -300,35 +345,57 @@ fn below(folder: &str, path: &str) -> String {
     if is_name { format!("{}/{path}", folder.trim_end_matches('/')) } else { path.to_owned() }
 }
 
-/// `$name` and `${name}` replaced by what the script assigned before, if that is plain text.
+/// How long a word may get by what is filled in; no path is longer.
+const FILLED: usize = 4096;
+
+/// `$name` and `${name}` replaced by what the script assigned last before, if that is plain text. Once, as the shell does:
+/// a `$` in a value is no variable.
 fn filled(script: &Script, text: &str, word: &Word) -> String {
-    let mut out = text.replace("${HOME:?}", "~");
-    for (name, value) in
-        [("HOME", "~"), ("PWD", "."), ("TMPDIR", "/tmp/_"), ("USER", "user"), ("LOGNAME", "user"), ("OLDPWD", "..")]
-    {
-        out = out.replace(&format!("${{{name}}}"), value);
-        if let Some(at) = out.find(&format!("${name}")) {
-            let end = at + name.len() + 1;
-            if !out[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-                out.replace_range(at..end, value);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$').filter(|_| out.len() < FILLED) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match variable_at(rest).and_then(|(name, length)| Some((value_of(script, name, word)?, length))) {
+            Some((value, length)) => {
+                out.push_str(&value);
+                rest = &rest[length..];
+            }
+            None => {
+                out.push('$');
+                rest = &rest[1..];
             }
         }
     }
-    let before = |a: &&crate::shell::parse::Assignment| a.value.span.start <= word.span.start;
-    for assignment in script.assignments.iter().filter(before) {
-        let value = match &assignment.value.value {
-            Some(value) => value.clone(),
-            None if assignment.value.text.starts_with("$HOME") || assignment.value.text.starts_with('~') => {
-                assignment.value.text.replacen("$HOME", "~", 1)
-            }
-            None => continue,
-        };
-        out = out.replace(&format!("${{{}}}", assignment.name), &value);
-        if out.contains(&format!("${}", assignment.name)) {
-            out = out.replace(&format!("${}", assignment.name), &value);
-        }
+    out + rest
+}
+
+/// The name of the variable that a text begins with, and how long its mention is: `$x`, `${x}`, `${x:?}`.
+fn variable_at(text: &str) -> Option<(&str, usize)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let braced = text.strip_prefix("${");
+    let inner = braced.or_else(|| text.strip_prefix('$'))?;
+    let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
+    let close = match braced {
+        Some(_) if inner[end..].starts_with(":?}") => 3,
+        Some(_) => usize::from(inner[end..].starts_with('}')),
+        None => 0,
+    };
+    let start = text.len() - inner.len();
+    (end > 0 && (braced.is_none() || close > 0)).then_some((&inner[..end], start + end + close))
+}
+
+/// What a variable holds where that word stands, as far as the text tells.
+fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
+    let before = |a: &&Assignment| a.name == name && a.value.span.start <= word.span.start;
+    if let Some(assignment) = script.assignments.iter().rfind(before) {
+        let value = &assignment.value;
+        let home = || value.text.starts_with("$HOME") || value.text.starts_with('~');
+        return value.value.clone().or_else(|| home().then(|| value.text.replacen("$HOME", "~", 1)));
     }
-    out
+    let known =
+        [("HOME", "~"), ("PWD", "."), ("TMPDIR", "/tmp/_"), ("USER", "user"), ("LOGNAME", "user"), ("OLDPWD", "..")];
+    known.into_iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_owned())
 }
 
 /// The most paths that braces are opened to.

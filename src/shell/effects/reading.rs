@@ -114,7 +114,7 @@ impl<'c> Reading<'c> {
     fn parameter(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
         let text = word.text.as_str();
         let Some(name) = text.strip_prefix('-').filter(|t| !t.is_empty()) else {
-            if text.starts_with('/') && text.len() < 4 {
+            if text.starts_with('/') && matches!(text.len(), 2 | 3) {
                 self.options.push((text.to_ascii_lowercase(), word));
                 return false;
             }
