@@ -5,6 +5,7 @@
 //! `platform-rules/all.toml`.
 
 mod flow;
+mod secrets;
 
 use super::Dialect;
 use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
@@ -60,6 +61,7 @@ pub fn assess(script: &Script) -> Risk {
     let all = effects(script);
     let mut reasons: Vec<Reason> = all.iter().filter_map(|e| of_effect(script, &all, e)).collect();
     reasons.extend(flow::reasons(script));
+    reasons.extend(secrets::reasons(script));
     reasons.extend(of_structure(script));
     for found in matching(script, None) {
         let level = match found.rule.verdict {
@@ -156,6 +158,8 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
             match place {
                 Place::Sink => None,
                 Place::Device => say(Danger, "device", format!("it writes over the raw device {path}")),
+                // another disk is there to be written to
+                Place::System if is_mounted(path) => say(Caution, "overwrite", format!("it {word} {path}")),
                 _ if path.is_empty() => say(Caution, "overwrite", format!("it {word} files that may be there")),
                 Place::System | Place::Root if is_folder_target(effect) && (effect.narrowed || !effect.recursive) => {
                     say(Caution, "overwrite", format!("it writes into {path}, which belongs to the system"))
@@ -265,6 +269,12 @@ fn deletion(effect: &Effect, place: Place) -> Level {
     }
 }
 
+/// True for a `PATH` that begins with a folder in which everybody may write.
+fn is_open_to_all(value: &str) -> bool {
+    let first = value.split(':').next().unwrap_or_default();
+    matches!(first, "/tmp" | "/var/tmp") || place_of(first) == Place::Temporary
+}
+
 /// `cp x /usr/bin/`: something new in a folder of the system's is no loss in itself.
 fn is_folder_target(effect: &Effect) -> bool {
     effect.path.as_deref().is_some_and(|p| {
@@ -283,6 +293,11 @@ fn is_folder_target(effect: &Effect) -> bool {
                     | "/var/lib"
             )
     })
+}
+
+/// True for a disk that is put below a folder for them, and for what lies on it.
+fn is_mounted(path: &str) -> bool {
+    ["/mnt/", "/media/"].iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| !rest.is_empty()))
 }
 
 /// `mv x /dev/null`.
@@ -324,7 +339,16 @@ fn of_structure(script: &Script) -> Vec<Reason> {
     for assignment in assigned(script) {
         let (name, value) = (assignment.name.as_str(), &assignment.value);
         let kind = variable(name);
-        if kind == Some(Variable::Loads) {
+        if matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4" | "PROMPT") {
+            // a prompt is expanded each time it is shown
+            for part in super::substitution::inside(&value.text, false) {
+                let inner = assess(&super::parse(&value.text[part], script.dialect));
+                found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
+            }
+        } else if name == "PATH" && is_open_to_all(&value.text) {
+            let why = "programs are looked for first where anybody may have put one";
+            found.push(reason(Level::Caution, "code", &value.raw, value.span.clone(), why));
+        } else if kind == Some(Variable::Loads) {
             let why = format!("with {name} set, programs run code that is not theirs");
             found.push(reason(Level::Danger, "code", &value.raw, value.span.clone(), why));
         } else if kind == Some(Variable::Runs) && !value.text.is_empty() {

