@@ -3,9 +3,26 @@
 use caro::shell::{Dialect, Level, assess, effects, is_read_only, parse};
 use std::fmt::Write;
 
-/// Here-documents that a shell runs: danger, and no list of lines has them.
-const DOCUMENTS: [&str; 3] =
-    ["bash <<EOF\nrm -rf /\nEOF", "cat <<EOF | sh\nrm -rf /\nEOF", "ssh host <<EOF\nrm -rf /\nEOF"];
+/// Here-documents that a shell runs, or that run something themselves: danger, and no list of lines has them.
+const DOCUMENTS: &[&str] = &[
+    "bash <<EOF\nrm -rf /\nEOF",
+    "cat <<EOF | sh\nrm -rf /\nEOF",
+    "ssh host <<EOF\nrm -rf /\nEOF",
+    "sudo bash <<X\nrm -rf /\nX",
+    "env sh <<X\nrm -rf /\nX",
+    "exec bash <<X\nrm -rf /\nX",
+    "time bash <<X\nrm -rf /\nX",
+    "nice bash <<'X'\nrm -rf /\nX",
+    "ssh h bash <<X\nrm -rf /\nX",
+    "bash /dev/stdin <<X\nrm -rf /\nX",
+    "bash -s -- x <<X\nrm -rf /\nX",
+    "cat <<'A' | tee x | bash\nrm -rf ~\nA",
+    "cat <<A\n $(rm -rf ~)\nA",
+    "cat <<-A\n\t$(rm -rf ~)\n\tA",
+    "cat <<-A\n\ta $(rm -rf ~)\n\tA",
+    "cat <<A\nx `rm -rf ~`\nA",
+    "cat <<A\n${x:-$(rm -rf ~)}\nA",
+];
 
 /// The lines of a list that are neither empty nor comments.
 fn listed(text: &str) -> Vec<&str> {
@@ -28,7 +45,7 @@ fn danger_powershell() -> Vec<&'static str> {
 
 #[test]
 fn nothing_dangerous_passes() {
-    assert!(danger().len() >= 374 && danger_powershell().len() >= 48, "the lists are read");
+    assert!(danger().len() >= 450 && danger_powershell().len() >= 48, "the lists are read");
     let mut wrong = String::new();
     for (list, dialect) in [(danger(), Dialect::Bash), (danger_powershell(), Dialect::PowerShell)] {
         for text in list {
@@ -144,6 +161,8 @@ fn fish_and_zsh_are_judged_too() {
         ("set d /; rm -rf $d", Dialect::Fish),
         ("begin; rm -rf ~; end", Dialect::Fish),
         ("ls; and rm -rf /", Dialect::Fish),
+        ("abbr -a x 'rm -rf ~'", Dialect::Fish),
+        ("alias ll 'rm -rf ~'", Dialect::Fish),
         ("rm -rf *(D)", Dialect::Zsh),
         ("noglob rm -rf /", Dialect::Zsh),
         ("repeat 3 rm -rf /", Dialect::Zsh),
@@ -163,5 +182,30 @@ fn the_empty_suffix_of_bsd_sed_is_no_file() {
             why.iter().any(|w| w.contains("notes.txt")) && !why.iter().any(|w| w.contains("s/foo")),
             "{line}: {why:?}"
         );
+    }
+}
+
+#[test]
+fn what_is_told_is_what_happens() {
+    for (line, told, not) in [
+        ("mv -t dir a b c", "moves or renames c", "overwrites c"),
+        ("d=/tmp/x; d=/; rm -rf $d", "everything on this disk", "/tmp/x"),
+        ("cat <<A\n $((1 + 2)) it's $x\nA", "", "cannot"),
+        ("rsync -a f h:", "overwrites h:", "system"),
+        ("tar cf /mnt/backup.tar .", "overwrites /mnt/backup.tar", "system"),
+    ] {
+        let why: Vec<String> = assess(&parse(line, Dialect::Bash)).reasons.into_iter().map(|r| r.why).collect();
+        let why = why.join("; ");
+        assert!(why.contains(told) && !why.contains(not), "{line}: {why}");
+    }
+}
+
+/// How long that takes grows with each of them, so what is deeper is not looked at, and that is told.
+#[test]
+fn programs_that_run_one_another_are_followed_so_far_only() {
+    for wrapper in ["sudo ", "env ", "xargs ", "ssh h ", "sudo env xargs "] {
+        let script = parse(&format!("{}ls", wrapper.repeat(800)), Dialect::Bash);
+        assert!(script.commands.len() < 50, "{wrapper}: {}", script.commands.len());
+        assert_eq!(assess(&script).level, Level::Caution, "{wrapper}");
     }
 }
