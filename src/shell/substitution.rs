@@ -12,8 +12,8 @@ pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
         let next = bytes.get(at + 1).copied().unwrap_or_default();
         match bytes[at] {
             b'\\' => at += 1,
-            // `$((1 + 2))` is arithmetic, what stands in it may still be run
-            b'$' if next == b'(' && bytes.get(at + 2) == Some(&b'(') => at += 2,
+            // in `$((1 + $(cmd)))` only what stands within is run
+            b'$' if is_arithmetic(&bytes[at..]) => at += 2,
             b'$' | b'<' | b'>' if next == b'(' && (files || bytes[at] == b'$') => {
                 let end = closing(bytes, at + 2);
                 found.push(at + 2..end);
@@ -34,6 +34,11 @@ pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
     }
     found.retain(|range| text.get(range.clone()).is_some_and(|t| !t.trim().is_empty()));
     found
+}
+
+/// True for `$((1 + 2))`, false for a subshell that stands first in a substitution: `$((a); b)`.
+fn is_arithmetic(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"$((") && bytes.get(closing(bytes, 3) + 1) == Some(&b')')
 }
 
 /// Index of the bracket that closes what begins at `from`, or the end of the text.
@@ -117,11 +122,12 @@ mod tests {
 
     #[test]
     fn substitutions_are_found_where_the_grammar_sees_text() {
-        let cases: [(&str, &[&str]); 8] = [
+        let cases: [(&str, &[&str]); 9] = [
             (" a $(ls -l) `id`", &["ls -l", "id"]),
             (r"\$(ls) \`id\`", &[]),
             ("$(echo ')' \")\" $(pwd))x", &["echo ')' \")\" $(pwd)"]),
             ("$((1 + $(id)))", &["id"]),
+            ("$((ls); (id))", &["(ls); (id)"]),
             (r"`echo \`ls\``", &[r"echo \`ls\`"]),
             ("it's $(ls", &["ls"]),
             ("$() ``", &[]),
