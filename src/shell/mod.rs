@@ -9,6 +9,7 @@ mod builtin;
 pub mod effects;
 mod embedded;
 mod fish;
+mod mask;
 pub mod parse;
 mod pattern;
 mod posix;

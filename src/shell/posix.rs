@@ -1,6 +1,7 @@
 //! Walks the bash grammar's tree: bash, zsh and POSIX sh.
 
 use super::builder::{Builder, Cx, Place, Source, assignment_of};
+use super::mask::mask;
 use super::script::{Assignment, Construct, Function, How, Invocation, Redirect, Word};
 use super::{Dialect, effects, substitution, tree};
 use std::collections::HashMap;
@@ -9,7 +10,8 @@ use tree_sitter::Node;
 
 /// Parses and walks a text.
 pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
-    let masked = mask(source.text, source.dialect);
+    let extended = builder.script.text.contains("extglob");
+    let masked = mask(source.text, source.dialect, extended);
     let Some(parsed) = tree::parse(&masked, tree::Grammar::Bash) else {
         builder.error(source.map(0..source.text.len()));
         return;
@@ -21,35 +23,23 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     walker.visit(parsed.root_node(), cx);
 }
 
-/// Blanks out, byte for byte, what is good shell but unknown to the grammar. Words are read from the text itself.
-fn mask(text: &str, dialect: Dialect) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for i in 1..bytes.len() {
-        let (before, here) = (bytes[i - 1], bytes[i]);
-        match (before, here) {
-            // Read and write on one descriptor.
-            (b'<', b'>') if i < 2 || bytes[i - 2] != b'<' => bytes[i - 1..=i].copy_from_slice(b"> "),
-            (b'>', b'!') if dialect == Dialect::Zsh => bytes[i] = b'|',
-            (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
-            // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
-            (b'*' | b'?' | b']' | b'{', b'(') if dialect == Dialect::Zsh => blank_parentheses(&mut bytes, i),
-            (_, b'(') if dialect == Dialect::Zsh && before.is_ascii_alphanumeric() => {
-                let word = bytes[..i].iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |p| p + 1);
-                let next = bytes.get(i + 1).copied().unwrap_or(b')');
-                if next != b')' && bytes[word..i].iter().any(|b| matches!(b, b'*' | b'?')) {
-                    blank_parentheses(&mut bytes, i);
-                }
-            }
-            _ => {}
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
+/// Variables that bash and zsh set by themselves and POSIX sh does not know.
+const OWN_VARIABLES: &[&str] =
+    &["RANDOM", "SECONDS", "EPOCHSECONDS", "FUNCNAME", "BASH_SOURCE", "PIPESTATUS", "HOSTNAME"];
 
-fn blank_parentheses(bytes: &mut [u8], open: usize) {
-    let close = bytes[open..].iter().take(80).position(|b| *b == b')' || *b == b'\n' || *b == b'\'');
-    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && bytes[open..=open + c].is_ascii()) {
-        bytes[open..=open + close].fill(b'_');
+/// True for an expansion that changes what it expands beyond what POSIX has: `${x/a/b}`, `${x:0:3}`, `${x^^}`, `${!x}`.
+fn transforms(expansion: &str) -> bool {
+    let inner = expansion.trim_start_matches("${");
+    if inner.len() > 2 && inner.starts_with('!') {
+        return true;
+    }
+    let named = inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    // `${#x}` and `${@:1}`: what has no name is one sign.
+    let rest = if named.len() < inner.len() { named } else { inner.get(1..).unwrap_or_default() };
+    let rest = rest.strip_prefix('[').and_then(|r| r.split_once(']')).map_or(rest, |(_, rest)| rest);
+    match rest.strip_prefix(':') {
+        Some(after) => !after.starts_with(['-', '=', '?', '+']),
+        None => rest.starts_with(['/', '^', ',', '@', '~']),
     }
 }
 
@@ -116,6 +106,11 @@ impl Walker<'_, '_, '_> {
     /// Notes constructs that are of interest to dialect rules.
     fn note(&mut self, kind: &str, node: Node<'_>) {
         let text = self.text(node);
+        let more = match kind {
+            "for_statement" if text.starts_with("select") => Some(Construct::Select),
+            "c_style_for_statement" => Some(Construct::DoubleParen),
+            _ => None,
+        };
         let construct = match kind {
             "if_statement" | "while_statement" | "for_statement" | "case_statement" | "c_style_for_statement" => {
                 Construct::BourneBlock
@@ -125,12 +120,15 @@ impl Walker<'_, '_, '_> {
             "ansi_c_string" => Construct::AnsiQuote,
             "array" | "subscript" => Construct::Array,
             "simple_expansion" if text == "$?" => Construct::ExitStatus,
-            "expansion" if ["^", ",", "//", "/#", "/%", "@"].iter().any(|op| text.contains(op)) => {
-                Construct::ParameterTransform
+            "simple_expansion" | "expansion" if OWN_VARIABLES.contains(&text.trim_matches(['$', '{', '}'])) => {
+                Construct::OwnVariable
             }
+            "expansion" if transforms(text) => Construct::ParameterTransform,
             _ => return,
         };
-        self.construct(construct, node);
+        for construct in [Some(construct), more].into_iter().flatten() {
+            self.construct(construct, node);
+        }
     }
 
     fn children(&mut self, node: Node<'_>, cx: &Cx) {
@@ -222,13 +220,13 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// Nodes as words; nodes that touch each other in the text are one word.
+    /// Nodes as words; nodes that touch each other in the text, or are only apart by a line that goes on, are one word.
     fn glued<'n>(&self, nodes: &[Node<'n>]) -> Vec<(Word, Vec<Node<'n>>)> {
         let mut groups: Vec<(Range<usize>, Vec<Node<'n>>)> = Vec::new();
         for node in nodes {
             let range = node.byte_range();
             match groups.last_mut() {
-                Some((span, parts)) if span.end == range.start => {
+                Some((span, parts)) if self.touch(span.end, range.start) => {
                     span.end = range.end;
                     parts.push(*node);
                 }
@@ -236,6 +234,11 @@ impl Walker<'_, '_, '_> {
             }
         }
         groups.into_iter().map(|(span, parts)| (self.source.word(span), parts)).collect()
+    }
+
+    /// True if nothing but a line that goes on stands between two places.
+    fn touch(&self, end: usize, start: usize) -> bool {
+        self.source.text.get(end..start).is_some_and(|between| between.replace("\\\n", "").is_empty())
     }
 
     /// `export A=b`, `unset x`, `[ -f x ]`: commands to us, keywords to the grammar. `[[` is none.
@@ -384,6 +387,9 @@ impl Walker<'_, '_, '_> {
 
     fn assignment(&mut self, node: Node<'_>, cx: &Cx) {
         self.construct(Construct::Assignment, node);
+        if tree::all(node).iter().any(|c| c.kind() == "+=") {
+            self.construct(Construct::AppendAssignment, node);
+        }
         let assignment = self.assigned(node, cx);
         self.builder.script.assignments.push(assignment);
     }

@@ -193,18 +193,24 @@ pub enum Construct {
     Array,
     /// `a=1` as a command.
     Assignment,
+    /// `a+=1` as a command.
+    AppendAssignment,
     /// `A=1 cmd`.
     PrefixAssignment,
     /// `for ... do ... done`, `if ... fi` and their kin of the Bourne shell.
     BourneBlock,
+    /// `select x in ...; do ... done`.
+    Select,
     /// `function f`.
     FunctionKeyword,
     /// `f() { ... }`.
     FunctionParens,
     /// `$?`.
     ExitStatus,
-    /// `${x^^}`, `${x//a/b}`, `${x:1:2}`.
+    /// `${x^^}`, `${x/a/b}`, `${x:1:2}`, `${!x}`.
     ParameterTransform,
+    /// `$RANDOM` and its kin, which the larger shells set by themselves.
+    OwnVariable,
     /// An unquoted glob among a command's words.
     UnquotedGlob,
     /// `2>/dev/null`: the Unix null device as a redirection's target.

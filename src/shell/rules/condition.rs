@@ -27,6 +27,9 @@ pub struct Condition {
     /// Some operand must match.
     #[serde(default)]
     pub operand: Option<Pattern>,
+    /// Some operand without quotes or escapes must match.
+    #[serde(default)]
+    pub bare: Option<Pattern>,
     /// Some word after the program must match, options included.
     #[serde(default)]
     pub word: Option<Pattern>,
@@ -172,6 +175,10 @@ impl Condition {
         }
         if let Some(pattern) = &self.operand {
             blame(listed.iter().find(|(_, text)| pattern.is_match(text))?.0);
+        }
+        if let Some(pattern) = &self.bare {
+            let bare = |at: usize| command.words.get(at).is_some_and(|w| !w.quoted);
+            blame(listed.iter().find(|(at, text)| bare(*at) && pattern.is_match(text))?.0);
         }
         if let Some(pattern) = &self.word {
             blame(1 + command.args().iter().position(|w| pattern.is_match(&w.text))?);
