@@ -153,8 +153,6 @@ const FALSE_ALARMS: &[(&str, &str)] = &[
     ("missing-name", "sed -i.orig"),
     // the name of a setting of git
     ("placeholder", "git config user.name"),
-    // names a protocol, as it must there
-    ("macos-netstat", "netstat -an -p tcp |"),
     // an option that every subcommand takes
     ("unknown-flag", "kubectl get pods -n"),
 ];

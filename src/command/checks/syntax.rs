@@ -13,8 +13,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .take(1) // later errors mostly follow from the first
         .map(|span| Finding {
             id: ID.into(),
-            // of these two languages the parser does not know every corner
+            // of these languages the parser does not know every corner
             severity: match it.dialect {
+                Dialect::Zsh if short_forms(&it.script.text) => Severity::Warning,
                 Dialect::Fish | Dialect::PowerShell => Severity::Warning,
                 Dialect::Bash | Dialect::Zsh | Dialect::Sh => Severity::Error,
             },
@@ -25,4 +26,34 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             fix: None,
         })
         .collect()
+}
+
+/// True where zsh's own forms of loops and conditions may stand, as in `for f (*.txt) echo $f` and `if [[ -f x ]] { ls }`.
+fn short_forms(text: &str) -> bool {
+    const WORDS: [&str; 8] = ["for", "foreach", "if", "while", "until", "select", "always", "repeat"];
+    text.split(|c: char| c.is_whitespace() || c == ';').any(|word| WORDS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{Target, parse};
+
+    #[test]
+    fn the_short_forms_of_zsh_are_no_error() {
+        let of = |text: &str| {
+            let script = parse(text, Dialect::Zsh);
+            let (target, manuals) = (Target::ALL[0].1, Default::default());
+            let (dialect, request) = (Dialect::Zsh, "");
+            let it =
+                Inspected { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+            check(&it).first().map(|f| f.severity)
+        };
+        for text in
+            ["for f (*.txt) echo $f", "if [[ -f x ]] { echo y }", "foreach x (a b) echo $x; end", "{ ls } always { : }"]
+        {
+            assert!(of(text) < Some(Severity::Error), "{text}: {:?}", of(text));
+        }
+        assert_eq!(of("echo 'unclosed"), Some(Severity::Error));
+    }
 }
