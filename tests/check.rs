@@ -44,6 +44,15 @@ fn another_machine_has_its_own_rules() {
     assert_eq!(ids(&linux), [""; 0], "{linux:#}");
 }
 
+/// `set`, `read` and `type` are builtins of bash, too, with other flags.
+#[test]
+fn a_builtin_is_looked_up_in_the_shell_that_is_written_for() {
+    for command in ["set -gx A b", "set -q x", "read -l x", "read -P '> ' x", "type -q ls", "history --search x"] {
+        let (_, fish) = report(&["--shell", "fish", command]);
+        assert_eq!(ids(&fish), [""; 0], "{command}: {fish:#}");
+    }
+}
+
 /// However it ends: by itself while look-ups are still under way, or by a signal in the middle of them.
 #[cfg(unix)]
 #[test]

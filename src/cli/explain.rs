@@ -99,12 +99,12 @@ async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manua
 async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionContext, manual: &Manual) -> Option<Part> {
     let name = invocation.name()?;
     let depth = invocation.via.len();
-    // The shell of the machine explains what a shell does itself, if it is the one that is written for.
-    let own = context.shell.path.as_deref().filter(|_| context.shell.dialect == dialect);
-    let other = context.available_commands.get(dialect.name());
-    let shell = own.or(other.map(|path| path.as_path()));
+    let shell = context.shell_of(dialect);
+    // `./run.sh` is a file of the person's own.
+    let path = invocation.words[0].text.as_str();
+    let own = path.contains('/') && !context.available_commands.contains_key(name);
     let empty = |problem: String| Part {
-        name: name.to_string(),
+        name: if own { path.to_string() } else { name.to_string() },
         depth,
         path: None,
         version: String::new(),
@@ -113,7 +113,9 @@ async fn part(invocation: &Invocation, dialect: Dialect, context: &ExecutionCont
         problem: Some(problem),
     };
     let Some(program) = Program::find(name, dialect, shell, &context.available_commands) else {
-        return Some(empty("is not installed here".into()));
+        return Some(empty(
+            if own { "no program of PATH: no manual is looked for" } else { "is not installed here" }.into(),
+        ));
     };
     let words: Vec<&str> = invocation.args().iter().map(|word| word.text.as_str()).collect();
     let (entry, skip) = match manual.get_for(&program, &words).await {

@@ -118,7 +118,9 @@ impl Inspector {
     fn program(&self, command: &Invocation, dialect: Dialect) -> Option<Program> {
         let name = command.name()?;
         if shell::is_builtin(name, dialect) {
-            return Some(Program::Builtin { name: name.into(), shell: self.context.shell.path.clone()? });
+            // another shell's builtin of the same name has other flags: without the right shell nothing is known
+            let shell = self.context.shell_of(dialect)?.to_path_buf();
+            return Some(Program::Builtin { name: name.into(), shell });
         }
         let path = self.context.available_commands.get(name)?.clone();
         Some(Program::File { name: name.into(), path })

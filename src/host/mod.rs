@@ -87,6 +87,14 @@ impl ExecutionContext {
     }
 }
 
+impl ExecutionContext {
+    /// The program of a shell of that dialect: the one in use, if it speaks it, else the one on PATH.
+    pub fn shell_of(&self, dialect: Dialect) -> Option<&Path> {
+        let own = self.shell.path.as_deref().filter(|_| self.shell.dialect == dialect);
+        own.or_else(|| self.available_commands.get(dialect.name()).map(PathBuf::as_path))
+    }
+}
+
 impl ShellInfo {
     /// The same with its program from PATH, if only its name was known.
     fn completed(mut self, programs: &BTreeMap<String, PathBuf>) -> Self {

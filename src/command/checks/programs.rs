@@ -11,7 +11,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .into_iter()
         .filter(|name| !exists(name, it))
         .filter(|name| !it.script.functions.iter().any(|f| f.name == *name))
-        .filter(|name| !runs_elsewhere(name, it))
+        .filter(|name| !runs_elsewhere(name, it) && !by_path(name, it))
         .map(|name| {
             let near = nearest(&name, context.available_commands.keys());
             Finding {
@@ -32,14 +32,19 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn exists(name: &str, it: &Inspected) -> bool {
     let Some(context) = it.context else { return true };
-    // a path is the user's own program, or one that the command itself makes
-    name.contains('/') || context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
+    context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
 }
 
 /// True for a program that only runs on another machine or in a container: `restic` of `ssh box restic snapshots`.
 fn runs_elsewhere(name: &str, it: &Inspected) -> bool {
     let mut named = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
     named.peek().is_some() && named.all(|c| c.remote)
+}
+
+/// True for a program that is called by its path: the user's own, or one that the command itself makes.
+fn by_path(name: &str, it: &Inspected) -> bool {
+    let mut named = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
+    named.peek().is_some() && named.all(|c| c.words.first().is_some_and(|w| w.text.contains('/')))
 }
 
 /// A program of almost the same name (`phyton`), at most one edit away, from four letters on.
@@ -65,6 +70,7 @@ mod tests {
         assert!(missing("ssh box restic snapshots").is_empty());
         assert_eq!(missing("restic snapshots"), ["restic"]);
         assert_eq!(missing("ssh box restic snapshots; restic check"), ["restic"]);
+        assert!(missing("./run.sh; bin/tool -x").is_empty());
     }
 
     #[test]
