@@ -489,4 +489,6 @@ fn explain_tells_each_program_and_flag() {
     machine.run(&["explain", "  "]).fails(2, &["no command to explain"]);
     assert!(machine.run(&["explain", "--shell", "bash", "ls 'unclosed"]).out.contains("syntax error"));
     assert!(machine.run(&["explain", "--shell", "bash", "nosuchprogram -x"]).out.contains("is not installed here"));
+    let own = machine.run(&["explain", "--shell", "bash", "./run.sh -x"]).out;
+    assert!(own.contains("./run.sh") && !own.contains("not installed"), "{own}");
 }

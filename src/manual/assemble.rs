@@ -34,7 +34,7 @@ pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
     let known: HashSet<&str> = options.iter().flat_map(OptionEntry::names).collect();
     let mentions: BTreeSet<String> =
         texts.iter().flat_map(|text| mentions(text)).filter(|flag| !known.contains(flag.as_str())).collect();
-    let complete = is_complete(&heard, &page, &help, &mentions);
+    let complete = is_complete(&heard, &page, &help, &mentions) && !texts.iter().any(|text| hands_on(text));
 
     let name = command.replace(' ', "-");
     let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
@@ -86,6 +86,18 @@ fn is_complete(heard: &Heard, page: &Text, help: &Text, mentions: &BTreeSet<Stri
     // The page of a program with a long help of its own may be a stub.
     let stub = help.options.len() > 2 * page.options.len() && !from_help;
     defined && (from_page && !stub || from_help)
+}
+
+/// True if the text says that it takes the options of another program, as zgrep does those of grep.
+fn hands_on(text: &str) -> bool {
+    const SAID: &[&str] = &[
+        "All options specified are passed directly to",
+        "OPTIONs are the same as for",
+        "accepts any of the options accepted by",
+        "[<log-options>]",
+        "[<diff-options>]",
+    ];
+    SAID.iter().any(|said| text.contains(said))
 }
 
 /// The options of both lists; one that both know keeps the fuller account.
@@ -178,6 +190,16 @@ mod tests {
         );
         assert_eq!((entry.complete, entry.mentions.as_slice()), (true, ["--other".to_string()].as_slice()));
         assert_eq!(entry.problem, None);
+    }
+
+    #[test]
+    fn a_program_that_hands_its_options_on_has_more_than_it_says() {
+        let of = |more: &str| {
+            let help = format!("Usage: x\n{more}\n\n  -a   take all\n  -b   take b\n");
+            assemble("x", Path::new("/bin/x"), Heard { help: Some(answer(&help, 0)), ..Heard::default() })
+        };
+        assert!(of("Does x.").complete);
+        assert!(!of("OPTIONs are the same as for 'grep'.").complete);
     }
 
     #[test]

@@ -117,15 +117,23 @@ impl OptionEntry {
     pub fn argument_is_optional(&self) -> bool {
         let Some(argument) = &self.argument else { return false };
         let mut depth = 0usize;
-        let closed_at = argument.char_indices().find_map(|(at, c)| {
-            depth = match c {
-                '[' => depth + 1,
-                ']' => depth.saturating_sub(1),
-                _ => depth,
-            };
-            (depth == 0).then_some(at)
-        });
-        argument.starts_with('[') && closed_at == Some(argument.len() - 1)
+        !argument.is_empty()
+            && argument.chars().all(|c| {
+                let outside = depth == 0 && c != '[';
+                depth = match c {
+                    '[' => depth + 1,
+                    ']' => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                !outside
+            })
+    }
+
+    /// True if its argument is a number, so that letters attached to it are further options (`-l[octnum]`, `-u NUM`).
+    pub fn takes_number(&self) -> bool {
+        const NUMBERS: &[&str] = &["n", "num", "number", "octnum", "octal/hexadecimal", "count"];
+        let Some(argument) = &self.argument else { return false };
+        NUMBERS.contains(&argument.trim_matches(['[', ']', '=', '<', '>']).to_ascii_lowercase().as_str())
     }
 
     /// True if the next word is its argument when none is attached.
@@ -170,6 +178,8 @@ mod tests {
         };
         assert_eq!(option(Some("[WHEN]")).line(), "-n, --lines[=WHEN]  how many");
         assert_eq!(option(Some("[-]NUM")).line(), "-n, --lines=[-]NUM  how many");
+        assert!(!option(Some("[color][={always|auto|never}]")).takes_next());
+        assert!(option(Some("[octnum]")).takes_number() && !option(Some("number/list")).takes_number());
         assert!(option(Some("[-]NUM")).takes_next());
         assert!(!option(Some("[WHEN]")).takes_next());
         assert!(!option(None).takes_next());

@@ -125,7 +125,9 @@ impl Fetcher {
         match kind.as_str() {
             _ if self.refusal(shell).is_some() => {}
             "bash" | "rbash" => {
-                let job = Job::new(shell).args(["--norc", "--noprofile", "-c", r#"help -- "$1""#, "caro", name]);
+                // `[` is said to be a synonym for the other, and no more.
+                let topic = if name == "[" { "test" } else { name };
+                let job = Job::new(shell).args(["--norc", "--noprofile", "-c", r#"help -- "$1""#, "caro", topic]);
                 heard.help = Some(ask(job, PATIENCE, HELP).await);
             }
             "fish" => {

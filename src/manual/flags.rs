@@ -33,17 +33,23 @@ pub struct Use<'e> {
 /// Programs whose operands may look like flags, or that take anything at all. Modes (`chmod -x`), expressions, text.
 const FREE_FORM: &[&str] = &[
     "chmod", "echo", "expr", "test", "[", "[[", "let", "true", "false", ":", "print", "bc", "dc", "umask", "eval",
-    "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk",
+    "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk", "gdb",
 ];
 /// Programs whose page covers every subcommand, with flags anywhere.
 const ONE_PAGE: &[&str] =
-    &["systemctl", "apt-get", "apt-cache", "loginctl", "hostnamectl", "timedatectl", "journalctl"];
+    &["systemctl", "apt-get", "apt-cache", "loginctl", "hostnamectl", "timedatectl", "journalctl", "git stash"];
 /// Programs that take whatever follows their first operand for operands too: a set of `tr` may begin with a dash.
 const OPERANDS_LAST: &[&str] = &["tr", "scp"];
 /// Programs whose first operand may be a bundle of options without a dash.
 const BARE: &[&str] = &["tar", "bsdtar", "ar", "ps"];
 /// Options after which another program's words follow, up to `;` or `+`. Source: find(1).
 const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+/// Programs that take a number behind a dash for the argument of an option, as their manuals do not say any more.
+/// Source: the info pages of the GNU coreutils, "obsolete syntax".
+const NUMBERED: &[(&str, &str)] =
+    &[("head", "-n"), ("tail", "-n"), ("nice", "-n"), ("split", "-l"), ("fold", "-w"), ("fmt", "-w")];
+/// Names that stand for those of signals: `-SIGNAL`.
+const SIGNALS: &[&str] = &["signal", "sigspec", "signame", "sig"];
 
 impl Entry {
     /// The option with exactly this name.
@@ -95,7 +101,9 @@ impl Entry {
             if let Some(last) = found.last_mut()
                 && last.value.is_none()
                 && last.option.is_some_and(OptionEntry::takes_next)
+                && (self.option(&last.flag).is_some() || self.signal(&last.flag).is_none() && !is_digits(&last.flag))
                 && let Some(next) = args.get(at)
+                && !last.option.is_some_and(|option| self.begins_expression(option, next))
             {
                 last.value = Some((*next).to_string());
                 at += 1;
@@ -166,12 +174,44 @@ impl Entry {
         if !word.starts_with('-') {
             return if word.starts_with('+') { one(word, None, None, Known::Unsure) } else { Vec::new() };
         }
-        if word[1..].bytes().all(|b| b.is_ascii_digit())
-            && let Some(option) = self.options.iter().find(|o| o.names().any(is_number))
-        {
+        if let Some(option) = self.number(word).or_else(|| self.signal(word)) {
             return one(word, None, Some(option), Known::Yes);
         }
+        // `-eq` of test: named as a whole, and no letters with something attached.
+        if self.mentions.iter().any(|m| m == word) && FREE_FORM.contains(&self.command.as_str()) {
+            return one(word, None, None, Known::Unsure);
+        }
         self.bundle(at, word)
+    }
+
+    /// The option that a number behind a dash is: `-NUM`, or what the program takes it for.
+    fn number(&self, word: &str) -> Option<&OptionEntry> {
+        let named = || {
+            let (_, name) = NUMBERED.iter().find(|(program, _)| *program == self.command)?;
+            self.option(name)
+        };
+        is_digits(word).then(|| self.options.iter().find(|o| o.names().any(is_number)).or_else(named)).flatten()
+    }
+
+    /// The option that `-9` or `-HUP` is, where the program takes signals so.
+    fn signal(&self, word: &str) -> Option<&OptionEntry> {
+        let body = word.strip_prefix('-')?;
+        let shaped = is_digits(word) || body.len() > 1 && body.bytes().all(|b| b.is_ascii_uppercase());
+        let stands = |name: &str| {
+            let name = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
+            SIGNALS.contains(&name.as_str())
+        };
+        let taken = self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str));
+        if !shaped || !taken.filter(|name| !name.starts_with("--")).any(stands) {
+            return None;
+        }
+        let own = self.options.iter().find(|o| o.names().any(|n| !n.starts_with("--") && stands(n)));
+        own.or_else(|| self.options.iter().find(|o| o.argument.as_deref().is_some_and(stands)))
+    }
+
+    /// True if what follows an option that takes an expression (`-not expr`) is an option itself, and begins that.
+    fn begins_expression(&self, option: &OptionEntry, next: &str) -> bool {
+        option.argument.as_deref() == Some("expr") && next.starts_with('-') && self.option(next).is_some()
     }
 
     /// The only option whose long name begins so; an error if there are several.
@@ -200,11 +240,13 @@ impl Entry {
         while let Some(c) = rest.chars().next() {
             rest = &rest[c.len_utf8()..];
             let flag = format!("-{c}");
-            let Some(option) = self.option(&flag) else {
+            let Some(option) = self.option(&flag).or_else(|| self.number(&flag)) else {
                 uses.push(piece(flag.clone(), None, None, self.absent(&flag)));
                 break;
             };
-            let value = (option.argument.is_some() && !rest.is_empty()).then(|| rest.to_string());
+            let letters = option.takes_number() && rest.starts_with(|c: char| c.is_ascii_alphabetic());
+            let attached = option.argument.is_some() && !rest.is_empty() && !letters;
+            let value = attached.then(|| rest.to_string());
             let ends = value.is_some();
             uses.push(piece(flag, value, Some(option), Known::Yes));
             if ends {
@@ -242,17 +284,24 @@ impl Entry {
             || flag.strip_prefix("--no-").is_some_and(|f| self.option(&format!("--{f}")).is_some())
             || flag.strip_prefix("-no").is_some_and(|f| self.option(&format!("-{f}")).is_some())
             || flag.strip_prefix("--").is_some_and(|f| self.option(&format!("--no-{f}")).is_some())
-            || !flag.starts_with("--") && self.takes_placeholders(flag);
+            // `ps -Z` is `ps Z`, as its code has it.
+            || BARE.contains(&name) && flag.strip_prefix('-').is_some_and(|letter| self.option(letter).is_some())
+            || self.takes_placeholders(flag);
         if unsure { Known::Unsure } else { Known::No }
     }
 
     /// True if a documented name stands for many: `-<number>`, `-SIGNAL`, `-newerXY`.
     fn takes_placeholders(&self, flag: &str) -> bool {
         // What stands for a number (`-NUM`) is no matter here: numbers are never called unknown.
-        const WORDS: &[&str] = &["signal", "sigspec", "signame"];
+        /// What a long name ends in that stands for many: `--force-things`.
+        const MANY: &[&str] = &["things", "thing"];
         self.options.iter().flat_map(OptionEntry::names).chain(self.mentions.iter().map(String::as_str)).any(|name| {
             let body = name.strip_prefix('-').unwrap_or(name);
-            let word = WORDS.contains(&body.to_ascii_lowercase().as_str());
+            if flag.starts_with("--") {
+                let stem = MANY.iter().find_map(|many| name.strip_suffix(many));
+                return stem.is_some_and(|stem| stem.len() > 3 && flag.starts_with(stem));
+            }
+            let word = SIGNALS.contains(&body.to_ascii_lowercase().as_str());
             let tail = body.trim_end_matches(['X', 'Y', 'Z', 'N']);
             let pattern = tail.len() >= 3 && tail.len() < body.len() && flag[1..].starts_with(tail);
             let numbers = ["<n>", "<num>", "<number>", "<count>", "<digit>", "<>"].contains(&body);
@@ -305,12 +354,15 @@ impl Entry {
     }
 }
 
-/// `-NUM`, `-<number>`: a name that stands for any number.
+/// `-5`.
+fn is_digits(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|body| !body.is_empty() && body.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// `-NUM`, `-<number>`, `-#`: a name that stands for any number. `--count` is a name of its own.
 fn is_number(name: &str) -> bool {
-    let body = name.trim_start_matches('-').trim_matches(['<', '>']).to_ascii_lowercase();
-    name.starts_with('-')
-        && ["n", "num", "number", "count", "digit", "digits"].contains(&body.as_str())
-        && name.len() > 2
+    let body = name.strip_prefix('-').unwrap_or_default().trim_matches(['<', '>']).to_ascii_lowercase();
+    body == "#" || ["n", "num", "number", "count", "digit", "digits"].contains(&body.as_str()) && name.len() > 2
 }
 
 #[cfg(test)]
@@ -407,6 +459,62 @@ mod tests {
             find.unknown_flags(&args).into_iter().map(|u| (u.word, u.flag)).collect::<Vec<_>>(),
             [(10, "-pirnt".into())]
         );
+    }
+
+    /// What is read of a word: `flag=value` of each use.
+    fn read(entry: &Entry, args: &[&str]) -> Vec<String> {
+        let shown = |u: &Use<'_>| u.value.as_ref().map_or(u.flag.clone(), |v| format!("{}={v}", u.flag));
+        entry.read_args(args).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn numbers_and_signals_behind_a_dash() {
+        let grep = entry("grep", vec![option(&["-c", "--count"], None), option(&["-NUM"], None)]);
+        assert_eq!(grep.read_args(&["-3", "x"])[0].option, grep.option("-NUM"));
+        let pkill = entry("pkill", vec![option(&["-c", "--count"], None), option(&["-signal", "--signal"], None)]);
+        for word in ["-9", "-HUP"] {
+            assert_eq!(pkill.read_args(&[word, "x"])[0].option, pkill.option("--signal"), "{word}");
+        }
+        let mut kill = entry("kill", vec![option(&["-s"], Some("sig")), option(&["-n"], Some("sig"))]);
+        kill.mentions = vec!["-sigspec".into()];
+        assert_eq!(kill.read_args(&["-KILL", "7"])[0].option, kill.option("-s"));
+        assert_eq!(read(&kill, &["-KILL", "7"]), ["-KILL"]);
+        let log =
+            entry("git log", vec![option(&["-<number>", "--max-count"], Some("number")), option(&["-S"], Some("s"))]);
+        assert_eq!(read(&log, &["-5", "-S", "foo"]), ["-5", "-S=foo"]);
+        let head = entry("head", vec![option(&["-n", "--lines"], Some("[-]NUM"))]);
+        assert_eq!((read(&head, &["-5", "f"]), head.knows("-5")), (vec!["-5".to_owned()], Known::Yes));
+        let zip = entry("zip", vec![option(&["-r"], None), option(&["-#"], None)]);
+        assert_eq!(read(&zip, &["-r9", "a"]), ["-r", "-9"]);
+    }
+
+    #[test]
+    fn letters_that_no_number_can_be() {
+        let diff = entry("diff", vec![option(&["-r"], None), option(&["-u"], Some("NUM")), option(&["-N"], None)]);
+        assert_eq!(read(&diff, &["-ruN"]), ["-r", "-u", "-N"]);
+        let letters = ["-a", "-n"].map(|n| option(&[n], None));
+        let mut perl = entry("perl", letters.into());
+        perl.options.extend([option(&["-l"], Some("[octnum]")), option(&["-e"], Some("line"))]);
+        assert_eq!(read(&perl, &["-lane", "print"]), ["-l", "-a", "-n", "-e=print"]);
+        assert_eq!(read(&perl, &["-l012"]), ["-l=012"]);
+    }
+
+    #[test]
+    fn an_expression_is_no_argument_and_a_mention_no_bundle() {
+        let find = entry("find", vec![option(&["-not"], Some("expr")), option(&["-name"], Some("pattern"))]);
+        assert_eq!(read(&find, &["-not", "-name", "x"]), ["-not", "-name=x"]);
+        let mut test = entry("test", vec![option(&["-e"], Some("FILE"))]);
+        test.mentions = vec!["-eq".into()];
+        assert_eq!(read(&test, &["a", "-eq", "1"]), ["-eq"]);
+    }
+
+    #[test]
+    fn names_that_stand_for_many() {
+        let mut dpkg = entry("dpkg", vec![option(&["--force-things"], None), option(&["-i"], None)]);
+        assert_eq!((dpkg.knows("--force-all"), dpkg.knows("--farce-all")), (Known::Unsure, Known::No));
+        dpkg.command = "ps".into();
+        dpkg.options.push(option(&["Z"], None));
+        assert_eq!((dpkg.knows("-Z"), dpkg.knows("-Y")), (Known::Unsure, Known::No));
     }
 
     #[test]

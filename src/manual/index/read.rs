@@ -40,6 +40,9 @@ const NO_OPTIONS: &[&str] = &[
     "FILES",
     "EXIT STATUS",
     "STANDARDS",
+    // A shell's tests, and the options of its builtins: `-e` is another thing there.
+    "CONDITIONAL EXPRESSIONS",
+    "SHELL BUILTIN COMMANDS",
     "CONFORMING TO",
     "DIAGNOSTICS",
 ];
@@ -78,9 +81,16 @@ pub(in crate::manual) fn read(text: &str, kind: Kind) -> Text {
         if skipped || kind == Kind::Page && section.is_none() {
             continue;
         }
-        // Some pages list their options as items.
+        // A sentence that goes on with options: `not supported: --null,` and then `--recursive`.
+        let said = at.checked_sub(1).map_or("", |before| lines[before].trim_end());
+        if said.ends_with(',') && indent == 0 && tag(said).is_none() {
+            continue;
+        }
+        // Some pages list their options as items; find has `expr1 -o expr2`.
         let item = trimmed.trim_start_matches(['·', '•', '*', ' ']);
-        let found = tag(item)
+        let infix = item.strip_prefix("expr1 ").and_then(|rest| rest.split_once(" expr2"));
+        let item = infix.map(|(name, text)| format!("{name} {text}")).unwrap_or(item.to_string());
+        let found = tag(&item)
             .or_else(|| operand(trimmed).filter(|_| operands))
             .or_else(|| bare_letter(trimmed).filter(|_| bare_letters && indent <= 8));
         let Some(found) = found else { continue };
@@ -100,11 +110,18 @@ pub(in crate::manual) fn read(text: &str, kind: Kind) -> Text {
             continue;
         }
         let text = one_line(&with_following(&found, &lines, at, indent), TEXT);
-        let entry = entry(found.spellings, text, subsection.clone().or_else(|| section.clone()));
-        if entry.names().any(|name| !seen.contains(name)) {
-            seen.extend(entry.names().map(str::to_string));
-            out.options.push(entry);
+        let (valued, bare): (Vec<_>, Vec<_>) = found.spellings.into_iter().partition(|s| s.argument.is_some());
+        for spellings in [valued, bare].into_iter().filter(|spellings| !spellings.is_empty()) {
+            let entry = entry(spellings, text.clone(), subsection.clone().or_else(|| section.clone()));
+            if entry.names().any(|name| !seen.contains(name)) {
+                seen.extend(entry.names().map(str::to_string));
+                out.options.push(entry);
+            }
         }
+    }
+    // A shell takes the options of its `set`, which stand with its builtins.
+    if let Some(set) = lines.contains(&"SHELL BUILTIN COMMANDS").then(|| paragraph_about("set", text)).flatten() {
+        out.options.extend(read(&set, Kind::Help).options.into_iter().filter(|o| !o.names().any(|n| seen.contains(n))));
     }
     match kind {
         Kind::Page => {
@@ -189,8 +206,23 @@ fn bare_letter(line: &str) -> Option<Tag> {
     })
 }
 
-/// The text of a tag: what stands on its line and the deeper lines after it, up to a blank one.
+/// The text of a tag: what stands on its line and the deeper lines after it, up to a blank one. One that begins with what
+/// happens otherwise is left for the sentence about the option itself.
 fn with_following(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
+    const OTHERWISE: [&str; 4] = ["Usually", "Normally", "Ordinarily", "By default"];
+    const ITSELF: [&str; 3] = ["This flag ", "This option ", "With this option"];
+    let text = first_paragraph(found, lines, at, tag_indent);
+    if !OTHERWISE.iter().any(|word| text.starts_with(word)) {
+        return text;
+    }
+    let deeper = lines[at + 1..].iter().take_while(|line| line.trim().is_empty() || indent(line) > tag_indent);
+    let all = deeper.map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    let itself = ITSELF.iter().filter_map(|start| all.find(start)).min();
+    itself.map_or(text, |start| all[start..].to_string())
+}
+
+/// What stands on the line of a tag and the deeper lines after it, up to a blank one.
+fn first_paragraph(found: &Tag, lines: &[&str], at: usize, tag_indent: usize) -> String {
     let mut text = found.text.clone();
     for (n, line) in lines[at + 1..].iter().enumerate() {
         if text.len() > 2 * TEXT {
@@ -286,6 +318,17 @@ fn help_title(lines: &[&str]) -> Option<String> {
     let mut usage = false;
     for line in lines.iter().take(20) {
         let trimmed = line.trim();
+        // Behind the first option there is only what is said of options.
+        if !usage && trimmed.starts_with('-') {
+            return None;
+        }
+        // `test: test [expr]` of bash, `apt 2.6.1 (amd64)`, and columns of names.
+        let mut words = trimmed.split(' ');
+        let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let usage_again = first.strip_suffix(':') == Some(second);
+        if usage_again || second.starts_with(|c: char| c.is_ascii_digit()) || trimmed.contains("   ") {
+            continue;
+        }
         let lower = trimmed.to_ascii_lowercase();
         if trimmed.is_empty() {
             usage = false;
@@ -359,6 +402,36 @@ mod tests {
             ),
             ["-h,--help", "-o,--out"]
         );
+    }
+
+    #[test]
+    fn what_an_option_does_and_not_what_happens_without_it() {
+        let page = "OPTIONS\n       -f\n           Usually, it refuses. Always.\n\n           This flag disables that; take care.\n\n       -u, -U NUM\n           Lines.\n\n       expr1 -o expr2\n           Or.\n\nCONDITIONAL EXPRESSIONS\n       -e file\n              True if it is there.\n\nSHELL BUILTIN COMMANDS\n       hash [-z]\n              -z     Not this.\n\n       set [-e] [-o option-name]\n              -e      Exit at once.\n\n       shift [n]\n              -y      Nor this.\n";
+        let text = read(page, Kind::Page);
+        let lines: Vec<String> = text.options.iter().map(OptionEntry::line).collect();
+        let expected =
+            ["-f  This flag disables that; take care.", "-U NUM  Lines.", "-u  Lines.", "-o  Or.", "-e  Exit at once."];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_title_is_a_sentence_about_the_program() {
+        for help in [
+            "test: test [expr]\n",
+            "apt 2.6.1 (amd64)\n",
+            "Usage: x [options]\n\nOptions:\n  -x, --maxdays MAX\n                    change to MAX\n",
+            "help:\n\nStandard commands\nasn1parse         ca                ciphers           cmp\n",
+        ] {
+            assert_eq!(read(help, Kind::Help).title, None, "{help}");
+        }
+        assert_eq!(read("test: test [expr]\n    Evaluate it.\n", Kind::Help).title.as_deref(), Some("Evaluate it."));
+    }
+
+    #[test]
+    fn options_that_a_sentence_counts_up_are_none() {
+        let help =
+            "Usage: x\nLook.\n\nthe following are not supported: --deref (-R),\n--exclude, --null\n\n  -a   all\n";
+        assert_eq!(flags(help, Kind::Help), ["-a"]);
     }
 
     #[test]

@@ -28,6 +28,11 @@ const ARGUMENT_WORDS: usize = 3;
 
 /// Reads a line without its indentation; `None` if it does not begin with an option, or is prose that does.
 pub(super) fn tag(line: &str) -> Option<Tag> {
+    // `[-]echo` of stty: a setting, and with a dash its opposite.
+    let switch = line.strip_prefix("[-]").filter(|s| s.starts_with(|c: char| c.is_ascii_lowercase()));
+    if let Some(setting) = switch {
+        return tag(&format!("-{setting}"));
+    }
     let mut rest = line.trim_end();
     let mut spellings: Vec<Spelling> = Vec::new();
     let mut siblings = false;
@@ -53,10 +58,17 @@ pub(super) fn tag(line: &str) -> Option<Tag> {
         }
     }
     let text = text_after(rest, line.len() - rest.len())?;
+    // `-d --decompress --uncompress` is one option after all.
+    siblings &= !(is_letter(&spellings[0].name) && spellings[1..].iter().all(|s| s.name.starts_with("--")));
     if !siblings {
         share_arguments(&mut spellings);
     }
     Some(Tag { spellings, text, siblings })
+}
+
+/// `-n`.
+fn is_letter(name: &str) -> bool {
+    name.len() == 2 && name.starts_with('-')
 }
 
 /// The name read last.
@@ -87,8 +99,12 @@ fn option_name(s: &str) -> Option<(String, &str)> {
     if end == start && dashes == 1 && negation.is_none() {
         // One sign as a name: `-?`, `-@`, `-0`. A placeholder: `-<number>`, `-[NUM]`.
         let first = body.chars().next()?;
+        let bytes = body.as_bytes();
         if first == '<' {
             end = body.find('>')? + 1;
+        } else if first == '[' && bytes.get(3) == Some(&b']') && bytes[1..3].iter().all(u8::is_ascii_alphabetic) {
+            // `-[mM]module`: either letter.
+            end = 4;
         } else if matches!(first, '?' | '@' | '#' | '%' | '!' | '$' | '~' | '*' | '^' | '.' | ',' | ':' | '=') {
             end = first.len_utf8();
         }
@@ -100,12 +116,15 @@ fn option_name(s: &str) -> Option<(String, &str)> {
     Some((s[..dashes + end].to_string(), &body[end..]))
 }
 
-/// `--[no-]color` as `--color` and `--no-color`.
+/// `--[no-]color` as `--color` and `--no-color`, `-[mM]` as `-m` and `-M`.
 fn expand(name: &str) -> Vec<String> {
     for (mark, negation) in [("[no-]", "no-"), ("[no]", "no"), ("(no-)", "no-"), ("[no_]", "no_")] {
         if let Some((dashes, body)) = name.split_once(mark) {
             return vec![format!("{dashes}{body}"), format!("{dashes}{negation}{body}")];
         }
+    }
+    if let Some(letters) = name.strip_prefix("-[").and_then(|rest| rest.strip_suffix(']')) {
+        return letters.chars().map(|letter| format!("-{letter}")).collect();
     }
     vec![name.to_string()]
 }
@@ -237,6 +256,13 @@ fn separator(s: &str) -> Option<&str> {
     if let Some(next) = spelled.filter(|next| next.starts_with('-')) {
         return Some(next);
     }
+    // `-c  --format=FORMAT`: two blanks, but the long name is no text.
+    let long = s.strip_prefix("  ").filter(|next| next.starts_with("--"));
+    if let Some((_, after)) = long.and_then(option_name)
+        && (after.is_empty() || after.starts_with(['=', '[']) || after.starts_with("  "))
+    {
+        return long;
+    }
     // `-h --help`, and the aligned `-h,   --help`.
     let trimmed = s.trim_start_matches([',', ' ']);
     (s.starts_with(' ') && s.starts_with(" -") || s.starts_with(','))
@@ -265,9 +291,10 @@ fn text_after(rest: &str, column: usize) -> Option<String> {
     sentence.then(|| text.to_string())
 }
 
-/// What the spellings of one option tell about each other: `-n, --lines=NUM` both take NUM, and `-bn or --buffers=n`
-/// is `-b` with its argument attached.
+/// What the spellings of one option tell about each other: `-n, --lines=NUM` both take NUM, `-bn or --buffers=n` is `-b`
+/// with its argument attached, and of `-u, -U NUM, --unified[=NUM]` the first letter takes none.
 fn share_arguments(spellings: &mut [Spelling]) {
+    let lettered = spellings.iter().any(|s| is_letter(&s.name) && s.argument.is_some());
     let shared = spellings.iter().find_map(|s| s.argument.clone());
     let alone: Vec<String> = spellings.iter().map(|s| s.name.clone()).collect();
     for spelling in spellings {
@@ -284,7 +311,7 @@ fn share_arguments(spellings: &mut [Spelling]) {
                 continue;
             }
         }
-        if spelling.argument.is_none() {
+        if spelling.argument.is_none() && !(lettered && is_letter(&spelling.name)) {
             spelling.argument.clone_from(&shared);
         }
     }
@@ -343,6 +370,11 @@ mod tests {
             ("-e[eof-str], --eof[=eof-str]", "-e [eof-str]; --eof [eof-str] => "),
             ("-h: show help", "-h => show help"),
             ("-t, --type=", "-t VALUE; --type VALUE => "),
+            ("-c  --format=FORMAT", "-c FORMAT; --format FORMAT => "),
+            ("-u, -U NUM, --unified[=NUM]", "-u; -U NUM; --unified [NUM] => "),
+            ("-[mM][-]module    use it", "-m [-]module; -M [-]module => use it"),
+            ("-d --decompress --uncompress", "-d; --decompress; --uncompress => "),
+            ("[-]echo", "-echo => "),
         ] {
             assert_eq!(show(line), expected, "{line}");
         }
