@@ -17,12 +17,6 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
             (b'.', b'}') => blank_open_range(&mut bytes, i),
             // `$((10#$x))`: a number with its base.
             (b'0'..=b'9', b'#') if in_arithmetic(&bytes[..i]) => bytes[i] = b'+',
-            (b'!' | b'@' | b'+' | b'?' | b'*', b'(') if dialect == Dialect::Bash && extended => {
-                blank_parentheses(&mut bytes, i);
-                if bytes[i] != b'(' {
-                    bytes[i - 1] = b'_';
-                }
-            }
             (b'>', b'!') if dialect == Dialect::Zsh => bytes[i] = b'|',
             (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
             // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
@@ -37,7 +31,8 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
             _ => {}
         }
     }
-    let mut scan = Scan { bytes, dialect, at: 0, begins: true, depth: 0, test: None, before: [0..0, 0..0] };
+    let extended = extended && dialect == Dialect::Bash;
+    let mut scan = Scan { bytes, dialect, extended, at: 0, begins: true, depth: 0, test: None, before: [0..0, 0..0] };
     scan.run();
     String::from_utf8(scan.bytes).unwrap_or_else(|_| text.to_owned())
 }
@@ -45,9 +40,17 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
 /// A bracket that opens and the one that closes it, with nothing in between that would run a command.
 fn blank_parentheses(bytes: &mut [u8], open: usize) {
     let close = bytes[open..].iter().take(80).position(|b| matches!(b, b')' | b'\n' | b'\'' | b'`'));
-    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && bytes[open..=open + c].is_ascii()) {
+    let plain = |inner: &[u8]| inner.is_ascii() && !inner.windows(2).any(|pair| pair == b"$(");
+    if let Some(close) = close.filter(|c| bytes[open + c] == b')' && plain(&bytes[open..=open + c])) {
         bytes[open..=open + close].fill(b'_');
     }
+}
+
+/// The end of a pattern in brackets that opens there, if it is one that could be no command with words of its own.
+fn pattern_end(bytes: &[u8], open: usize) -> Option<usize> {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"*?.[]|_-+,@".contains(b);
+    let end = open + 1 + bytes.get(open + 1..)?.iter().position(|b| !plain(b))?;
+    (bytes[end] == b')').then_some(end + 1)
 }
 
 /// The `~~` or `~` before the brace at `end` as `^^`, if they stand behind a name.
@@ -87,6 +90,7 @@ struct Test {
 struct Scan {
     bytes: Vec<u8>,
     dialect: Dialect,
+    extended: bool,
     at: usize,
     /// True if the next word is the name of a command, or a keyword.
     begins: bool,
@@ -140,20 +144,22 @@ impl Scan {
     /// over parentheses and bars.
     fn word_end(&mut self, start: usize, pattern: bool) -> usize {
         let (mut at, mut quote, mut depth) = (start, None, 0usize);
+        let mut escapes = true;
         while let Some(&b) = self.bytes.get(at) {
             match (b, quote) {
-                (b'\\', None | Some(b'"')) => {
+                (b'\\', _) if escapes => {
                     if quote.is_none() && self.bytes.get(at + 1).is_some_and(|next| b"()<>".contains(next)) {
                         self.bytes[at..at + 2].fill(b'_');
                     }
                     at += 1;
                 }
-                (b'\'' | b'"', None) => quote = Some(b),
-                (_, Some(open)) => {
-                    if b == open {
-                        quote = None;
-                    }
+                (b'\'' | b'"', None) => {
+                    quote = Some(b);
+                    // `'\'` is whole, `$'\''` is too.
+                    escapes = b == b'"' || at > start && self.bytes[at - 1] == b'$';
                 }
+                (_, Some(open)) if b == open => (quote, escapes) = (None, true),
+                (_, Some(_)) => {}
                 (b'(', None) if pattern => depth += 1,
                 (b')', None) if pattern && depth > 0 => depth -= 1,
                 (b' ' | b'\t' | b'\n' | b'\r', None) if depth == 0 => break,
@@ -174,6 +180,18 @@ impl Scan {
         let begins = std::mem::take(&mut self.begins);
         let text = self.bytes[word.clone()].to_vec();
         let next = self.next_word(word.end);
+        // `ls !(a)`: only as an argument, for `!(ls)` runs a command where the shell has no such patterns.
+        if self.extended
+            && !begins
+            && text.last().is_some_and(|b| b"!@+?*".contains(b))
+            && self.bytes.get(word.end) == Some(&b'(')
+        {
+            if let Some(end) = pattern_end(&self.bytes, word.end) {
+                self.bytes[word.end - 1..end].fill(b'_');
+                self.at = end;
+            }
+            return;
+        }
         let opens = |at: usize| matches!(self.bytes.get(at), Some(b'{' | b'('));
         let in_test = self.test.as_ref().filter(|t| t.depth == self.depth).map(|t| t.double);
         match (text.as_slice(), in_test) {
@@ -234,7 +252,7 @@ impl Scan {
     /// that runs a command is left to it.
     fn pattern(&mut self, start: usize) {
         let end = self.word_end(start, true);
-        let runs = |pair: &[u8]| matches!(pair, b"$(") || pair.contains(&b'`');
+        let runs = |pair: &[u8]| matches!(pair, b"$(" | b"<(" | b">(") || pair.contains(&b'`');
         if !self.bytes[start..end].windows(2).any(runs) {
             self.bytes[start..end].fill(b'_');
         }
@@ -299,6 +317,11 @@ mod tests {
             assert!(!parse(text, Dialect::Bash).errors.is_empty(), "{text}");
         }
         assert_eq!(names("!(ls)", Dialect::Bash), ["ls"]);
+        assert_eq!(names("echo x # extglob\n!(ls)", Dialect::Bash), ["echo x", "ls"]);
+        for text in ["shopt -s extglob; ls !($(rm x))", "shopt -s extglob; if !(rm x); then ls; fi"] {
+            assert!(parse(text, Dialect::Bash).commands.iter().any(|c| c.name() == Some("rm")), "{text}");
+        }
+        assert_eq!(names("echo $'\\'' $'(' && [ -d / ]", Dialect::Bash), ["echo $'\\'' $'('", "[ -d / ]"]);
         assert_eq!(names("[ -n $(rm -rf x) ]", Dialect::Bash)[1], "rm -rf x");
     }
 }

@@ -49,11 +49,7 @@ fn mask(text: &str) -> String {
             }
             (b'$', None) if before == b' ' && begins_a_path(&bytes[i..]) && is_argument(&bytes[..i]) => bytes[i] = b'_',
             (b'.', None) if before == b')' && after.is_ascii_alphabetic() => blank_call(&mut bytes, i),
-            (b'd' | b'D', None) if before == b' ' && bytes[i..].to_ascii_lowercase().starts_with(b"default ") => {
-                if bytes[..i].trim_ascii_end().ends_with(b"}") {
-                    bytes[i - 1] = b';';
-                }
-            }
+            (b'd' | b'D', None) if before == b' ' && begins_default(&bytes, i) => bytes[i - 1] = b';',
             (b'=', None) => {
                 let word = bytes[..i].iter().rposition(u8::is_ascii_whitespace).map_or(0, |p| p + 1);
                 if bytes[word..i].starts_with(b"--") {
@@ -73,6 +69,12 @@ fn mask(text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// True if `default` of a `switch` stands there, behind the block of another case.
+fn begins_default(text: &[u8], at: usize) -> bool {
+    let word = text[at..].get(..8).is_some_and(|word| word.eq_ignore_ascii_case(b"default "));
+    word && text[..at].trim_ascii_end().ends_with(b"}")
 }
 
 /// `$HOME\src`, `$env:USERPROFILE\Documents`.
