@@ -145,6 +145,14 @@ pub fn is_about(task: &str, spec: &ToolSpec) -> bool {
     known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count() >= SHARED
 }
 
+/// True if a task has a word of a tool's name, its server's name aside.
+pub fn has_name_of(task: &str, spec: &ToolSpec) -> bool {
+    let server = if let Provider::Mcp(server) = &spec.provider { words(server) } else { Vec::new() };
+    let asked = words(task);
+    let counts = |w: &&String| w.len() > 1 && !STOP.contains(&w.as_str()) && !server.contains(w);
+    words(spec.shown()).iter().filter(counts).any(|w| asked.contains(w))
+}
+
 /// The tools to show for a task: every core tool, then those of the server that it names, then the best of the others that
 /// fit it at all, `limit` in all. The order is stable: core tools as given, then by score, then by name.
 fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {

@@ -5,7 +5,7 @@ use super::Turn;
 use super::course::TRIES;
 use crate::agent::action::ActionSet;
 use crate::agent::plan::{Kind, who};
-use crate::agent::retrieve::is_about;
+use crate::agent::retrieve::{has_name_of, is_about};
 use crate::agent::tool::{Provider, ToolSpec};
 
 /// Shows a file that the task names: what a server is to be told may be in it.
@@ -25,15 +25,20 @@ impl Turn {
         who(part, &self.tools).or_else(fits)
     }
 
-    /// What may be done for such a part: call these tools, or, once one was tried, give up: the person knows of them more
-    /// than a model that has not. `None` where none of them may be called now.
+    /// What may be done for such a part: call these tools, at first those whose names it has a word of if there are any, or,
+    /// once one was tried, give up: the person knows of them more than a model that has not. `None` where none of them may be
+    /// called now.
     pub(super) fn for_named(&self, part: &str, actions: &ActionSet) -> Option<ActionSet> {
         let meant = self.meant(part)?;
-        let of = |tool: &&String| self.tools.iter().any(|spec| spec.name == **tool && spec.provider == *meant);
-        let mut tools: Vec<String> = actions.tools.iter().filter(of).cloned().collect();
-        if tools.is_empty() {
+        let theirs: Vec<&ToolSpec> =
+            self.tools.iter().filter(|spec| spec.provider == *meant && actions.tools.contains(&spec.name)).collect();
+        if theirs.is_empty() {
             return None;
         }
+        let named: Vec<&ToolSpec> = theirs.iter().copied().filter(|spec| has_name_of(part, spec)).collect();
+        let first = if named.is_empty() || self.course.tries > 0 { theirs } else { named };
+        let of = |tool: &&String| first.iter().any(|spec| spec.name == **tool);
+        let mut tools: Vec<String> = actions.tools.iter().filter(of).cloned().collect();
         let reads = *meant != Provider::Subagent && self.names_files();
         tools.extend(actions.tools.iter().filter(|tool| *tool == READ && reads).cloned());
         Some(ActionSet { tools, answer: false, cannot: actions.cannot && self.course.tries > 0, ..actions.clone() })

@@ -8,18 +8,23 @@ use serde_json::json;
 
 /// A led turn with our own tools and one of the server `archive`; `files` is how the files begin that the task names.
 fn turn(task: &str, files: &str) -> Turn {
+    with(task, files, &["archive.read"])
+}
+
+/// The same with these tools of the server.
+fn with(task: &str, files: &str, theirs: &[&str]) -> Turn {
     let mut turn = Turn::new(super::tests::task(task, 12));
     let text = || json!({"type": "string"});
     let tool = |name: &str| ToolSpec::new(name, "does.", json!({"path": text(), "content": text()}), &["path"]);
     let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
-    let theirs = ToolSpec { provider: Provider::Mcp("archive".into()), ..tool("archive.read") };
+    let theirs = theirs.iter().map(|name| ToolSpec { provider: Provider::Mcp("archive".into()), ..tool(name) });
     let mut assembly = Assembly::default();
     if !files.is_empty() {
         let layer = Layer { name: PLACE.into(), priority: 50, text: files.into(), trusted: false, tokens: 1 };
         assembly.layers.push(layer);
     }
     turn.lead(true);
-    let tools = vec![shell, tool("write"), tool("read"), theirs];
+    let tools = [shell, tool("write"), tool("read")].into_iter().chain(theirs).collect();
     turn.assembled(assembly, tools, Vec::new(), &Guards::default());
     turn
 }
@@ -63,6 +68,14 @@ fn who_names_a_server_has_its_tools_called_and_nothing_else() {
     unled.lead(false);
     unled.set_out(&Guards::default());
     assert!(offered(&unled).contains(&"shell".to_owned()));
+}
+
+#[test]
+fn of_a_servers_tools_those_come_first_whose_names_the_part_has_a_word_of() {
+    let mut one = with("show the variable SHELF with the archive server", "", &["archive.echo", "archive.variable"]);
+    assert_eq!(offered(&one), ["archive.variable"]);
+    call(&mut one, "archive.variable", Outcome::Failed, "no such row");
+    assert_eq!(offered(&one), ["archive.echo", "archive.variable", "cannot"]);
 }
 
 #[test]
