@@ -142,15 +142,18 @@ pub fn is_about(task: &str, spec: &ToolSpec) -> bool {
     let mut known = words(&spec.search_text());
     known.sort_unstable();
     known.dedup();
-    known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w)).count() >= SHARED
+    shared(&asked, &known).count() >= SHARED
+}
+
+/// The words of the second list that the first has too and that say something.
+fn shared<'a>(asked: &'a [String], known: &'a [String]) -> impl Iterator<Item = &'a String> {
+    known.iter().filter(|w| w.len() > 1 && !STOP.contains(&w.as_str()) && asked.contains(w))
 }
 
 /// True if a task has a word of a tool's name, its server's name aside.
 pub fn has_name_of(task: &str, spec: &ToolSpec) -> bool {
     let server = if let Provider::Mcp(server) = &spec.provider { words(server) } else { Vec::new() };
-    let asked = words(task);
-    let counts = |w: &&String| w.len() > 1 && !STOP.contains(&w.as_str()) && !server.contains(w);
-    words(spec.shown()).iter().filter(counts).any(|w| asked.contains(w))
+    shared(&words(task), &words(spec.shown())).any(|word| !server.contains(word))
 }
 
 /// The tools to show for a task: every core tool, then those of the server that it names, then the best of the others that

@@ -5,7 +5,7 @@ use super::knowledge::{no_home, plural};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::observe::Artifacts;
-use crate::agent::workspace::{Kept, LookupError, RETENTION};
+use crate::agent::workspace::{Kept, LookupError};
 
 /// List, show and remove results that were too long for a prompt
 #[derive(Debug, clap::Args)]
@@ -54,10 +54,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let all = workspaces(cx, &cx.settings(&[])?)?.ok_or_else(no_home)?;
     match &args.what {
         What::List { session, json } => {
-            // a bucket has rules of its own for what is old
-            if all.is_local() {
-                all.sweep(RETENTION);
-            }
+            all.sweep_old();
             let kept = all.artifacts(session.as_deref())?;
             cx.ui.list(*json, &kept, "no result has been too long for a prompt in the last 7 days", |kept| {
                 let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);

@@ -133,9 +133,7 @@ impl Settings {
             history: config.parse("history", super::chat::remember)?,
         })
     }
-}
 
-impl Settings {
     /// The same for a process of many requests: it keeps a model as long as a resident would be of use to it, and only who
     /// insists on that one gets it.
     #[must_use]

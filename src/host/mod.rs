@@ -85,9 +85,7 @@ impl ExecutionContext {
             available_commands,
         }
     }
-}
 
-impl ExecutionContext {
     /// The program of a shell of that dialect: the one in use, if it speaks it, else the one on PATH.
     pub fn shell_of(&self, dialect: Dialect) -> Option<&Path> {
         let own = self.shell.path.as_deref().filter(|_| self.shell.dialect == dialect);

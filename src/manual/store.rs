@@ -7,7 +7,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Raised whenever the tables or [`Entry`] change, or what is read of a text; another number in the file means another program wrote it.
+/// Raised whenever the tables or [`Entry`] change, or what is read of a text; another number in the file means another
+/// program wrote it.
 const SCHEMA: i64 = 3;
 /// How long to wait for another process' write.
 const PATIENCE: Duration = Duration::from_millis(250);

@@ -12,7 +12,7 @@ use super::Dialect;
 use super::embedded::{Act, Language};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::unwrap::keeps_functions;
-pub use paths::{Place, place_of};
+pub use paths::{Place, is_socket, place_of};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
@@ -100,9 +100,8 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
     if redirect.operator.contains("<<") || redirect.duplicates() {
         return;
     }
-    let network = ["/dev/tcp/", "/dev/udp/"].iter().any(|p| redirect.target.text.starts_with(p));
     let kind = match (redirect.writes(), redirect.appends()) {
-        (true, _) if network => Kind::Send,
+        (true, _) if is_socket(&redirect.target.text) => Kind::Send,
         (true, true) => Kind::Append,
         (true, false) => Kind::Overwrite,
         (false, _) => Kind::Read,
@@ -160,8 +159,9 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         }
         return;
     };
-    let handed = handed::unnamed(script, index);
-    let command = handed.as_ref().unwrap_or(command);
+    let handed = handed::handed(script, index);
+    let with_unnamed = handed::unnamed(command, &handed);
+    let command = with_unnamed.as_ref().unwrap_or(command);
     let first = &command.words[0];
     let mut doing = Doing { script, index, command, found };
     let read = Reading::of(command, program);
@@ -185,7 +185,7 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     if let Some(language) = program.language {
         of_language(&mut doing, language, program, &read);
     }
-    of_operands(&mut doing, program, &read);
+    of_operands(&mut doing, program, &read, &handed);
 }
 
 /// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table
@@ -245,7 +245,8 @@ fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, rea
     }
 }
 
-fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
+/// What the operands say, and what is `handed` over beside them.
+fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, handed: &[(String, bool)]) {
     let (script, command, index) = (doing.script, doing.command, doing.index);
     let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));
@@ -256,20 +257,16 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
         let word = operand.word;
         let within = command.via.iter().any(|v| ["find", "fd", "fdfind", "xargs", "gfind", "parallel"].contains(&&**v));
-        let handed = match word.text.contains("{}") && within {
-            true => handed::handed(script, index),
-            false => Vec::new(),
-        };
-        if handed.is_empty() || word.text != "{}" {
+        let filled = if word.text.contains("{}") && within { handed } else { &[] };
+        if filled.is_empty() || word.text != "{}" {
             let paths = paths::resolved_part(script, word, operand.part).into_iter();
             operands.extend(paths.map(|p| (p, word, false, recursive)));
         }
-        operands.extend(handed.into_iter().map(|(path, narrowed)| (path, word, narrowed, true)));
+        operands.extend(filled.iter().map(|(path, narrowed)| (path.clone(), word, *narrowed, true)));
     }
     let appended = handed::appends(command);
     if appended {
-        operands
-            .extend(handed::handed(script, index).into_iter().map(|(path, narrowed)| (path, first, narrowed, true)));
+        operands.extend(handed.iter().map(|(path, narrowed)| (path.clone(), first, *narrowed, true)));
     }
     if program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe {
         let kind = program.operand(read);

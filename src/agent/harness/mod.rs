@@ -49,7 +49,7 @@ use super::skill::Shelf;
 use super::store::{Stats, Store, StoreError, is_alive};
 use super::tool::{Registry, RegistryError, Tool, ToolSpec};
 use super::turn::{Report, Task, Turn};
-use super::workspace::{RETENTION, Workspaces};
+use super::workspace::Workspaces;
 use super::{id, subagent, tools};
 use crate::model::{Cancel, Model};
 use queue::Queue;
@@ -284,10 +284,9 @@ impl Harness {
         self.sweep();
     }
 
-    /// A bucket has rules of its own for what is old, and each look into it is a request.
     fn sweep(&self) {
-        if let Some(all) = self.workspaces.as_ref().filter(|all| all.is_local()) {
-            all.sweep(RETENTION);
+        if let Some(all) = &self.workspaces {
+            all.sweep_old();
         }
     }
 

@@ -30,15 +30,15 @@ impl Turn {
     /// called now.
     pub(super) fn for_named(&self, part: &str, actions: &ActionSet) -> Option<ActionSet> {
         let meant = self.meant(part)?;
-        let theirs: Vec<&ToolSpec> =
-            self.tools.iter().filter(|spec| spec.provider == *meant && actions.tools.contains(&spec.name)).collect();
+        let of = |tool: &String| self.tools.iter().find(|spec| spec.name == *tool && spec.provider == *meant);
+        let mut theirs: Vec<&ToolSpec> = actions.tools.iter().filter_map(of).collect();
         if theirs.is_empty() {
             return None;
         }
-        let named: Vec<&ToolSpec> = theirs.iter().copied().filter(|spec| has_name_of(part, spec)).collect();
-        let first = if named.is_empty() || self.course.tries > 0 { theirs } else { named };
-        let of = |tool: &&String| first.iter().any(|spec| spec.name == **tool);
-        let mut tools: Vec<String> = actions.tools.iter().filter(of).cloned().collect();
+        if self.course.tries == 0 && theirs.iter().any(|spec| has_name_of(part, spec)) {
+            theirs.retain(|spec| has_name_of(part, spec));
+        }
+        let mut tools: Vec<String> = theirs.iter().map(|spec| spec.name.clone()).collect();
         let reads = *meant != Provider::Subagent && self.names_files();
         tools.extend(actions.tools.iter().filter(|tool| *tool == READ && reads).cloned());
         Some(ActionSet { tools, answer: false, cannot: actions.cannot && self.course.tries > 0, ..actions.clone() })

@@ -1,6 +1,7 @@
 //! Is every program there?
 
 use super::Inspected;
+use crate::shell::parse::Invocation;
 use crate::shell::{Finding, Severity, extract_commands};
 
 pub(crate) const ID: &str = "unknown-program";
@@ -11,7 +12,10 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .into_iter()
         .filter(|name| !exists(name, it))
         .filter(|name| !it.script.functions.iter().any(|f| f.name == *name))
-        .filter(|name| !runs_elsewhere(name, it) && !by_path(name, it))
+        // it runs on another machine or in a container (`restic` of `ssh box restic snapshots`), or is called by its path: the
+        // user's own, or one that the command itself makes
+        .filter(|name| !always(name, it, |c| c.remote))
+        .filter(|name| !always(name, it, |c| c.words.first().is_some_and(|w| w.text.contains('/'))))
         .map(|name| {
             let near = nearest(&name, context.available_commands.keys());
             Finding {
@@ -35,16 +39,10 @@ fn exists(name: &str, it: &Inspected) -> bool {
     context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
 }
 
-/// True for a program that only runs on another machine or in a container: `restic` of `ssh box restic snapshots`.
-fn runs_elsewhere(name: &str, it: &Inspected) -> bool {
-    let mut named = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
-    named.peek().is_some() && named.all(|c| c.remote)
-}
-
-/// True for a program that is called by its path: the user's own, or one that the command itself makes.
-fn by_path(name: &str, it: &Inspected) -> bool {
-    let mut named = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
-    named.peek().is_some() && named.all(|c| c.words.first().is_some_and(|w| w.text.contains('/')))
+/// True if each call of that program is one of these.
+fn always(name: &str, it: &Inspected, is: impl Fn(&Invocation) -> bool) -> bool {
+    let mut calls = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
+    calls.peek().is_some() && calls.all(is)
 }
 
 /// A program of almost the same name (`phyton`), at most one edit away, from four letters on.

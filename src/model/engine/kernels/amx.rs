@@ -196,11 +196,11 @@ fn strips<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch) {
 fn tokens<F: Format>(task: &Task, tiles: &Tiles, scratch: &mut Scratch, groups: Range<usize>) {
     let k = task.weight.cols;
     let starts = || task.rows.clone().step_by(STRIP);
+    let (strips, depths) = (starts().count(), k.div_ceil(DEPTH));
     scratch.weights.resize(2 * DEPTH / STEP * TILE_NUMBERS);
     // For each strip and group two tiles of sums: the first and the second 16 weight rows.
     let per_strip = groups.len() * 2 * TILE * TILE;
-    scratch.sums.resize(starts().count() * per_strip);
-    let (strips, depths) = (starts().count(), k.div_ceil(DEPTH));
+    scratch.sums.resize(strips * per_strip);
     // few tokens stay in the cache with all their inputs, and a strip is read to its end before the next one
     let by_strip = groups.len() * TILE * k * size_of::<u16>() <= WHOLE;
     let chunk = |i: usize| {
