@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tasks of several steps on a real model and grades them by what is there afterwards.
 
-    benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3] [--only ID] [--args "--advise never"] [--json FILE] [-v]
+    benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3|skills|skills2] [--only ID] [--args "--advise never"] [--json FILE] [-v]
 
 CARO is the binary to measure. Each task has a folder, a home and a store of its own; the model and the cache are those of
 the person. Prints one line a task and the sums: tasks done, seconds, steps, requests, tokens, repeated reads.
@@ -78,12 +78,12 @@ def arguments(what):
 
 def main():
     parser = arguments(__doc__)
-    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "fresh2", "fresh3", "all"], default="all")
+    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "fresh2", "fresh3", "skills", "skills2", "all"], default="all")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("-v", action="store_true", help="show what each run did")
     args = parser.parse_args()
-    tasks = [t for name in ("tasks.toml", "unseen.toml") for t in tomllib.loads((HERE / name).read_text())["task"]]
+    tasks = [t for name in ("tasks.toml", "unseen.toml", "skills.toml") for t in tomllib.loads((HERE / name).read_text())["task"]]
     tasks = [t for t in tasks if args.set in ("all", t["set"]) and (not args.only or t["id"] in args.only)]
     rows = []
     for task in tasks:

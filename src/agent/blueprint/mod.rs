@@ -6,13 +6,16 @@
 //! | executor | yes | yes | | | work that a skill says how to do; talk, which takes no tools |
 //! | loop | yes | | yes | yes | the steps of `agent` and `chat` |
 //!
-//! A step of a run that has an active skill is of both the executor and the loop. What a task is about (its folder, notes,
+//! A step of a run that has an active skill is of both the executor and the loop; a text that the skill has rules for is
+//! written by the rules alone (`turn::draft`). What a task is about (its folder, notes,
 //! documents, what was said before) is no part of this: it is there whenever it has something to say.
 //!
-//! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown.
+//! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown. [`protocol`]: how the
+//! text of a skill stands there.
 
 pub mod guidance;
 pub mod persona;
+pub mod protocol;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

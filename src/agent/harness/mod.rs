@@ -170,7 +170,7 @@ impl Harness {
             max_steps: plan.max_steps(),
             plan,
             batch: 1,
-            place: if talks { String::new() } else { format!("Working folder: {}", self.root.display()) },
+            place: if talks { String::new() } else { Task::folder(&self.root) },
         }
     }
 

@@ -35,6 +35,23 @@ pub fn script(part: &str) -> Option<(String, String)> {
     (file.ends_with(".sh") || file.ends_with(".bash")).then(|| (file.to_owned(), found["work"].to_owned()))
 }
 
+/// What is written, of a part that ends with the file it is written into: `write a poem about the sea` of `write a poem
+/// about the sea to sea.txt`.
+pub fn before_file<'a>(part: &'a str, file: &str) -> Option<&'a str> {
+    const QUOTES: [char; 3] = ['"', '\'', '`'];
+    let part = part.trim_end().trim_end_matches(['.', '!', '?']).trim_end_matches(QUOTES);
+    let mut rest = part.strip_suffix(file)?.trim_end_matches(QUOTES);
+    while let Some((before, word)) = rest.trim_end().rsplit_once(' ') {
+        rest = before;
+        match word.to_lowercase().as_str() {
+            "a" | "the" | "new" | "file" | "called" | "named" => {}
+            "to" | "into" | "in" | "as" => return Some(rest.trim_end()),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// The parts of a report that says what it is to hold: each is looked up, and then it is written. `None` for anything else.
 ///
 /// `write a report about a.log with the number of lines and the first error to a.md`
@@ -126,6 +143,22 @@ pub fn proof(part: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_stands_before_its_file() {
+        for (part, file, before) in [
+            ("write a poem about the sea to sea.txt", "sea.txt", Some("write a poem about the sea")),
+            ("write a poem in a new file called `sea.txt`.", "sea.txt", Some("write a poem")),
+            ("write in French as a.txt", "a.txt", Some("write in French")),
+            ("write the file a.txt", "a.txt", None),
+            ("write about a.txt", "a.txt", None),
+            ("to a.txt", "a.txt", None),
+            ("write to a.txt what you see", "a.txt", None),
+            ("", "a.txt", None),
+        ] {
+            assert_eq!(before_file(part, file), before, "{part}");
+        }
+    }
 
     #[test]
     fn who_asks_what_a_change_did_is_known() {

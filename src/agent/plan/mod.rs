@@ -12,7 +12,7 @@ mod split;
 mod verbs;
 mod who;
 
-pub use form::{asks_what_changed, script};
+pub use form::{asks_what_changed, before_file, script};
 pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies};
 pub use said::order;
 pub use split::parts;

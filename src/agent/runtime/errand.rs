@@ -38,7 +38,7 @@ impl Runtime {
         let Errand { name, prompt, shape, max_tokens } = errand;
         let cancel = self.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel };
-        let purpose = Purpose { span: name, recipe: Some(name) };
+        let purpose = Purpose { span: name, recipe: Some(name), lost: |_| false };
         let Asked::Said(completion, tokens) = self.request(turn, purpose, request).await else { return None };
         turn.charge(Cost { requests: 1, tokens });
         // the last line of one that was cut off says half of what it was to say

@@ -3,6 +3,7 @@
 
 mod batch;
 mod disk;
+mod draft;
 mod drive;
 mod errand;
 mod generate;
@@ -218,13 +219,16 @@ impl Hands<Turn> for Driver<'_> {
         let runtime = self.runtime;
         match step {
             // before each request, whoever is asked
-            Step::Plan(_) | Step::Advise(_) | Step::Decide(_) if turn.halts(&runtime.guards) => runtime.notice(turn),
+            Step::Plan(_) | Step::Advise(_) | Step::Draft(_) | Step::Decide(_) if turn.halts(&runtime.guards) => {
+                runtime.notice(turn)
+            }
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
             Step::Assemble(query) => runtime.assemble(turn, &query).await,
             Step::Advise(mut brief) => {
                 brief.part = named::placed(&brief.part, &runtime.config.root);
                 runtime.advise(turn, &brief).await;
             }
+            Step::Draft(text) => runtime.draft(turn, *text).await,
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
                 let (batch, changes) = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
@@ -417,7 +421,7 @@ impl Runtime {
         })));
         let max_tokens = self.config.decision_tokens;
         let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
-        match self.request(turn, Purpose { span: &span, recipe: None }, request).await {
+        match self.request(turn, Purpose { span: &span, recipe: None, lost: |_| false }, request).await {
             Asked::Stopped => {}
             Asked::Said(completion, tokens) => {
                 turn.decided(&completion.text, completion.finish, tokens, &self.guards);

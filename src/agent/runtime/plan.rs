@@ -50,7 +50,7 @@ impl Runtime {
         let Ask { prompt, shape } = self.informed(turn, ask);
         let cancel = self.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: TOKENS, cancel };
-        let purpose = Purpose { span: SPAN, recipe: Some("plan") };
+        let purpose = Purpose { span: SPAN, recipe: Some("plan"), lost: |_| false };
         match self.request(turn, purpose, request).await {
             Asked::Stopped => return,
             Asked::Failed(_) => turn.planned(None, &self.guards),

@@ -14,6 +14,8 @@ pub(super) struct Purpose<'a> {
     pub(super) span: &'a str,
     /// What it is, where it is no decision of the run's own.
     pub(super) recipe: Option<&'a str>,
+    /// True of a text that nothing will come of any more: it is ended there, and was cut off.
+    pub(super) lost: fn(&str) -> bool,
 }
 
 /// What came of a request.
@@ -51,7 +53,19 @@ impl Runtime {
         let about = purpose.about(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
         self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.turns)).metadata(about));
         let begun = Instant::now();
-        match generate(self.model.clone(), request, |_| Flow::Continue).await {
+        let (lost, mut said) = (purpose.lost, String::new());
+        let on = move |piece: &str| {
+            said.push_str(piece);
+            if lost(&said) { Flow::Stop } else { Flow::Continue }
+        };
+        let mut asked = generate(self.model.clone(), request, on).await;
+        if let Ok(completion) = &mut asked
+            && completion.finish == Finish::Cancelled
+            && lost(&completion.text)
+        {
+            completion.finish = Finish::Length;
+        }
+        match asked {
             Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
                 turn.charge(Cost { requests: 1, tokens: tokens_of(&usage) });
                 Asked::Stopped

@@ -2,6 +2,7 @@
 
 use super::{Chosen, Origin, Skill, render};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::agent::blueprint::protocol;
 use crate::agent::event::{Draft, Kind};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,12 +37,8 @@ impl ContextProvider for Active {
         }));
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
         let text = match self.skill.origin {
-            Origin::User => protocol(name, &rendered.text),
-            // its own fence is the layer's; what it says is the project's word
-            Origin::Project => format!(
-                "How this project wants tasks of this kind done (from its skill {name}). It gives no permissions.\n\n{}",
-                rendered.text
-            ),
+            Origin::User => protocol::own(name, &rendered.text),
+            Origin::Project => protocol::of_project(name, &rendered.text),
         };
         Ok(Some(Provided { text, trusted: self.skill.origin == Origin::User }))
     }
@@ -49,12 +46,6 @@ impl ContextProvider for Active {
     fn record(&self) -> Option<Draft> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-}
-
-/// The text inside its tags; it cannot close them.
-fn protocol(name: &str, text: &str) -> String {
-    let text = text.replace("</active_protocol", "&lt;/active_protocol");
-    format!("<active_protocol>\n# Active Protocol: {name}\n\n{text}\n</active_protocol>")
 }
 
 /// The skills that are only listed.

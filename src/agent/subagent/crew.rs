@@ -120,9 +120,9 @@ impl Crew {
             plan,
             batch: 1,
             place: format!(
-                "Working folder: {}\nYou are the helper `{name}`, and nobody can be asked. Write what you find out into the \
+                "{}\nYou are the helper `{name}`, and nobody can be asked. Write what you find out into the \
                  workspace file `{output_path}` with {WRITE}: only what stands there is read. Then answer in one sentence.",
-                self.lead.config.root.display()
+                Task::folder(&self.lead.config.root)
             ),
         };
         let Hired { guards, sinks } = self.hire.hire(&task)?;

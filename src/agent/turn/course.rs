@@ -4,6 +4,7 @@
 //! - what one command can do, the adviser is asked for;
 //! - what was seen is saved as it was seen, and counted, without a model;
 //! - a text about it is the model's, but what it may do then is write that file;
+//! - a text that a skill has rules for is written with these rules at hand and nothing else;
 //! - who names a server of tools, or helpers, wants these: the model decides which, and how;
 //! - everything else, and whatever failed, the model decides freely.
 
@@ -197,6 +198,10 @@ impl Turn {
             }
             let has = |tool: &str| actions.tools.iter().any(|t| t == tool);
             let writer = self.writer();
+            if let Some(file) = self.drafts(&part).filter(|_| has(writer)) {
+                self.phase = Phase::Draft(file);
+                return;
+            }
             match self.kind_of(self.course.part) {
                 _ if self.has_left() => self.course.advance(Some("done".into())),
                 // nobody knows better what was changed than who has seen the disk before and after
@@ -464,7 +469,7 @@ impl Turn {
     }
 
     /// What the parts before came to.
-    fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
         self.task
             .plan
             .parts
@@ -625,7 +630,7 @@ impl Turn {
     }
 
     /// Makes a call of the harness' own choice, in the form of the model's.
-    fn own_call(&mut self, thought: &str, tool: String, args: Args) {
+    pub(super) fn own_call(&mut self, thought: &str, tool: String, args: Args) {
         let shown = action::one_line(&serde_json::Value::Object(args.clone()));
         let text = format!("Thought: {thought}\nAction: {tool} {shown}");
         self.entries.push(super::Entry::Decision { text });
@@ -669,7 +674,7 @@ pub const BEGINS_WITH: &str = " begins with";
 /// What it says at its end of files that it does not have.
 pub const NOT_SHOWN: &str = "are not shown here";
 
-fn object(value: serde_json::Value) -> Args {
+pub(super) fn object(value: serde_json::Value) -> Args {
     match value {
         serde_json::Value::Object(args) => args,
         _ => Args::new(),

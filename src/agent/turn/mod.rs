@@ -4,6 +4,7 @@
 //! ```text
 //! Assemble --assembled--> Decide --decided--> Act --acted--> Decide ... --> Reflect --reflected--> Done
 //!                     \-> Advise --advised-/
+//!                     \-> Draft --drafted--/
 //! ```
 //!
 //! Where a model is to make the plan, `Plan --planned-->` comes first.
@@ -14,12 +15,14 @@
 //! shorten it.
 
 mod course;
+mod draft;
 mod fit;
 mod leave;
 mod named;
 mod prompt;
 
 pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
+pub use draft::{Text, goes_round};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
 
@@ -37,6 +40,7 @@ use super::state::{Cost, Limits, RunState, Stats};
 use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
 use crate::model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +51,8 @@ pub enum Step {
     Assemble(Query),
     /// Ask for advice on the part under way.
     Advise(Box<Brief>),
+    /// Ask the model for the text of a file, if that is not there yet.
+    Draft(Box<Text>),
     /// Ask the model.
     Decide(Box<Decide>),
     /// Have these calls made.
@@ -89,6 +95,15 @@ pub struct Task {
     pub batch: usize,
     /// What the model should know about the place, one fact a line. Our own words.
     pub place: String,
+}
+
+impl Task {
+    /// What [`Task::place`] says of the working folder: its name, and not where it is. A small model decides otherwise when
+    /// a folder far above is called otherwise, and whoever needs the way there can have it shown.
+    pub fn folder(root: &Path) -> String {
+        let name = root.file_name().unwrap_or(root.as_os_str());
+        format!("Working folder: {}", name.display())
+    }
 }
 
 /// How a run ended.
@@ -225,6 +240,7 @@ enum Phase {
     Plan(u32),
     Assemble,
     Advise,
+    Draft(String),
     Decide(ActionSet),
     Act(Vec<Call>),
     Reflect,
@@ -309,19 +325,24 @@ impl Turn {
                 Step::Assemble(Query { task: self.task.text.clone(), session: self.task.session.clone() })
             }
             Phase::Advise => Step::Advise(Box::new(self.brief())),
+            Phase::Draft(file) => Step::Draft(Box::new(self.draft(file))),
             Phase::Decide(actions) => Step::Decide(Box::new(Decide {
                 prompt: self.prompt(),
                 shape: action::shape(actions, &self.tools),
                 actions: actions.clone(),
-                sampling: if self.retry {
-                    Sampling { temperature: 0.4, top_p: 0.9, seed: u64::from(self.step) }
-                } else {
-                    Sampling::GREEDY
-                },
+                sampling: self.sampling(),
             })),
             Phase::Act(calls) => Step::Act(calls.clone()),
             Phase::Reflect => Step::Reflect,
             Phase::Done(report) => Step::Done(report.clone()),
+        }
+    }
+
+    /// How the next tokens are chosen: who could not be understood is not asked for the same words again.
+    fn sampling(&self) -> Sampling {
+        match self.retry {
+            true => Sampling { temperature: 0.4, top_p: 0.9, seed: u64::from(self.step) },
+            false => Sampling::GREEDY,
         }
     }
 
@@ -501,7 +522,7 @@ impl Turn {
 
     /// Ends the run if its means are spent; looked at before each request to a model.
     pub fn halts(&mut self, guards: &Guards) -> bool {
-        let asks = matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Decide(_));
+        let asks = matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Draft(_) | Phase::Decide(_));
         let halt = guards.spent(&self.state).filter(|_| asks);
         halt.map(|halt| self.halt(halt)).is_some()
     }
@@ -661,6 +682,8 @@ impl Turn {
 
 #[cfg(test)]
 mod course_tests;
+#[cfg(test)]
+mod draft_tests;
 #[cfg(test)]
 mod leave_tests;
 #[cfg(test)]

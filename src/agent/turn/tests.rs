@@ -361,3 +361,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_working_folder_is_told_by_its_name() {
+    assert_eq!(Task::folder("/home/anna/Rq3x/work".as_ref()), "Working folder: work");
+    assert_eq!(Task::folder("/".as_ref()), "Working folder: /");
+}

@@ -1,0 +1,30 @@
+//! Has a model write a text that a skill has rules for.
+
+use super::Runtime;
+use super::request::{Asked, Purpose};
+use crate::agent::event::{Draft, Kind};
+use crate::agent::turn::{Text, Turn, goes_round};
+use crate::model::{Request, Shape};
+use serde_json::json;
+
+impl Runtime {
+    /// Asks for a text. For a file that is there already none is written unseen: the model decides about it.
+    pub(super) async fn draft(&self, turn: &mut Turn, text: Text) {
+        let Text { file, prompt, sampling } = text;
+        if self.config.root.join(file).exists() {
+            return turn.drafted(None, &self.guards);
+        }
+        let span = format!("s{}", turn.step());
+        let about = json!({"recipe": "draft", "step": turn.step(), "max_steps": turn.task().max_steps});
+        self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(about));
+        let (shape, max_tokens) = (Shape::Text { stop: Vec::new() }, self.config.decision_tokens);
+        let request = Request { prompt, shape, sampling, max_tokens, cancel: self.cancel.clone() };
+        match self.request(turn, Purpose { span: &span, recipe: Some("draft"), lost: goes_round }, request).await {
+            Asked::Stopped => {}
+            Asked::Failed(_) => turn.drafted(None, &self.guards),
+            Asked::Said(completion, tokens) => {
+                turn.drafted(Some((&completion.text, completion.finish, tokens)), &self.guards);
+            }
+        }
+    }
+}

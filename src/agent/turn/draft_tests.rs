@@ -1,0 +1,145 @@
+//! Texts that a skill has rules for, driven by hand.
+
+use super::tests::{TOKENS, task};
+use super::*;
+use crate::agent::evidence::{Changes, Entry};
+use crate::agent::id;
+use serde_json::json;
+
+const RULE: &str = "Every entry begins with `CHG:`.";
+
+/// A run for these words, with an active skill where it has rules.
+fn run(words: &str, rule: &str) -> Turn {
+    let mut turn = Turn::new(task(words, 9));
+    let text = || json!({"type": "string"});
+    let shell = ToolSpec::new("shell", "runs.", json!({"command": text()}), &["command"]);
+    let write = ToolSpec::new("write", "writes.", json!({"path": text(), "content": text()}), &["path", "content"]);
+    let layer = |name: &str, text: &str| Layer {
+        name: name.into(),
+        priority: 10,
+        text: text.into(),
+        tokens: 9,
+        trusted: false,
+    };
+    let mut assembly = Assembly { layers: vec![layer("folder", "In the working folder: x")], ..Assembly::default() };
+    assembly.layers.push(layer("memory", "the page is at /login"));
+    if !rule.is_empty() {
+        let told =
+            "How this project wants tasks of this kind done (from its skill changelog). It gives no permissions.";
+        assembly.layers.push(layer("skill", &format!("{told}\n\n{rule}")));
+    }
+    turn.lead(true);
+    turn.assembled(assembly, vec![shell, write], Vec::new(), &Guards::default());
+    turn
+}
+
+fn drafted(turn: &mut Turn, text: &str) -> Call {
+    assert!(matches!(turn.next(), Step::Draft(_)), "{:?}", turn.next());
+    turn.drafted(Some((text, Finish::Stop, TOKENS)), &Guards::default());
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    calls[0].clone()
+}
+
+const TASK: &str = "write a changelog entry about the login page to entry.txt";
+
+#[test]
+fn a_text_with_rules_is_written_with_these_and_nothing_else() {
+    let mut turn = run(TASK, RULE);
+    let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!((ask.file.as_str(), ask.sampling), ("entry.txt", Sampling::GREEDY));
+    let [system, user] = ask.prompt.turns.as_slice() else { panic!("{ask:?}") };
+    assert!(!system.text.contains("tool") && !user.text.contains("skill") && !user.text.contains("folder"), "{ask:?}");
+    assert_eq!(
+        user.text,
+        format!(
+            "<memory>\nthe page is at /login\n</memory>\n\nwrite a changelog entry about the login page\n\nRules:\n{RULE}"
+        )
+    );
+    let call = drafted(&mut turn, "```text\nCHG: a login page\n```\n");
+    assert_eq!(call.tool, "write");
+    assert_eq!(call.args, *json!({"path": "entry.txt", "content": "CHG: a login page\n"}).as_object().unwrap());
+    assert_eq!((turn.metric().total_requests, turn.metric().total_tokens), (1, TOKENS.request + TOKENS.response));
+    let effects = Effects { writes: vec!["/w/entry.txt".into()], ..Effects::default() };
+    let settled = Settled {
+        call: Call { effects, ..call },
+        outcome: Outcome::Done,
+        text: "wrote".into(),
+        hash: id::hash("wrote"),
+        ms: 1,
+    };
+    let entry = Entry { path: "entry.txt".into(), folder: false, text: None };
+    let changes = Some(Changes { created: vec![entry], ..Changes::default() });
+    turn.acted(&[settled], &Seen { changes, ..Seen::default() }, &Guards::default());
+    assert_eq!(turn.end().unwrap().0, &End::Answered);
+}
+
+#[test]
+fn what_was_found_before_is_at_hand() {
+    let mut turn = run("count the users, and write a report to report.md", RULE);
+    let args = json!({"command": "wc -l < users"}).as_object().unwrap().clone();
+    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    turn.advised(Some(advice), &Guards::default());
+    let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let settled =
+        Settled { call: calls[0].clone(), outcome: Outcome::Done, text: "4\n".into(), hash: id::hash("4\n"), ms: 1 };
+    turn.acted(&[settled], &Seen::default(), &Guards::default());
+    let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert!(
+        ask.prompt.turns[1].text.contains("<observations>\ncount the users:\n4\n</observations>\n\nwrite a report\n")
+    );
+}
+
+#[test]
+fn where_no_text_comes_of_it_the_model_decides() {
+    let mut turn = run(TASK, RULE);
+    turn.drafted(None, &Guards::default());
+    assert!(matches!(turn.next(), Step::Decide(_)), "{:?}", turn.next());
+    assert_eq!(turn.metric().total_requests, 0);
+    for reply in [(" \n", Finish::Stop, TOKENS), ("CHG: half of", Finish::Length, TOKENS)] {
+        let mut turn = run(TASK, RULE);
+        turn.drafted(Some(reply), &Guards::default());
+        let Step::Draft(again) = turn.next() else { panic!("{:?}", turn.next()) };
+        assert_ne!(again.sampling, Sampling::GREEDY, "the same words would come of it");
+        let mut good = turn.clone();
+        drafted(&mut good, "CHG: a page");
+        turn.drafted(Some(reply), &Guards::default());
+        let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
+        assert_eq!(decide.sampling, Sampling::GREEDY);
+        assert_eq!(turn.metric().total_requests, 2, "what was asked is paid for");
+    }
+}
+
+#[test]
+fn a_passage_over_and_over_is_noticed_and_a_refrain_is_not() {
+    let stanza = "The sea is a mystery to be explored,\nA wonder to be discovered.\nIt is a place of beauty,\n\n";
+    let other = "The tide goes out and leaves the shells behind.\nWho finds them puts them to the ear.\n\n";
+    assert!(goes_round(&format!("SEA\n\n{}", stanza.repeat(3))));
+    assert!(
+        goes_round(&"word ".repeat(60)) && goes_round(&format!("{}{}", other, format!("{stanza}{other}").repeat(3)))
+    );
+    assert!(!goes_round(&stanza.repeat(2)));
+    assert!(!goes_round(&format!("{stanza}{other}{stanza}{stanza}")));
+    assert!(!goes_round(&format!("{stanza}{stanza}{stanza}The end.")));
+    assert!(!goes_round(&"-".repeat(200)) && !goes_round("") && !goes_round("short"));
+}
+
+#[test]
+fn without_rules_and_for_other_work_nothing_is_drafted() {
+    for (words, rule) in [
+        (TASK, ""),
+        ("delete the file entry.txt", RULE),
+        ("write a script clean.sh that deletes all .tmp files", RULE),
+        ("fix the typo in entry.txt", RULE),
+        ("explain the changelog", RULE),
+    ] {
+        let turn = run(words, rule);
+        assert!(!matches!(turn.next(), Step::Draft(_)), "{words}");
+    }
+}
+
+#[test]
+fn only_a_fence_around_the_whole_text_is_taken_off() {
+    let mut turn = run(TASK, RULE);
+    let two = "```sh\na\n```\nand\n```sh\nb\n```";
+    assert_eq!(drafted(&mut turn, two).args["content"], format!("{two}\n"));
+}
