@@ -51,8 +51,9 @@ fn the_real_model_finds_counts_and_reports_within_eight_steps() {
     assert_eq!(ran.json()["status"], "completed", "{ran:#?}");
     assert!(ran.json()["steps"].as_u64().unwrap() <= 8);
     for (name, errors) in [("web.log", "17"), ("worker.log", "55"), ("batch.log", "42")] {
-        let line = report.lines().find(|l| l.contains(name)).unwrap_or_else(|| panic!("no {name} in {report}"));
-        assert!(line.contains(errors), "{line}");
+        // in whatever form the model gives it: a table, a list, or one list of sizes and another of errors
+        let says = |line: &str| line.split(|c: char| !c.is_ascii_digit()).any(|number| number == errors);
+        assert!(report.lines().any(|line| line.contains(name) && says(line)), "{name} has {errors}: {report}");
     }
     assert!(!report.contains("small.log") && !report.contains("tiny.log"), "{report}");
 }

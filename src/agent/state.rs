@@ -2,6 +2,7 @@
 //! guards look at it, the turn stores it.
 
 use super::event::Tokens;
+use super::id;
 use super::tool::{Call, Effects, Outcome, Settled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,6 +119,11 @@ impl RunState {
             self.read(&call.effects);
             self.looks += u64::from(call.effects.is_read_only());
             self.learn(&settled.text);
+            // of what was shortened only the half would be added
+            if *hash == id::hash(&settled.text) {
+                let sums: Vec<String> = totals(&settled.text).iter().map(u64::to_string).collect();
+                self.learn(&sums.join(" "));
+            }
         }
         // a writer that failed or ran out of time may have written all the same
         if matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::TimedOut | Outcome::Cancelled) {
@@ -216,6 +222,25 @@ pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// Sums of the columns of a text in lines that have as many numbers each: who says those has added up, and made nothing up.
+/// A last line with a total of its own is not added, and neither are our own notes in parentheses.
+fn totals(text: &str) -> Vec<u64> {
+    let is_note = |line: &&str| line.starts_with('(') && line.ends_with(')');
+    let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_note(line)).collect();
+    if lines.last().is_some_and(|line| line.to_lowercase().contains("total")) {
+        lines.pop();
+    }
+    let split = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    let numbers = |line: &&str| line.split(split).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
+    let rows: Vec<Vec<u64>> = lines.iter().map(numbers).filter(|row| !row.is_empty()).collect();
+    let width = rows.first().map_or(0, Vec::len);
+    if rows.len() < 2 || rows.iter().any(|row| row.len() != width) {
+        return Vec::new();
+    }
+    let sum = |column: usize| rows.iter().try_fold(0u64, |sum, row| sum.checked_add(row[column]));
+    (0..width).filter_map(sum).collect()
+}
+
 /// The file that a shown text is of (see [`super::tool::shown_part`]).
 pub fn file_of(shown: &str) -> &str {
     match shown.rsplit_once('#') {
@@ -311,5 +336,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_adds_up_was_shown() {
+        for (text, sums) in [
+            ("a.log:17\nb.log:55\nc.log:42\n", vec![114]),
+            ("12 30 a\n\n10 31 b\n", vec![22, 61]),
+            ("./a:0\n./b:3\n(exit code 1)", vec![3]),
+            ("  5 a.txt\n  3 b.txt\n  8 total\n", vec![8]),
+            ("name,n\nx,40\ny,2\n", vec![42]),
+            ("one 1\ntwo 1 2\n", vec![]),
+            ("17\n", vec![]),
+            ("18446744073709551615\n1\n", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(totals(text), sums, "{text}");
+        }
+        let mut state = RunState::default();
+        let shown = |text: &str, whole: &str| Settled { text: text.into(), hash: id::hash(whole), ..read("a") };
+        state.settle(&shown("a.log:17\nb.log:55\n", "a.log:17\nb.log:55\n"));
+        state.settle(&shown("a.log:100\nb.log:300\n", "a.log:100\nb.log:300\nc.log:1\n"));
+        assert!(state.has_shown(&"72".into()) && state.has_shown(&"300".into()));
+        assert!(!state.has_shown(&"400".into()), "it is a part of what was printed");
     }
 }
