@@ -254,6 +254,7 @@ impl Call {
                 self.args.iter().map(part).collect::<Vec<_>>().join(" ")
             }
         };
+        line.truncate(line.trim_end().len());
         if let Some(end) = line.find('\n') {
             line.truncate(end);
             line.push('…');
@@ -587,5 +588,6 @@ mod tests {
         assert_eq!(call(json!({"a": 1, "b": 2})).signature(), call(json!({"b": 2, "a": 1})).signature());
         assert_ne!(call(json!({"a": 1})).signature(), call(json!({"a": "1"})).signature());
         assert_eq!(call(json!({"cmd": "ls\n-l"})).summary(), "ls…");
+        assert_eq!(call(json!({"path": "a.txt", "content": "x\n"})).summary(), "path=a.txt content=x");
     }
 }

@@ -2,7 +2,7 @@
 //! written in a request of its own: what it is about, the rules, what is known, and nothing else. The call that puts it into
 //! its file is the harness' own, and judged like any other; where no text comes of it the model decides.
 
-use super::{Phase, Turn, fence};
+use super::{PLACE, Phase, Turn, fence};
 use crate::agent::blueprint::{Part, protocol};
 use crate::agent::event::Tokens;
 use crate::agent::guard::{Guards, asked_for};
@@ -35,7 +35,8 @@ impl Turn {
         }
         match self.kind_of(self.course.part) {
             Kind::Compose(file) => Some(file),
-            Kind::Free => asked_for(part).pop(),
+            // of a file that the task names only the beginning is at hand: who wants all of it has to read it
+            Kind::Free if self.layers.iter().all(|layer| layer.name != PLACE) => asked_for(part).pop(),
             _ => None,
         }
     }

@@ -138,6 +138,22 @@ fn without_rules_and_for_other_work_nothing_is_drafted() {
 }
 
 #[test]
+fn what_has_to_be_read_first_is_not_drafted() {
+    let Turn { layers, tools, .. } = run(TASK, RULE);
+    let begun = |shown: &[&str]| {
+        let mut turn = Turn::new(task("write a better text of notes.md to better.md", 9));
+        turn.lead(true);
+        let of = |text: &&str| Layer { name: PLACE.into(), text: (*text).into(), ..layers[0].clone() };
+        let layers = layers.iter().cloned().chain(shown.iter().map(of)).collect();
+        let assembly = Assembly { layers, ..Assembly::default() };
+        turn.assembled(assembly, tools.clone(), Vec::new(), &Guards::default());
+        turn.next()
+    };
+    assert!(matches!(begun(&[]), Step::Draft(_)));
+    assert!(!matches!(begun(&["notes.md begins with:\n# Notes"]), Step::Draft(_)));
+}
+
+#[test]
 fn only_a_fence_around_the_whole_text_is_taken_off() {
     let mut turn = run(TASK, RULE);
     let two = "```sh\na\n```\nand\n```sh\nb\n```";
