@@ -94,13 +94,18 @@ fn listed(help: &str) -> Vec<&str> {
 #[test]
 fn figures_are_those_of_their_records() {
     let record = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    let resident = record(include_str!("../benches/records/2026-11-21-resident.json"));
+    let peer = record(include_str!("../benches/records/2026-11-22-peer.json"));
     let knowledge = record(include_str!("../benches/records/2026-11-21-knowledge.json"));
     let of = |value: &serde_json::Value| value.as_f64().unwrap();
+    let versus = |what: &str, p50: &serde_json::Value, ratio: &serde_json::Value| {
+        format!("{what} | {:.1} s | {:.1} s | {:.2}x |", of(&p50["peer"]), of(&p50["caro"]), of(ratio))
+    };
     let asked = &knowledge["query_ms"]["words and meaning"];
     for figure in [
-        format!("call itself needs {:.0} MB", of(&resident["peak_bytes_client"]) / 1e6),
-        format!("took {:.2}x of what a warm llama.cpp takes", of(&resident["warm_ratio"])),
+        format!("call itself needs {:.0} MB", of(&peer["peak_bytes_client"]) / 1e6),
+        format!("took {:.2}x of what a warm llama.cpp takes", of(&peer["warm_ratio"])),
+        versus("p50 of four", &peer["cold_p50_s"], &peer["cold_ratio"]),
+        versus("p50 of twelve", &peer["warm_p50_s"], &peer["warm_ratio"]),
         format!("Vectors took {:.0} ms a", of(&knowledge["ingest"]["vectors"]["ms_each"])),
         format!("reading in takes {} MB", knowledge["ingest"]["peak_rss_mb"]),
         format!(
@@ -113,9 +118,11 @@ fn figures_are_those_of_their_records() {
         assert!(README.contains(&figure), "the README lacks {figure:?}");
     }
     let benches = include_str!("../benches/README.md");
-    let tasks = [include_str!("../benches/agent/tasks.toml"), include_str!("../benches/agent/unseen.toml")];
-    let tasks = tasks.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("[[task")).count();
+    let count = |texts: &[&str]| texts.iter().flat_map(|t| t.lines()).filter(|l| l.starts_with("[[task")).count();
+    let tasks = count(&[include_str!("../benches/agent/tasks.toml"), include_str!("../benches/agent/unseen.toml")]);
     assert!(benches.contains(&format!("| {tasks} tasks of several steps")), "there are {tasks}");
+    let skills = count(&[include_str!("../benches/agent/skills.toml")]);
+    assert!(benches.contains(&format!("{skills} texts that a skill has rules for")), "there are {skills}");
     let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();
     assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a row twice: {rows:#?}");
