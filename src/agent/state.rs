@@ -2,7 +2,6 @@
 //! guards look at it, the turn stores it.
 
 use super::event::Tokens;
-use super::id;
 use super::tool::{Call, Effects, Outcome, Settled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +119,7 @@ impl RunState {
             self.looks += u64::from(call.effects.is_read_only());
             self.learn(&settled.text);
             // of what was shortened only the half would be added
-            if *hash == id::hash(&settled.text) {
+            if settled.is_whole() {
                 let sums: Vec<String> = totals(&settled.text).iter().map(u64::to_string).collect();
                 self.learn(&sums.join(" "));
             }
@@ -206,11 +205,15 @@ pub struct Stats {
     pub modified_files: usize,
 }
 
+/// True for what stands between words, of which numbers and file names are some.
+fn is_between(c: char) -> bool {
+    !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
 /// What a text says that can be true or false: numbers of two digits and more, and names with an extension, without their
 /// folder.
 pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
-    let split = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    text.split(split).filter_map(|word| {
+    text.split(is_between).filter_map(|word| {
         let word = word.trim_matches(['.', '-', '_']);
         let number = word.len() >= 2 && word.bytes().all(|b| b.is_ascii_digit());
         let named = word.rsplit_once('.').is_some_and(|(stem, extension)| {
@@ -230,8 +233,7 @@ fn totals(text: &str) -> Vec<u64> {
     if lines.last().is_some_and(|line| line.to_lowercase().contains("total")) {
         lines.pop();
     }
-    let split = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    let numbers = |line: &&str| line.split(split).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
+    let numbers = |line: &&str| line.split(is_between).filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
     let rows: Vec<Vec<u64>> = lines.iter().map(numbers).filter(|row| !row.is_empty()).collect();
     let width = rows.first().map_or(0, Vec::len);
     if rows.len() < 2 || rows.iter().any(|row| row.len() != width) {
@@ -255,6 +257,7 @@ fn name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::id;
     use super::*;
     use crate::agent::tool::Args;
     use proptest::prelude::*;

@@ -303,6 +303,13 @@ pub struct Settled {
     pub ms: u64,
 }
 
+impl Settled {
+    /// True if the text is the whole output: nothing was shortened, or said beside it.
+    pub fn is_whole(&self) -> bool {
+        self.hash == super::id::hash(&self.text)
+    }
+}
+
 /// What a call may use.
 #[derive(Clone)]
 pub struct ToolCx {

@@ -10,10 +10,10 @@ use super::turn::{self, Draft, Outcome, Step, Turn};
 use super::{confidence, explain, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
-use crate::agent::runtime::{Hands, Machine, Next, drive, generate};
+use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
 use crate::host::ExecutionContext;
 use crate::manual::Manual;
-use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
+use crate::model::{Cancel, Completion, Finish, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -251,12 +251,9 @@ impl Run<'_> {
         let shape = Shape::Lark(reply::GRAMMAR.into());
         let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
         let (words, mut written) = mpsc::unbounded_channel::<String>();
-        let mut said = String::new();
-        let generation = generate(self.recipe.model.clone(), request, move |text| {
+        let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {
             // a receiver that is gone only means that nobody prefetches any more
             let _ = words.send(text.to_owned());
-            said.push_str(text);
-            if reply::goes_round(&said) { Flow::Stop } else { Flow::Continue }
         });
         let mut text = String::new();
         while let Some(piece) = written.recv().await {
@@ -269,10 +266,7 @@ impl Run<'_> {
             }
             text.push_str(&piece);
         }
-        let mut completion = generation.await?;
-        if reply::goes_round(&completion.text) {
-            completion.finish = Finish::Length;
-        }
+        let completion = generation.await?;
         let Usage { load, prefill, decode, completion_tokens, drafted_tokens, accepted_tokens, .. } = completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);

@@ -1,5 +1,7 @@
 //! What the model's words mean: the grammar of a reply, and the command in it.
 
+use crate::model::rounds;
+
 /// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
 /// nothing.
 pub const REFUSAL: &str = "# not a shell task";
@@ -37,11 +39,8 @@ pub fn read(text: &str) -> Reply {
 /// True if the text ends in the same few characters over and over: a small model that has lost the thread does not find an
 /// end. A line drawn of one sign is meant.
 pub fn goes_round(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let Some(tail) = bytes.len().checked_sub(ROUND).map(|from| &bytes[from..]) else { return false };
-    let is_line = tail.iter().all(|b| *b == tail[0]) && tail[0].is_ascii_punctuation();
-    // of a period p, each byte is the one p before it
-    !is_line && (1..=ROUND / 8).any(|p| tail.iter().zip(&tail[p..]).all(|(a, b)| a == b))
+    let is_line = || text.ends_with(|sign: char| sign.is_ascii_punctuation()) && rounds::goes_round(text, 1, |_| ROUND);
+    rounds::goes_round(text, ROUND / 8, |_| ROUND) && !is_line()
 }
 
 /// Bytes that are looked at: eight rounds of five.

@@ -7,11 +7,11 @@
 //! | loop | yes | | yes | yes | the steps of `agent` and `chat` |
 //!
 //! A step of a run that has an active skill is of both the executor and the loop; a text that the skill has rules for is
-//! written by the rules alone (`turn::draft`). What a task is about (its folder, notes,
-//! documents, what was said before) is no part of this: it is there whenever it has something to say.
+//! written by the rules alone (`turn::draft`). What a task is about (its folder, notes, documents, what was said before) is
+//! no part of this: it is there whenever it has something to say.
 //!
-//! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown. [`protocol`]: how the
-//! text of a skill stands there.
+//! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown. [`protocol`]: how the text of a
+//! skill stands there.
 
 pub mod guidance;
 pub mod persona;

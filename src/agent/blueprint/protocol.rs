@@ -6,7 +6,7 @@ const PROJECT: &str = "How this project wants tasks of this kind done";
 
 /// A person's own skill, inside tags that its text cannot close.
 pub fn own(name: &str, text: &str) -> String {
-    let text = text.replace(CLOSE, "&lt;/active_protocol");
+    let text = text.replace(CLOSE, &CLOSE.replace('<', "&lt;"));
     format!("{PROTOCOL} {name}\n\n{text}\n{CLOSE}>")
 }
 

@@ -1,6 +1,6 @@
 //! The one place that asks a model.
 
-use crate::model::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request};
+use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -15,6 +15,31 @@ pub fn generate(
     mut on: impl FnMut(&str) -> Flow + Send + 'static,
 ) -> impl Future<Output = Result<Completion, ModelError>> {
     asked(model, move |model| model.generate(&request, &mut on))
+}
+
+/// The same, ended where the text is `lost`: nothing will come of it any more, and it was cut off.
+///
+/// # Errors
+/// As [`generate`].
+pub fn generate_until(
+    model: Arc<dyn Model>,
+    request: Request,
+    lost: fn(&str) -> bool,
+    mut on: impl FnMut(&str) + Send + 'static,
+) -> impl Future<Output = Result<Completion, ModelError>> {
+    let mut said = String::new();
+    let generation = generate(model, request, move |piece| {
+        on(piece);
+        said.push_str(piece);
+        if lost(&said) { Flow::Stop } else { Flow::Continue }
+    });
+    async move {
+        let mut completion = generation.await?;
+        if lost(&completion.text) {
+            completion.finish = Finish::Length;
+        }
+        Ok(completion)
+    }
 }
 
 /// Asks the model several times, as [`Model::sample`] does.

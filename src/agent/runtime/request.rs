@@ -1,10 +1,10 @@
 //! One request to the model for a run: told in events, and what it cost known whatever comes of it.
 
-use super::{Runtime, UNKNOWN, generate, tokens_of};
+use super::{Runtime, UNKNOWN, generate_until, tokens_of};
 use crate::agent::event::{Actor, Draft, Kind, Tokens};
 use crate::agent::state::Cost;
 use crate::agent::turn::{Turn, prompt_tokens};
-use crate::model::{Completion, Finish, Flow, Request};
+use crate::model::{Completion, Finish, Request};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -53,19 +53,7 @@ impl Runtime {
         let about = purpose.about(json!({"tokens": tokens, "limit": limit, "model": self.model.id()}));
         self.emitter.emit(Draft::new(Kind::ModelCall).span(span).input(json!(request.prompt.turns)).metadata(about));
         let begun = Instant::now();
-        let (lost, mut said) = (purpose.lost, String::new());
-        let on = move |piece: &str| {
-            said.push_str(piece);
-            if lost(&said) { Flow::Stop } else { Flow::Continue }
-        };
-        let mut asked = generate(self.model.clone(), request, on).await;
-        if let Ok(completion) = &mut asked
-            && completion.finish == Finish::Cancelled
-            && lost(&completion.text)
-        {
-            completion.finish = Finish::Length;
-        }
-        match asked {
+        match generate_until(self.model.clone(), request, purpose.lost, |_| {}).await {
             Ok(Completion { finish: Finish::Cancelled, usage, .. }) => {
                 turn.charge(Cost { requests: 1, tokens: tokens_of(&usage) });
                 Asked::Stopped

@@ -13,7 +13,6 @@ use crate::agent::action::{self, ActionSet};
 use crate::agent::advise::{Advice, Brief, Done};
 use crate::agent::evidence::{self, Changes, Claim, Entry};
 use crate::agent::guard::{Guards, asked_for};
-use crate::agent::id;
 use crate::agent::observe::compress;
 use crate::agent::plan::{
     Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies,
@@ -310,7 +309,7 @@ impl Turn {
                     goal: refer(&part, &[]),
                     command: command.to_owned(),
                     printed: against.map_or_else(|| one.text.clone(), |why| format!("{}\n{why}", plain(&one.text))),
-                    whole: one.hash == id::hash(&one.text),
+                    whole: one.is_whole(),
                     looked,
                     worked: one.outcome == Outcome::Done && against.is_none() && !(looked && is_vain(one)),
                 });
@@ -385,8 +384,8 @@ impl Turn {
     /// be seen.
     fn judged(&self, one: &Settled, seen: &Seen) -> Option<Result<(), String>> {
         let looked = self.course.led && one.outcome == Outcome::Done && one.call.effects.is_read_only();
-        let whole = one.hash == id::hash(&one.text);
-        let (query, files) = seen.files.as_ref().filter(|_| looked && whole && !self.is_theirs(&one.call.tool))?;
+        let (query, files) =
+            seen.files.as_ref().filter(|_| looked && one.is_whole() && !self.is_theirs(&one.call.tool))?;
         let right = query.judge(files, plain(&one.text), &seen.names)?;
         Some(if right { Ok(()) } else { Err(query.wrong(files, &seen.names)) })
     }
@@ -429,7 +428,7 @@ impl Turn {
             command: one.call.args.get("command").and_then(serde_json::Value::as_str),
             effects,
             printed: plain(&one.text),
-            whole: one.hash == id::hash(&one.text),
+            whole: one.is_whole(),
             found: Some(seen.names.len()),
             earlier: &earlier,
             goes_on: self.goes_on(),

@@ -8,7 +8,7 @@ use crate::agent::event::Tokens;
 use crate::agent::guard::{Guards, asked_for};
 use crate::agent::plan::{Kind, before_file, order, script};
 use crate::agent::state::Cost;
-use crate::model::{Finish, Prompt, Role, Sampling};
+use crate::model::{Finish, Prompt, Role, Sampling, rounds};
 use serde_json::json;
 
 /// Who writes it.
@@ -93,13 +93,7 @@ impl Turn {
 
 /// True if a text ends in the same passage three times over: a small model that has lost the thread finds no end.
 pub fn goes_round(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_round = |p: usize| {
-        let tail = &bytes[bytes.len() - (ROUNDS * p).max(REPEATED)..];
-        // of a period p, each byte is the one p before it
-        tail.iter().zip(&tail[p..]).all(|(a, b)| a == b)
-    };
-    bytes.len() > REPEATED && (1..=bytes.len() / ROUNDS).take(PASSAGE).any(is_round)
+    text.len() > REPEATED && rounds::goes_round(text, PASSAGE, |length| (ROUNDS * length).max(REPEATED))
 }
 
 /// How often a passage stands there then, and bytes of all of them at least; and of one at most.

@@ -195,7 +195,7 @@ impl Workspaces {
         self.names().unwrap_or_default().into_iter().map(of).sum()
     }
 
-    /// The same with what nobody has asked for in a week. A bucket has rules of its own for what is old, and each look into it
+    /// The same for those older than [`RETENTION`]. A bucket has rules of its own for what is old, and each look into it
     /// is a request.
     pub fn sweep_old(&self) {
         if self.is_local() {
