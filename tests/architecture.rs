@@ -136,11 +136,9 @@ fn all_of_the_source_is_seen() {
 fn arrows_point_one_way() {
     let may = |module: &str| -> &[&str] {
         match module {
-            "database" | "exec" | "shell" => &[],
+            "database" | "exec" | "model" | "shell" => &[],
             "host" => &["exec", "shell"],
             "manual" => &["database", "exec", "shell"],
-            // a model file comes through a package client, which is a child process
-            "model" => &["exec"],
             "agent" => &["database", "exec", "model", "shell"],
             // the resident is a child process of the first caller
             "serve" => &["exec", "model"],

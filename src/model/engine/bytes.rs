@@ -1,5 +1,5 @@
 //! Read-only bytes with an owner: a mapped file, or memory in tests and benches. Clones share the owner.
-#![allow(unsafe_code)] // one call: mapping a file cannot be expressed safely
+#![allow(unsafe_code)] // mapping a file cannot be expressed safely
 
 use std::fs::File;
 use std::ops::{Deref, Range};
@@ -43,13 +43,14 @@ impl Bytes {
         Some(Self { owner: self.owner.clone(), range: start..start + range.len() })
     }
 
-    /// Tells the kernel that the mapped file will be read from front to back soon. Memory is left as it is.
-    pub fn advise_sequential_use(&self) {
-        #[cfg(unix)]
-        if let Owner::Map(map) = &*self.owner {
-            // Advice may be refused; reading works all the same.
-            let _ = map.advise_range(memmap2::Advice::WillNeed, self.range.start, self.range.len());
-        }
+    /// How many pages of a mapped file are in memory, without touching one. The bytes have to be the whole file.
+    #[cfg(all(test, target_os = "linux"))]
+    pub fn pages_in_memory(&self) -> usize {
+        let mut pages = vec![0u8; self.len().div_ceil(rustix::param::page_size())];
+        // SAFETY: the range is a live mapping that starts at a page, and `pages` has a byte for each page of it.
+        let told = unsafe { libc::mincore(self.as_ptr().cast_mut().cast(), self.len(), pages.as_mut_ptr()) };
+        assert_eq!(told, 0, "{}", std::io::Error::last_os_error());
+        pages.iter().filter(|&&page| page & 1 == 1).count()
     }
 }
 
@@ -102,7 +103,6 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"caro").unwrap();
         let bytes = Bytes::map(&file).unwrap();
-        bytes.advise_sequential_use();
         assert_eq!(&*bytes, b"caro");
     }
 }

@@ -48,6 +48,8 @@ impl SentenceEncoder {
 
 impl Net {
     fn open(folder: &Path) -> Result<Self, ModelError> {
+        let weights = "model.safetensors";
+        super::ahead::read(&folder.join(weights));
         let bad = |name: &str, reason: String| {
             let file = folder.join(name).display().to_string();
             ModelError::BadFile { file, reason }
@@ -63,7 +65,6 @@ impl Net {
             .with_padding(None)
             .with_truncation(Some(truncation))
             .map_err(|e| bad("tokenizer.json", e.to_string()))?;
-        let weights = "model.safetensors";
         let file = File::open(folder.join(weights)).map_err(|e| bad(weights, e.to_string()))?;
         let bytes = Bytes::map(&file).map_err(|e| bad(weights, e.to_string()))?;
         let encoder = Encoder::new(&bytes, config).map_err(|e| bad(weights, e))?;

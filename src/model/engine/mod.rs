@@ -2,7 +2,7 @@
 //!
 //! [`Engine`] is a [`crate::model::Model`] over a GGUF file. From the file up:
 //!
-//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights;
+//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `ahead` has it read in time;
 //! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
@@ -15,6 +15,7 @@
 
 #[cfg(test)]
 mod agreement_tests;
+mod ahead;
 mod attention;
 mod backend;
 mod bench;
@@ -186,6 +187,7 @@ impl Engine {
     /// ```
     pub fn open(path: &Path, id: &str, options: &Options) -> Result<Self, ModelError> {
         let began = Instant::now();
+        ahead::read(path);
         let gguf = Gguf::open(path)?;
         let (tokenizer, backend) = std::thread::scope(|scope| {
             let beside = std::thread::Builder::new().spawn_scoped(scope, || load::tokenizer(&gguf));
