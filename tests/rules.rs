@@ -1,7 +1,7 @@
 //! Every rule of `platform-rules/` is run on its own examples.
 
 use caro::shell::rules::{Verdict, catalogue, rewritten, rule_matches};
-use caro::shell::{Dialect, Severity, Target, parse, platform_notes};
+use caro::shell::{Dialect, Severity, Target, parse};
 use std::collections::HashSet;
 
 /// The dialects that a file's examples are read in: its own, or for a system those that run there.
@@ -91,17 +91,6 @@ fn every_rewrite_mends() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn notes_are_short_and_there_is_some_for_all() {
-    for (name, target) in Target::ALL {
-        for (shell, dialect) in Dialect::ALL {
-            let notes: Vec<_> = platform_notes(target, dialect).collect();
-            assert!(notes.len() >= 2, "{name} and {shell}");
-            assert!(notes.iter().all(|n| n.len() <= 120), "{name} and {shell}: {notes:?}");
-        }
-    }
 }
 
 #[test]

@@ -26,7 +26,6 @@ mod word;
 pub use builtin::{is_builtin, powershell_alias};
 pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
-pub use rules::platform_notes;
 pub use safety::{Level, Risk, assess, is_read_only};
 pub use target::{Dialect, Os, Target, Userland};
 pub use word::quote;

@@ -60,9 +60,6 @@ pub struct Rule {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    /// Short lines for a prompt.
-    #[serde(default)]
-    notes: Vec<String>,
     #[serde(default)]
     rule: Vec<Rule>,
 }
@@ -173,10 +170,9 @@ pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>
         .collect()
 }
 
-/// Short lines on what is peculiar to that system and that shell, for a prompt.
-pub fn platform_notes(target: Target, dialect: Dialect) -> impl Iterator<Item = &'static str> {
-    let files = [target.name(), file_of(dialect)];
-    files.into_iter().filter_map(load::file).flat_map(|file| file.notes.iter().map(String::as_str))
+/// True if that is a rule of this system's own: its `why` says what is written here instead of another system's habit.
+pub fn is_own(id: &str, target: Target) -> bool {
+    builtin(target.name()).is_some_and(|set| set.rules.iter().any(|rule| rule.id == id))
 }
 
 /// The rules of all files, each with the name of its file: for tests and documentation.

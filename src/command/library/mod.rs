@@ -1,0 +1,136 @@
+//! The example library of `platform-rules/library/`: requests with the command for each system, and the search for those
+//! nearest to a request.
+//!
+//! # The files
+//! One file a topic, `[[pair]]` after `[[pair]]`. Read here: `request` and `also` (other wordings of it); `cmd`, for GNU on
+//! Linux; `macos`, `freebsd`, `busybox`, `powershell`, the command there. Where `macos` or `busybox` is not said it is as
+//! `cmd`, where `freebsd` is not said it is as `macos`, and empty means that there is none; where `powershell` is not
+//! said there is none. The rest says how `tests/library.rs` judges the pair in a fixture tree, `tests/library/fixture.sh`:
+//! `risk`, its safety verdict if that is not `safe`; `run = "no: why"`, not executed; `root`, runs only as root; `dir`, where
+//! below `work`;
+//! `before`, a line run first; `code`, its exit status if not 0; `out`, what it prints; `lines`, the same in any
+//! order; `like`, a regular expression for all of it; `then`, a line of bash that must succeed afterwards.
+//!
+//! - `read`: the files. `words`: what is compared of a text. [`search`]: which pairs are nearest to a request.
+
+mod read;
+mod search;
+mod words;
+
+pub(super) use search::Topic;
+pub use search::{alike, nearest};
+pub(super) use words::{says_something, unquoted};
+
+use crate::shell::{Os, Target, Userland};
+use read::read;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// What is read of a pair; what judges it is passed over.
+#[derive(Debug, Default, PartialEq)]
+#[cfg_attr(test, derive(Clone, serde::Deserialize))]
+struct Pair {
+    request: Text,
+    #[cfg_attr(test, serde(default))]
+    also: Vec<Text>,
+    cmd: Text,
+    macos: Option<Text>,
+    freebsd: Option<Text>,
+    busybox: Option<Text>,
+    powershell: Option<Text>,
+}
+
+/// A string of an embedded file: a piece of it where nothing in it is escaped.
+type Text = Cow<'static, str>;
+
+impl Pair {
+    /// All that is asked with.
+    fn wordings(&self) -> impl Iterator<Item = &Text> {
+        std::iter::once(&self.request).chain(&self.also)
+    }
+
+    /// Its command for a target, if there is one.
+    fn command(&self, target: Target) -> Option<&str> {
+        let macos = self.macos.as_ref().unwrap_or(&self.cmd);
+        let command = match (target.userland, target.os) {
+            (Userland::Gnu, _) => &self.cmd,
+            (Userland::Busybox, _) => self.busybox.as_ref().unwrap_or(&self.cmd),
+            (Userland::Bsd, Os::FreeBsd) => self.freebsd.as_ref().unwrap_or(macos),
+            (Userland::Bsd, _) => macos,
+            (Userland::PowerShell, _) => self.powershell.as_ref()?,
+        };
+        (!command.is_empty()).then_some(&**command)
+    }
+}
+
+/// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
+pub(super) fn vocabulary() -> &'static HashMap<&'static str, u32> {
+    static WORDS: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let mut counts = HashMap::new();
+        for text in texts() {
+            let plain = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+            for word in
+                text.split_whitespace().map(|word| word.trim_matches(|c: char| ",;:?!().".contains(c))).filter(plain)
+            {
+                *counts.entry(word).or_default() += 1;
+            }
+        }
+        counts
+    })
+}
+
+/// The commands of all pairs, as GNU on Linux has them: what an engine's guesses are made from.
+pub fn commands() -> Vec<String> {
+    pairs().iter().map(|pair| pair.cmd.clone().into_owned()).collect()
+}
+
+/// Every wording.
+fn texts() -> impl Iterator<Item = &'static Text> {
+    pairs().iter().flat_map(Pair::wordings)
+}
+
+/// The files, in alphabetical order.
+const FILES: [&str; 34] = [
+    include_str!("../../../platform-rules/library/accounts.toml"),
+    include_str!("../../../platform-rules/library/archives.toml"),
+    include_str!("../../../platform-rules/library/bulk.toml"),
+    include_str!("../../../platform-rules/library/calendar.toml"),
+    include_str!("../../../platform-rules/library/compare.toml"),
+    include_str!("../../../platform-rules/library/containers.toml"),
+    include_str!("../../../platform-rules/library/counting.toml"),
+    include_str!("../../../platform-rules/library/csv-json.toml"),
+    include_str!("../../../platform-rules/library/dates.toml"),
+    include_str!("../../../platform-rules/library/disk.toml"),
+    include_str!("../../../platform-rules/library/everyday.toml"),
+    include_str!("../../../platform-rules/library/files.toml"),
+    include_str!("../../../platform-rules/library/find.toml"),
+    include_str!("../../../platform-rules/library/git-history.toml"),
+    include_str!("../../../platform-rules/library/git.toml"),
+    include_str!("../../../platform-rules/library/inspect.toml"),
+    include_str!("../../../platform-rules/library/json-queries.toml"),
+    include_str!("../../../platform-rules/library/listing.toml"),
+    include_str!("../../../platform-rules/library/logs.toml"),
+    include_str!("../../../platform-rules/library/media.toml"),
+    include_str!("../../../platform-rules/library/network.toml"),
+    include_str!("../../../platform-rules/library/packages.toml"),
+    include_str!("../../../platform-rules/library/permissions.toml"),
+    include_str!("../../../platform-rules/library/pipelines-text.toml"),
+    include_str!("../../../platform-rules/library/processes.toml"),
+    include_str!("../../../platform-rules/library/running.toml"),
+    include_str!("../../../platform-rules/library/search.toml"),
+    include_str!("../../../platform-rules/library/services.toml"),
+    include_str!("../../../platform-rules/library/shell.toml"),
+    include_str!("../../../platform-rules/library/sizes.toml"),
+    include_str!("../../../platform-rules/library/system.toml"),
+    include_str!("../../../platform-rules/library/tables.toml"),
+    include_str!("../../../platform-rules/library/text.toml"),
+    include_str!("../../../platform-rules/library/users.toml"),
+];
+
+/// Every pair, read once.
+fn pairs() -> &'static [Pair] {
+    static PAIRS: OnceLock<Vec<Pair>> = OnceLock::new();
+    PAIRS.get_or_init(|| FILES.into_iter().flat_map(read).collect())
+}

@@ -1,0 +1,151 @@
+//! What is compared of a text: its words without their endings, those left out that say nothing or name something.
+
+/// Ends of names that say what is done as much as the words do: a table of JSON is read by another program than one of CSV.
+const FORMATS: [&str; 33] = [
+    "7z", "avi", "bz2", "csv", "flac", "gif", "gz", "html", "ini", "jpeg", "jpg", "json", "jsonl", "mkv", "mov", "mp3",
+    "mp4", "pdf", "png", "rar", "sql", "svg", "tar", "tgz", "toml", "tsv", "wav", "webp", "xml", "xz", "yaml", "yml",
+    "zip",
+];
+/// Words, as they are compared, that only say that something is wanted, or hold a sentence together.
+const FILLERS: [&str; 22] = [
+    "a", "an", "and", "by", "display", "find", "for", "from", "get", "giv", "in", "list", "me", "of", "on", "or",
+    "print", "show", "tell", "the", "to", "with",
+];
+
+/// True if a text has words that can be compared.
+pub(in crate::command) fn says_something(text: &str) -> bool {
+    !topic(text).is_empty()
+}
+
+/// The characters outside of quotes, each with its place.
+pub(in crate::command) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let (mut quote, mut before) = (None, ' ');
+    text.char_indices().filter(move |&(_, c)| {
+        let opens = quote.is_none() && (matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric());
+        let outside = quote.is_none() && !opens;
+        // an apostrophe inside a word is none
+        if opens {
+            quote = Some(c);
+        } else if quote == Some(c) {
+            quote = None;
+        }
+        before = c;
+        outside
+    })
+}
+
+/// The words that say what is done, sorted, each once. Names of files, but for their formats, and what stands in quotes say what
+/// it is done to, not what is done.
+pub(super) fn topic(text: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    raw(text, |word| said.push(stem(word)));
+    said.sort_unstable();
+    said.dedup();
+    if said.iter().any(|word| !is_filler(word)) {
+        said.retain(|word| !is_filler(word));
+    }
+    said
+}
+
+/// True for a word, as it is compared, that tells no request from another.
+pub(super) fn is_filler(word: &str) -> bool {
+    FILLERS.contains(&word)
+}
+
+/// Hands over the words of a [`topic`] as they are written.
+pub(super) fn raw(text: &str, mut each: impl FnMut(&str)) {
+    let plain: String = unquoted(text).map(|(_, c)| c).collect();
+    for piece in plain.split_whitespace() {
+        let name = piece.trim_matches([',', ';', ':', '(', ')', '?', '!', '.']);
+        if !name.contains(['.', '/', '_', '~']) {
+            piece
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| word.contains(char::is_alphabetic))
+                .for_each(&mut each);
+        } else if let Some(format) = name.rsplit_once('.').and_then(|(_, end)| FORMATS.iter().find(|f| **f == end)) {
+            each(format);
+        }
+    }
+}
+
+/// A word in lower case, without its plural or verb ending. Light: it only makes `files`, `listing` and `sorted` meet `file`,
+/// `list` and `sort`.
+pub(super) fn stem(word: &str) -> String {
+    let mut word = word.to_lowercase();
+    cut_ending(&mut word);
+    word
+}
+
+fn cut_ending(word: &mut String) {
+    let ends = |word: &str, end: &str, left: usize| word.len() >= end.len() + left && word.ends_with(end);
+    if !word.is_ascii() {
+        return;
+    }
+    if ends(word, "ies", 2) {
+        word.truncate(word.len() - 3);
+        word.push('y');
+        return;
+    }
+    if ["sses", "shes", "ches", "xes", "zes"].iter().any(|end| ends(word, end, 1)) {
+        word.truncate(word.len() - 2);
+    } else if ends(word, "s", 3) && !ends(word, "ss", 0) && !ends(word, "us", 0) && !ends(word, "is", 0) {
+        word.truncate(word.len() - 1);
+    }
+    for (end, left) in [("ing", 3), ("ed", 3)] {
+        if ends(word, end, left) {
+            word.truncate(word.len() - end.len());
+            let twice = word.as_bytes().ends_with(&[word.as_bytes()[word.len() - 1]; 2]);
+            if twice && !word.ends_with("ll") && !word.ends_with("ss") {
+                word.truncate(word.len() - 1);
+            }
+            break;
+        }
+    }
+    if ends(word, "e", 3) {
+        word.truncate(word.len() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stems(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        raw(text, |word| all.push(stem(word)));
+        all
+    }
+
+    #[test]
+    fn words_meet_in_their_other_forms() {
+        assert_eq!(stems("Listing the FILES of notes.txt, 42 copies"), ["list", "the", "fil", "of", "copy"]);
+        for (one, other) in [
+            ("files", "file"),
+            ("directories", "directory"),
+            ("sorted", "sort"),
+            ("sorting", "sort"),
+            ("stopped", "stop"),
+            ("matches", "match"),
+            ("killed", "kill"),
+            ("processes", "process"),
+            ("modified", "modified"),
+            ("sizes", "size"),
+            ("caches", "cache"),
+        ] {
+            assert_eq!(stems(one), stems(other), "{one}");
+        }
+        // what only looks like an ending
+        for word in ["this", "status", "class", "bed", "ring", "naïves"] {
+            assert_eq!(stems(word), [word]);
+        }
+        assert!(stems("10 * 7 ... 🙂").is_empty());
+    }
+
+    #[test]
+    fn names_and_fillers_are_left_out() {
+        assert_eq!(topic("Show 'the old' files of a/b.txt, don't ask"), ["ask", "don", "fil", "t"]);
+        assert_eq!(topic("convert people.csv to json"), ["convert", "csv", "json"]);
+        assert_eq!(topic("show me"), ["me", "show"], "where there is nothing else");
+        assert!(FILLERS.is_sorted(), "so that a word is found by eye");
+    }
+}
