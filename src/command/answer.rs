@@ -84,6 +84,13 @@ pub struct Before {
     pub known: Vec<Known>,
 }
 
+impl Before {
+    /// True if the person's own documents have this very command.
+    pub(super) fn knows(&self, command: &str) -> bool {
+        self.known.iter().any(|known| known.command == command)
+    }
+}
+
 /// One request that was answered before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Said {

@@ -94,7 +94,7 @@ pub fn all_agree(candidates: &[Candidate]) -> bool {
 /// True if the two do the same, as far as is known.
 pub(super) fn agree(a: &Candidate, b: &Candidate) -> bool {
     match (&a.trial, &b.trial) {
-        (Some(a), Some(b)) if a.ending == Ending::Fine && b.ending == Ending::Fine => a.outcome == b.outcome,
+        (Some(a), Some(b)) if a.ending == Ending::Fine && b.ending == Ending::Fine => a.agrees(b),
         _ => a.draft.cmd == b.draft.cmd,
     }
 }
@@ -111,7 +111,14 @@ mod tests {
             likelihood,
             explains: 1.0,
             documented: false,
-            trial: ending.map(|ending| Trial { ending, outcome, complaint: None }),
+            trial: ending.map(|ending| Trial {
+                ending,
+                outcome,
+                order: 0,
+                blanks: 0,
+                minds: Default::default(),
+                complaint: None,
+            }),
         }
     }
 

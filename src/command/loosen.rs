@@ -26,9 +26,10 @@ pub(super) fn loosen(command: &str) -> Option<String> {
     for one in script.commands.iter().rev() {
         let Some(name) = one.name() else { continue };
         if GREPS.contains(&name) {
-            for word in one.args().iter().rev().filter(|w| w.text.starts_with("--include")) {
-                // with the blank before it
-                wider.replace_range(word.span.start.saturating_sub(1)..word.span.end, "");
+            for (at, word) in one.args().iter().enumerate().rev().filter(|(_, w)| w.text.starts_with("--include")) {
+                // with the blank before it, and with what it includes behind it
+                let value = one.args().get(at + 1).filter(|_| word.text == "--include");
+                wider.replace_range(word.span.start.saturating_sub(1)..value.unwrap_or(word).span.end, "");
             }
             if !ignores_case(one) {
                 wider.insert_str(one.words.first()?.span.end, " -i");
@@ -76,6 +77,7 @@ mod tests {
         for (command, want) in [
             ("grep -c 'error' a.log b.log", Some("grep -i -c 'error' a.log b.log")),
             ("grep -rl --include='*.conf' 'debug = true' .", Some("grep -i -rl 'debug = true' .")),
+            ("grep -rn --include '*.py' 'todo' .", Some("grep -i -rn 'todo' .")),
             ("diff -rq a b | grep '^Only in'", Some("diff -rq a b | grep -i '^Only in'")),
             ("diff -rq a b | grep -i '^Only in'", Some("diff -rq a b")),
             ("find . -type f -name '*.LOG'", Some("find . -type f -iname '*.LOG'")),

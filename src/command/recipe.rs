@@ -180,7 +180,8 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 turn.inspected(draft, run.has_time())
             }
             Step::Sample { best, likelihood, prompt, count } => {
-                turn.chosen(run.choose(best, likelihood, prompt, count, trace).await?)
+                let chosen = run.choose(best, likelihood, prompt, count, trace).await?;
+                turn.chosen(chosen, run.has_time())
             }
             done @ Step::Done(_) => done,
         };

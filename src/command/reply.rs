@@ -28,7 +28,9 @@ pub fn read(text: &str) -> Reply {
     if let Some(cmd) = json_command(text) {
         return line(&cmd);
     }
-    let inside = match text.find("```") {
+    // inside of a line it is something to look for
+    let fence = text.match_indices("```").find(|(at, _)| *at == 0 || text[..*at].ends_with('\n'));
+    let inside = match fence.map(|(at, _)| at) {
         // the first line of a fence is its language tag
         Some(at) => text[at + 3..].split_once('\n').map_or("", |(_, rest)| rest).split("```").next().unwrap_or(""),
         None => text,
@@ -65,6 +67,10 @@ fn line(text: &str) -> Reply {
 
 fn json_command(text: &str) -> Option<String> {
     let start = text.find('{')?;
+    // in quotes it is something that the command hands on
+    if text[..start].ends_with(['\'', '"', '=']) {
+        return None;
+    }
     let value = serde_json::Deserializer::from_str(&text[start..]).into_iter::<serde_json::Value>().next()?.ok()?;
     Some(value.get("cmd")?.as_str()?.to_owned())
 }
@@ -113,6 +119,9 @@ mod tests {
         assert_eq!(read("echo `date` `id`"), command("echo `date` `id`"));
         assert_eq!(read("awk '{print $1}' f"), command("awk '{print $1}' f"));
         assert_eq!(read("grep '#' f"), command("grep '#' f"));
+        for whole in ["grep -c '^```' README.md", "curl -d '{\"cmd\": \"restart\"}' localhost:8080/"] {
+            assert_eq!(read(whole), command(whole));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
 
 use super::answer::{CommandError, Trace};
-use super::checks::weight;
+use super::checks::{programs, weight};
 use super::choose::{Candidate, agree, all_agree, choose};
 use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
@@ -64,7 +64,7 @@ impl Run<'_> {
         };
         let ask = self.ask;
         let candidate = |draft: Draft, likelihood| {
-            let documented = ask.before.known.iter().any(|known| known.command == draft.cmd);
+            let documented = ask.before.knows(&draft.cmd);
             Candidate { draft, likelihood, explains: 1.0, documented, trial: None }
         };
         let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
@@ -184,7 +184,8 @@ impl Run<'_> {
     /// The draft, with what its own programs say against it in a rehearsal; as it is where a check accuses it already, or
     /// where it may not be rehearsed.
     pub(super) async fn tried(&self, mut draft: Draft) -> Draft {
-        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint);
+        // of a program that is not here, though documents vouch for it, nothing can be seen
+        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != programs::ID);
         let Some(shell) = self.stage().filter(|_| clean) else { return draft };
         let trial = trial::run(&shell, &draft.cmd, self.ask.dialect, &self.ask.cwd, trial::UNDERSTOOD).await;
         if let Some(complaint) = trial.as_ref().and_then(trial::Trial::misuse) {

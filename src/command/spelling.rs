@@ -146,7 +146,7 @@ mod tests {
     fn one_wrong_letter_is_mended() {
         for (written, meant) in [
             ("delete all epmty directories", "delete all empty directories"),
-            ("list the lagest files here, biggset first", "list the largest files here, biggest first"),
+            ("list the lrgest files here, biggset first", "list the largest files here, biggest first"),
             ("Cuont the liens of notes.txt", "count the lines of notes.txt"),
             ("show hiddden files (and foldres)", "show hidden files (and folders)"),
         ] {
@@ -161,7 +161,7 @@ mod tests {
         for written in [
             "list the largest files here",
             "find lines containing epmty in notes.txt",
-            "show files named lagest",
+            "show files named lrgest",
             "move 'epmty' to the folder old",
             "count the lines of epmty.txt in ./foldres",
             "print the value of EPMTY and of epMty here",

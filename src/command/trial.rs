@@ -4,7 +4,7 @@
 use super::rehearsal::{Fit, fit};
 use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
 use crate::exec::{Limits, Status};
-use crate::shell::{Dialect, Script, parse};
+use crate::shell::{Dialect, Invocation, Script, parse};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -28,11 +28,53 @@ pub enum Ending {
 pub struct Trial {
     /// How it ended.
     pub ending: Ending,
-    /// Equal where output and changes are.
+    /// Equal where output and changes are, but for the order of lines and blanks.
     pub outcome: u64,
+    /// Equal where the output is, order and all, but for blanks.
+    pub order: u64,
+    /// Equal where the output is, blanks and all, but for the order.
+    pub blanks: u64,
+    /// What the command is about.
+    pub minds: Minds,
     /// The first line that a program complained with, if it ended with an error.
     pub complaint: Option<String>,
 }
+
+/// What a command makes, that others leave to chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Minds {
+    /// An order of lines.
+    pub order: bool,
+    /// Blanks, or their absence.
+    pub blanks: bool,
+}
+
+impl Minds {
+    fn of(script: &Script) -> Self {
+        let puts = |c: &Invocation| match c.name() {
+            Some("sort" | "tac") => true,
+            Some("ls") => c.args().iter().any(|w| {
+                let short = w.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+                w.text.starts_with("--sort") || w.text == "--reverse" || short.is_some_and(|s| s.contains(ORDERS))
+            }),
+            _ => false,
+        };
+        let blank = |c: &Invocation| match c.name() {
+            Some("expand" | "unexpand") => true,
+            Some("sed" | "tr") => {
+                c.args().iter().any(|w| BLANKS.iter().any(|blank| w.text.contains(blank)) || w.text == " ")
+            }
+            _ => false,
+        };
+        Self { order: script.commands.iter().any(puts), blanks: script.commands.iter().any(blank) }
+    }
+}
+
+/// Letters with which `ls` has another order than that of names.
+const ORDERS: [char; 6] = ['S', 'U', 'X', 'r', 't', 'v'];
+
+/// What patterns for blanks have.
+const BLANKS: [&str; 8] = ["[:space:]", "[:blank:]", "\\s", "\\t", "[ ", "^ ", " *", " $"];
 
 /// Time for one rehearsal of several that are held against each other. What takes longer is not worth the wait.
 pub const COMPARED: Duration = Duration::from_millis(800);
@@ -58,7 +100,7 @@ pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: D
         other => other,
     };
     let rehearsal = rehearsal.ok()?;
-    let trial = Trial::of(&rehearsal);
+    let trial = Trial { minds: Minds::of(&script), ..Trial::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
     let idle = trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim());
     Some(if idle { Trial { ending: Ending::Silent, ..trial } } else { trial })
@@ -75,7 +117,16 @@ fn given(script: &Script) -> Option<&str> {
 }
 
 impl Trial {
-    /// The trial in short. The order of lines that nobody sorted, and `./` before names, are no difference.
+    /// True if the two do the same. The order of lines that nobody sorted, blanks that nobody looked for, and `./` before
+    /// names are no difference.
+    pub fn agrees(&self, other: &Self) -> bool {
+        let (mine, theirs) = (self.minds, other.minds);
+        self.outcome == other.outcome
+            && (self.order == other.order || !(mine.order || theirs.order))
+            && (self.blanks == other.blanks || !(mine.blanks || theirs.blanks))
+    }
+
+    /// The trial in short; of what the command minds nothing is known.
     fn of(rehearsal: &Rehearsal) -> Self {
         let (out, err) = (String::from_utf8_lossy(&rehearsal.stdout), String::from_utf8_lossy(&rehearsal.stderr));
         let changes: Vec<&Change> = rehearsal.changes.iter().filter(|c| !c.time_only).collect();
@@ -94,7 +145,10 @@ impl Trial {
             Status::Exited(_) => Ending::Fine,
         };
         let mut lines: Vec<String> = out.lines().map(plain).collect();
+        let order = hash(&lines);
         lines.sort_unstable();
+        let mut exact: Vec<&str> = out.lines().collect();
+        exact.sort_unstable();
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
         for change in changes {
@@ -105,7 +159,14 @@ impl Trial {
         // what ended well only remarked on something
         let wrong = ending == Ending::Failed && rehearsal.status != Status::Exited(0);
         let complaint = err.lines().map(str::trim).find(|line| !line.is_empty()).filter(|_| wrong);
-        Self { ending, outcome: hasher.finish(), complaint: complaint.map(|c| c.chars().take(COMPLAINT).collect()) }
+        Self {
+            ending,
+            outcome: hasher.finish(),
+            order,
+            blanks: hash(&exact),
+            minds: Minds::default(),
+            complaint: complaint.map(|c| c.chars().take(COMPLAINT).collect()),
+        }
     }
 
     /// What a program said against the *command*: an option it does not know, an expression it cannot read. `None` if it
@@ -130,6 +191,12 @@ impl Trial {
         let plain = complaint.to_lowercase();
         (!STATE.iter().any(|state| plain.contains(state))).then_some(complaint)
     }
+}
+
+fn hash(lines: &[impl Hash]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    lines.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// True for the signals with which a system ends what uses more than it may: KILL, XCPU and XFSZ, whose numbers are the
@@ -181,10 +248,31 @@ mod tests {
     #[test]
     fn order_and_spelling_of_paths_are_no_difference() {
         let of = |out: &str| Trial::of(&rehearsal(Status::Exited(0), out, ""));
-        assert_eq!(of("./a\n./b\n"), of("b\na\n"));
-        assert_eq!(of("  3 total\n"), of("3  total"));
-        assert_ne!(of("a\n"), of("b\n"));
-        assert_ne!(of("a\n"), of("a\na\n"));
+        assert!(of("./a\n./b\n").agrees(&of("b\na\n")));
+        assert!(of("  3 total\n").agrees(&of("3  total")));
+        assert!(!of("a\n").agrees(&of("b\n")));
+        assert!(!of("a\n").agrees(&of("a\na\n")));
+    }
+
+    #[test]
+    fn order_and_blanks_count_where_they_are_made() {
+        let of = |line: &str, out: &str| Trial {
+            minds: Minds::of(&parse(line, Dialect::Bash)),
+            ..Trial::of(&rehearsal(Status::Exited(0), out, ""))
+        };
+        let agree = |(a, out_a): (&str, &str), (b, out_b): (&str, &str)| {
+            let (a, b) = (of(a, out_a), of(b, out_b));
+            assert_eq!(a.agrees(&b), b.agrees(&a));
+            a.agrees(&b)
+        };
+        assert!(!agree(("sort f", "a\nb"), ("sort -r f", "b\na")));
+        assert!(!agree(("cat f", "a\nb"), ("tac f", "b\na")));
+        assert!(!agree(("ls", "a\nb"), ("ls -t", "b\na")));
+        assert!(agree(("sort f | uniq", "a\nb"), ("sort -u f", "a\nb")));
+        assert!(agree(("ls", "a\nb"), ("find . -type f", "./b\n./a")));
+        assert!(!agree(("sed 's/^ *//' f", "a\n"), ("cat f", "  a\n")));
+        assert!(!agree(("tr -d ' '", "a\n"), ("tr -s ' '", "a \n")));
+        assert!(agree(("wc -l f", "  3 f"), ("grep -c '' f | sed 's/$/ f/'", "3 f")));
     }
 
     #[test]

@@ -3,15 +3,22 @@
 //! ```text
 //! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
 //!                                 -> a mechanical fix -> Inspect -> better? keep it
-//!                                 -> Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
-//!                                 -> still unsure? Sample others, the most agreed on stays                       -> Done
+//!                                 -> another system's? Decide (iteration 2, told what is written here instead) -> Inspect
+//!                                 -> faulty or unsure? Sample others, the likeliest stays
+//!                                 -> still faulty?    Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
+//!                                                                                                                -> Done
 //! ```
+//!
+//! Otherwise others come before the second iteration: a small model that is told what is wrong, and not what is right, mostly
+//! writes the same again, and what it is shown of it takes longer to read than four others take to write
+//! (`benches/records/2026-11-22-everyday.md`).
 
 use super::answer::{Ask, Before, FewShot, Refine};
 use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
+use crate::shell::rules;
 use crate::shell::safety::{Level, Risk};
 use crate::shell::{Dialect, Finding, Severity, Target};
 
@@ -151,9 +158,8 @@ pub struct Turn {
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
-    /// How likely the model was to write the best command, a mechanical fix left aside; and its last one.
+    /// How likely the model was to write its last command, a mechanical fix left aside.
     likelihood: f64,
-    last: f64,
     changes: String,
     mending: bool,
     /// The fixes tried.
@@ -181,7 +187,6 @@ impl Turn {
             mends: 0,
             best: None,
             likelihood: 0.0,
-            last: 0.0,
             changes: String::new(),
             mending: false,
             tried: Vec::new(),
@@ -200,7 +205,7 @@ impl Turn {
             // half a command is no command
             return self.done(Outcome::Stopped);
         }
-        self.last = confidence::likelihood(completion);
+        self.likelihood = confidence::likelihood(completion);
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
         match reply::read(&completion.text) {
             Reply::Command(_) if completion.finish == Finish::Length => {
@@ -223,11 +228,10 @@ impl Turn {
     /// The checks have looked. `time_left` is false once half of the time is spent.
     pub fn inspected(&mut self, draft: Draft, time_left: bool) -> Step {
         match self.best.take() {
-            Some(before) if better(&draft, &before, self.mending) => {
-                let so_far = if self.changes.is_empty() { String::new() } else { format!("{}; then ", self.changes) };
-                self.changes = so_far + &describe(&before, &draft);
+            // what stayed of several has another confidence than what the model says of one
+            Some(before) if better(&draft, &before, self.mending || self.sampled) => {
+                self.changed(&describe(&before, &draft));
                 self.best = Some(draft);
-                self.likelihood = self.last;
             }
             Some(before) => {
                 let next = self.next_fault(&draft, &before).filter(|_| self.mending);
@@ -240,7 +244,7 @@ impl Turn {
                     return self.settle(time_left);
                 }
             }
-            None => (self.best, self.likelihood) = (Some(draft), self.last),
+            None => self.best = Some(draft),
         }
         self.mending = false;
         let Some(best) = self.best.clone() else { return self.settle(time_left) };
@@ -252,14 +256,36 @@ impl Turn {
         if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
             return self.mend(cmd);
         }
+        // the rule says what is written here instead; who samples gets the habit of another system once more
+        let is_told = best.findings.iter().any(|f| f.severity > Severity::Hint && rules::is_own(&f.id, self.target));
+        if is_told && let Some(step) = self.again(time_left) {
+            return step;
+        }
+        if time_left && self.measured && self.may_sample() {
+            return self.sample();
+        }
+        self.again(time_left).unwrap_or_else(|| self.settle(time_left))
+    }
+
+    /// Notes what has become of the command.
+    fn changed(&mut self, what: &str) {
+        if !self.changes.is_empty() {
+            self.changes.push_str("; then ");
+        }
+        self.changes.push_str(what);
+    }
+
+    /// The next iteration, if the best command deserves one and there is time.
+    fn again(&mut self, time_left: bool) -> Option<Step> {
+        let best = self.best.clone().filter(|best| reason(self.refine, best).is_some())?;
         if !time_left || self.asked >= self.max_iterations {
-            return self.settle(time_left);
+            return None;
         }
         self.asked += 1;
         self.iterations = self.iterations.max(self.asked);
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
-        Step::Decide { iteration: self.iterations, prompt: next }
+        Some(Step::Decide { iteration: self.iterations, prompt: next })
     }
 
     /// True for a fix that was neither tried nor told to be of no use.
@@ -284,8 +310,8 @@ impl Turn {
         fix.filter(|_| self.mends < MENDS && weight(&draft.findings) <= weight(&before.findings))
     }
 
-    /// Others were sampled, and this is what came of it.
-    pub fn chosen(&mut self, chosen: Chosen) -> Step {
+    /// Others were sampled, and this is what came of it. `time_left` is false once half of the time is spent.
+    pub fn chosen(&mut self, chosen: Chosen, time_left: bool) -> Step {
         let (draft, why) = match chosen {
             Chosen::Draft(draft, why) => (draft, why),
             Chosen::Refused => {
@@ -300,10 +326,9 @@ impl Turn {
         if let Some(before) = self.best.replace(draft)
             && self.best.as_ref().is_some_and(|now| now.cmd != before.cmd)
         {
-            let so_far = if self.changes.is_empty() { String::new() } else { format!("{}; then ", self.changes) };
-            self.changes = format!("{so_far}was `{}`: {why}", before.cmd);
+            self.changed(&format!("was `{}`: {why}", before.cmd));
         }
-        self.done(Outcome::Nothing)
+        self.again(time_left).unwrap_or_else(|| self.done(Outcome::Nothing))
     }
 
     /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
@@ -313,9 +338,16 @@ impl Turn {
             // without one there is no answer at all
             None => self.lost || !self.spent.is_empty(),
         };
-        if !is_open || self.sampled || self.candidates < 2 || self.refine == Refine::Never {
-            return self.done(Outcome::Nothing);
-        }
+        if is_open && self.may_sample() { self.sample() } else { self.done(Outcome::Nothing) }
+    }
+
+    fn may_sample(&self) -> bool {
+        // what the person's own documents have is not put to the vote
+        let is_open = !self.sampled && !self.best.as_ref().is_some_and(|best| self.before.knows(&best.cmd));
+        is_open && self.candidates >= 2 && self.refine != Refine::Never
+    }
+
+    fn sample(&mut self) -> Step {
         self.sampled = true;
         // who is shown a command writes it again, whatever is said of it
         let mut before = self.before.clone();
@@ -638,29 +670,64 @@ mod tests {
                     prompt::first(&ask.request, ask.target, ask.dialect, FewShot::Nearest(NEAREST), &Before::default())
                 )
             );
-            let (cmd, changes) =
-                command(t.chosen(Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into())));
+            let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());
+            let (cmd, changes) = command(t.chosen(two, true));
             assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
         }
     }
 
     #[test]
-    fn the_command_that_stays_is_as_likely_as_it_was_itself() {
-        let likely = |logprob: f32, cmd: &str| {
-            let tokens = vec![Token { bytes: cmd.into(), logprob: Some(logprob), runner_up: None }];
-            Completion { tokens, ..said(cmd, Finish::Stop) }
-        };
-        for (second, taken) in [(vec![error("b", None), error("c", None)], false), (vec![], true)] {
+    fn a_faulty_command_is_held_against_others_and_then_reconsidered() {
+        let faulty = |cmd: &str| draft(cmd, 0.9, vec![error("a", None)]);
+        for (chosen, time_left, again) in
+            [(faulty("one"), true, true), (faulty("one"), false, false), (draft("two", 0.5, vec![]), true, false)]
+        {
             let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
             t.begin();
-            t.decided(&likely(-2.0, "one"), 0.3, true);
-            t.inspected(draft("one", 0.3, vec![error("a", None)]), true);
-            t.decided(&likely(-1.0, "two"), 0.3, true);
-            let step = t.inspected(draft("two", 0.3, second), true);
-            let Step::Sample { best, likelihood, .. } = step else { panic!("{step:?}") };
-            let (cmd, log) = if taken { ("two", -1.0_f64) } else { ("one", -2.0) };
-            assert_eq!(best.unwrap().cmd, cmd);
-            assert!((likelihood - log.exp()).abs() < 1e-6, "{likelihood}");
+            t.decided(&said("one", Finish::Stop), 0.9, true);
+            let Step::Sample { best, likelihood, .. } = t.inspected(faulty("one"), true) else { panic!("{chosen:?}") };
+            assert_eq!(best.unwrap().cmd, "one");
+            assert!((likelihood - (-0.1_f64).exp()).abs() < 1e-6, "{likelihood}");
+            let cmd = chosen.cmd.clone();
+            let step = t.chosen(Chosen::Draft(chosen, "likelier".into()), time_left);
+            if !again {
+                assert_eq!(command(step).0, cmd);
+                continue;
+            }
+            assert!(matches!(step, Step::Decide { iteration: 2, .. }), "{step:?}");
+            t.decided(&said("three", Finish::Stop), 0.3, true);
+            assert_eq!(command(t.inspected(draft("three", 0.3, vec![]), true)).0, "three", "others come once");
+        }
+        // a model without probabilities cannot choose
+        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+        t.begin();
+        t.decided(&Completion { tokens: vec![], ..said("one", Finish::Stop) }, 0.9, true);
+        assert!(matches!(t.inspected(faulty("one"), true), Step::Decide { iteration: 2, .. }));
+    }
+
+    #[test]
+    fn what_a_rule_of_the_system_says_is_told_before_others_are_sampled() {
+        let foreign = Finding { id: "macos-watch".into(), severity: Severity::Warning, ..error("watch", None) };
+        let macos = Target::ALL.iter().find(|(name, _)| *name == "macos-bsd").unwrap().1;
+        for (target, is_told) in [(macos, true), (Target::ALL[0].1, false)] {
+            let mut t = Turn::new(&Ask { candidates: 5, target, ..ask(Refine::Evidence) });
+            t.begin();
+            t.decided(&said("watch ls", Finish::Stop), 0.9, true);
+            let step = t.inspected(draft("watch ls", 0.9, vec![foreign.clone()]), true);
+            assert_eq!(matches!(step, Step::Decide { iteration: 2, .. }), is_told, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_persons_documents_have_is_not_put_to_the_vote() {
+        let known = Known { command: "farmctl cycle".into(), ..Known::default() };
+        let before = Before { known: vec![known], ..Before::default() };
+        for (cmd, is_known) in [("farmctl cycle", true), ("farmctl reboot", false)] {
+            let mut t = Turn::new(&Ask { candidates: 5, before: before.clone(), ..ask(Refine::Evidence) });
+            t.begin();
+            t.decided(&said(cmd, Finish::Stop), 0.3, true);
+            let step = t.inspected(draft(cmd, 0.3, vec![error("farmctl", None)]), true);
+            assert_eq!(!matches!(step, Step::Sample { .. }), is_known, "{step:?}");
         }
     }
 
@@ -671,7 +738,7 @@ mod tests {
         t.decided(&said("one", Finish::Stop), 0.3, true);
         assert!(matches!(t.inspected(draft("one", 0.3, vec![]), true), Step::Sample { .. }));
         assert_eq!(
-            command(t.chosen(Chosen::Draft(draft("one", 0.7, vec![]), "all agree".into()))),
+            command(t.chosen(Chosen::Draft(draft("one", 0.7, vec![]), "all agree".into()), true)),
             ("one".into(), String::new())
         );
     }
@@ -686,7 +753,7 @@ mod tests {
         let mut t = spent(5);
         let step = t.decided(&said("one", Finish::Stop), 0.99, true);
         let Step::Sample { best: None, count: 4, .. } = step else { panic!("{step:?}") };
-        assert_eq!(t.chosen(Chosen::Nothing), Step::Done(Outcome::Nothing));
+        assert_eq!(t.chosen(Chosen::Nothing, true), Step::Done(Outcome::Nothing));
         assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
         // nor is what does not end
         let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });

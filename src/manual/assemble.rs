@@ -1,6 +1,6 @@
 //! Makes an entry out of what was heard, and decides whether its options are all there are.
 
-use super::fetch::{Answer, kind_of};
+use super::fetch::{Answer, Page, kind_of};
 use super::index::{Kind, Text, mentions, read, usage};
 use super::{Entry, OptionEntry};
 use crate::exec::Status;
@@ -15,8 +15,8 @@ const MENTIONS: usize = 1500;
 /// What a program and its page said.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// Its man page, plain.
-    pub(super) page: Option<String>,
+    /// Its man page.
+    pub(super) page: Page,
     /// The answer to `--version`.
     pub(super) version: Option<Answer>,
     /// The answer to `--help`.
@@ -25,16 +25,17 @@ pub(super) struct Heard {
 
 /// Makes the entry of a program.
 pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
-    let page = heard.page.as_deref().map(|text| read(text, Kind::Page)).unwrap_or_default();
+    let page = heard.page.text().map(|text| read(text, Kind::Page)).unwrap_or_default();
     let help_text = heard.help.as_ref().and_then(said);
     let help = help_text.map(|text| read(text, kind_of(text))).unwrap_or_default();
-    let texts: Vec<&str> = heard.page.as_deref().into_iter().chain(help_text).collect();
+    let texts: Vec<&str> = heard.page.text().into_iter().chain(help_text).collect();
 
     let options = merged(page.options.clone(), help.options.clone());
     let known: HashSet<&str> = options.iter().flat_map(OptionEntry::names).collect();
     let mentions: BTreeSet<String> =
         texts.iter().flat_map(|text| mentions(text)).filter(|flag| !known.contains(flag.as_str())).collect();
-    let complete = is_complete(&heard, &page, &help, &mentions) && !texts.iter().any(|text| hands_on(text));
+    let hurried = matches!(heard.page, Page::Late);
+    let complete = !hurried && is_complete(&heard, &page, &help, &mentions) && !texts.iter().any(|text| hands_on(text));
 
     let name = command.replace(' ', "-");
     let usages: Vec<_> = texts.iter().map(|text| usage(&name, text)).collect();
@@ -53,6 +54,7 @@ pub(super) fn assemble(command: &str, path: &Path, heard: Heard) -> Entry {
         mentions: mentions.into_iter().take(MENTIONS).collect(),
         delegates: usages.iter().any(|u| u.delegates),
         subcommands: subcommands.into_iter().collect(),
+        hurried,
         problem,
     }
 }
@@ -179,8 +181,11 @@ mod tests {
         let page =
             "X(1)\n\nNAME\n       x - do x\n\nDESCRIPTION\n       Does x. See --other.\n\n       -a     Take all.\n";
         let help = "Usage: x [OPTION]\n  -a, --all=WHAT   take all\n  -b               take b\n";
-        let heard =
-            Heard { page: Some(page.into()), version: Some(answer("x 1.2\nfree\n", 0)), help: Some(answer(help, 0)) };
+        let heard = Heard {
+            page: Page::Text(page.into()),
+            version: Some(answer("x 1.2\nfree\n", 0)),
+            help: Some(answer(help, 0)),
+        };
         let entry = assemble("x", Path::new("/bin/x"), heard);
         assert_eq!(entry.version, "x 1.2");
         assert_eq!(entry.title, "do x");
@@ -211,6 +216,9 @@ mod tests {
         assert_eq!(of(answer(help, 2)).options.len(), 2);
         assert!(!of(Answer { whole: false, ..answer(help, 0) }).complete);
         assert!(!of(answer(&format!("{help}  --help-all  more\n"), 0)).complete);
+        let late = Heard { page: Page::Late, help: Some(answer(help, 0)), ..Heard::default() };
+        let late = assemble("x", Path::new("/bin/x"), late);
+        assert!(late.hurried && !late.complete, "its page may know more");
         let hung = Answer { status: Some(Status::TimedOut), text: None, whole: true };
         assert_eq!(of(hung).problem.as_deref(), Some("did not answer within a second"));
     }

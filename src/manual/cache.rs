@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an entry holds: a day.
 pub const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long an entry with a problem holds: what hung once may have been the machine's fault.
+/// How long an entry with a problem holds, or one that was made in a hurry: what hung once may have been the machine's fault.
 pub const FRESH_PROBLEM: Duration = Duration::from_secs(60 * 60);
 
 /// Where a [`Manual`] keeps and finds things.
@@ -227,7 +227,7 @@ impl Manual {
 
 /// True if a kept entry may still be used.
 fn holds(same_file: bool, fetched: i64, entry: &Entry) -> bool {
-    let life = if entry.problem.is_some() { FRESH_PROBLEM } else { FRESH };
+    let life = if entry.problem.is_some() || entry.hurried { FRESH_PROBLEM } else { FRESH };
     let age = now().saturating_sub(fetched);
     // An entry from the future was written under a wrong clock.
     same_file && (0..i64::try_from(life.as_secs()).unwrap_or(i64::MAX)).contains(&age)

@@ -85,6 +85,9 @@ pub struct Entry {
     /// Subcommands that its texts list.
     #[serde(default)]
     pub subcommands: Vec<String>,
+    /// True if its man page did not come in time, so that there may be more to know: it is asked again soon.
+    #[serde(default)]
+    pub hurried: bool,
     /// Why there is no help, where there is none (`timed out`, `is a directory`).
     pub problem: Option<String>,
 }

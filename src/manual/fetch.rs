@@ -67,7 +67,7 @@ impl Fetcher {
         if whole.problem.is_none() {
             heard.page = self.page(&format!("{}-{sub}", program.name())).await;
             let listed = whole.subcommands.iter().any(|known| known == sub);
-            if heard.page.is_none()
+            if heard.page.text().is_none()
                 && listed
                 && self.fenced
                 && trust::never_run(program.name()).is_none()
@@ -101,14 +101,14 @@ impl Fetcher {
         let applet =
             many.as_deref().is_some_and(|n| matches!(n, "busybox" | "toybox")) && many.as_deref() != Some(name);
 
-        let page = async { if applet { None } else { self.page(name).await } };
+        let page = async { if applet { Page::None } else { self.page(name).await } };
         let version =
             async { if runs { Some(ask(Job::new(path).args(["--version"]), VERSION, HELP).await) } else { None } };
         let (page, version) = tokio::join!(page, version);
         let mut heard = Heard { page, version, help: None };
         // A program that answers questions is asked on; one that does not is spared where its page says enough.
         let answers = heard.version.as_ref().is_some_and(|v| matches!(v.status, Some(Status::Exited(0))));
-        if runs && (answers || heard.page.is_none()) {
+        if runs && (answers || heard.page.text().is_none()) {
             heard.help = Some(ask(Job::new(path).args(["--help"]), left().max(VERSION), HELP).await);
         }
         let mut entry = assemble(name, path, heard);
@@ -134,7 +134,7 @@ impl Fetcher {
                 let job =
                     Job::new(shell).args(["--no-config", "-c", r#"man -- $argv[1]"#, name]).env("MANWIDTH", WIDTH);
                 let answer = ask(job, PATIENCE, PAGE).await;
-                heard.page = answer.text.filter(|text| text.contains("\nNAME"));
+                heard.page = answer.text.filter(|text| text.contains("\nNAME")).map_or(Page::None, Page::Text);
             }
             "zsh" => heard.help = self.section_about(name, "zshbuiltins").await,
             "sh" | "dash" | "ash" | "ksh" | "mksh" => heard.help = self.section_about(name, &kind).await,
@@ -149,22 +149,45 @@ impl Fetcher {
 
     /// The part of a shell's page that is about one builtin.
     async fn section_about(&self, name: &str, page: &str) -> Option<Answer> {
-        let text = self.page(page).await?;
+        let Page::Text(text) = self.page(page).await else { return None };
         let part = super::index::paragraph_about(name, &text)?;
         Some(Answer { status: Some(Status::Exited(0)), text: Some(part), whole: true })
     }
 
     /// The man page of that name, as plain text.
-    async fn page(&self, name: &str) -> Option<String> {
-        let man = self.man.as_ref()?;
+    async fn page(&self, name: &str) -> Page {
+        let Some(man) = &self.man else { return Page::None };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '@' | '-' | ':' | '[');
         if name.starts_with('-') || !name.chars().all(plain) {
-            return None;
+            return Page::None;
         }
         let job =
             Job::new(man).args([name]).env("MANWIDTH", WIDTH).env("MANSECT", SECTIONS).env("MAN_KEEP_FORMATTING", "");
         let answer = ask(job, PATIENCE, PAGE).await;
-        answer.text.filter(|text| matches!(answer.status, Some(Status::Exited(0))) && text.lines().count() > 5)
+        match (answer.status, answer.text) {
+            (Some(Status::Exited(0)), Some(text)) if text.lines().count() > 5 => Page::Text(text),
+            (Some(Status::TimedOut), _) => Page::Late,
+            _ => Page::None,
+        }
+    }
+}
+
+/// What came of asking for a man page.
+#[derive(Debug, Default)]
+pub(super) enum Page {
+    /// It, as plain text.
+    Text(String),
+    /// There is none.
+    #[default]
+    None,
+    /// It did not come in time: there may be one.
+    Late,
+}
+
+impl Page {
+    /// The page, if it is here.
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 

@@ -8,6 +8,9 @@ use crate::shell::Finding;
 const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
 const MINUTES: [&str; 3] = ["-mmin", "-amin", "-cmin"];
 
+/// What the newest days are called.
+const LAST: [&str; 3] = ["last", "past", "previous"];
+
 /// Minutes of a day.
 const DAY: u64 = 24 * 60;
 
@@ -84,7 +87,8 @@ fn age(words: &Words) -> Option<Age> {
         let minutes = minutes_of(word)?;
         let before = i.checked_sub(1).map(|b| list[b].as_str())?;
         let count = match before {
-            "an" | "a" | "last" | "past" | "previous" => 1,
+            "an" | "a" => 1,
+            last if LAST.contains(&last) => 1,
             other => number(other)?,
         };
         Some((i, count, minutes))
@@ -97,19 +101,22 @@ fn age(words: &Words) -> Option<Age> {
     let lead = list[place.saturating_sub(6)..place].join(" ");
     // "older than the last 7 days" is older, whatever the last days are
     let lead = format!(" {lead} ").replace(" than the ", " than ");
-    let lead = ["last", "past", "previous"].iter().fold(lead, |l, w| l.replace(&format!(" than {w} "), " than "));
+    let lead = LAST.iter().fold(lead, |l, w| l.replace(&format!(" than {w} "), " than "));
     let ago = list.get(place + 1).is_some_and(|w| w == "ago");
     let old =
         ["older than", "more than", "over", "longer than", "before"].iter().any(|p| lead.contains(&format!(" {p} ")));
-    let young = ["last", "past", "previous", "newer than", "younger than", "within", "less than"]
-        .iter()
-        .any(|p| lead.contains(&format!(" {p} ")));
+    // "the last 7 days" and "the last week", and not "last changed 7 days ago"
+    let near = lead.split(' ').rev().filter(|w| !w.is_empty()).take(2).any(|w| LAST.contains(&w));
+    let young =
+        near || ["newer than", "younger than", "within", "less than"].iter().any(|p| lead.contains(&format!(" {p} ")));
     let older = old && (ago || lead.contains(" older than ") || list[place + 1..].iter().any(|w| w == "old"));
     let younger = young && (ago || !lead.contains(" less than "));
     if !older && !younger && !ago {
         return None;
     }
     let sign = match (older, younger) {
+        // "before the last 7 days": what is old, said with the words for what is young
+        _ if near && old || words.say(&["prior to"]) => None,
         _ if words.negate() || words.say(&["untouched", "unmodified", "unused", "unchanged", "at least"]) => None,
         (true, false) => Some('+'),
         (false, true) => Some('-'),
@@ -142,7 +149,15 @@ mod tests {
         {
             assert_eq!(of(older), Some(Age { count: 7, minutes: 7 * DAY, sign: Some('+') }), "{older}");
         }
-        for unclear in ["all retaining the last 7 days", "leave the last 7 days", "all apart from the last 7 days"] {
+        for unclear in [
+            "all retaining the last 7 days",
+            "leave the last 7 days",
+            "all apart from the last 7 days",
+            "log files from before the last 7 days",
+            "prior to the last 30 days",
+            "last changed 3 days ago",
+            "last modified 30 days ago or earlier",
+        ] {
             assert_eq!(of(unclear).and_then(|a| a.sign), None, "{unclear}");
         }
         assert_eq!(of("older than two weeks"), Some(Age { count: 2, minutes: 14 * DAY, sign: Some('+') }));

@@ -1,7 +1,9 @@
-//! `tar -czf notes.tar`: the name promises another compression than the flags give.
+//! `tar -czf notes.tar`: the name promises another compression than the flags give. `tar -cf a.tar src --exclude=x`: what is to
+//! be left out stands too late.
 
 use super::Inspected;
-use crate::shell::{Finding, Invocation, Severity};
+use super::edit::{Edits, warning};
+use crate::shell::{Finding, Invocation, Severity, Userland};
 
 /// What a name promises: its endings, and the flag that keeps the promise (none: no compression).
 const ENDINGS: [(&[&str], Option<char>); 4] = [
@@ -12,8 +14,38 @@ const ENDINGS: [(&[&str], Option<char>); 4] = [
 ];
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    it.script.commands.iter().filter(|c| c.name() == Some("tar")).filter_map(|c| of_command(it, c)).collect()
+    it.script
+        .commands
+        .iter()
+        .filter(|c| c.name() == Some("tar"))
+        .flat_map(|c| of_command(it, c).into_iter().chain(too_late(it, c)))
+        .collect()
 }
+
+/// `--exclude` behind what is packed, on GNU: tar warns that it has no effect, and fails.
+fn too_late(it: &Inspected, tar: &Invocation) -> Option<Finding> {
+    let [program, args @ ..] = &tar.words[..] else { return None };
+    let creates = args.first().is_some_and(|bundle| bundle.text.trim_start_matches('-').starts_with('c'));
+    // the archive is the first word that is no option, or the value of one; what is packed comes behind it
+    let packed = args.iter().skip(1).enumerate().filter(|(_, word)| !word.text.starts_with('-')).nth(1)?.0 + 1;
+    let late: Vec<_> = args[packed..].iter().filter(|word| word.text.starts_with("--exclude=")).collect();
+    if !creates || it.target.userland != Userland::Gnu || args[..packed].iter().any(|w| w.text == "-C") {
+        return None;
+    }
+    let token = *late.first()?;
+    let moved: String = late.iter().map(|word| format!(" {}", word.raw)).collect();
+    let edits = late.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, ""));
+    let bundle = if args[0].text.starts_with('-') { program } else { &args[1] };
+    let why = "tar heeds --exclude only before what it packs";
+    Some(warning("exclude-too-late", token, why, edits.after(bundle, &moved).done()))
+}
+
+/// Long options that say what an archive is compressed with, by their beginnings.
+const PACKERS: [&str; 10] =
+    ["auto-compress", "bzip2", "compress", "gzip", "lz", "use-compress", "xz", "zst", "no-auto-compress", "options"];
+
+/// Letters of options that say so.
+const PACKER_LETTERS: [char; 6] = ['I', 'J', 'Z', 'a', 'j', 'z'];
 
 fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let [bundle, archive, ..] = command.args() else { return None };
@@ -24,6 +56,14 @@ fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
         return None;
     }
     let (_, promised) = ENDINGS.iter().find(|(endings, _)| endings.iter().any(|e| archive.text.ends_with(e)))?;
+    // a program of one's own, or one that is said in another way
+    let said = command.args().iter().skip(1).any(|w| {
+        let (long, short) = (w.text.starts_with("--"), w.text.starts_with('-'));
+        if long { PACKERS.iter().any(|p| w.text[2..].starts_with(p)) } else { short && w.text.contains(PACKER_LETTERS) }
+    });
+    if said {
+        return None;
+    }
     let given = letters.chars().find(|c| "zjJ".contains(*c));
     if given == *promised {
         return None;
@@ -57,12 +97,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_is_said_before_what_is_packed() {
+        for (wrong, right) in [
+            ("tar -czf app.tar.gz app --exclude=node_modules", "tar --exclude=node_modules -czf app.tar.gz app"),
+            (
+                "tar czf a.tgz src docs --exclude='*.o' --exclude=.git",
+                "tar czf a.tgz --exclude='*.o' --exclude=.git src docs",
+            ),
+        ] {
+            assert_eq!(fixed(wrong).as_deref(), Some(right));
+        }
+        for right in [
+            "tar --exclude=node_modules -czf app.tar.gz app",
+            "tar -czf app.tar.gz --exclude=node_modules app",
+            "tar -xzf app.tar.gz app --exclude=x",
+            "tar -czf app.tar.gz app",
+        ] {
+            assert_eq!(fixed(right), None, "{right}");
+        }
+    }
+
+    #[test]
     fn the_name_decides() {
         assert_eq!(fixed("tar -czf a.tar b").as_deref(), Some("tar -cf a.tar b"));
         assert_eq!(fixed("tar cvf /x/a.tgz b").as_deref(), Some("tar czvf /x/a.tgz b"));
         assert_eq!(fixed("tar -czf a.tar.xz b && ls").as_deref(), Some("tar -cJf a.tar.xz b && ls"));
-        for right in ["tar -czf a.tar.gz b", "tar -cf a.tar b", "tar -caf a.tar.xz b", "tar -xzf a.tar", "tar -czf - b"]
-        {
+        for right in [
+            "tar -czf a.tar.gz b",
+            "tar -cf a.tar b",
+            "tar -caf a.tar.xz b",
+            "tar -xzf a.tar",
+            "tar -czf - b",
+            "tar -cf a.tar.gz -I pigz b",
+            "tar -cf a.tar.xz --use-compress-program='xz -9' b",
+            "tar -cf a.tar.gz b --gzip",
+        ] {
             assert_eq!(fixed(right), None, "{right}");
         }
     }

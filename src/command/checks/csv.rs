@@ -2,6 +2,7 @@
 //! its first line may be no value but the columns' names.
 
 use super::edit::{Edits, warning};
+use super::input::files;
 use super::words::Words;
 use super::{Inspected, column_name};
 use crate::shell::{Finding, Invocation, Word};
@@ -22,8 +23,12 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         // what is handed on line by line still has its separators
         let source = commands.iter().find(|c| c.feeds.contains(&at) && c.name().is_some_and(|n| WHOLE.contains(&n)));
         let handed = || {
-            let source = source?;
-            source.operands().chain(source.redirects.iter().map(|r| &r.target)).find(|w| is_csv(w))
+            // `grep -o` and `grep -c` hand on something else
+            let source = source.filter(|c| {
+                !c.has_option(Some('o'), "only-matching") && !c.has_option(Some('c'), "count")
+                    || c.name() == Some("head")
+            })?;
+            files(source)?.into_iter().chain(source.redirects.iter().map(|r| &r.target)).find(|w| is_csv(w))
         };
         let Some(file) = own().or_else(handed) else { continue };
         let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
@@ -126,6 +131,10 @@ fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Find
         return None;
     }
     let (word, _) = taken(command)?.into_iter().next()?;
+    // `$2 == "Rome"` chooses lines, and shows them whole
+    if is_compared(&word.text, have) {
+        return None;
+    }
     // "the most expensive item" is found by its price
     let counts = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).any(is_number);
     if wants_numbers(command) && counts(have) && !counts(asked) {
@@ -167,6 +176,15 @@ fn taken(command: &Invocation) -> Option<Vec<(&Word, usize)>> {
         all.push((word, column_of(value, option == "-k")?));
     }
     Some(all)
+}
+
+/// True where a column of an awk program is held against something.
+fn is_compared(program: &str, column: usize) -> bool {
+    let column = format!("${column}");
+    program.match_indices(&column).any(|(at, _)| {
+        let behind = program[at + column.len()..].trim_start();
+        ["==", "!=", "~", "!~", "<", ">"].iter().any(|sign| behind.starts_with(sign))
+    })
 }
 
 /// The one column of `2`, or as a key for sorting of `2nr` and `2,2nr`.
@@ -341,6 +359,9 @@ mod tests {
             "cut -c1-3 a.csv",
             "cut -sd';' -f2 a.csv",
             "wc -l a.csv | awk '{print $1}'",
+            "ls -l | grep '.csv' | awk '{s+=$5} END {print s}'",
+            "grep 'report.csv' access.log | awk '{print $1}'",
+            "grep -oE 'took [0-9]+' a.csv | awk '{print $2}'",
         ] {
             assert_eq!(mended(right), None, "{right}");
         }
@@ -399,6 +420,9 @@ mod tests {
             ("the name of the oldest in a.csv", "sort -t, -k2,2nr a.csv | head -n 1"),
             ("cities of those older than 40 in a.csv", "awk -F, '$2 > 40' a.csv | cut -d, -f3"),
             ("cities of those older than 40 in a.csv", "awk -F, '$2 > 40' a.csv | cut -d , -f 3"),
+            ("the names from Oslo in a.csv", "awk -F, '$3==\"Oslo\"' a.csv"),
+            ("the names that are not from Oslo in a.csv", "awk -F, '$3 !~ /Oslo/' a.csv"),
+            ("the names above forty in a.csv", "awk -F, '$2 > 40' a.csv"),
             ("how old are all names together in a.csv", "awk -F, 'NR>1 {s += $2} END {print s}' a.csv"),
         ] {
             assert_eq!(here(request, right, FILE), None, "{right}");

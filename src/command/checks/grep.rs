@@ -44,7 +44,26 @@ fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding
 
 /// `grep -v -f b a` for "the lines of a that are not in b": its lines are no patterns, and parts of lines match.
 fn lines(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
-    let asked = words.list().iter().any(|w| w == "lines") && words.negate();
+    const PART: [&str; 16] = [
+        "contain",
+        "contains",
+        "containing",
+        "have",
+        "having",
+        "include",
+        "match",
+        "matches",
+        "matching",
+        "mention",
+        "names",
+        "pattern",
+        "patterns",
+        "terms",
+        "with",
+        "words",
+    ];
+    let is_part = |w: &String| PART.contains(&w.as_str()) || w == "any" || w == "word";
+    let asked = words.list().iter().any(|w| w == "lines") && words.negate() && !words.list().iter().any(is_part);
     let from = grep.has_option(Some('f'), "file") && grep.has_option(Some('v'), "invert-match");
     let exact = grep.has_option(Some('x'), "line-regexp") || grep.has_option(Some('w'), "word-regexp");
     let program = grep.words.first().filter(|_| asked && from && !exact)?;
@@ -141,11 +160,14 @@ mod tests {
         for right in ["grep -vxFf b.txt a.txt", "grep 'c++' a.txt", "grep '[a-z]\\+' a.txt", "grep -P '[a-z]+' a.txt"] {
             assert_eq!(fix(request, right), None, "{right}");
         }
-        assert_eq!(
-            fix("lines without the names in b.txt", "grep -v -f b.txt a.txt").as_deref(),
-            Some("grep -Fx -v -f b.txt a.txt")
-        );
-        assert_eq!(fix("all but the names in b.txt", "grep -v -f b.txt a.txt"), None);
+        for part in [
+            "all but the names in b.txt",
+            "lines without the names in b.txt",
+            "lines of a.txt that don't contain any word of b.txt",
+            "lines of a.txt that match none of the patterns in b.txt, not even in part",
+        ] {
+            assert_eq!(fix(part, "grep -vf b.txt a.txt"), None, "{part}");
+        }
     }
 
     #[test]

@@ -67,10 +67,16 @@ pub(super) fn files(command: &Invocation) -> Option<Vec<&Word>> {
             }
             // awk's `name=value` sets a variable
             None if name.ends_with("awk") && is_assignment(text) => {}
+            // `tail +2`, as it was once written
+            None if name == "tail" && is_start(text) => {}
             None => operands.push(word),
         }
     }
     Some(operands.split_off(operands.len().min(if given { 0 } else { *before })))
+}
+
+fn is_start(text: &str) -> bool {
+    text.strip_prefix('+').is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn is_assignment(text: &str) -> bool {
@@ -96,6 +102,7 @@ mod tests {
             "grep -c x a.log b.log | sort -t: -k2 -nr | head -n 1",
             "cat a | grep -f words.txt",
             "ls | cat - b.txt",
+            "ls -t | tail +6",
             "find . -type f | while read -r f; do wc -l \"$f\"; done",
             "find . -type f | xargs grep -c x b.txt",
             "a || cat b.txt",

@@ -6,8 +6,10 @@
 mod age;
 mod archive;
 mod awk;
+mod borrowed;
 mod bounds;
 mod column_name;
+mod commit;
 mod counts;
 mod csv;
 mod depth;
@@ -94,7 +96,9 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 39] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 41] = [
+    commit::check,
+    borrowed::check,
     unasked::check,
     overwritten::check,
     quoting::check,

@@ -101,7 +101,8 @@ fn holds(path: &Path) -> bool {
 /// True for a file whose last line has no end.
 fn is_open(path: &Path) -> bool {
     let last = || {
-        let mut file = std::fs::File::open(path).ok().filter(|_| holds(path))?;
+        // opening a pipe waits for somebody at its other end
+        let mut file = holds(path).then(|| std::fs::File::open(path).ok()).flatten()?;
         file.seek(SeekFrom::End(-1)).ok()?;
         let mut byte = [0];
         file.read_exact(&mut byte).ok()?;
@@ -114,6 +115,17 @@ fn is_open(path: &Path) -> bool {
 mod tests {
     use super::super::tests::findings_in;
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || tell.send(is_open(&pipe)));
+        assert_eq!(told.recv_timeout(std::time::Duration::from_secs(10)), Ok(false));
+    }
 
     fn found(request: &str, command: &str) -> Option<(String, Option<String>)> {
         let dir = tempfile::tempdir().unwrap();

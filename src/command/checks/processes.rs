@@ -1,12 +1,12 @@
 //! What is asked of processes: `ps aux | grep sshd | awk '{print $2}'` finds the grep, too, and `ss -tln` does not say who listens.
 
 use super::Inspected;
-use super::edit::{Edits, cluster_with, is_cluster, warning};
+use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
-use crate::shell::{Finding, Os, quote};
+use crate::shell::{Finding, Invocation, Os, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().chain(of_sockets(it)).collect()
+    of_script(it).into_iter().chain(of_sockets(it)).chain(of_protocol(it)).collect()
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
@@ -26,8 +26,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     }
     let (start, end) = (ps.words.first()?.span.start, awk.words.last()?.span.end);
     let (before, after) = (it.script.text.get(..start)?, it.script.text.get(end..)?);
-    // what is done to them is done to those of that name, not to all that have the word in their arguments
-    let form = if after.trim().is_empty() { "pgrep -f" } else { "pgrep" };
+    // who is ended has that name, and not only the word somewhere in the arguments; of a name 15 bytes are kept
+    let ends = it.script.commands.iter().flat_map(|c| &c.words).any(|w| w.text.contains("kill"));
+    let form = if ends && text.len() <= 15 { "pgrep" } else { "pgrep -f" };
     let fix = format!("{before}{form} {}{after}", quote(text, it.dialect));
     Some(warning(
         "finds-itself",
@@ -35,6 +36,12 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         "grep itself is a process with that word: pgrep leaves itself out",
         Some(fix),
     ))
+}
+
+/// The program that lists sockets here, on Linux: elsewhere its letters mean something else.
+fn socket_list<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
+    let mut lists = it.script.commands.iter().filter(|c| matches!(c.name(), Some("ss" | "netstat")) && !c.remote);
+    lists.next().filter(|_| it.target.os == Os::Linux)
 }
 
 /// Sockets without their processes, where the request asks for these: `-p` shows them, on Linux.
@@ -58,10 +65,10 @@ fn of_sockets(it: &Inspected) -> Option<Finding> {
         "who is listening",
     ]);
     let ports = asked.say(&["port", "ports", "socket", "sockets", "listening", "listens"]);
-    if it.target.os != Os::Linux || !who || !ports {
+    if !who || !ports {
         return None;
     }
-    let list = it.script.commands.iter().find(|c| matches!(c.name(), Some("ss" | "netstat")) && !c.remote)?;
+    let list = socket_list(it)?;
     let shows = list.args().iter().any(|w| matches!(w.text.as_str(), "--processes" | "--program" | "--programs"));
     if shows || cluster_with(list.args(), 'p').is_some() {
         return None;
@@ -75,10 +82,52 @@ fn of_sockets(it: &Inspected) -> Option<Finding> {
     Some(warning("no-process", list.words.first()?, why, edits.done()))
 }
 
+/// Sockets of TCP and UDP, where the request speaks of one of them.
+fn of_protocol(it: &Inspected) -> Option<Finding> {
+    let asked = Words::of(it.request);
+    let (wanted, other, name) = match (asked.say(&["tcp"]), asked.say(&["udp"])) {
+        (true, false) => ('t', 'u', "TCP"),
+        (false, true) => ('u', 't', "UDP"),
+        _ => return None,
+    };
+    if asked.say(&["not", "no", "except", "without", "but"]) {
+        return None;
+    }
+    let list = socket_list(it)?;
+    let cluster = cluster_with(list.args(), other)?;
+    let mut only = without(&cluster.text, other);
+    if cluster_with(list.args(), wanted).is_none() {
+        only = if only.is_empty() { format!("-{wanted}") } else { format!("{only}{wanted}") };
+    }
+    let why = format!("the request is about {name} only: -{other} shows the others");
+    Some(warning("other-protocol", cluster, why, Edits::new(it.script).replace(cluster, &only).done()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn sockets_are_of_the_protocol_that_was_asked_for() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        for (request, wrong, right) in [
+            ("show listening TCP ports", "ss -tuln", "ss -tln"),
+            ("udp ports that are open", "netstat -tuln | grep :53", "netstat -uln | grep :53"),
+            ("udp sockets", "ss -t -a", "ss -u -a"),
+            ("tcp sockets", "ss -t -u", "ss -t"),
+        ] {
+            assert_eq!(fix(request, wrong).as_deref(), Some(right));
+        }
+        for (request, right) in [
+            ("show listening TCP ports", "ss -tln"),
+            ("tcp and udp ports", "ss -tuln"),
+            ("open ports, not only tcp", "ss -tuln"),
+            ("listening ports", "ss -tuln"),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
+    }
 
     #[test]
     fn sockets_are_shown_with_who_was_asked_for() {
@@ -108,6 +157,11 @@ mod tests {
         for (wrong, right) in [
             ("ps aux | grep sshd | awk '{print $2}'", "pgrep -f sshd"),
             ("ps -ef | grep my-app | awk '{ print $2 }' | xargs kill", "pgrep my-app | xargs kill"),
+            ("ps -ef | grep my-app | awk '{print $2}' | wc -l", "pgrep -f my-app | wc -l"),
+            (
+                "ps aux | grep a-very-long-name | awk '{print $2}' | xargs kill",
+                "pgrep -f a-very-long-name | xargs kill",
+            ),
         ] {
             assert_eq!(fix(wrong).as_deref(), Some(right));
         }

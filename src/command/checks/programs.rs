@@ -1,6 +1,7 @@
 //! Is every program there?
 
 use super::Inspected;
+use super::edit::Edits;
 use crate::shell::parse::Invocation;
 use crate::shell::{Finding, Severity, extract_commands};
 
@@ -24,14 +25,27 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
                 span: it.script.text.find(&name).map(|at| at..at + name.len()),
                 why: match &near {
                     Some(other) => format!("{name} is not installed here; {other} is"),
+                    None if name == "sudo" => "sudo is not installed here".into(),
                     None => format!("{name} is not installed here; do it with a program that is"),
                 },
+                fix: if name == "sudo" { without_sudo(it) } else { None },
                 token: name,
                 evidence: Vec::new(),
-                fix: None,
             }
         })
         .collect()
+}
+
+/// The command with `doas` where it has `sudo`, or as it is run by who needs neither: root, in a container mostly. None if an
+/// option of sudo says more than that.
+fn without_sudo(it: &Inspected) -> Option<String> {
+    let instead = if exists("doas", it) { "doas" } else { "" };
+    let mut edits = Edits::new(it.script);
+    for sudo in it.script.commands.iter().filter(|c| c.name() == Some("sudo") && !c.remote) {
+        let [word] = &sudo.words[..] else { return None };
+        edits = edits.replace(word, instead);
+    }
+    edits.done().map(|mended| mended.trim_start().to_owned()).filter(|mended| !mended.is_empty())
 }
 
 fn exists(name: &str, it: &Inspected) -> bool {
@@ -69,6 +83,24 @@ mod tests {
         assert_eq!(missing("restic snapshots"), ["restic"]);
         assert_eq!(missing("ssh box restic snapshots; restic check"), ["restic"]);
         assert!(missing("./run.sh; bin/tool -x").is_empty());
+    }
+
+    #[test]
+    fn sudo_goes_where_there_is_none() {
+        let mended = |here: &[&str], line: &str| {
+            super::super::tests::findings_among(here, check, "", line).into_iter().find_map(|f| f.fix)
+        };
+        assert_eq!(mended(&["ss"], "sudo ss -tln").as_deref(), Some("ss -tln"));
+        assert_eq!(
+            mended(&["cat", "tee"], "cat a | sudo tee /b && sudo cat /b").as_deref(),
+            Some("cat a | tee /b && cat /b")
+        );
+        assert_eq!(mended(&["ss", "doas"], "sudo ss -tln").as_deref(), Some("doas ss -tln"));
+        for line in ["sudo -u postgres psql", "sudo -i"] {
+            assert_eq!(mended(&["psql"], line), None, "{line}: as somebody else");
+        }
+        assert_eq!(mended(&["sudo", "ss"], "sudo ss -tln"), None);
+        assert_eq!(mended(&["ssh"], "ssh box sudo ss"), None, "there may be one there");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 mod read;
 
 use super::checks::{programs, prose};
-use super::library::{self, Topic};
+use super::library::Topic;
 use crate::agent::event::redact::Redactor;
 use crate::agent::librarian::{Hit, Librarian, LibraryError};
 use crate::agent::observe;
@@ -19,6 +19,8 @@ use read::Pair;
 const PASSAGES: usize = 12;
 /// Commands that are shown.
 const MOST: usize = 2;
+/// From this likeness on a document speaks of nearly the same.
+const ALIKE: f64 = 0.5;
 
 /// A command of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -35,7 +37,7 @@ pub struct Known {
 
 /// The commands that documents have for nearly the same request, the nearest first, two at most; mostly there are none.
 ///
-/// Nearly the same is measured as it is for the example library ([`library::alike`]). Left out is what does not parse in the
+/// Nearly the same is measured by the words that both have ([`Topic`]). Left out is what does not parse in the
 /// `dialect`, what holds a secret of a known form, and passages with words that are addressed to a model.
 ///
 /// # Errors
@@ -49,7 +51,7 @@ fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
     for passage in passages.iter().filter(|hit| !observe::screen(&hit.text).blocks()) {
         for Pair { line, said, command } in read::pairs(&passage.text, &passage.title) {
             let best = said.iter().map(|words| (asked.likeness(words), words)).max_by(|a, b| a.0.total_cmp(&b.0));
-            let Some((share, words)) = best.filter(|(share, _)| *share >= library::ALIKE) else { continue };
+            let Some((share, words)) = best.filter(|(share, _)| *share >= ALIKE) else { continue };
             let is_sound = shell::parse(&command, dialect).errors.is_empty();
             let is_known = found.iter().any(|(_, known)| known.command == command);
             if !is_sound || is_known || Redactor::default().text(&command) != command {
