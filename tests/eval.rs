@@ -174,7 +174,9 @@ fn the_second_iteration_is_weighed() {
     let rules = json!([{ "match": "list all", "replies": ["find . -nmae '*.log'", "find . -name '*.log'"] },
                        { "reply": "find . -name '*.log'" }]);
     let suite = machine.path("suite.toml");
-    let report = machine.ask(rules, &["eval", suite.to_str().unwrap(), "--json", "--only", "list"]).json();
+    // others would be sampled first
+    let args = ["eval", suite.to_str().unwrap(), "--json", "--only", "list", "--candidates", "1"];
+    let report = machine.ask(rules, &args).json();
     let task = &report["tasks"][0];
     assert_eq!((&task["verdict"], &task["iterations"]), (&json!("passed"), &json!(2)), "{report:#}");
     assert_eq!(task["first"][0], "find . -nmae '*.log'");

@@ -183,6 +183,7 @@ fn a_command_of_the_documents_stands_beside_nearly_the_same_request() {
 
     let ran = prompt(&machine, &[request, "--debug"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "farmctl cycle\n"), "{ran:#?}");
+    assert!(!ran.err.contains("worth another iteration"), "that it is not installed here is no failure: {ran:#?}");
     let shown = "[user] Rebooting the compile farm\n[assistant] farmctl cycle\n[user] reboot the compile farm\n";
     assert!(ran.err.contains(shown), "{ran:#?}");
     assert!(
@@ -252,7 +253,8 @@ fn the_real_model_answers_with_what_the_notes_say() {
     let ran = feed(caro, requests.as_bytes());
     let answers: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers[0]["cmd"], "farmctl cycle", "{ran:#?}");
-    assert_eq!(answers[1]["cmd"], "wc -l a.txt", "it is not disturbed where it knows the answer: {ran:#?}");
+    let counts = ["wc -l a.txt", "wc -l < a.txt"].map(Value::from);
+    assert!(counts.contains(&answers[1]["cmd"]), "it is not disturbed where it knows the answer: {ran:#?}");
 }
 
 /// Components 0 to 7 of vectors that a forward pass of our own in numpy gave (f32; BERT with mean pooling, written from

@@ -485,12 +485,15 @@ fn the_real_model_says_the_same_from_there() {
     let home = Home::new();
     let ask = |resident: &str, words: &str| {
         let mut caro = home.command(&["--json", "--shell", "bash", "--resident", resident, words]);
-        // how many candidates there are depends on how busy the machine is
+        // how many candidates there are depends on how busy the machine is, and so does whether there is time to reconsider
         caro.env_remove("CARO_MODEL").env("CARO_MODELS_DIR", models.trim()).env("CARO_CANDIDATES", "1");
+        caro.env("CARO_BUDGET", "120").env("CARO_TIMEOUT", "240");
         let ran = Ran::of(caro.output().unwrap());
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         ran.json()
     };
+    // a page that comes too late on a busy machine is missing in one of the two answers
+    home.run(&["manual", "warm", "ls", "find", "sort", "head", "wc", "whoami"]);
     for words in ["count files here", "show the five largest files", "who am i"] {
         let (here, there) = (ask("off", words), ask("auto", words));
         assert_eq!((here.get("resident"), &there["resident"]), (None, &json!(true)), "{words}");

@@ -3,6 +3,7 @@
 //! - [`resident`]: the process that keeps a model's weights ready between two calls of the program.
 //!
 //! It passes requests on and knows nothing of commands, manuals or the caller's directory: those stay with the caller.
-//! Besides the model's own downloads and remote servers, only this module opens sockets.
+//! Who else opens sockets (downloads, remote models, servers of tools, stores that are built in on demand) is named in
+//! `tests/architecture.rs`.
 
 pub mod resident;

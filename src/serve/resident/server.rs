@@ -328,10 +328,12 @@ impl Resident {
     fn queue(&self, work: Work, news: &Sender<News>) -> (Cancel, Arc<AtomicBool>) {
         let (task, request) = work.open();
         let (cancel, begun) = (request.cancel.clone(), Arc::new(AtomicBool::new(false)));
-        self.activity().jobs += 1;
         let job = Job { request, task, begun: begun.clone(), news: news.clone() };
+        // Who is counted has its place in the queue.
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        self.activity().jobs += 1;
         // The worker is gone only if the model is, and then this is not reached.
-        let _ = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).send(job);
+        let _ = jobs.send(job);
         (cancel, begun)
     }
 

@@ -23,7 +23,7 @@ struct Server {
 }
 
 impl Server {
-    /// Serves a model that says `one two three ...` for "slow" and `ls` for everything else.
+    /// Serves a model that says `one two three ...` for "slow", which one it is for "in turn", and `ls` for everything else.
     fn start(idle: Duration) -> Self {
         Self::with(
             idle,
@@ -31,6 +31,7 @@ impl Server {
             || {
                 let script = r#"{"rules": [
                 {"match": "slow", "reply": "one two three four five six seven eight nine ten", "delay_ms": 100},
+                {"match": "in turn", "replies": ["first a b c d e", "second a b c d e", "third a b c d e"], "delay_ms": 100},
                 {"match": "broken", "error": "no"},
                 {"reply": "ls"}]}"#;
                 Ok(Arc::new(Scripted::parse(script, "script")?))
@@ -170,27 +171,20 @@ fn several_completions_come_together() {
 fn first_come_first_served_and_who_waits_is_told() {
     let server = Server::start(Duration::from_secs(60));
     let mut clients: Vec<Channel> = (0..3).map(|_| server.client()).collect();
-    for client in &mut clients {
-        client.send(&work("slow")).unwrap();
-        // so that they come in this order
-        std::thread::sleep(Duration::from_millis(50));
+    for (before, client) in clients.iter_mut().enumerate() {
+        client.send(&work("in turn")).unwrap();
+        let since = Instant::now();
+        while server.waiting().0 == before {
+            assert!(Some(since.elapsed()) < SOON, "it does not come to the queue");
+        }
     }
-    assert_eq!(server.waiting().0, 3);
-    let ended: Vec<(Instant, bool)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = clients
-            .iter_mut()
-            .map(|client| {
-                scope.spawn(|| {
-                    let (_, last, queued) = all(client);
-                    assert!(matches!(last, Reply::Done(_)), "{last:?}");
-                    (Instant::now(), queued)
-                })
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let ended = clients.iter_mut().map(|client| {
+        let (text, last, queued) = all(client);
+        assert!(matches!(last, Reply::Done(_)), "{last:?}");
+        (text, queued)
     });
-    assert!(ended.is_sorted_by_key(|(when, _)| *when));
-    assert_eq!(ended.iter().map(|(_, queued)| *queued).collect::<Vec<_>>(), [false, true, true]);
+    let turns = ["first", "second", "third"].map(|turn| (format!("{turn} a b c d e"), turn != "first"));
+    assert_eq!(ended.collect::<Vec<_>>(), turns);
 }
 
 #[test]
