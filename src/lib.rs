@@ -5,10 +5,9 @@
 //!
 //! ```text
 //! cli -> command -> agent  -> model, exec, shell
-//!  |         |  \-> manual -> exec
+//!  |         |  \-> manual -> exec, shell
 //!  |         |  \-> host  -> exec, shell
-//!  |         |  \-> shell
-//!  |         \----> model
+//!  |         \----> model, exec, shell
 //!  \-> serve -> model, exec
 //! ```
 //!

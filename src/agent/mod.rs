@@ -1,6 +1,7 @@
 //! The harness: one engine for every verb in which a model acts. It owns prompt assembly, the loop, tools, guards,
 //! observations, events and storage; the model is one part of it. Prints nothing, spawns nothing itself, and opens no socket
-//! but to servers of tools that the person named by their address ([`mcp`]).
+//! but to servers that the person named by their address: of tools ([`mcp`]), and with features `redis` and `s3` of notes
+//! and files.
 //!
 //! ```text
 //! task -> assemble -> decide -> act -> observe -> decide ... -> reflect -> report
@@ -27,8 +28,8 @@
 //!   [`retrieve`]: which of many tools to show.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
-//! - [`event`]: the typed record of everything that happens, redacted before it is stored.
-//! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints.
+//! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called.
+//! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself.
 //!   Files and memory are two things and never share a name.
 
 pub mod action;

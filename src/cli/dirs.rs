@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The folders of this user. None of them needs to exist yet; all are `None` where there is no home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirs {
-    /// What can be made again: machine facts, help texts, prompt states.
+    /// What can be made again: which programs there are, help texts, prompt states.
     pub cache: Option<PathBuf>,
     /// `config.toml`.
     pub config: Option<PathBuf>,

@@ -9,7 +9,7 @@ mod sink;
 
 pub use kind::Kind;
 pub use redact::Redactor;
-pub use sink::{Jsonl, Memory, Sink};
+pub use sink::{Memory, Sink};
 
 use super::id;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! and their tools join the registry like any other. What they return goes through `observe` like any other.
 //!
 //! - [`config`]: which servers there are. [`trust`]: a project's own only after the person agreed.
-//! - `server`: one server. `http`: those that are reached at an address; the one place of the harness that opens sockets.
+//! - `server`: one server. `http`: those that are reached at an address.
 //! - `tool`: a server's tool as ours. `schema`: its arguments as our grammar can have them. `example`: a call of it, for the
 //!   prompt. `content`: its results as text.
 //!

@@ -547,11 +547,6 @@ impl Turn {
         self.step
     }
 
-    /// The model's latest thought.
-    pub fn thought(&self) -> &str {
-        &self.thought
-    }
-
     /// What was decided last, as it stands in the prompt.
     pub fn said(&self) -> &str {
         let decision = |entry: &Entry| matches!(entry, Entry::Decision { .. });

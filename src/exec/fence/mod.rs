@@ -1,5 +1,6 @@
 //! How a child is tied down before its program begins: own session and process group everywhere, and what the system
-//! offers on top of that. One file a system; every file offers the same `Fence`.
+//! offers on top of that. One file a system; every file offers the same `Fence`. On Linux `seccomp`
+//! filters system calls, and `sweep` ends what outlives its session.
 //!
 //! The sandbox in which a command may write to a throw-away copy is `super::rehearse`.
 

@@ -4,7 +4,7 @@
 //! (mounts, processes, network, IPC, host name; as an ordinary user also a user namespace), puts an overlay over the
 //! file systems whose upper side is a small tmpfs, runs the script as a child of a process 1 of its own, and reads the
 //! changes off the upper side. Nothing is left when it ends. `mounts`: the view. `helper`: the processes.
-//! `confine`: what the script itself may not do. `changes`: the report. `wire`: what they tell each other. `sys`: the system calls.
+//! `confine`: what the script itself may not do. `changes`: what the upper side has; `report`: that, with what was printed. `wire`: what they tell each other. `sys`: the system calls.
 //!
 //! **What the script may do.** Read whatever the person may read, their secrets too: it has no way to take them
 //! anywhere. Write wherever the person may write: into the view. Start processes and signal them: its own.

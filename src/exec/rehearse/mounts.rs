@@ -119,7 +119,9 @@ impl View {
         let mut whole: Vec<PathBuf> = Vec::new();
         for point in mount_points() {
             let own = OWN.iter().any(|own| point.starts_with(own));
-            if own || point.starts_with(private) || whole.iter().any(|shown| point.starts_with(shown)) {
+            // into a pipe that is shown can be written, read-only or not
+            let plain = fs::metadata(&point).is_ok_and(|meta| meta.is_dir() || meta.is_file());
+            if !plain || own || point.starts_with(private) || whole.iter().any(|shown| point.starts_with(shown)) {
                 continue;
             }
             if !point.is_dir() || self.overlay(&point).is_err() {
