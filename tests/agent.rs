@@ -1,7 +1,7 @@
 //! `caro agent` end to end on a scripted model: runs, refusals, approvals, resume after kill -9, and what injected text
 //! cannot do.
 
-use crate::machine::{Machine, Ran};
+use crate::machine::{AMPLE, Machine, Ran};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -631,9 +631,9 @@ fn whatever_ends_caro_ends_its_commands() {
     let signal = |pid: u32, name: &str| {
         assert!(Command::new("/bin/kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
     };
-    let within = |limit: u64, condition: &dyn Fn() -> bool| {
+    let within = |limit: Duration, condition: &dyn Fn() -> bool| {
         let begun = std::time::Instant::now();
-        while !condition() && begun.elapsed() < Duration::from_secs(limit) {
+        while !condition() && begun.elapsed() < limit {
             std::thread::sleep(Duration::from_millis(20));
         }
         condition()
@@ -670,7 +670,7 @@ fn whatever_ends_caro_ends_its_commands() {
                 line == format!("sleep\04301.{number}\0").as_bytes()
             })
         };
-        assert!(within(30, &asleep), "{signals:?}: the command was never begun");
+        assert!(within(AMPLE, &asleep), "{signals:?}: the command was never begun");
         for (i, name) in signals.iter().enumerate() {
             if i > 0 {
                 std::thread::sleep(Duration::from_millis(150));
@@ -681,7 +681,7 @@ fn whatever_ends_caro_ends_its_commands() {
                 signal(caro.id(), name);
             }
         }
-        assert!(within(10, &|| !sleeps()), "{signals:?}: its command runs on");
+        assert!(within(AMPLE, &|| !sleeps()), "{signals:?}: its command runs on");
         let _ = caro.kill();
         caro.wait().unwrap();
     }

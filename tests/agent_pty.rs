@@ -2,7 +2,7 @@
 //! gone on with.
 
 use crate::agent::{answer, by_step, events, kinds, step};
-use crate::machine::Machine;
+use crate::machine::{AMPLE, Machine};
 use crate::pty::Terminal;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn start(machine: &Machine, more: &[&str]) -> Terminal {
 fn asked(terminal: &Terminal, times: usize) {
     let begun = std::time::Instant::now();
     while terminal.text().matches("allow it?").count() < times {
-        assert!(begun.elapsed().as_secs() < 20, "asked less than {times} times:\n{}", terminal.text());
+        assert!(begun.elapsed() < AMPLE, "asked less than {times} times:\n{}", terminal.text());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

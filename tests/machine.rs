@@ -5,7 +5,12 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// What anything here may take, on a machine that was just put back and reads its programs from a cold disk. What it is
+/// held against takes five minutes, or never ends.
+pub const AMPLE: Duration = Duration::from_secs(60);
 
 /// Where the standard tools are.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -1,7 +1,7 @@
 //! The help cache over the real programs of this machine and over programs that misbehave.
 #![cfg(unix)]
 
-use crate::machine::Machine;
+use crate::machine::{AMPLE, Machine};
 use caro::exec::support;
 use caro::manual::{Entry, Known, Manual, Program, Setup, relevant};
 use std::os::unix::fs::PermissionsExt;
@@ -259,10 +259,10 @@ impl Script {
 #[tokio::test]
 async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
     for (body, problem) in [
-        ("sleep 60", "did not answer within a second"),
+        ("sleep 300", "did not answer within a second"),
         ("while :; do echo flooooooooooooooooooooooooood; done", "writes without end"),
         ("read answer < /dev/tty; exit 1", "neither a manual page nor a --help"),
-        ("trap '' TERM; (sleep 61) & wait", "did not answer within a second"),
+        ("trap '' TERM; (sleep 301) & wait", "did not answer within a second"),
         ("kill -SEGV $$", "crashed"),
         ("exit 3", "neither a manual page nor a --help"),
     ] {
@@ -270,7 +270,7 @@ async fn a_program_that_misbehaves_costs_a_second_and_an_entry() {
         let said = entry.problem.clone().unwrap_or_default();
         assert!(said.contains(problem), "{body}: {said:?}");
         assert!(!entry.complete && entry.options.is_empty());
-        assert!(took < Duration::from_millis(1500), "{body} took {took:?}");
+        assert!(took < AMPLE, "{body} took {took:?}");
     }
     let (entry, _) = Script { path: std::env::temp_dir(), dir: tempfile::tempdir().unwrap() }.entry().await;
     assert_eq!(entry.problem.as_deref(), Some("is a directory"));
@@ -354,22 +354,27 @@ async fn a_cached_entry_costs_less_than_five_milliseconds() {
     let Some(ls) = program("ls") else { return };
     let dir = tempfile::tempdir().unwrap();
     manual(Some(dir.path())).get_or_fetch(&ls).await.unwrap();
+    let median = |mut times: Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2]
+    };
+    let disk = median(Vec::from_iter((0..21).map(|_| {
+        let again = manual(Some(dir.path()));
+        again.count().unwrap();
+        let started = Instant::now();
+        again.get_cached(&ls).expect("it is on disk");
+        started.elapsed()
+    })));
     let again = manual(Some(dir.path()));
-    again.count().unwrap();
-    let started = Instant::now();
-    let entry = again.get_cached(&ls).expect("it is on disk");
-    let disk = started.elapsed();
-    let mut memory: Vec<Duration> = (0..101)
-        .map(|_| {
-            let started = Instant::now();
-            assert!(Arc::ptr_eq(&again.get_cached(&ls).unwrap(), &entry));
-            started.elapsed()
-        })
-        .collect();
-    memory.sort();
-    println!("from disk {disk:?}, from memory {:?} (median)", memory[50]);
+    let entry = again.get_cached(&ls).unwrap();
+    let memory = median(Vec::from_iter((0..101).map(|_| {
+        let started = Instant::now();
+        assert!(Arc::ptr_eq(&again.get_cached(&ls).unwrap(), &entry));
+        started.elapsed()
+    })));
+    println!("medians: from disk {disk:?}, from memory {memory:?}");
     assert!(disk < Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 5 }), "{disk:?}");
-    assert!(memory[50] < Duration::from_millis(5), "{:?}", memory[50]);
+    assert!(memory < Duration::from_millis(5), "{memory:?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Rehearsal: what it shows, and every way out that could be thought of, tried.
 #![cfg(target_os = "linux")]
 
+use crate::machine::AMPLE;
 use caro::exec::rehearse::{Change, ChangeKind, EntryKind, Play, Rehearsal, RehearsalError, read_only, rehearse};
 use caro::exec::{Limits, Status};
 use std::io::Read;
@@ -19,7 +20,7 @@ fn play(script: &str, cwd: &Path) -> Play {
 async fn try_in(cwd: &Path, script: &str) -> Option<Rehearsal> {
     // Time is what one test is about; in the others a busy machine may take it.
     let mut patient = play(script, cwd);
-    patient.limits.wall = Duration::from_secs(5);
+    patient.limits.wall = AMPLE;
     match rehearse(&patient).await {
         Ok(rehearsal) => Some(rehearsal),
         Err(e @ RehearsalError::Unavailable(_)) => {
@@ -135,20 +136,20 @@ async fn errors_of_the_script_are_its_own() {
 #[tokio::test]
 async fn the_limits_hold_and_what_was_done_by_then_is_told() {
     let dir = tree();
-    let mut slow = play("echo began; touch made; sleep 60", dir.path());
+    let mut slow = play("echo began; touch made; sleep 300", dir.path());
     slow.limits.wall = Duration::from_millis(400);
     let started = Instant::now();
     let seen = match rehearse(&slow).await {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),
     };
-    assert!(seen.timed_out() && started.elapsed() < Duration::from_secs(3), "{seen:?}");
+    assert!(seen.timed_out() && started.elapsed() < AMPLE, "{seen:?}");
     assert_eq!((out(&seen).as_str(), changes(&seen, dir.path())), ("began\n", vec!["+made".to_string()]));
     let mut flood = play("yes", dir.path());
-    flood.limits = Limits { wall: Duration::from_secs(10), output: 1000 };
+    flood.limits = Limits { wall: Duration::from_secs(300), output: 1000 };
     let seen = rehearse(&flood).await.unwrap();
     assert_eq!((seen.status, seen.stdout.len()), (Status::Flooded, 1000));
-    assert!(seen.took < Duration::from_secs(5), "{:?}", seen.took);
+    assert!(seen.took < AMPLE, "{:?}", seen.took);
 }
 
 // --- ways out
@@ -272,11 +273,11 @@ async fn other_processes_are_not_seen_nor_signalled_and_own_ones_do_not_survive(
 async fn a_fork_bomb_ends_with_its_time() {
     let dir = tree();
     let started = Instant::now();
-    let seen = match rehearse(&play("bomb() { bomb | bomb & }; bomb; sleep 5", dir.path())).await {
+    let seen = match rehearse(&play("bomb() { bomb | bomb & }; bomb; sleep 300", dir.path())).await {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),
     };
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert!(started.elapsed() < AMPLE, "{:?}", started.elapsed());
     assert_ne!(seen.status, Status::Exited(0), "{seen:?}");
     let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|process| {
         std::fs::read(process.path().join("cmdline")).is_ok_and(|l| String::from_utf8_lossy(&l).contains("bomb | bomb"))
@@ -293,7 +294,7 @@ async fn disk_and_memory_run_out_inside_only() {
                   for i in 1 2 3; do head -c 60m /dev/zero > part$i 2>/dev/null || echo full; done; \
                   python3 -c 'x = bytearray(3 << 30)' 2>/dev/null || echo memory; echo end";
     let mut big = play(script, dir.path());
-    big.limits.wall = Duration::from_secs(8);
+    big.limits.wall = AMPLE;
     let seen = match rehearse(&big).await {
         Ok(seen) => seen,
         Err(e) => return eprintln!("skipped: {e}"),

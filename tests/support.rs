@@ -1,5 +1,6 @@
 //! What several test files share: running a shell line, finding the real model.
 
+use crate::machine::AMPLE;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -12,7 +13,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Runs a line in bash in `dir`, for at most 20 seconds.
+/// Runs a line in bash in `dir`, for at most [`AMPLE`] time.
 pub fn run_shell(line: &str, dir: &Path) -> Ran {
     let files = tempfile::tempdir().unwrap();
     // files, not pipes: a background process that keeps a pipe open cannot hold the test up
@@ -25,7 +26,7 @@ pub fn run_shell(line: &str, dir: &Path) -> Ran {
         .stderr(std::fs::File::create(&err).unwrap())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + AMPLE;
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),

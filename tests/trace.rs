@@ -1,7 +1,7 @@
 //! What a run costs and what is told about it, end to end on a scripted model: limits, and what happened read afterwards.
 
 use crate::agent::{answer, by_step, events, kinds, step};
-use crate::machine::{Machine, Ran, feed};
+use crate::machine::{AMPLE, Machine, Ran, feed};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn begin(machine: &Machine, model: &str, args: &[&str], kept: usize) -> (Child, 
     let child = machine.caro(&args).env("CARO_MODEL", model).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let begun = Instant::now();
     loop {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not begin");
+        assert!(begun.elapsed() < AMPLE, "it does not begin");
         std::thread::sleep(Duration::from_millis(20));
         let listed = machine.run(&["session", "list", "--json"]).json();
         let Some(run) = listed[0]["runs"][0]["id"].as_str() else { continue };

@@ -344,13 +344,13 @@ mod tests {
 
     #[test]
     fn cancelling_ends_it_in_the_middle_of_a_pause() {
-        let model: Scripted = r#"{"rules": [{"reply": "a b c", "delay_ms": 10000}]}"#.parse().unwrap();
+        let model: Scripted = r#"{"rules": [{"reply": "a b c", "delay_ms": 300000}]}"#.parse().unwrap();
         let mut soon = request("x", text());
         soon.cancel = soon.cancel.with_deadline(Instant::now() + Duration::from_millis(30));
         let begun = Instant::now();
         let done = say(&model, &soon).unwrap();
         assert_eq!((done.text.as_str(), done.finish), ("", Finish::Cancelled));
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(60));
     }
 
     #[test]

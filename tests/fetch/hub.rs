@@ -45,7 +45,7 @@ impl Hub {
         let server = Server::start(move |request, socket| {
             let mood = *now.lock().unwrap();
             match mood {
-                Mood::Deaf => std::thread::sleep(Duration::from_secs(20)),
+                Mood::Deaf => std::thread::sleep(Duration::from_secs(300)),
                 Mood::Status(status) => answer(socket, status, &[], b"{\"error\":\"no\"}"),
                 _ if request.path.starts_with("/storage/") => {
                     if let Mood::Cut { after, times } = mood {
@@ -110,6 +110,6 @@ fn storage(bytes: &[u8], mood: Mood, request: &Req, socket: &mut TcpStream, sent
         }
     }
     if matches!(mood, Mood::Silent { .. }) {
-        std::thread::sleep(Duration::from_secs(20));
+        std::thread::sleep(Duration::from_secs(300));
     }
 }

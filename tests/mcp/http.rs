@@ -2,6 +2,7 @@
 
 use super::Bench;
 use crate::http_server::{Req, Server, answer, head};
+use crate::machine::AMPLE;
 use caro::agent::Args;
 use caro::agent::mcp::{Config, Origin, Reach};
 use caro::agent::tool::{Hazard, ToolCx, ToolError};
@@ -21,7 +22,7 @@ fn config(url: &str, headers: &[(&str, &str)]) -> Config {
             url: format!("{url}/mcp"),
             headers: headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
         },
-        timeout: Duration::from_secs(3),
+        timeout: AMPLE,
         disabled: false,
         approved: Vec::new(),
         origin: Origin::User,
@@ -60,7 +61,7 @@ fn serve(request: &Req, socket: &mut TcpStream) {
                 let result = whole(json!({"content": [{"type": "text", "text": "from events"}]}));
                 let _ = socket.write_all(format!("data: {note}\n\nid: 1\ndata: {result}\n\n").as_bytes());
             }
-            "slow" => std::thread::sleep(Duration::from_secs(20)),
+            "slow" => std::thread::sleep(Duration::from_secs(300)),
             "refuse" => answer(socket, 403, &[], b"not for you"),
             "html" => answer(socket, 200, &[("Content-Type", "text/html")], b"<html>sign in</html>"),
             "error" => {
@@ -97,7 +98,7 @@ fn an_address_is_spoken_with_in_both_forms_of_answers() {
 fn whatever_an_address_does_the_call_comes_back() {
     let server = Server::start(serve);
     let bench = Bench::new(vec![config(&server.url, &[])]);
-    let failed = |name: &str| match bench.call_within(name, json!({}), Duration::from_secs(2)) {
+    let failed = |name: &str| match bench.call_within(name, json!({}), AMPLE) {
         Err(ToolError::Failed(why)) => why,
         other => panic!("{name}: {other:?}"),
     };
@@ -108,12 +109,12 @@ fn whatever_an_address_does_the_call_comes_back() {
     }
     let begun = Instant::now();
     let slow = bench.call_within("slow", json!({}), Duration::from_millis(300));
-    assert!(matches!(slow, Err(ToolError::TimedOut(_))) && begun.elapsed() < Duration::from_secs(2), "{slow:?}");
+    assert!(matches!(slow, Err(ToolError::TimedOut(_))) && begun.elapsed() < AMPLE, "{slow:?}");
     // one refusal has not ended the connection
     assert_eq!(bench.call("events", json!({})).unwrap(), "Raw(11 bytes)");
     let begun = Instant::now();
     drop(bench);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn an_address_without_a_server_says_what_is_there() {
     );
     let missing = Server::start(|_, socket| answer(socket, 404, &[], b"<h1>not found</h1>"));
     assert!(error(config(&missing.url, &[])).contains("HTTP status 404"), "{}", error(config(&missing.url, &[])));
-    let silent = Server::start(|_, _| std::thread::sleep(Duration::from_secs(8)));
+    let silent = Server::start(|_, _| std::thread::sleep(Duration::from_secs(300)));
     let mut patient = config(&silent.url, &[]);
     patient.timeout = Duration::from_millis(500);
     assert!(error(patient).contains("did not answer within"));

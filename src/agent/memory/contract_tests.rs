@@ -64,7 +64,7 @@ mod server {
         let server = Server(child, dir);
         let begun = Instant::now();
         while !socket.exists() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "redis-server opens no socket");
+            assert!(begun.elapsed() < Duration::from_secs(60), "redis-server opens no socket");
             std::thread::sleep(Duration::from_millis(10));
         }
         let url = format!("redis+unix://{}?pass=secret%20word", socket.display());

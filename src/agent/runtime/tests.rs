@@ -309,7 +309,7 @@ fn a_run_that_is_stopped_has_every_result_and_goes_on() {
     let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
     let mut bench = bench(&replies);
     let slow: Fake = Fake {
-        spec: ToolSpec { timeout: Duration::from_secs(20), ..Fake::new("read", true).spec },
+        spec: ToolSpec { timeout: Duration::from_secs(300), ..Fake::new("read", true).spec },
         calls: bench.read.clone(),
     };
     bench.runtime.registry = Registry::default();
@@ -321,7 +321,7 @@ fn a_run_that_is_stopped_has_every_result_and_goes_on() {
     });
     let begun = Instant::now();
     let Driven::Stopped(turn) = drive(&bench, turn(8)) else { panic!() };
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(60));
     one_result_each(&bench.memory.events());
     bench.runtime.cancel = Cancel::new();
     let Driven::Done(report) = drive(&bench, *turn) else { panic!() };

@@ -289,7 +289,7 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
     bench.write("user/mine/references/a.md", "inside");
     bench.write("user/mine/scripts/say.sh", "echo \"$1 $CARO_SKILL_DIR $(pwd)\"\n");
     bench.write("user/mine/scripts/write.sh", "echo x > \"$1\" && echo written\n");
-    bench.write("user/mine/scripts/slow.sh", "sleep 60\n");
+    bench.write("user/mine/scripts/slow.sh", "sleep 300\n");
     bench.write("user/mine/scripts/fail.sh", "echo why >&2; exit 4\n");
     bench.write("user/mine/scripts/odd.exe", "");
     bench.skill("project", "theirs", "x", "x");
@@ -326,8 +326,8 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
         switch.cancel();
     });
     let begun = std::time::Instant::now();
-    let ended = scripts.call(&args(run("slow.sh", json!({"timeout": 20}))), &stopped);
-    assert!(ended.is_err() && begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    let ended = scripts.call(&args(run("slow.sh", json!({"timeout": 300}))), &stopped);
+    assert!(ended.is_err() && begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
     puller.join().unwrap();
     if crate::exec::support().writes {
         let target = root.join("written");

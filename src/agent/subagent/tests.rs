@@ -158,7 +158,7 @@ fn drive(bench: &Bench, turn: Turn) -> Driven {
     // who was told to stop has a moment to do so
     let begun = Instant::now();
     let under_way = || of(&bench.workers, Kind::AgentEnd).len() < of(&bench.workers, Kind::AgentStart).len();
-    while under_way() && begun.elapsed() < Duration::from_secs(5) {
+    while under_way() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
     }
     runtime.shutdown_timeout(Duration::from_secs(5));
@@ -207,7 +207,7 @@ fn workers_work_side_by_side_and_leave_their_output_to_be_read() {
         there.fetch_add(1, Ordering::SeqCst);
         let begun = Instant::now();
         while there.load(Ordering::SeqCst) < 2 {
-            if begun.elapsed() > Duration::from_secs(20) {
+            if begun.elapsed() > Duration::from_secs(60) {
                 return Err(ToolError::Failed("nobody came".into()));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -337,7 +337,7 @@ fn what_stops_the_lead_stops_them_all() {
     std::thread::spawn(move || {
         // both are at it
         let begun = Instant::now();
-        while of(&workers, Kind::ToolCall).len() < 2 && begun.elapsed() < Duration::from_secs(20) {
+        while of(&workers, Kind::ToolCall).len() < 2 && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(10));
         }
         cancel.cancel();

@@ -226,10 +226,10 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
         }
     }
     let begun = std::time::Instant::now();
-    let Value::Object(args) = json!({"command": "sleep 30"}) else { unreachable!() };
+    let Value::Object(args) = json!({"command": "sleep 300"}) else { unreachable!() };
     let cx = ToolCx { timeout: Duration::from_millis(200), ..bench.cx() };
     let error = bench.registry.get("shell").unwrap().call(&args, &cx).unwrap_err();
-    assert!(matches!(error, ToolError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(5), "{error}");
+    assert!(matches!(error, ToolError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(60), "{error}");
 }
 
 #[test]

@@ -223,7 +223,7 @@ mod tests {
         let names = "x ".repeat(60_000);
         let since = std::time::Instant::now();
         assert_eq!(findings(check, "", &format!("awk '{{ print {names}; (((x = 1 }}' a.txt")).len(), 0);
-        assert!(since.elapsed() < std::time::Duration::from_secs(5), "{:?}", since.elapsed());
+        assert!(since.elapsed() < std::time::Duration::from_secs(20), "{:?}", since.elapsed());
     }
 
     #[test]

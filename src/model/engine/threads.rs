@@ -345,7 +345,7 @@ mod tests {
                 each_once(&pool, 9);
                 let _ = done.send(count.into_inner());
             });
-            assert_eq!(waited.recv_timeout(Duration::from_secs(20)), Ok(outer * 4), "{threads} threads");
+            assert_eq!(waited.recv_timeout(Duration::from_secs(60)), Ok(outer * 4), "{threads} threads");
         }
     }
 
@@ -366,7 +366,7 @@ mod tests {
         for _ in 0..200 {
             each_once(&pool, 64);
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     }
 
     #[test]
