@@ -281,6 +281,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/config.rs", "reads the files of settings"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
     ("cli/history.rs", "keeps what was typed"),
+    ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
     ("cli/skills.rs", "makes a new skill"),
 ];
 

@@ -165,6 +165,12 @@ fn commands_are_no_messages_and_a_failure_is_not_the_end() {
     let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(documents[0]["error"]["message"].as_str().unwrap().contains("100000 characters"), "{ran:#?}");
     assert_eq!((documents.len(), &documents[1]["response"], ran.code), (2, &json!("hello"), Some(0)));
+    let ran = chat(&machine, rules.clone(), &["--json", "--session", "j"], "/nope\n/help\n/tools\nhi\n/clear\n");
+    let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(documents.len(), 5, "{ran:#?}");
+    assert_eq!(documents[0]["error"]["message"], "there is no /nope");
+    assert!(documents[1]["help"].is_string() && documents[2]["tools"][0]["name"].is_string(), "{ran:#?}");
+    assert_eq!((&documents[3]["response"], &documents[4]["forgotten"]), (&json!("hello"), &json!(1)), "{ran:#?}");
     machine.run(&["chat", "--session", ""]).fails(2, &["a session's name"]);
 }
 

@@ -118,4 +118,10 @@ fn a_rehearsal_tells_what_would_change_and_changes_nothing() {
     assert!(done["stderr"].as_str().unwrap().contains("missing"));
     let outside = machine.run(&["check", "--rehearse", "--shell", "bash", "curl -s https://example.org"]);
     assert!(outside.out.contains("not rehearsed: curl: it reaches out to the network"), "{outside:#?}");
+    // one for another system, and one for a shell that is not here, are checked all the same
+    let mac = machine.run(&["check", "--rehearse", "--target", "macos-bsd", "sed -i '' s/one/1/ notes.txt"]);
+    assert!(mac.out.contains("not rehearsed: it is for macos-bsd, and this is linux"), "{mac:#?}");
+    let windows =
+        machine.run(&["check", "--rehearse", "--shell", "powershell", "Get-ChildItem; rm -r x", "--json"]).json();
+    assert!(windows["risk"]["level"].is_string() && windows["rehearsal"].is_object(), "{windows:#}");
 }

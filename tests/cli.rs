@@ -348,6 +348,11 @@ fn config_shows_values_and_where_they_come_from() {
     // What is shown is a file that would say the same.
     machine.write("config.toml", machine.run(&["config"]).out);
     assert_eq!(machine.run(&["config", "get", "timeout"]).out, "7\n");
+    // a wrong value is shown too, with its place, which its error sends people to look for
+    machine.write("config.toml", "timeout = \"soon\"\n");
+    let wrong = machine.run(&["config", "--origin"]);
+    assert!(wrong.out.contains("timeout = \"soon\"") && wrong.out.contains("config.toml:1"), "{wrong:#?}");
+    assert!(wrong.code == Some(2) && wrong.err.contains("`timeout` must be seconds"), "{wrong:#?}");
 }
 
 #[test]

@@ -99,9 +99,12 @@ fn verdict_of(id: &str, word: &str, reply: &str) -> String {
 #[test]
 fn right_answers_pass_and_the_report_has_everything() {
     let machine = Machine::new();
+    // a report is passed on, and this is nobody's business
+    machine.write("config.toml", "memory_url = \"redis://me:hunter2@host\"\n");
     let ran = eval(&machine, right(), &["--json"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let report = ran.json();
+    assert_eq!(report["settings"]["memory_url"], "redis://***@host");
     let wrong: Vec<_> = verdicts(&report).into_iter().filter(|(_, verdict)| verdict != "passed").collect();
     assert!(wrong.is_empty(), "{wrong:?} {report:#}");
     assert_eq!((&report["asked"], &report["passed"], &report["score"]), (&json!(5), &json!(5), &json!(1.0)));
@@ -200,6 +203,18 @@ fn a_bad_suite_is_told() {
             "leads out of it",
         ),
         (
+            "[fixture.f]\nmodes = { '../x' = '600' }\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
+            "leads out of it",
+        ),
+        (
+            "[fixture.f]\nlinks = { 'a' = '..', 'a/x' = 'y' }\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
+            "leads out of it",
+        ),
+        (
+            "[fixture.f]\nlinks = { 'a' = '..' }\nmodes = { 'a' = '777' }\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
+            "is a link",
+        ),
+        (
             "[fixture.f]\nsetup = 'false'\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
             "its setup ended with",
         ),
@@ -211,6 +226,15 @@ fn a_bad_suite_is_told() {
 }
 
 /// What `--help` shows can be copied: it is a suite, and a good one.
+#[test]
+fn a_pipe_in_a_fixture_holds_nobody_up() {
+    let machine = Machine::new();
+    let text = "[fixture.f]\nsetup = 'mkfifo p; echo x > a'\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'cat a'\nfixture = 'f'\n";
+    machine.write("pipe.toml", text);
+    let ran = machine.run(&["eval", machine.path("pipe.toml").to_str().unwrap(), "--check"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
 #[test]
 fn the_suite_of_the_help_passes_its_own_check() {
     let machine = Machine::new();

@@ -564,6 +564,20 @@ fn the_verbs_of_caro_model_work_together() {
     assert!(tiny["path"].as_str().unwrap().ends_with("models/tiny.gguf"), "{tiny}");
     assert!(run(&["model", "verify"]).1.starts_with(&hex(&bytes)));
 
+    // what is damaged is the very thing that is looked for
+    let path = place.settings.models.join("tiny.gguf");
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, _, stderr) = run(&["model", "verify"]);
+    assert!(code == Some(1) && stderr.contains("tiny.gguf is damaged"), "{stderr}");
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(run(&["model", "verify"]).0, Some(0));
+    let (code, _, stderr) = run(&["--model", "all-minilm-l6-v2", "list files"]);
+    assert!(code == Some(2) && stderr.contains("finds meanings"), "{stderr}");
+    let notes = place.folder.path().join("notes.txt");
+    std::fs::write(&notes, "no model").unwrap();
+    let (_, _, stderr) = run(&["model", "add", notes.to_str().unwrap()]);
+    assert!(stderr.contains("is no GGUF file") && !stderr.contains("model pull"), "{stderr}");
+
     let mine = place.folder.path().join("My Own.gguf");
     std::fs::write(&mine, &bytes).unwrap();
     assert_eq!(run(&["model", "add", mine.to_str().unwrap()]).1.trim(), "my-own");
@@ -580,7 +594,7 @@ fn the_verbs_of_caro_model_work_together() {
     let broken = place.folder.path().join("broken.gguf");
     std::fs::write(&broken, &bytes[..1000]).unwrap();
     let (code, _, stderr) = run(&["model", "add", broken.to_str().unwrap()]);
-    assert!(code == Some(1) && stderr.contains("damaged"), "{stderr}");
+    assert!(code == Some(1) && stderr.contains("is no GGUF file"), "{stderr}");
     let (code, _, stderr) = run(&["model", "pull", "qwen2.5-coder-1.5"]);
     assert!(code == Some(2) && stderr.contains("did you mean `qwen2.5-coder-1.5b`"), "{stderr}");
 }

@@ -101,7 +101,7 @@ fn a_huge_directory_is_indexed_whole_and_then_kept() {
         ran.json()["available_commands"].as_object().unwrap().len()
     };
     assert_eq!(count(), 5000);
-    assert!(std::fs::read_to_string(machine.path("cache/programs-1.json")).unwrap().contains("tool4999"));
+    assert!(std::fs::read_to_string(machine.path("cache/programs-2.json")).unwrap().contains("tool4999"));
     assert_eq!(count(), 5000);
 }
 

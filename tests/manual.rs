@@ -491,6 +491,13 @@ fn explain_tells_each_program_and_flag() {
     );
     let text = machine.run(&["explain", "--shell", "bash", "ls -l"]);
     assert!(text.out.contains("-l"), "{}", text.out);
+    // behind a command in quotes flags are ours, and without quotes they are its own
+    assert!(machine.run(&["explain", "ls -l", "--json", "--shell", "bash"]).json()["commands"].is_array());
+    assert!(machine.run(&["explain", "--shell", "bash", "ls", "--sort=size", "--json"]).out.contains("unknown"));
+    machine.run(&["explain", "ls -l", "--jsno"]).fails(2, &["what is `--jsno`?"]);
+    machine.write("config.toml", "shell = \"fish\"\n");
+    assert_eq!(machine.run(&["explain", "--json", "ls"]).json()["shell"], "fish");
+    machine.write("config.toml", "");
     machine.run(&["explain", "  "]).fails(2, &["no command to explain"]);
     assert!(machine.run(&["explain", "--shell", "bash", "ls 'unclosed"]).out.contains("syntax error"));
     assert!(machine.run(&["explain", "--shell", "bash", "nosuchprogram -x"]).out.contains("is not installed here"));

@@ -395,6 +395,7 @@ fn a_projects_servers_wait_for_the_persons_word() {
     let before = tools(&machine);
     assert!(!before.out.contains("theirs") && before.err.contains("caro mcp trust"), "{before:#?}");
     machine.run(&["mcp", "check", "theirs"]).fails(1, &["have not agreed"]);
+    assert!(machine.run(&["mcp", "check"]).err.contains("that you have not agreed to"), "nothing is said of it");
     let asked = machine.run(&["mcp", "trust"]);
     assert!(asked.code == Some(1) && asked.err.contains("nobody to ask"), "{asked:#?}");
     let agreed = machine.run(&["mcp", "trust", "--yes"]);
@@ -463,7 +464,8 @@ fn a_server_that_is_disabled_is_filled_in_once_it_is_tried() {
     );
     assert_eq!(machine.run(&["mcp", "check"]).code, Some(0));
     let unset = machine.run(&["mcp", "check", "off"]);
-    assert!(unset.code == Some(2) && unset.err.contains("the variable CARO_TEST_KEY is not set"), "{unset:#?}");
+    assert!(unset.code == Some(1) && unset.err.contains("the variable CARO_TEST_KEY is not set"), "{unset:#?}");
+    assert!(!unset.err.contains("there is no MCP server"), "{unset:#?}");
     let tried = Ran::of(machine.caro(&["mcp", "check", "off"]).env("CARO_TEST_KEY", "k").output().unwrap());
     assert!(tried.code == Some(0) && tried.out.contains("off  14 tools"), "{tried:#?}");
 }

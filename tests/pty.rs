@@ -23,8 +23,12 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn start(machine: &Machine, rules: Value, args: &[&str]) -> Self {
+        Self::start_program(env!("CARGO_BIN_EXE_caro"), machine, rules, args)
+    }
+
+    fn start_program(program: &str, machine: &Machine, rules: Value, args: &[&str]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows: ROWS, cols: COLS, ..PtySize::default() }).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_caro"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         for (name, value) in machine.env() {
@@ -170,6 +174,44 @@ fn a_command_runs_after_yes_with_the_terminal_and_its_exit_code_is_ours() {
     terminal.types("y\n");
     assert_eq!(terminal.ends(), 7);
     assert!(terminal.text().contains("\non the terminal"), "{}", terminal.text());
+}
+
+#[test]
+fn whoever_is_asked_whether_to_run_it_is_told_what_speaks_against_it() {
+    let machine = Machine::new();
+    let rules = json!([{ "reply": "ls --no-such-flag", "logprob": -1.5, "runner_up": -1.6 }]);
+    let mut terminal = Terminal::start(&machine, rules, &["-x", "list", "--shell", "bash", "--refine", "never"]);
+    terminal.shows("run it?");
+    let text = terminal.text();
+    assert!(text.contains("no-such-flag") && text.contains("not sure about this one"), "{text}");
+    assert!(text.matches("no-such-flag").count() > 1, "the finding is not told: {text}");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_was_being_typed_at_is_given_back_by_who_is_ended() {
+    let machine = Machine::new();
+    let line = "\"$0\" -x 'make a file'; stty -a | tr ' ;' '\\n\\n' | grep -cxe -echo -e -icanon; echo over";
+    let args = ["-c", line, env!("CARGO_BIN_EXE_caro")];
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("touch ran"), &args);
+    terminal.shows("run it?");
+    terminal.types("e\n");
+    terminal.shows("> touch ran");
+    let shell = terminal.child.process_id().unwrap().to_string();
+    let parent = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1).map(str::to_owned))
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let caro = all.filter(|pid| parent(*pid).as_ref() == Some(&shell)).last().unwrap();
+    let pid = rustix::process::Pid::from_raw(caro).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    terminal.shows("over");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().contains("0\nover"), "{}", terminal.text());
 }
 
 #[test]

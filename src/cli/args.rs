@@ -239,7 +239,7 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
             continue;
         }
         if let Some(verb) = command.find_subcommand(&word) {
-            if begins_request(verb, &argv[i + 1..]) {
+            if begins_request(verb, &argv[i + 1..], takes_value) {
                 return request_of(argv, i, takes_value);
             }
             argv[1..=i].rotate_right(1);
@@ -253,8 +253,13 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
 
 /// True if a verb with what follows it is the beginning of a request: one that is the whole of what it says followed by
 /// more words (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
-fn begins_request(verb: &clap::Command, rest: &[OsString]) -> bool {
-    let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|w| !w.starts_with('-'));
+fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(&str) -> bool) -> bool {
+    let mut is_value = false;
+    let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|word| {
+        let is_word = !is_value && !word.starts_with('-');
+        is_value = !is_value && word.starts_with('-') && takes_value(word);
+        is_word
+    });
     match verb.get_name() {
         "stats" | "status" | "stop" => words.next().is_some(),
         "memory" | "knowledge" | "artifacts" | "workspace" => {
@@ -339,6 +344,10 @@ mod tests {
         assert_eq!(words(&["help", "me", "with", "tar"]), ["help", "me", "with", "tar"]);
         assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
         assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
+        // the value of a flag is no word of a request
+        assert!(matches!(parsed(&["stop", "--color", "never"]).verb, Some(Verb::Stop(_))));
+        assert!(matches!(parsed(&["stats", "--color", "always"]).verb, Some(Verb::Stats(_))));
+        assert_eq!(words(&["stop", "--color", "never", "all containers"]), ["stop", "all containers"]);
     }
 
     #[test]

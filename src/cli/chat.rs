@@ -15,6 +15,7 @@ use crate::agent::chat::{Limit, Originals, Remember};
 use crate::agent::harness::{CHATTER, Harness, Options, session_name};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
+use crate::agent::tool::ToolSpec;
 use crate::agent::turn::{Report, Task};
 use std::collections::BTreeMap;
 
@@ -80,28 +81,30 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Typed::Interrupted => continue,
             Typed::End => return Ok(last),
         };
-        match line.trim() {
-            "" => {}
+        let done = match line.trim() {
+            "" => Ok(last),
             "/exit" | "/quit" => return Ok(Exit::Success),
-            "/help" => cx.ui.data(HELP)?,
-            "/clear" => talk.clear(&mut lines)?,
-            "/tools" => talk.tools()?,
+            "/help" => talk.help().map(|()| last),
+            "/clear" => talk.clear(&mut lines).map(|()| last),
+            "/tools" => talk.tools().map(|()| last),
             word if word.starts_with('/') && !word.contains(char::is_whitespace) && !word[1..].contains('/') => {
-                cx.ui.warn(&format!("there is no {word}; /help shows what there is"));
+                Err(Failure::usage(format!("there is no {word}")).hint("/help shows what there is"))
             }
             message => {
                 let before = if deletes { talk.asked() } else { BTreeMap::new() };
-                match talk.say(message) {
-                    Ok(exit) => last = exit,
-                    // a reader that went away ends it; whatever else fails is this message's
-                    Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
-                    Err(failure) => last = talk.refused(&failure)?,
+                let said = talk.say(message);
+                if deletes && let Err(why) = talk.let_go(before, &mut lines) {
+                    cx.ui.warn(&format!("what was typed is still in the history: {}", why.message));
                 }
-                if deletes {
-                    talk.let_go(before, &mut lines)?;
-                }
+                said
             }
-        }
+        };
+        last = match done {
+            Ok(exit) => exit,
+            // a reader that went away ends it; whatever else fails is this message's
+            Err(failure) if failure.message.is_empty() && failure.exit == Exit::Success => return Err(failure),
+            Err(failure) => talk.refused(&failure)?,
+        };
     }
 }
 
@@ -182,7 +185,10 @@ impl Talk<'_> {
         let count = self.harness.history(&self.session)?.exchanges.len();
         self.said.extend(self.harness.clear(&self.session)?);
         lines.forget(&std::mem::take(&mut self.said))?;
-        self.cx.ui.note(&format!("forgotten: {count} exchanges"));
+        match self.args.drive.shows() {
+            Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "forgotten": count }))?,
+            _ => self.cx.ui.note(&format!("forgotten: {count} exchanges")),
+        }
         Ok(())
     }
 
@@ -200,8 +206,21 @@ impl Talk<'_> {
         if gone.is_empty() { Ok(()) } else { lines.forget(&gone) }
     }
 
+    fn help(&self) -> Result<(), Failure> {
+        match self.args.drive.shows() {
+            Shows::Nothing => self.cx.ui.json(&serde_json::json!({ "help": HELP }))?,
+            _ => self.cx.ui.data(HELP)?,
+        }
+        Ok(())
+    }
+
     fn tools(&self) -> Result<(), Failure> {
-        for spec in self.harness.tools()? {
+        let tools = self.harness.tools()?;
+        if self.args.drive.shows() == Shows::Nothing {
+            let of = |spec: &ToolSpec| serde_json::json!({ "name": spec.name, "description": spec.description });
+            return Ok(self.cx.ui.json(&serde_json::json!({ "tools": Vec::from_iter(tools.iter().map(of)) }))?);
+        }
+        for spec in tools {
             let head = self.cx.ui.paint(Role::Accent, &spec.name);
             self.cx.ui.line(&format!("{head}  {}", self.cx.ui.paint(Role::Plain, &spec.description)))?;
         }

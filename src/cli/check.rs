@@ -80,13 +80,14 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
         .or(settings.shell);
     let place = super::request::Place::of(&context, &settings, None);
-    let inspector = Inspector { context, manual: Some(super::wire::manual(cx)) };
+    let inspector = Inspector { context: context.clone(), manual: Some(super::wire::manual(cx)) };
     let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);
     let mut manuals = Manuals::new();
     let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
-    let rehearsal = args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place))).transpose()?;
+    let rehearsal =
+        args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place, &context))).transpose()?;
     super::wind_up(runtime);
     let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
     if args.json {

@@ -250,7 +250,7 @@ impl Config {
     }
 
     /// The same to be shown: without the password of a URL.
-    fn shown(&self, name: &str) -> String {
+    pub(super) fn shown(&self, name: &str) -> String {
         let text = self.text(name);
         let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
         let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
@@ -282,11 +282,12 @@ impl Config {
     }
 }
 
-/// The nearest project file at or above `cwd`, not above the top of its repository.
+/// The nearest project file at or above `cwd`, not above the top of its repository. What another person has put there, say
+/// in `/tmp`, is none.
 fn project_file(cwd: &Path) -> Option<PathBuf> {
     for dir in cwd.ancestors() {
         let file = dir.join(PROJECT_FILE);
-        if file.is_file() {
+        if std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && is_ours(&meta)) {
             return Some(file);
         }
         if dir.join(".git").exists() {
@@ -294,6 +295,18 @@ fn project_file(cwd: &Path) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// True for a file of this user's or of the system's.
+#[cfg(unix)]
+fn is_ours(meta: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    [0, rustix::process::geteuid().as_raw()].contains(&meta.uid())
+}
+
+#[cfg(not(unix))]
+fn is_ours(_: &std::fs::Metadata) -> bool {
+    true
 }
 
 /// The settings in a file, each with its line. A file that does not exist holds none.
@@ -390,7 +403,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Ok(Exit::Success);
     }
     let config = cx.config(&[])?;
-    super::Settings::of(&config)?;
+    // a value that is wrong is shown as well: its error sends people here to see where it comes from
+    let sound = super::Settings::of(&config).map(|_| Exit::Success);
     let with_origin =
         |name: &str, value: &str| serde_json::json!({ "value": value, "origin": config.origin(name).to_string() });
     if let Some(What::Get { key }) = &args.what {
@@ -411,7 +425,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.line(&format!("{setting:<38} {}", cx.ui.paint(super::ui::Role::Dim, &format!("# {note}"))))?;
         }
     }
-    Ok(Exit::Success)
+    sound
 }
 
 #[cfg(test)]
@@ -504,6 +518,20 @@ mod tests {
             let config = Config::load(&Dirs::default(), &Env::default(), None, &[("memory_url", url.into())]).unwrap();
             assert_eq!((config.shown("memory_url").as_str(), config.text("memory_url")), (shown, url));
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_project_file_of_somebody_else_is_none() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: only root can give a file away");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(PROJECT_FILE);
+        std::fs::write(&file, "timeout = 3\n").unwrap();
+        assert_eq!(project_file(dir.path()), Some(file.clone()));
+        std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
+        assert_eq!(project_file(dir.path()), None);
     }
 
     #[test]

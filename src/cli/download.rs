@@ -36,7 +36,7 @@ pub struct Pip;
 
 impl Spawn for Pip {
     fn find(&self, program: &Path) -> Option<PathBuf> {
-        which::which(program).ok()
+        exec::find(program)
     }
 
     fn run(&self, job: &SpawnJob, stop: &Cancel) -> Result<SpawnEnd, String> {
@@ -121,6 +121,12 @@ impl Progress for Bar<'_> {
         if stage.first.is_none() {
             // What was here before has no part in the rate.
             stage.first = Some(at);
+            stage.bar.reset_eta();
+        }
+        if stage.bar.is_finished() {
+            // something else was told, which took the bar off the terminal
+            stage.bar = self.ui.bar(stage.what.clone(), stage.total.unwrap_or(0));
+            stage.bar.set_position(at);
             stage.bar.reset_eta();
         }
         stage.bar.set_position(at);

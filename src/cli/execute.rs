@@ -22,7 +22,10 @@ pub fn run(answer: Answer, place: &Place, settings: &Settings, cx: &Cx, context:
         return Err(Failure::no(format!("this command is for {}, not for this machine", place.target.name()))
             .hint("without -x it is printed"));
     }
-    let shell = program(place.dialect, context)?;
+    let shell = program(place.dialect, context).ok_or_else(|| {
+        Failure::no(format!("there is no {} here to run it in", place.dialect.name()))
+            .hint("without -x the command is printed; --shell names another shell")
+    })?;
     let Some(cmd) = agreed(&answer, place.dialect, settings, cx)? else {
         return Err(Failure::silent(Exit::No));
     };
@@ -35,11 +38,11 @@ pub fn run(answer: Answer, place: &Place, settings: &Settings, cx: &Cx, context:
 }
 
 /// The shell program that speaks the dialect: the calling one, or the first on PATH.
-fn program(dialect: Dialect, context: &ExecutionContext) -> Result<PathBuf, Failure> {
+pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> {
     if context.shell.dialect == dialect
         && let Some(path) = &context.shell.path
     {
-        return Ok(path.clone());
+        return Some(path.clone());
     }
     let names: &[&str] = match dialect {
         Dialect::Bash => &["bash"],
@@ -48,10 +51,7 @@ fn program(dialect: Dialect, context: &ExecutionContext) -> Result<PathBuf, Fail
         Dialect::Sh => &["sh", "dash", "bash"],
         Dialect::PowerShell => &["pwsh", "powershell"],
     };
-    names.iter().find_map(|name| context.available_commands.get(*name)).cloned().ok_or_else(|| {
-        Failure::no(format!("there is no {} here to run it in", dialect.name()))
-            .hint("without -x the command is printed; --shell names another shell")
-    })
+    names.iter().find_map(|name| context.available_commands.get(*name)).cloned()
 }
 
 /// The command that the person agreed to, perhaps after editing or choosing; `None` if to none.
@@ -64,10 +64,11 @@ fn agreed(answer: &Answer, dialect: Dialect, settings: &Settings, cx: &Cx) -> Re
     loop {
         let risk = if edited { safety::assess(&shell::parse(&cmd, dialect)) } else { answer.risk.clone() };
         cx.ui.tell(&cx.ui.paint_err(Role::Command, &cmd));
-        if !edited && !answer.explanation.is_empty() {
-            cx.ui.aside(Role::Plain, &answer.explanation);
+        if edited {
+            present::verdict(&cx.ui, &risk);
+        } else {
+            present::all(&cx.ui, answer);
         }
-        present::verdict(&cx.ui, &risk);
         if risk.level > settings.run_up_to {
             let allowed = LEVELS.iter().find(|(_, l)| *l == settings.run_up_to).map_or("", |(name, _)| name);
             return Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
@@ -103,17 +104,18 @@ fn chosen(answer: &Answer, cx: &Cx) -> Result<Option<String>, Failure> {
     if answer.alternatives.is_empty() {
         return Ok(Some(answer.cmd.clone()));
     }
-    let others = answer.alternatives.iter().map(|other| (&other.cmd, &other.risk));
-    let all: Vec<_> = std::iter::once((&answer.cmd, &answer.risk)).chain(others).collect();
-    for (i, (cmd, risk)) in all.iter().enumerate() {
+    let others = answer.alternatives.iter().map(|other| (&other.cmd, &other.risk, &other.findings));
+    let all: Vec<_> = std::iter::once((&answer.cmd, &answer.risk, &answer.findings)).chain(others).collect();
+    for (i, (cmd, risk, findings)) in all.iter().enumerate() {
         cx.ui.tell(&format!("{} {}", i + 1, cx.ui.paint_err(Role::Command, cmd)));
         if risk.level > Level::Safe {
             present::verdict(&cx.ui, risk);
         }
+        present::errors(&cx.ui, findings);
     }
     cx.ui.ask(&format!("which one? [1-{}]", all.len()));
     let reply = typed(cx)?.unwrap_or_default();
-    Ok(reply.parse::<usize>().ok().and_then(|n| all.get(n.checked_sub(1)?).map(|(cmd, _)| (*cmd).clone())))
+    Ok(reply.parse::<usize>().ok().and_then(|n| all.get(n.checked_sub(1)?).map(|(cmd, ..)| (*cmd).clone())))
 }
 
 /// What must be typed before a dangerous command runs: the piece of it that is dangerous, or `danger` where that is long

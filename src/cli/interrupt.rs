@@ -41,6 +41,7 @@ impl Interrupt {
         let current = Arc::new(Mutex::new(cancel.clone()));
         let listener = Self { phase: phase.clone(), cancel, current: current.clone(), turns: AtomicBool::new(false) };
         let (ready, listening) = std::sync::mpsc::channel();
+        let terminal = Terminal::of_process();
         let started = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
@@ -54,13 +55,13 @@ impl Interrupt {
                     clear();
                     let cancel = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if phase == Phase::Ends as u8 || cancel.is_cancelled() {
-                        end(heard);
+                        end(heard, &terminal);
                     }
                     cancel.cancel();
                     if heard.is_final() {
                         // nobody is there to say it again
                         let _ = tokio::time::timeout(GRACE, signals.recv()).await;
-                        end(heard);
+                        end(heard, &terminal);
                     }
                 }
             });
@@ -116,9 +117,43 @@ impl Drop for During<'_> {
 }
 
 /// Ends the process now, and every child with it: no destructor runs.
-fn end(heard: Heard) -> ! {
+fn end(heard: Heard, terminal: &Terminal) -> ! {
     exec::kill_all();
+    terminal.restore();
     std::process::exit(heard.code())
+}
+
+/// The terminal as it was found. A line editor takes echo and line ends away while the person types, and gives them back
+/// only where it ends by itself.
+#[cfg(unix)]
+struct Terminal(Option<(std::fs::File, rustix::termios::Termios)>);
+
+#[cfg(unix)]
+impl Terminal {
+    fn of_process() -> Self {
+        let found = std::fs::File::open("/dev/tty").ok();
+        Self(found.and_then(|tty| rustix::termios::tcgetattr(&tty).ok().map(|modes| (tty, modes))))
+    }
+
+    fn restore(&self) {
+        let Some((tty, modes)) = &self.0 else { return };
+        // in the background it is somebody else's, and who touches it is stopped
+        if rustix::termios::tcgetpgrp(tty).is_ok_and(|group| group == rustix::process::getpgrp()) {
+            let _ = rustix::termios::tcsetattr(tty, rustix::termios::OptionalActions::Now, modes);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Terminal;
+
+#[cfg(not(unix))]
+impl Terminal {
+    fn of_process() -> Self {
+        Self
+    }
+
+    fn restore(&self) {}
 }
 
 /// What told us to end.

@@ -198,6 +198,10 @@ fn ingest(librarian: &Librarian, roots: &[PathBuf], options: Options, json: bool
             bar = cx.ui.counter("reading".into(), files as u64);
         }
         Progress::At { files, chunks } => {
+            if bar.is_finished() {
+                // something else was told, which took the bar off the terminal
+                bar = cx.ui.counter("reading".into(), total as u64);
+            }
             bar.set_position(files as u64);
             bar.set_message(format!("reading ({chunks} passages)"));
             if bar.is_hidden() && told.elapsed() > PATIENCE {

@@ -71,6 +71,8 @@ pub struct Found {
     pub configs: Vec<Config>,
     /// Servers of a project that nobody has agreed to.
     pub untrusted: Vec<Config>,
+    /// Names of those that cannot be used, as a warning says.
+    pub unusable: Vec<String>,
     /// The project's file, if there is one.
     pub project: Option<PathBuf>,
     /// What is wrong.
@@ -102,14 +104,18 @@ pub fn found(root: &Path, tried: &[String], cx: &Cx) -> Found {
         found.warnings.extend(warnings);
         found.project = Some(file);
     }
-    let (warnings, broken) = (&mut found.warnings, &mut found.broken);
+    let (warnings, unusable) = (&mut found.warnings, &mut found.unusable);
     found.configs.retain_mut(|c| {
         c.disabled &= !tried.contains(&c.name);
         // one that is not used is given nothing
         let filled = if c.disabled { Ok(()) } else { c.fill(&variable) };
-        *broken |= filled.is_err();
-        filled.map_err(|w| warnings.push(format!("{w}: {}", w.hint()))).is_ok()
+        if let Err(wrong) = &filled {
+            warnings.push(format!("{wrong}: {}", wrong.hint()));
+            unusable.push(c.name.clone());
+        }
+        filled.is_ok()
     });
+    found.broken |= !found.unusable.is_empty();
     found
 }
 
@@ -161,12 +167,7 @@ pub fn place(root: &Path, cx: &Cx) -> Result<Place, Failure> {
 pub fn open(root: &Path, cx: &Cx) -> Result<(Hub, Vec<String>), Failure> {
     let found = found(root, &[], cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
-    if !found.untrusted.is_empty() {
-        let count = found.untrusted.len();
-        let servers = if count == 1 { "an MCP server".to_owned() } else { format!("{count} MCP servers") };
-        cx.ui
-            .warn(&format!("{PROJECT} names {servers} that you have not agreed to: `caro mcp trust` shows and allows"));
-    }
+    tell_untrusted(&found, cx);
     let secrets = found.configs.iter().flat_map(Config::secrets).collect();
     let any = found.configs.iter().any(|c| !c.disabled);
     let hub = {
@@ -177,6 +178,15 @@ pub fn open(root: &Path, cx: &Cx) -> Result<(Hub, Vec<String>), Failure> {
     };
     hub.warnings().iter().for_each(|warning| cx.ui.warn(warning));
     Ok((hub, secrets))
+}
+
+fn tell_untrusted(found: &Found, cx: &Cx) {
+    let servers = match found.untrusted.len() {
+        0 => return,
+        1 => "an MCP server".to_owned(),
+        count => format!("{count} MCP servers"),
+    };
+    cx.ui.warn(&format!("{PROJECT} names {servers} that you have not agreed to: `caro mcp trust` shows and allows"));
 }
 
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
@@ -219,9 +229,13 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     // whoever names a server wants it tried
     let mut found = found(root, names, cx);
     found.warnings.iter().for_each(|warning| cx.ui.warn(warning));
+    if names.is_empty() {
+        tell_untrusted(&found, cx);
+    }
     for name in names {
         let known = found.configs.iter().chain(&found.untrusted).find(|c| c.name == *name);
         match known {
+            None if found.unusable.contains(name) => return Err(Failure::silent(Exit::No)),
             None => {
                 return Err(
                     Failure::usage(format!("there is no MCP server `{name}`")).hint("`caro mcp list` shows them")

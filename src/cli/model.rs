@@ -74,11 +74,19 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Verify { id } => verify(id.as_deref(), &settings, cx),
         What::Rm { id } => {
-            let (gone, bytes) = fetch::remove(&card(id, &settings)?, &settings)?;
+            let card = card(id, &settings)?;
+            let (gone, bytes) = fetch::remove(&card, &settings)?;
             for path in &gone {
                 cx.ui.data(&path.display().to_string())?;
             }
-            cx.ui.note(&if gone.is_empty() { format!("{id} is not here") } else { format!("freed {}", Size(bytes)) });
+            if !gone.is_empty() {
+                cx.ui.note(&format!("freed {}", Size(bytes)));
+            }
+            match fetch::locate(&card, &settings).filter(|_| !card.is_added()) {
+                Some(path) => cx.ui.note(&format!("{} is of the hub's own tools, and stays", path.display())),
+                None if gone.is_empty() => cx.ui.note(&format!("{id} is not here")),
+                None => {}
+            }
             Ok(Exit::Success)
         }
         What::Path { id: None } => {
@@ -126,8 +134,10 @@ fn verify(id: Option<&str>, settings: &Settings, cx: &Cx) -> Outcome {
     let cards: Vec<Card> = match id {
         Some(id) => vec![card(id, settings)?],
         None => {
-            let here = fetch::list(settings).into_iter().flatten().filter(|model| model.path.is_some());
-            here.map(|model| model.card).collect()
+            // what is damaged is no model any more, and the very thing that is looked for
+            let has_files = |card: &Card| card.files.iter().any(|f| fetch::file_path(card, f, settings).is_file());
+            let here = fetch::list(settings).into_iter().flatten();
+            here.filter(|model| model.path.is_some() || has_files(&model.card)).map(|model| model.card).collect()
         }
     };
     if cards.is_empty() {
@@ -142,7 +152,7 @@ fn verify(id: Option<&str>, settings: &Settings, cx: &Cx) -> Outcome {
                 }
             }
             // The others are looked at all the same.
-            Err(failure) if cards.len() > 1 => {
+            Err(failure) if cards.len() > 1 && failure.exit != Exit::Interrupted => {
                 cx.ui.failure(&failure);
                 exit = Exit::No;
             }

@@ -22,6 +22,9 @@ pub fn answer(ui: &Ui, answer: &Answer) -> io::Result<()> {
         notes(ui, answer);
         return Ok(());
     }
+    if ui.out_is_terminal() {
+        slips(ui, answer);
+    }
     rating(ui, &answer.cmd, &answer.risk, &answer.findings);
     for other in &answer.alternatives {
         ui.command(&other.cmd)?;
@@ -39,9 +42,12 @@ pub fn notes(ui: &Ui, answer: &Answer) {
         }
         return errors(ui, &answer.findings);
     }
-    for slip in &answer.slips {
-        ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
-    }
+    all(ui, answer);
+}
+
+/// All that is to be known about a command, for whoever decides about it at a terminal.
+pub fn all(ui: &Ui, answer: &Answer) {
+    slips(ui, answer);
     if !answer.explanation.is_empty() {
         ui.aside(Role::Plain, &answer.explanation);
     }
@@ -56,6 +62,13 @@ pub fn notes(ui: &Ui, answer: &Answer) {
     }
     if answer.confidence < DOUBTFUL {
         ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
+    }
+}
+
+/// Words of the request that were read as others.
+fn slips(ui: &Ui, answer: &Answer) {
+    for slip in &answer.slips {
+        ui.aside(Role::Caution, &format!("read `{}` as `{}`", slip.written, slip.read));
     }
 }
 
@@ -75,7 +88,7 @@ fn rating(ui: &Ui, cmd: &str, risk: &Risk, findings: &[Finding]) {
 }
 
 /// What makes a command fail, or do something else than was asked for.
-fn errors(ui: &Ui, findings: &[Finding]) {
+pub fn errors(ui: &Ui, findings: &[Finding]) {
     for finding in findings.iter().filter(|f| f.severity == Severity::Error) {
         ui.aside(Role::Danger, &format!("error: {}", finding.why));
     }

@@ -6,6 +6,7 @@ use super::{Cx, Failure};
 use crate::command::rehearsal::{Fit, Unfit, fit};
 use crate::exec::Status;
 use crate::exec::rehearse::{Change, ChangeKind, EntryKind, Play, Rehearsal, RehearsalError, read_only, rehearse};
+use crate::host::ExecutionContext;
 use crate::shell::parse;
 use std::path::Path;
 
@@ -46,17 +47,20 @@ pub struct Done {
 /// Rehearses a command where the person is.
 ///
 /// # Errors
-/// If the shell for it is not here, or the system fails.
-pub async fn try_out(command: &str, place: &Place) -> Result<Shown, Failure> {
+/// If the system fails.
+pub async fn try_out(command: &str, place: &Place, context: &ExecutionContext) -> Result<Shown, Failure> {
+    if place.target.os != context.target.os {
+        let why = format!("it is for {}, and this is {}", place.target.name(), context.target.name());
+        return Ok(Shown::Unavailable(why));
+    }
     let fitness = match fit(&parse(command, place.dialect)) {
         Ok(fitness) => fitness,
         Err(unfit) => return Ok(Shown::Not(unfit)),
     };
-    let name = place.dialect.name();
-    let program = if name == "powershell" { "pwsh" } else { name };
-    let shell = which::which(program).map_err(|_| {
-        Failure::no(format!("there is no {program} here to rehearse with")).hint("name another shell with --shell")
-    })?;
+    let Some(shell) = super::execute::program(place.dialect, context) else {
+        let why = format!("there is no {} here; --shell names another", place.dialect.name());
+        return Ok(Shown::Unavailable(why));
+    };
     let play = Play::new(&shell, command, &place.cwd);
     let seen = match rehearse(&play).await {
         Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,

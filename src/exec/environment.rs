@@ -2,7 +2,7 @@
 
 use super::World;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Taken over from our own environment if set: who the person is and where programs keep themselves. Tokens, keys,
 /// proxies, preloads and editor settings are not among them; who needs one passes it in `Job::env`.
@@ -142,6 +142,14 @@ fn from(var: impl Fn(&str) -> Option<OsString>, world: World, scratch: Option<&P
         all.extend(["TMPDIR", "TEMP", "TMP"].map(|name| (OsString::from(name), scratch.as_os_str().to_owned())));
     }
     all
+}
+
+/// An installed program by its name, as children find it; a path stays one, relative to the working directory. `None` if it
+/// is not there or may not be run.
+pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let path = search_path(std::env::var_os("PATH").as_deref());
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    which::which_in(program, Some(path), cwd).ok()
 }
 
 /// PATH without what is relative: the child's working directory must not decide which program runs.

@@ -30,6 +30,7 @@ pub use detach::detach;
 #[cfg(unix)]
 pub use ending::hangup_is_ignored;
 pub use ending::kill_all;
+pub use environment::find;
 pub use fence::{Support, support};
 pub use foreground::foreground;
 pub use piped::{Piped, Process, piped};

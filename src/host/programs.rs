@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// File in the cache folder; its name changes with its format.
-const FILE: &str = "programs-1.json";
+const FILE: &str = "programs-2.json";
 
 /// Directories kept in the file, those of the PATH at hand first.
 const MAX_DIRS: usize = 128;
@@ -31,12 +31,18 @@ struct Stamp {
 struct Listing {
     stamp: Stamp,
     names: Vec<String>,
+    /// Other files and links to nothing: what may become a program without a change of the directory, which only knows of
+    /// names.
+    others: Vec<String>,
 }
+
+/// Names of one directory's [`Listing::others`] that are kept: beyond, it is no directory for programs.
+const MAX_OTHERS: usize = 256;
 
 type Listings = HashMap<PathBuf, Listing>;
 
 /// Every program in these directories by name, the first directory winning. Directories that are missing or may not be
-/// read hold none.
+/// read hold none, and are looked at again the next time.
 pub fn index(dirs: &[PathBuf], cache_dir: Option<&Path>) -> BTreeMap<String, PathBuf> {
     let file = cache_dir.map(|dir| dir.join(FILE));
     let mut known = file.as_deref().and_then(load).unwrap_or_default();
@@ -51,7 +57,9 @@ pub fn index(dirs: &[PathBuf], cache_dir: Option<&Path>) -> BTreeMap<String, Pat
 
     let mut programs = BTreeMap::new();
     for (dir, _) in &current {
-        for name in known.get(*dir).into_iter().flat_map(|l| &l.names) {
+        let Some(listing) = known.get(*dir) else { continue };
+        let turned = listing.others.iter().filter(|name| is_program(&dir.join(name), true));
+        for name in listing.names.iter().chain(turned) {
             programs.entry(name.clone()).or_insert_with(|| dir.join(name));
         }
     }
@@ -68,7 +76,9 @@ fn scan(dirs: &[(&PathBuf, Stamp)]) -> Listings {
     let work = || {
         let mut found = Vec::new();
         while let Some((dir, stamp)) = dirs.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
-            found.push(((*dir).clone(), Listing { stamp: *stamp, names: list(dir) }));
+            if let Ok(listing) = list(dir, *stamp) {
+                found.push(((*dir).clone(), listing));
+            }
         }
         found
     };
@@ -81,25 +91,34 @@ fn scan(dirs: &[(&PathBuf, Stamp)]) -> Listings {
 }
 
 /// The programs of one directory. A name that is no UTF-8 cannot stand in a command we write, and is left out.
-fn list(dir: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    entries.flatten().filter(is_program).filter_map(|e| program_name(e.file_name().into_string().ok()?)).collect()
+fn list(dir: &Path, stamp: Stamp) -> std::io::Result<Listing> {
+    let mut listing = Listing { stamp, names: Vec::new(), others: Vec::new() };
+    for entry in fs::read_dir(dir)? {
+        let Ok(entry) = entry else { continue };
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        // The kind is known without asking the file system.
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            continue;
+        }
+        if is_program(&entry.path(), !kind.is_file()) {
+            listing.names.extend(program_name(name));
+        } else if cfg!(unix) && listing.others.len() < MAX_OTHERS {
+            listing.others.push(name);
+        }
+    }
+    Ok(listing)
 }
 
+/// True if a file may be run; its kind is looked at where it is not known that it is one.
 #[cfg(unix)]
-fn is_program(entry: &fs::DirEntry) -> bool {
-    // The kind is known without asking the file system, unless it is a link.
-    let file = match entry.file_type() {
-        Ok(kind) if kind.is_file() => true,
-        Ok(kind) if kind.is_dir() => false,
-        _ => fs::metadata(entry.path()).is_ok_and(|m| m.is_file()),
-    };
-    file && rustix::fs::access(entry.path(), rustix::fs::Access::EXEC_OK).is_ok()
+fn is_program(path: &Path, look: bool) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+        && (!look || fs::metadata(path).is_ok_and(|m| m.is_file()))
 }
 
 #[cfg(not(unix))]
-fn is_program(entry: &fs::DirEntry) -> bool {
-    let path = entry.path();
+fn is_program(path: &Path, _: bool) -> bool {
     let runs = |ext: &str| ["exe", "com", "bat", "cmd", "ps1"].iter().any(|e| ext.eq_ignore_ascii_case(e));
     path.extension().and_then(|e| e.to_str()).is_some_and(runs) && path.is_file()
 }
@@ -220,6 +239,22 @@ mod tests {
         age(&dir, 1800);
         let names: Vec<String> = index(&dirs, Some(&cache)).into_keys().collect();
         assert_eq!(names, ["one", "two"]);
+    }
+
+    #[test]
+    fn what_becomes_a_program_is_found_though_its_directory_is_the_same() {
+        let top = tempfile::tempdir().unwrap();
+        let (dir, cache) = (top.path().join("bin"), top.path().join("cache"));
+        fs::create_dir(&dir).unwrap();
+        program(&dir, "one", 0o755);
+        program(&dir, "deploy", 0o644);
+        symlink(top.path().join("later"), dir.join("link")).unwrap();
+        age(&dir, 3600);
+        let names = || Vec::from_iter(index(std::slice::from_ref(&dir), Some(&cache)).into_keys());
+        assert_eq!(names(), ["one"]);
+        fs::set_permissions(dir.join("deploy"), fs::Permissions::from_mode(0o755)).unwrap();
+        program(top.path(), "later", 0o755);
+        assert_eq!(names(), ["deploy", "link", "one"]);
     }
 
     #[test]

@@ -82,10 +82,19 @@ pub fn while_shown<T: Send>(cx: &Cx, shows: Shows, verbose: bool, work: impl FnO
     cx.interrupt();
     std::thread::scope(|scope| {
         scope.spawn(move || show(cx, shows, verbose, &receive));
-        let done = work(Signals(channel.clone()));
-        channel.send(Signal::End);
-        done
+        // on the way out of a panic, too: the thread would wait for ever, and the scope for it
+        let _end = AtEnd(&channel);
+        work(Signals(channel.clone()))
     })
+}
+
+/// Ends what is shown when it is dropped.
+struct AtEnd<'a>(&'a Channel);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.send(Signal::End);
+    }
 }
 
 fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {

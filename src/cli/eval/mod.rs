@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "REPORT")]
     against: Option<PathBuf>,
     /// Check the suites instead: every reference is run, twice, and doing nothing must not pass. Needs no model
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["against", "json"])]
     check: bool,
     /// How to answer.
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_secs());
     let config = cx.config(&args.answer.layer())?;
-    let settings = super::config::KEYS.iter().map(|k| (k.name.to_owned(), config.text(k.name).to_owned())).collect();
+    let settings = super::config::KEYS.iter().map(|k| (k.name.to_owned(), config.shown(k.name))).collect();
     let mut report = Report::of(asker.wired.recipe.model.id().to_owned(), settings, time, tasks);
     report.against = other.map(|other| report.against(&other));
     crate::cli::wind_up(asker.runtime);

@@ -77,7 +77,7 @@ impl Stage {
     /// # Errors
     /// If there is no busybox.
     pub fn busybox(&self) -> Result<Userspace, Failure> {
-        let busybox = which::which("busybox").map_err(|_| {
+        let busybox = crate::exec::find("busybox").ok_or_else(|| {
             Failure::no("there is no busybox to run these tasks with").hint("install it, or leave them out with --only")
         })?;
         let bin = self.dir.path().join("busybox");
@@ -125,15 +125,7 @@ impl Stage {
         let work = top.join("work");
         fs::create_dir_all(&work)?;
         fs::create_dir(top.join("home"))?;
-        let at = |name: &str| -> Result<PathBuf, Failure> {
-            let inside = Path::new(name).components().all(|c| matches!(c, std::path::Component::Normal(_)));
-            let path = work.join(name);
-            if let Some(folder) = path.parent().filter(|_| inside) {
-                fs::create_dir_all(folder)?;
-                return Ok(path);
-            }
-            Err(Failure::usage(format!("`{name}` leads out of it")))
-        };
+        let at = |name: &str| inside(&work, name);
         for folder in &fixture.dirs {
             fs::create_dir_all(at(folder)?)?;
         }
@@ -243,6 +235,29 @@ fn relative(change: Change, work: &Path) -> Option<Change> {
     (!passing).then_some(change)
 }
 
+/// The path of a name in a fixture, with the folders above it.
+///
+/// # Errors
+/// If it is not below `work`, be it by a link of the fixture's own.
+fn inside(work: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let out = || Failure::usage(format!("`{name}` leads out of it"));
+    let mut path = work.to_path_buf();
+    let mut parts = Path::new(name).components().peekable();
+    while let Some(part) = parts.next() {
+        let std::path::Component::Normal(part) = part else { return Err(out()) };
+        path.push(part);
+        if parts.peek().is_none() {
+            return Ok(path);
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(out()),
+            Err(_) => fs::create_dir(&path)?,
+        }
+    }
+    Err(out())
+}
+
 #[cfg(unix)]
 fn link(target: &Path, at: &Path) -> Result<(), Failure> {
     Ok(std::os::unix::fs::symlink(target, at)?)
@@ -266,7 +281,12 @@ fn set_modes(work: &Path, modes: &BTreeMap<String, String>) -> Result<(), Failur
     }
     for (name, mode) in modes {
         let bits = u32::from_str_radix(mode, 8).ok().filter(|m| *m <= 0o7777);
-        set(&work.join(name), bits.ok_or_else(|| Failure::usage(format!("`{mode}` is no mode")))?)?;
+        let bits = bits.ok_or_else(|| Failure::usage(format!("`{mode}` is no mode")))?;
+        let path = inside(work, name)?;
+        if fs::symlink_metadata(&path)?.is_symlink() {
+            return Err(Failure::usage(format!("`{name}` is a link, which has no mode")));
+        }
+        set(&path, bits)?;
     }
     Ok(())
 }
@@ -285,7 +305,9 @@ fn set_times(work: &Path, folder: &Path, ages: &BTreeMap<String, f64>, now: Syst
         let days = ages.get(&name).copied().unwrap_or(1.0 / 24.0);
         let age =
             Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| Failure::usage(format!("{days} is no age")))?;
-        if fs::symlink_metadata(&path)?.is_symlink() {
+        let kind = fs::symlink_metadata(&path)?;
+        // a pipe would have us wait for who writes into it
+        if !kind.is_file() && !kind.is_dir() {
             continue;
         }
         if let (Ok(file), Some(then)) = (fs::File::open(&path), now.checked_sub(age)) {

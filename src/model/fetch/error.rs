@@ -18,6 +18,12 @@ pub enum FetchError {
         /// The id that was probably meant.
         near: Option<String>,
     },
+    /// A model that writes no text.
+    #[error("`{id}` finds meanings, and writes nothing")]
+    NoChat {
+        /// The model.
+        id: String,
+    },
     /// `--model` names a file that is not there.
     #[error("there is no file {}", path.display())]
     NoFile {
@@ -62,6 +68,14 @@ pub enum FetchError {
     /// A file is not the one it should be.
     #[error("{} is damaged or another file: {reason}", path.display())]
     Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// What is to be added is no model.
+    #[error("{} is no GGUF file: {reason}", path.display())]
+    NoGguf {
         /// The file.
         path: PathBuf,
         /// What is wrong.
@@ -181,6 +195,9 @@ impl FetchError {
             Self::Unknown { near: None, .. } => {
                 "`caro model list` shows all; `caro model add FILE` takes any GGUF file".into()
             }
+            Self::NoChat { .. } => {
+                "`caro knowledge` uses it by itself; `caro model list` shows the models that answer".into()
+            }
             Self::NoFile { .. } => "give the path of a GGUF file, or an id that `caro model list` shows".into(),
             Self::BadSpec { .. } => "for example: --model openai:http://localhost:8080#qwen2.5-coder".into(),
             Self::Card(error) => format!("correct or delete {}", error.origin),
@@ -196,6 +213,7 @@ impl FetchError {
                 )
             }
             Self::Io { .. } => "`caro model path` shows the folder; CARO_MODELS_DIR sets another".into(),
+            Self::NoGguf { .. } => "a model is one file in the GGUF format; fetch it again if it should be one".into(),
             Self::Damaged { .. } => "`caro model rm` and then `caro model pull` fetch it anew".into(),
             Self::Sources { id, tried } => sources_hint(id, tried),
             Self::Cancelled => "`caro model pull` goes on where it stopped".into(),

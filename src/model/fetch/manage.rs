@@ -106,14 +106,14 @@ pub fn remove(card: &Card, settings: &Settings) -> Result<(Vec<PathBuf>, u64), F
 /// is; its card, with size and SHA-256, goes into the models folder.
 ///
 /// # Errors
-/// [`FetchError::NoFile`], [`FetchError::Damaged`] if it is no sound GGUF, [`FetchError::Card`] if the id is taken or no id.
+/// [`FetchError::NoFile`], [`FetchError::NoGguf`] if it is no sound one, [`FetchError::Card`] if the id is taken or no id.
 pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card, FetchError> {
     let settings = fetcher.settings;
     let path = std::path::absolute(path).map_err(|e| io_error("read", path, e))?;
     if !path.is_file() {
         return Err(FetchError::NoFile { path });
     }
-    let header = header::read(&path).map_err(|reason| FetchError::Damaged { path: path.clone(), reason })?;
+    let header = header::read(&path).map_err(|reason| FetchError::NoGguf { path: path.clone(), reason })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let id = id.map_or_else(|| slug(&stem), str::to_string);
     let origin = format!("{id}.toml");

@@ -83,7 +83,7 @@ impl Settings {
     /// | `CARO_HUB_URL`, else `HF_ENDPOINT` | the hub's address; `off` leaves the hub out |
     /// | `HF_TOKEN` | the hub's access token; else the token file of the hub's own tools |
     /// | `HF_HOME` | home of the hub's own tools |
-    /// | `HF_HUB_OFFLINE` | `1` leaves the hub out |
+    /// | `HF_HUB_OFFLINE` | `1`, `on`, `yes` or `true` leaves the hub out |
     /// | `CARO_PYTHON` | the Python whose pip is used |
     /// | `SSL_CERT_FILE` | additional certificate authorities (PEM) |
     ///
@@ -99,7 +99,8 @@ impl Settings {
         let path = |name: &str| vars.iter().find(|(k, _)| k == name).map(|(_, v)| PathBuf::from(v));
         let text = |name: &str| path(name).and_then(|p| p.into_os_string().into_string().ok());
         let endpoint = text("CARO_HUB_URL").or_else(|| text("HF_ENDPOINT")).unwrap_or_else(|| HUB.into());
-        let offline = endpoint == "off" || matches!(text("HF_HUB_OFFLINE").as_deref(), Some("1" | "true" | "yes"));
+        let is_on = |value: String| ["1", "on", "yes", "true"].iter().any(|word| value.eq_ignore_ascii_case(word));
+        let offline = endpoint == "off" || text("HF_HUB_OFFLINE").is_some_and(is_on);
         let hub_home = path("HF_HOME").map(|home| hf_hub::Cache::new(home.join("hub"))).or_else(|| {
             let home = directories::BaseDirs::new()?;
             Some(hf_hub::Cache::new(home.home_dir().join(".cache/huggingface/hub")))

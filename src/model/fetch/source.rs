@@ -1,7 +1,7 @@
 //! What `--model` means.
 
 use super::{FetchError, Settings};
-use crate::model::catalog::{self, Card};
+use crate::model::catalog::{self, Card, Purpose};
 use std::path::{Path, PathBuf};
 
 /// Where the model of a request comes from.
@@ -26,7 +26,7 @@ pub enum ModelSource {
 /// path of a GGUF file. Touches the network never, and the disk only for the last two.
 ///
 /// # Errors
-/// [`FetchError::Unknown`], [`FetchError::NoFile`], [`FetchError::BadSpec`] or [`FetchError::Card`].
+/// [`FetchError::Unknown`], [`FetchError::NoChat`], [`FetchError::NoFile`], [`FetchError::BadSpec`] or [`FetchError::Card`].
 pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchError> {
     if let Some(file) = spec.strip_prefix("script:") {
         let path = PathBuf::from(file);
@@ -36,6 +36,9 @@ pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchErro
         return remote(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() });
     }
     if let Some(card) = find(spec, settings)? {
+        if card.purpose == Purpose::Embedding {
+            return Err(FetchError::NoChat { id: card.id });
+        }
         return Ok(ModelSource::Card(Box::new(card)));
     }
     let path = Path::new(spec);
@@ -98,6 +101,7 @@ mod tests {
 
         let ModelSource::Card(card) = resolve("qwen2.5-coder-0.5b", &s).unwrap() else { panic!("no card") };
         assert_eq!(card.id, "qwen2.5-coder-0.5b");
+        assert!(matches!(resolve("all-minilm-l6-v2", &s), Err(FetchError::NoChat { .. })));
         assert_eq!(resolve(file_name, &s).unwrap(), ModelSource::File(file.clone()));
         assert_eq!(resolve(&format!("script:{file_name}"), &s).unwrap(), ModelSource::Script(file.clone()));
         let there = ModelSource::Remote { url: "http://h:1/v1".into(), name: "n".into() };
