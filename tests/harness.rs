@@ -375,3 +375,13 @@ fn the_reader_of_the_interface_sees_what_is_public() {
         ]
     );
 }
+
+#[test]
+fn a_runtime_of_one_thread_will_do() {
+    let mut bench =
+        Bench::new(by_step(&[step("write", &[("write", json!({"path": "a.txt", "content": "x"}))]), answer("x")]));
+    bench.runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // nobody is there to ask, and that is an answer
+    assert!(bench.run("put x into the file", "one").is_ok());
+    assert!(!bench.dir.path().join("a.txt").exists());
+}

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn errors_cost_confidence() {
-        let record = |outcome| Record { signature: "x".into(), output: "y".into(), changes: 0, outcome };
+        let record = |outcome| Record { signature: "x".into(), output: "y".into(), changes: 0, outcome, folded: false };
         let mut state = RunState::default();
         let clean = reflect(&"t".repeat(500), &"r".repeat(500), &End::Answered, &state);
         assert_eq!((clean.outcome.as_str(), clean.confidence), ("success", 0.82));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How often a file was changed, and at which count it was last shown.
+/// How often a file was changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Changes so far.
@@ -52,6 +52,9 @@ pub struct Record {
     pub changes: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// True once its result has been folded out of the prompt: it may be asked for again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
 }
 
 /// The state of a run. Everything in it is O(1) or O(log n) to ask.
@@ -129,11 +132,19 @@ impl RunState {
             self.write(call, *outcome == Outcome::Done);
         }
         let (signature, changes) = (call.signature(), self.changes);
-        self.calls.push(Record { signature, output: hash.clone(), changes, outcome: *outcome });
+        self.calls.push(Record { signature, output: hash.clone(), changes, outcome: *outcome, folded: false });
         self.total_calls += 1;
         if self.calls.len() > Self::REMEMBERED {
             self.calls.remove(0);
         }
+    }
+
+    /// Of the results only those of the latest calls are still in the prompt, so many: what the others showed may be read
+    /// again.
+    pub fn fold(&mut self, left: usize) {
+        let gone = self.calls.len().saturating_sub(left);
+        self.calls.iter_mut().take(gone).for_each(|call| call.folded = true);
+        self.shown.clear();
     }
 
     /// Takes note of what asking a model has cost.
@@ -150,7 +161,8 @@ impl RunState {
     /// Takes note of what a text shows.
     pub fn learn(&mut self, text: &str) {
         let room = Self::FACTS.saturating_sub(self.facts.len());
-        self.facts.extend(facts(text).take(room));
+        let whole = without_thousands(text);
+        self.facts.extend(facts(text).chain(facts(&whole)).chain(pieces(text)).take(room));
     }
 
     fn read(&mut self, effects: &Effects) {
@@ -221,8 +233,25 @@ pub fn facts(text: &str) -> impl Iterator<Item = String> + '_ {
                 && (1..=5).contains(&extension.len())
                 && extension.chars().all(|c| c.is_ascii_alphanumeric())
         });
-        (number || named).then(|| word.to_lowercase())
+        let shortened = ["e.g", "i.e"].iter().any(|latin| word.eq_ignore_ascii_case(latin));
+        (number || named && !shortened).then(|| word.to_lowercase())
     })
+}
+
+/// The same text with the numbers that have a comma between their thousands in one piece.
+pub fn without_thousands(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let comma =
+        |at: usize| at > 0 && digit(at - 1) && digit(at + 1) && digit(at + 2) && digit(at + 3) && !digit(at + 4);
+    text.char_indices().filter(|&(at, c)| c != ',' || !comma(at)).map(|(_, c)| c).collect()
+}
+
+/// The numbers in words like `2026-11-22`, which people say in another order.
+fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(is_between).filter(|word| word.contains(['-', '.']));
+    let numbers = words.flat_map(|word| word.split(|c: char| !c.is_ascii_digit()));
+    numbers.filter(|number| number.len() >= 2).map(str::to_owned)
 }
 
 /// Sums of the columns of a text in lines that have as many numbers each: who says those has added up, and made nothing up.
@@ -262,6 +291,20 @@ mod tests {
     use crate::agent::tool::Args;
     use proptest::prelude::*;
     use std::path::PathBuf;
+
+    #[test]
+    fn numbers_and_dates_are_the_same_in_other_words() {
+        let mut state = RunState::default();
+        state.learn("1234567 a.bin\n2026-11-22 b.bin 7,654,321");
+        for shown in ["1234567", "22", "2026", "7654321", "654"] {
+            assert!(state.has_shown(&shown.to_owned()), "{shown}");
+        }
+        assert_eq!(
+            without_thousands("1,234,567 and 1,2 and 12,3456, or 5,678."),
+            "1234567 and 1,2 and 12,3456, or 5678."
+        );
+        assert_eq!(facts("e.g. two, i.e. a.md").collect::<Vec<_>>(), ["a.md"]);
+    }
 
     fn settled(effects: Effects, outcome: Outcome) -> Settled {
         let call = Call { id: "s1c1".into(), tool: "t".into(), args: Args::new(), effects };

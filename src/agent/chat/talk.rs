@@ -117,6 +117,14 @@ const TALK: &[&str] = &[
     "yourself",
 ];
 
+/// Words of talk that a question about this computer has as often (`why do my tests fail`), and words that say nothing.
+const BOTH: &[&str] = &["i", "mean", "my", "name", "no", "why", "you", "your"];
+const FILLERS: &[&str] = &[
+    "a", "about", "am", "an", "and", "are", "at", "be", "but", "did", "do", "does", "for", "have", "how", "if", "in",
+    "is", "it", "me", "not", "of", "on", "or", "so", "that", "the", "then", "this", "to", "was", "we", "what",
+    "what's", "where", "who", "with",
+];
+
 /// True if a message needs no tools: it is talk, asks for nothing to be done, and names nothing that is on this computer.
 pub fn is_talk(message: &str) -> bool {
     let lower = message.to_lowercase();
@@ -129,6 +137,11 @@ pub fn is_talk(message: &str) -> bool {
     }
     let is_known = |word: &&str| TALK.contains(&word.trim_end_matches('.'));
     if !words.is_empty() && !words.iter().any(is_known) {
+        return false;
+    }
+    let is_said = |word: &&str| is_known(word) && !BOTH.contains(&word.trim_end_matches('.'));
+    let means_nothing = |word: &&str| is_known(word) || FILLERS.contains(&word.trim_end_matches('.'));
+    if !words.iter().any(is_said) && !words.iter().all(means_nothing) {
         return false;
     }
     words.iter().all(|word| {
@@ -176,6 +189,11 @@ mod tests {
             "what is eating the ram",
             "wie viele Dateien sind hier?",
             "列出这里的文件",
+            "how many pictures do I have?",
+            "why do my tests fail?",
+            "do I have docker?",
+            "what's my hostname?",
+            "how many TODOs are in my notes?",
         ] {
             assert!(!is_talk(message), "{message}");
         }

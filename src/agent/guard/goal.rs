@@ -2,6 +2,7 @@
 
 use super::{Guard, RunState};
 use crate::agent::action::ActionSet;
+use crate::agent::plan::begins_part;
 use crate::agent::tool::{Outcome, normal};
 use regex::Regex;
 use std::path::{Path, PathBuf};
@@ -14,25 +15,86 @@ pub struct GoalGuard {
     files: Vec<PathBuf>,
 }
 
-/// Verbs that make a file, then `to`, `into`, `in`, `as`, `called`, `named` and a name with an extension.
-static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r#"(?i)\b(?:write|save|put|store|export|create|make|output|generate|record)\b(?:[^.;?!\n]|\.\S){0,80}?\b(?:to|into|in|as|called|named|file)\s+["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})\b"#,
-    )
-    .ok()
+/// Verbs that make a file.
+static VERB: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)\b(?:write|save|put|store|export|create|make|output|generate|record)\b").ok());
+
+/// What leads to a name with an extension.
+static TARGET: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?i)\b(to|into|in|as|called|named|file)\s+["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})\b"#)
+        .ok()
 });
+
+/// Verbs that are as often nouns, and verbs that put things `in` a file; of the others what is `in` one may be read there.
+const NOUNS: &[&str] = &["output", "record", "store", "export"];
+const PUTS: &[&str] = &["write", "save", "put", "store", "record"];
+/// Words before a verb, and words before a noun.
+const BEFORE: &[&str] = &["and", "then", "please", "to", "you", "also", "now", "finally", "or"];
+const ARTICLES: &[&str] =
+    &["a", "an", "the", "of", "this", "that", "each", "every", "no", "its", "their", "my", "your"];
+/// Characters between the verb and what leads to the name.
+const FAR: usize = 80;
 
 /// The files that a task asks to be written, as it names them.
 pub fn asked_for(task: &str) -> Vec<String> {
-    let Some(form) = &*ASKED else { return Vec::new() };
-    let mut files: Vec<String> = Vec::new();
-    for found in form.captures_iter(task).filter_map(|c| c.get(1)) {
-        let name = found.as_str().to_owned();
-        if !files.contains(&name) {
-            files.push(name);
+    let Some(form) = &*VERB else { return Vec::new() };
+    let (mut files, mut from): (Vec<String>, usize) = (Vec::new(), 0);
+    for found in form.find_iter(task) {
+        let verb = found.as_str().to_lowercase();
+        if found.start() < from || !is_verb(&verb, &task[..found.start()]) {
+            continue;
+        }
+        let clause = clause(&task[found.end()..]);
+        if let Some((name, length)) = target(&verb, clause) {
+            from = found.end() + length;
+            if !files.contains(&name) {
+                files.push(name);
+            }
         }
     }
     files
+}
+
+/// True if the word is not the noun of that name (`lines of output`, `the record`).
+fn is_verb(verb: &str, before: &str) -> bool {
+    let last = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    let begins = last.is_empty() || last.ends_with([',', ';', ':', '.', '?', '!']);
+    if NOUNS.contains(&verb) { begins || BEFORE.contains(&&*last) } else { !ARTICLES.contains(&&*last) }
+}
+
+/// What belongs to a verb: up to the end of its sentence, or to `and` and the next verb.
+fn clause(text: &str) -> &str {
+    let mut before = "";
+    let mut at = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        let plain = word.trim();
+        if (["and", "then"].contains(&before) || before.ends_with(',')) && begins_part(&plain.to_lowercase()) {
+            return &text[..at];
+        }
+        at += word.len();
+        if plain.ends_with(['.', ';', '?', '!']) || plain.contains(';') || word.contains('\n') {
+            return &text[..at];
+        }
+        before = plain;
+    }
+    text
+}
+
+/// The file that a verb is about, and where it ends in the clause. `to a.md` says more than `file a.md`, and that more
+/// than `in a.md`.
+fn target(verb: &str, clause: &str) -> Option<(String, usize)> {
+    let rank = |word: &str| ["in", "file"].iter().position(|weak| word.eq_ignore_ascii_case(weak)).unwrap_or(2);
+    let found = TARGET.as_ref()?.captures_iter(clause).filter_map(|c| {
+        let (word, name) = (c.get(1)?, c.get(2)?);
+        let between = &clause[..word.start()];
+        // `create a list of all functions in main.py` reads that file
+        let reads = || !PUTS.contains(&verb) && between.split_whitespace().any(|w| ["of", "from", "for"].contains(&w));
+        let near = between.chars().count() <= FAR;
+        (near && (rank(word.as_str()) > 0 || !reads())).then(|| (rank(word.as_str()), name))
+    });
+    // of equals the first
+    let (_, name) = found.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+    Some((name.as_str().to_owned(), name.end()))
 }
 
 impl GoalGuard {
@@ -77,6 +139,15 @@ mod tests {
             ("read report.md and tell me what is in it", &[]),
             ("count the lines in main.rs", &[]),
             ("how many errors are in app.log?", &[]),
+            ("how many lines of output are in log.txt?", &[]),
+            ("show the record with id 5 in users.csv", &[]),
+            ("create a list of all functions in main.py", &[]),
+            ("make run.sh executable and tell me how many lines are in data.csv", &[]),
+            ("write the number of functions in main.py to out.txt", &["out.txt"]),
+            ("write what is in the file a.txt into b.txt.", &["b.txt"]),
+            ("create a summary in report.md", &["report.md"]),
+            ("have two helpers write their reports to a.md, and put the sum into b.md", &["a.md", "b.md"]),
+            ("output the names, then record them in names.txt", &["names.txt"]),
         ] {
             assert_eq!(asked_for(task), files, "{task}");
         }

@@ -3,7 +3,7 @@
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::agent::action::{ActionSet, EXAMPLE};
 use crate::agent::plan::{Plan, changes};
-use crate::agent::state::{RunState, facts};
+use crate::agent::state::{RunState, facts, without_thousands};
 use crate::agent::tool::Call;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -47,7 +47,10 @@ impl GroundGuard {
     /// Facts of a text that nobody has shown.
     fn invented(&self, text: &str, state: &RunState) -> Vec<String> {
         let unknown = |fact: &String| !self.known.contains(fact) && !state.has_shown(fact);
-        let mut found: Vec<String> = facts(text).filter(unknown).collect();
+        // `1,234,567` is one number or three: whichever was shown
+        let (three, one) = (facts(text).filter(unknown), without_thousands(text));
+        let (three, one) = (Vec::from_iter(three), Vec::from_iter(facts(&one).filter(unknown)));
+        let mut found = if one.len() < three.len() { one } else { three };
         found.sort();
         found.dedup();
         found
@@ -131,6 +134,15 @@ fn writes(tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_may_be_said_with_commas() {
+        let guard = GroundGuard::new("how big is a.bin", &Plan::heuristic("how big is a.bin"));
+        let mut state = RunState { looks: 1, ..RunState::default() };
+        state.learn("1234567 a.bin");
+        assert!(guard.answer("a.bin has 1,234,567 bytes.", &state).is_none());
+        assert!(guard.answer("a.bin has 1,234,568 bytes.", &state).is_some());
+    }
     use crate::agent::tool::{Args, Effects};
     use serde_json::json;
 

@@ -18,7 +18,7 @@ pub use ground::GroundGuard;
 pub use policy::{Policy, Rights, kind_of, refused};
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;
-pub use secret::{is_secret, name_fits};
+pub use secret::{is_secret, leads_to_secret, name_fits};
 
 use super::action::ActionSet;
 use super::state::RunState;

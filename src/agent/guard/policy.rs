@@ -26,7 +26,8 @@ pub struct Policy {
     pub rights: Rights,
 }
 
-/// The kind of call that `always` allows for the rest of the run: a tool's changes inside the working directory.
+/// The kind of call that `always` allows for the rest of the run: a tool's changes inside the working directory, and what
+/// it does there that nobody can foresee.
 pub fn kind_of(call: &Call) -> String {
     call.tool.clone()
 }

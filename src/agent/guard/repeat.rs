@@ -44,7 +44,7 @@ pub fn detect(calls: &[Record], limits: LoopLimits) -> Option<Pattern> {
     let calls = &calls[calls.len().saturating_sub(limits.window)..];
     let same = |a: &Record, b: &Record| {
         let refused = a.outcome == Outcome::Blocked || b.outcome == Outcome::Blocked;
-        a.signature == b.signature && (refused || a.output == b.output) && a.changes == b.changes
+        a.signature == b.signature && (refused || a.output == b.output)
     };
     (1..=limits.pattern).find_map(|period| {
         let last = calls.len().checked_sub(period)?;
@@ -77,17 +77,21 @@ impl Guard for LoopGuard {
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
         let signature = call.signature();
         // one that was stopped on the way has no result to look at
-        let ended = |r: &&Record| !matches!(r.outcome, Outcome::Cancelled | Outcome::TimedOut);
+        let ended = |r: &&Record| !r.folded && !matches!(r.outcome, Outcome::Cancelled | Outcome::TimedOut);
         let same = |r: &&Record| r.signature == signature && r.changes == state.changes;
-        let before = state.calls.iter().filter(ended).filter(same).count();
-        if self.limits.refuse_at == 0 || before + 1 < self.limits.refuse_at {
+        let before: Vec<&Record> = state.calls.iter().filter(ended).filter(same).collect();
+        if self.limits.refuse_at == 0 || before.len() + 1 < self.limits.refuse_at {
             return Ok(Verdict::Allow);
         }
         Ok(Verdict::Deny(Finding {
             id: "loop".into(),
-            text: "[System Warning] Loop Detected: You have already executed this tool with these exact arguments. \
-                   Its result is above. Change your strategy, or answer."
-                .into(),
+            text: if before.iter().all(|r| r.outcome == Outcome::Denied) {
+                "[System Warning] Loop Detected: The user has not allowed this very call. Change your strategy, or answer."
+            } else {
+                "[System Warning] Loop Detected: You have already executed this tool with these exact arguments. \
+                 Its result is above. Change your strategy, or answer."
+            }
+            .into(),
         }))
     }
 
@@ -108,6 +112,7 @@ mod tests {
 
     fn records(names: &str) -> Vec<Record> {
         let one = |c: char| Record {
+            folded: false,
             signature: c.to_lowercase().to_string(),
             output: c.to_lowercase().to_string(),
             changes: 0,
@@ -147,9 +152,25 @@ mod tests {
         let mut calls = records("aaa");
         calls[1].output = "other".into();
         assert_eq!(detect(&calls, LoopLimits::STRICT), None);
-        let mut calls = records("aaa");
-        calls[2].changes = 1;
-        assert_eq!(detect(&calls, LoopLimits::STRICT), None);
+    }
+
+    #[test]
+    fn a_writer_that_repeats_itself_is_a_loop_too() {
+        let mut calls = records("ababab");
+        (0..).zip(&mut calls).for_each(|(changes, call)| call.changes = changes);
+        assert!(detect(&calls, LoopLimits::STRICT).is_some());
+    }
+
+    #[test]
+    fn what_was_folded_away_may_be_asked_for_again() {
+        let guard = LoopGuard { limits: LoopLimits::STRICT };
+        let (args, effects) = Default::default();
+        let call = Call { id: "s1c1".into(), tool: "read".into(), args, effects };
+        let record = |signature: String| Record { signature, ..records("a").remove(0) };
+        let mut state = RunState { calls: vec![record(call.signature()), record("x".into())], ..RunState::default() };
+        assert!(matches!(guard.check(&call, &state), Ok(Verdict::Deny(_))));
+        state.fold(1);
+        assert!(matches!(guard.check(&call, &state), Ok(Verdict::Allow)));
     }
 
     #[test]
@@ -164,7 +185,8 @@ mod tests {
             (Outcome::Failed, false),
             (Outcome::Denied, false),
         ] {
-            let record = Record { signature: call.signature(), output: String::new(), changes: 0, outcome };
+            let record =
+                Record { signature: call.signature(), output: String::new(), changes: 0, outcome, folded: false };
             let state = RunState { calls: vec![record], ..RunState::default() };
             assert_eq!(guard.check(&call, &state).unwrap() == Verdict::Allow, again, "{outcome:?}");
         }

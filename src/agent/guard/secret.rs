@@ -70,6 +70,12 @@ pub fn is_secret(path: &Path) -> bool {
     SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && known(secret))
 }
 
+/// True for a secret, under whatever name links make it go by.
+pub fn leads_to_secret(path: &Path) -> bool {
+    let real = |target: PathBuf| is_secret(&target) || target.is_dir() && is_secret(&target.join("any"));
+    is_secret(path) || path.canonicalize().is_ok_and(real)
+}
+
 /// True if reading this path, which may be a pattern of the shell, may show keys or passwords.
 pub(super) fn reads_secret(path: &Path) -> bool {
     let mut left = MOST;
@@ -78,7 +84,7 @@ pub(super) fn reads_secret(path: &Path) -> bool {
 
 /// [`reads_secret`], after so many entries at most.
 fn shows(path: &Path, left: &mut usize) -> bool {
-    if is_secret(path) {
+    if leads_to_secret(path) {
         return true;
     }
     let mut parts = path.components();

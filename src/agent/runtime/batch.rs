@@ -15,6 +15,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::runtime::RuntimeFlavor;
 
 /// How long a tool that was told to stop may take to do so before it is left to itself.
 const GRACE: Duration = Duration::from_millis(500);
@@ -110,12 +111,19 @@ impl Runtime {
                 let text = "This is the same call as another one of this step: its result is there.";
                 return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
             }
+            let (mut verdict, guard) = self.guards.check(&call, turn.state());
             if resumed && !call.effects.is_read_only() {
-                let text = "This call was interrupted when the run was stopped, and nobody knows whether it was done. \
-                            Look before you do it again.";
-                return ended(call, Err(ToolError::Failed(text.into())), None);
+                match &mut verdict {
+                    // whoever is asked anyway knows best
+                    Verdict::Ask(reasons) => reasons.push("it was interrupted, and may have been done already".into()),
+                    Verdict::Allow => {
+                        let text = "This call was interrupted when the run was stopped, and nobody knows whether it was \
+                                    done. Look before you do it again.";
+                        return ended(call, Ok(Raw::text("")), Some((Outcome::Cancelled, text.into())));
+                    }
+                    Verdict::Deny(_) => {}
+                }
             }
-            let (verdict, guard) = self.guards.check(&call, turn.state());
             match verdict {
                 Verdict::Allow => return Pending::Ready(tool, call),
                 Verdict::Deny(finding) => {
@@ -143,7 +151,9 @@ impl Runtime {
     fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> (bool, Option<crate::agent::Args>) {
         let about = json!({"tool": call.tool, "args": call.args, "reasons": reasons});
         self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
-        let (approval, args) = tokio::task::block_in_place(|| self.approver.ask(call, reasons));
+        let ask = || self.approver.ask(call, reasons);
+        let one_thread = tokio::runtime::Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        let (approval, args) = if one_thread { ask() } else { tokio::task::block_in_place(ask) };
         let kind = if approval == Approval::No { Kind::ApprovalDenied } else { Kind::ApprovalGranted };
         let always = approval == Approval::Always;
         self.emitter.emit(
@@ -152,7 +162,10 @@ impl Runtime {
                 .span(&call.id)
                 .metadata(json!({"always": always, "edited": args.is_some()})),
         );
-        if always {
+        // what is asked for each time is allowed this once, and nothing else with it
+        let mut then = turn.state().clone();
+        then.always.insert(kind_of(call));
+        if always && matches!(self.guards.check(call, &then).0, Verdict::Allow) {
             turn.allow_always(kind_of(call));
         }
         (approval != Approval::No, args)
@@ -183,6 +196,16 @@ impl Runtime {
     }
 
     async fn wave(&self, wave: Vec<(usize, Arc<dyn Tool>, Call)>, ended: &mut [Option<Ended>]) {
+        // who was stopped begins nothing more
+        if self.cancel.is_cancelled() {
+            for (at, _, call) in wave {
+                if let Some(slot) = ended.get_mut(at) {
+                    let result = Err(ToolError::Cancelled(0.0));
+                    *slot = Some(Ended { call, result, refused: None, took: Duration::ZERO });
+                }
+            }
+            return;
+        }
         let (wave, changed): (Vec<_>, Vec<_>) = wave
             .into_iter()
             .partition(|(_, tool, call)| self.foresee(&**tool, call).is_some_and(|now| same(&now, call)));
@@ -251,9 +274,11 @@ async fn one(tool: Arc<dyn Tool>, call: Call, cx: ToolCx, stop: Cancel) -> (Resu
         () = tokio::time::sleep(limit + GRACE) => Err(ToolError::TimedOut(limit.as_secs())),
         () = stopped => {
             cancel.cancel();
-            // whatever it comes back with now, it was stopped
-            let _ = tokio::time::timeout(GRACE, &mut work).await;
-            Err(ToolError::Cancelled(begun.elapsed().as_secs_f64()))
+            match tokio::time::timeout(GRACE, &mut work).await {
+                // it was done before it heard of it
+                Ok(Ok(Ok(done))) => Ok(done),
+                _ => Err(ToolError::Cancelled(begun.elapsed().as_secs_f64())),
+            }
         }
     };
     cancel.cancel();

@@ -10,6 +10,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+/// Folders that programs keep for themselves: what a commit or a build puts there is not what a task is about. That they
+/// are there is seen, and that they go.
+const THEIRS: &[&str] = &[".git", ".hg", ".svn", "node_modules", "__pycache__"];
 /// Entries that are looked at, at most: in a larger folder nobody knows.
 const ENTRIES: usize = 4000;
 /// Folders below each other that are gone into.
@@ -46,7 +49,7 @@ impl Snapshot {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = format!("{name}{}", entry.file_name().to_string_lossy());
                 let Ok(meta) = entry.path().symlink_metadata() else { continue };
-                if meta.is_dir() && depth < DEPTH {
+                if meta.is_dir() && depth < DEPTH && !is_theirs(&entry.file_name()) {
                     folders.push((entry.path(), format!("{path}/"), depth + 1));
                 }
                 let text = digest(&entry.path(), &meta, &mut left);
@@ -94,6 +97,9 @@ pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)
             entries += 1;
             let path = format!("{name}{}", entry.file_name().to_string_lossy());
             let meta = entry.path().symlink_metadata().ok()?;
+            if meta.is_dir() && is_theirs(&entry.file_name()) {
+                continue;
+            }
             if meta.is_dir() {
                 folders.push((entry.path(), format!("{path}/"), depth + 1));
             } else if meta.is_file() {
@@ -105,6 +111,10 @@ pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)
         }
     }
     Some((query, files))
+}
+
+fn is_theirs(name: &std::ffi::OsStr) -> bool {
+    THEIRS.iter().any(|theirs| name == *theirs)
 }
 
 #[cfg(unix)]
@@ -172,6 +182,14 @@ mod tests {
         }
         let before = Snapshot::of(root).unwrap();
         assert!(before.changes(root).unwrap().is_empty());
+        // what git keeps for itself is none of the task's
+        fs::create_dir_all(root.join(".git/objects")).unwrap();
+        let before = Snapshot::of(root).unwrap();
+        fs::write(root.join(".git/objects/4b825dc"), "x").unwrap();
+        assert!(before.changes(root).unwrap().is_empty());
+        fs::remove_dir_all(root.join(".git")).unwrap();
+        assert_eq!(before.changes(root).unwrap().removed, [".git"]);
+        let before = Snapshot::of(root).unwrap();
         fs::create_dir(root.join("sub")).unwrap();
         fs::rename(root.join("a.txt"), root.join("sub/a.txt")).unwrap();
         fs::write(root.join("b.txt"), "B.txt").unwrap();

@@ -425,6 +425,9 @@ impl Runtime {
             Asked::Stopped => {}
             Asked::Said(completion, tokens) => {
                 turn.decided(&completion.text, completion.finish, tokens, &self.guards);
+                if matches!(turn.end(), Some((End::Halted(_), _))) {
+                    self.notice(turn);
+                }
             }
             Asked::Failed(why) => turn.failed(&why),
         }

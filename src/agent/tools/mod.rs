@@ -102,9 +102,9 @@ fn number(args: &Args, name: &str) -> Option<usize> {
     args.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
 }
 
-/// The path argument, as the system follows it.
+/// The path argument, as the system follows it; `~` is the person's home, as in a shell.
 fn path(args: &Args, root: &Path) -> PathBuf {
-    normal(root, text(args, "path"))
+    normal(root, &shell::home(text(args, "path")))
 }
 
 /// A path as it is shown: relative to the working directory where it is below it.

@@ -2,7 +2,7 @@
 //! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
 
 use super::shell::home;
-use crate::agent::guard::{is_secret, name_fits};
+use crate::agent::guard::{is_secret, leads_to_secret, name_fits};
 use crate::agent::tool::normal;
 use crate::shell::effects::Kind;
 use crate::shell::{Effect, Invocation, Script, Word};
@@ -42,6 +42,9 @@ const TELLERS: &[&str] = &[
     "xargs",
 ];
 
+/// Those that list what others read then.
+const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "gls", "dir", "locate", "tree"];
+
 /// Options of `find` and `grep` whose value is what a file's name must fit.
 const NARROWING: &[&str] = &["-name", "-iname", "--include"];
 
@@ -59,7 +62,19 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
         .filter(|at| script.commands[*at].name().is_some_and(tells))
         .flat_map(|at| read_by(at).map(|path| normal(root, &home(path))))
         .collect();
-    let mut folders = Vec::new();
+    // each place with the forms of names that reading it is narrowed to
+    let mut folders: Vec<(PathBuf, Vec<String>)> = Vec::new();
+    let lists = |command: &&Invocation| command.name().is_some_and(|name| LISTERS.contains(&name));
+    let of_lists = if script.commands.iter().filter(lists).count() > 1 {
+        Vec::new()
+    } else {
+        forms(
+            script
+                .commands
+                .iter()
+                .filter(|command| !command.name().is_some_and(|name| goes_into_folders(name, command))),
+        )
+    };
     for (at, command) in script.commands.iter().enumerate() {
         let Some(name) = command.name().filter(|name| !tells(name)) else { continue };
         let by = |names: &[&str]| command.via.last().is_some_and(|outer| names.contains(&outer.as_str()));
@@ -67,23 +82,23 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
         let made_up = read_by(at).any(|path| path.contains(['$', '`']));
         if found || made_up || by(&["xargs", "gxargs", "parallel"]) {
             // what another program of the line tells of; and, but for what that one hands over itself, what lies here
-            folders.extend(told.iter().cloned());
+            folders.extend(told.iter().map(|folder| (folder.clone(), of_lists.clone())));
             if !found || told.is_empty() {
-                folders.push(root.to_path_buf());
+                folders.push((root.to_path_buf(), of_lists.clone()));
             }
         } else if goes_into_folders(name, command) {
             let before = folders.len();
-            folders.extend(read_by(at).map(|path| normal(root, &home(path))));
+            let own = forms(std::iter::once(command));
+            folders.extend(read_by(at).map(|path| (normal(root, &home(path)), own.clone())));
             if folders.len() == before {
-                folders.push(root.to_path_buf());
+                folders.push((root.to_path_buf(), own));
             }
         }
     }
     folders.sort();
     folders.dedup();
-    let forms = forms(script);
     let mut left = ENTRIES;
-    folders.iter().find_map(|folder| below(folder, &forms, &mut left))
+    folders.iter().find_map(|(folder, forms)| below(folder, forms, &mut left))
 }
 
 /// True if the program shows nothing of what is in a file.
@@ -104,13 +119,13 @@ fn goes_into_folders(name: &str, command: &Invocation) -> bool {
     }
 }
 
-/// The forms of names that all reading is narrowed to; empty where it is not, or not clearly.
-fn forms(script: &Script) -> Vec<String> {
-    let words = || script.commands.iter().flat_map(|command| command.args());
+/// The forms of names that these commands are narrowed to; empty where they are not, or not clearly.
+fn forms<'a>(commands: impl Iterator<Item = &'a Invocation> + Clone) -> Vec<String> {
+    let words = || commands.clone().flat_map(|command| command.args());
     if words().any(|word| ["!", "-not", "-o", "-or", "--exclude"].contains(&word.text.as_str())) {
         return Vec::new();
     }
-    let values = script.commands.iter().flat_map(|command| {
+    let values = commands.clone().flat_map(|command| {
         let args = command.args();
         args.iter().enumerate().filter_map(move |(at, word)| match word.text.split_once('=') {
             Some((option, value)) if NARROWING.contains(&option) => Some(value.to_owned()),
@@ -135,10 +150,11 @@ fn below(path: &Path, forms: &[String], left: &mut usize) -> Option<PathBuf> {
             if *left == 0 {
                 return Some(path.to_path_buf());
             }
-            let (at, is_folder) = (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            let (at, kind) = (entry.path(), entry.file_type().ok());
+            let (is_folder, is_link) = (kind.is_some_and(|k| k.is_dir()), kind.is_some_and(|k| k.is_symlink()));
             if is_folder {
                 folders.push(at);
-            } else if fits(&at) && is_secret(&at) {
+            } else if fits(&at) && (is_secret(&at) || is_link && leads_to_secret(&at)) {
                 return Some(at);
             }
         }
@@ -174,9 +190,21 @@ mod tests {
             "for f in .e*; do cat $f; done",
             "find src -name '.e*' -exec cat {} ;",
             "find . ! -name '*.rs' -exec cat {} +",
+            "find . -name '*.md' | head -1; grep -r KEY .",
+            "find . -name '*.md'; find . | xargs cat",
         ] {
             assert_eq!(found(command), Some(root.join("src/deep/.env")), "{command}");
         }
+        std::fs::remove_file(root.join("src/deep/.env")).unwrap();
+        #[cfg(unix)]
+        {
+            let elsewhere = tempfile::tempdir().unwrap();
+            std::fs::write(elsewhere.path().join(".env"), "x").unwrap();
+            std::os::unix::fs::symlink(elsewhere.path().join(".env"), root.join("src/config")).unwrap();
+            assert_eq!(found("find . -exec cat {} +"), Some(root.join("src/config")), "a link to one");
+            std::fs::remove_file(root.join("src/config")).unwrap();
+        }
+        std::fs::write(root.join("src/deep/.env"), "x").unwrap();
         for command in [
             "find . -type f",
             "find . -type f | wc -l",

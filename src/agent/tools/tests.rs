@@ -225,6 +225,9 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
             std::fs::remove_file(elsewhere.join("c")).unwrap();
         }
     }
+    // `~` is the home, as a shell has it, and no folder of that name
+    let home = std::env::home_dir().unwrap();
+    assert_eq!(bench.effects("write", json!({"path": "~/big.txt", "content": "x"})).writes, [home.join("big.txt")]);
     let begun = std::time::Instant::now();
     let Value::Object(args) = json!({"command": "sleep 300"}) else { unreachable!() };
     let cx = ToolCx { timeout: Duration::from_millis(200), ..bench.cx() };

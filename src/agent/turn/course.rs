@@ -299,7 +299,8 @@ impl Turn {
         // the disk knows better than the form of what was printed
         let finding = if judged == Some(Ok(())) { None } else { self.finding(&part, one, seen).or_else(wrong) };
         let sure = sure.filter(|_| judged != Some(Ok(())));
-        for (i, one) in batch.iter().enumerate() {
+        // of one that was stopped nobody knows what it would have done
+        for (i, one) in batch.iter().enumerate().filter(|(_, one)| one.outcome != Outcome::Cancelled) {
             let command = one.call.args.get("command").and_then(serde_json::Value::as_str);
             let theirs = self.is_theirs(&one.call.tool);
             if let Some(command) = command.filter(|_| one.call.tool == SHELL).or(theirs.then_some("")) {
@@ -349,6 +350,7 @@ impl Turn {
         match one.outcome {
             // who was not allowed to is not asked again
             Outcome::Denied => self.course.tries = TRIES + DRAFTS,
+            Outcome::Cancelled => {}
             _ if finding.is_some() => self.course.tries += 1,
             _ if done && before => {}
             _ if done && !silent => {
@@ -540,7 +542,7 @@ impl Turn {
         {
             let args = json!({"path": file, "content": content});
             self.own_call(part, self.writer().into(), object(args));
-        } else if last.whole && self.knows(self.writer()) {
+        } else if last.whole && !has_complaints(&last.printed) && self.knows(self.writer()) {
             let mut content = plain(&last.printed).to_owned();
             // `write both to word.txt`: what came before the latest, too
             let both = part.split_whitespace().any(|word| word.eq_ignore_ascii_case("both"));
@@ -692,6 +694,12 @@ fn is_vain(one: &Settled) -> bool {
 
 /// Programs whose exit code 1 says that nothing was found.
 const SEARCHES: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"];
+
+/// True if a command did not end well: among what it printed are its complaints, which belong into no file.
+fn has_complaints(printed: &str) -> bool {
+    let last = printed.trim_end().rsplit('\n').next().unwrap_or_default();
+    last.starts_with("(exit code ") && last.ends_with(')')
+}
 
 /// What a command printed, without the shell tool's notes on how it ended.
 fn plain(printed: &str) -> &str {

@@ -127,6 +127,13 @@ impl Turn {
         while tokens(self) > limit && self.folded + 4 <= self.entries.len() {
             self.folded += 2;
         }
+        if self.folded > folded {
+            let left = self.entries.iter().skip(self.folded).map(|entry| match entry {
+                Entry::Observation { brief, .. } => brief.len(),
+                Entry::Decision { .. } => 0,
+            });
+            self.state.fold(left.sum());
+        }
         while tokens(self) > limit && self.forget_line() {}
         // what is left is the task and the layers; of these the layers were measured, so the task must give
         let mut cap = self.task.text.chars().count();

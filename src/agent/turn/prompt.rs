@@ -2,6 +2,7 @@
 
 use super::{Entry, Turn};
 use crate::agent::action::ActionSet;
+use crate::agent::guard::asked_for;
 use crate::model::{Prompt, Role};
 
 /// Tokens that a turn costs beside its text, at most.
@@ -90,6 +91,7 @@ impl Turn {
                 }
                 (Some(part), _) if self.task.plan.parts.len() > 1 => format!(" Now: {part}."),
                 (_, true) => " If every part is done, answer; else do what is left.".to_owned(),
+                (Some(part), false) if asked_for(&self.task.text).is_empty() => format!(" Now: {part}."),
                 (_, false) => " The file that the task asks for is not written yet: write it now.".to_owned(),
             });
         }
