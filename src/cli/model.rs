@@ -182,7 +182,7 @@ impl From<FetchError> for Failure {
         let hint = error.hint();
         match error {
             FetchError::Cancelled => Self::silent(Exit::Interrupted),
-            FetchError::Damaged { .. } => Self::no(error).hint(hint),
+            FetchError::Damaged { .. } | FetchError::NoGguf { .. } => Self::no(error).hint(hint),
             _ => Self::usage(error).hint(hint),
         }
     }

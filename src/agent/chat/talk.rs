@@ -27,6 +27,7 @@ const MACHINE: &[&str] = &[
     "gpu",
     "home",
     "host",
+    "hostname",
     "installed",
     "ip",
     "kernel",
@@ -139,9 +140,12 @@ pub fn is_talk(message: &str) -> bool {
     if !words.is_empty() && !words.iter().any(is_known) {
         return false;
     }
-    let is_said = |word: &&str| is_known(word) && !BOTH.contains(&word.trim_end_matches('.'));
-    let means_nothing = |word: &&str| is_known(word) || FILLERS.contains(&word.trim_end_matches('.'));
-    if !words.iter().any(is_said) && !words.iter().all(means_nothing) {
+    // what is asked after a person's own things may be about what was said before; these ask what somebody has to look up
+    let looks_up = ["how", "why"].contains(&first)
+        || words.windows(2).any(|two| ["do", "have"].contains(&two[0]) && two[1] == "i");
+    let is_said = |word: &&str| is_known(word) && !BOTH.contains(word);
+    let means_nothing = |word: &&str| is_known(word) || FILLERS.contains(word);
+    if looks_up && !words.iter().any(is_said) && !words.iter().all(means_nothing) {
         return false;
     }
     words.iter().all(|word| {
@@ -167,6 +171,9 @@ mod tests {
             "hola, ¿qué tal?",
             "hi",
             "do you like rust?",
+            "my dog is called Rex",
+            "what is my dog called?",
+            "how are you?",
             "",
         ] {
             assert!(is_talk(message), "{message}");

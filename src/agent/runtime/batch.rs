@@ -114,12 +114,12 @@ impl Runtime {
             let (mut verdict, guard) = self.guards.check(&call, turn.state());
             if resumed && !call.effects.is_read_only() {
                 match &mut verdict {
-                    // whoever is asked anyway knows best
+                    // whoever is asked anyway knows best; of himself nobody does it twice
                     Verdict::Ask(reasons) => reasons.push("it was interrupted, and may have been done already".into()),
                     Verdict::Allow => {
                         let text = "This call was interrupted when the run was stopped, and nobody knows whether it was \
                                     done. Look before you do it again.";
-                        return ended(call, Ok(Raw::text("")), Some((Outcome::Cancelled, text.into())));
+                        return ended(call, Err(ToolError::Failed(text.into())), None);
                     }
                     Verdict::Deny(_) => {}
                 }
@@ -163,9 +163,12 @@ impl Runtime {
                 .metadata(json!({"always": always, "edited": args.is_some()})),
         );
         // what is asked for each time is allowed this once, and nothing else with it
-        let mut then = turn.state().clone();
-        then.always.insert(kind_of(call));
-        if always && matches!(self.guards.check(call, &then).0, Verdict::Allow) {
+        let would_do = || {
+            let mut then = turn.state().clone();
+            then.always.insert(kind_of(call));
+            matches!(self.guards.check(call, &then).0, Verdict::Allow)
+        };
+        if always && would_do() {
             turn.allow_always(kind_of(call));
         }
         (approval != Approval::No, args)

@@ -285,6 +285,40 @@ fn a_write_is_asked_for_and_always_holds_for_the_rest() {
 }
 
 #[test]
+fn always_is_not_given_for_what_is_asked_for_each_time() {
+    let replies = [step(&[call("write", "/etc/passwd")]), step(&[call("write", "/w/a")]), ANSWER.into()];
+    let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    bench.runtime.approver = Arc::new(Says(Mutex::new(vec![Approval::No, Approval::Always])));
+    report(&bench, turn(8));
+    assert_eq!(of(&bench.memory.events(), Kind::ApprovalRequest).len(), 2, "the second is asked for all the same");
+    assert_eq!(bench.write.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn who_stops_a_batch_begins_nothing_more() {
+    let replies = [step(&[call("read", "hang"), call("write", "/w/a")]), ANSWER.into()];
+    let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    bench.runtime.approver = Arc::new(Says(Mutex::new(vec![Approval::Yes])));
+    let fake = |name: &str, reads: bool, calls: &Arc<AtomicUsize>| Fake {
+        spec: ToolSpec { timeout: Duration::from_secs(300), ..Fake::new(name, reads).spec },
+        calls: calls.clone(),
+    };
+    bench.runtime.registry = Registry::default();
+    bench.runtime.registry.add(Arc::new(fake("read", true, &bench.read))).unwrap();
+    bench.runtime.registry.add(Arc::new(fake("write", false, &bench.write))).unwrap();
+    let (cancel, begun) = (bench.runtime.cancel.clone(), bench.read.clone());
+    std::thread::spawn(move || {
+        while begun.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        cancel.cancel();
+    });
+    assert!(matches!(drive(&bench, turn(8)), Driven::Stopped(_)));
+    assert_eq!(bench.write.load(Ordering::Relaxed), 0);
+    one_result_each(&bench.memory.events());
+}
+
+#[test]
 fn a_guard_that_fails_denies() {
     struct Broken;
     impl Guard for Broken {

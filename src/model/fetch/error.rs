@@ -74,7 +74,7 @@ pub enum FetchError {
         reason: String,
     },
     /// What is to be added is no model.
-    #[error("{} is no GGUF file: {reason}", path.display())]
+    #[error("{} is no sound GGUF file: {reason}", path.display())]
     NoGguf {
         /// The file.
         path: PathBuf,
