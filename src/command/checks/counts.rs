@@ -109,7 +109,21 @@ fn number(it: &Inspected, words: &Words) -> Option<Finding> {
 /// `find ... -exec wc -l {} +` for "count the text files".
 fn contents(it: &Inspected, words: &Words) -> Option<Finding> {
     let noun = counted(words)?;
-    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&["lines", "line"]) {
+    const INSIDE: [&str; 12] = [
+        "line",
+        "lines",
+        "row",
+        "rows",
+        "record",
+        "records",
+        "word",
+        "words",
+        "entries",
+        "character",
+        "characters",
+        "bytes",
+    ];
+    if !noun.iter().any(|w| FILES.contains(&w.as_str())) || words.say(&INSIDE) {
         return None;
     }
     let search = super::find(it.script).filter(|c| c.inside.is_none())?;

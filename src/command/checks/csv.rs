@@ -37,8 +37,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         found.extend(column_name::check(it, command, file, &lines));
         // behind a filter the first line is not the file's, and who counts lines has thought of it
         let first = source.is_none_or(|c| matches!(c.name(), Some("cat" | "head")));
-        let counts =
-            command.args().iter().any(|w| ["NR>", "NR >", "NR!=", "NR !=", "NR=="].iter().any(|n| w.text.contains(n)));
+        // here or further on
+        const COUNTS: [&str; 6] = ["NR>", "NR >", "NR!=", "NR !=", "NR==", "1d"];
+        let counts = commands.iter().flat_map(|c| c.args()).any(|w| COUNTS.iter().any(|n| w.text.contains(n)));
         if first && !counts && commands.iter().all(|c| c.name() != Some("tail")) {
             found.extend(header(it, command, file, &lines));
         }
@@ -124,10 +125,15 @@ fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Find
     if names(&lines[0], by).nth(asked - 1).is_some_and(|name| is_left_out(list, &name)) {
         return None;
     }
+    // `unit price` and `email_address` are never one word of a request, and their parts are
+    let in_part = |name: String| name.split(|c: char| !c.is_alphanumeric()).any(|part| says(&words, part));
     // one column in all of the script: of two, one may be what is shown and the other what it is chosen by
     let mut all = it.script.commands.iter().map(taken).collect::<Option<Vec<_>>>()?.into_iter().flatten();
     let (_, have) = all.next()?;
     if all.any(|(_, other)| other != have) || have == asked {
+        return None;
+    }
+    if have.checked_sub(1).and_then(|at| names(&lines[0], by).nth(at)).is_some_and(in_part) {
         return None;
     }
     let (word, _) = taken(command)?.into_iter().next()?;

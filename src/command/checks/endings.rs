@@ -117,8 +117,15 @@ fn invented(it: &Inspected) -> Option<Finding> {
     let filter: &Word = filters.next().filter(|_| filters.next().is_none())?;
     let ending = filter.text.rsplit_once("*.")?.1;
     let plain = ending.chars().all(|c| c.is_ascii_alphanumeric()) && !request.contains(ending);
+    // `in typescript files`: some word says the kind, though it is none that we know
+    let list = words.list();
+    const QUANTITIES: [&str; 14] =
+        ["all", "the", "every", "each", "any", "these", "those", "my", "our", "of", "in", "many", "which", "more"];
+    let said =
+        list.windows(2).any(|w| matches!(w[1].as_str(), "file" | "files") && !QUANTITIES.contains(&w[0].as_str()));
     let fix = Edits::new(it.script).replace(filter, "").done();
-    plain.then(|| warning("one-kind", filter, format!("nothing is said of {ending} files: all are meant"), fix))
+    (plain && !said)
+        .then(|| warning("one-kind", filter, format!("nothing is said of {ending} files: all are meant"), fix))
 }
 
 #[cfg(test)]

@@ -67,11 +67,14 @@ fn listed(ls: &Invocation) -> Option<(Key, Option<&Word>, bool)> {
 fn sorted<'a>(sort: &'a Invocation, commands: &[Invocation]) -> Option<(Key, Option<&'a Word>, bool)> {
     let mut sources = commands.iter().filter(|c| !matches!(c.name(), Some("sort" | "head" | "tail" | "cut" | "xargs")));
     let source = sources.next()?;
+    // what find hands its files to prints
+    let run = commands.iter().find(|c| source.name() == Some("find") && c.via == ["find"]);
+    let source = run.unwrap_or(source);
     let text: String = source.words.iter().map(|w| format!(" {}", w.text)).collect();
     let format = |names: &[&str]| names.iter().any(|name| text.contains(name));
     let key = match source.name()? {
         "find" if format(&["-printf %T@", "-printf %A@", "-printf %C@"]) => Key::Time,
-        "find" if format(&["-printf %s", "-exec du", "-exec wc", "-exec stat -c %s"]) => Key::Size,
+        "find" if format(&["-printf %s"]) => Key::Size,
         "stat" if format(&["-c %Y", "--format=%Y"]) => Key::Time,
         "stat" if format(&["-c %s", "--format=%s"]) => Key::Size,
         "du" | "wc" => Key::Size,
@@ -118,6 +121,10 @@ mod tests {
         assert_eq!(fixed("the oldest file here", "ls -t | head -n 1"), mended("ls -tr | head -n 1"));
         assert_eq!(fixed("the newest file here", "ls -rt | head -n 1"), mended("ls -t | head -n 1"));
         assert_eq!(fixed("the 3 smallest files", "ls -S | head -3"), mended("ls -Sr | head -3"));
+        assert_eq!(
+            fixed("the 3 largest files", "find . -type f -exec du -b {} + | sort -n | head -n 3"),
+            mended("find . -type f -exec du -b {} + | sort -nr | head -n 3")
+        );
         assert_eq!(fixed("largest folders", "du -s */ | sort -n | head -5"), mended("du -s */ | sort -nr | head -5"));
         for (request, right) in [
             (old, "find archive -type f -printf '%T@ %p\\n' | sort -n | head -n 2"),

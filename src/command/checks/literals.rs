@@ -11,7 +11,11 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     named(it.request)
         .into_iter()
         .filter(|name| {
-            !answer.contains(&plain(name)) && !dated(name) && !is_example(it.request, name) && !in_pieces(it, name)
+            !answer.contains(&plain(name))
+                && !dated(name)
+                && !is_example(it.request, name)
+                && !in_pieces(it, name)
+                && !is_product(it, name)
         })
         .map(|name| Finding {
             id: "missing-name".into(),
@@ -37,6 +41,15 @@ fn is_example(request: &str, name: &str) -> bool {
     }
     ["like", "such as", "e.g.", "for example"].iter().any(|so| before.ends_with(so))
         || series && name.chars().any(|c| c.is_ascii_digit())
+}
+
+/// True for `node.js` where no file is called so and the answer speaks of `node`: a name of a program and not of a file.
+fn is_product(it: &Inspected, name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(stem, end)| {
+        matches!(end.to_lowercase().as_str(), "js" | "net" | "io")
+            && plain(&it.script.text).contains(&plain(stem))
+            && it.cwd.is_none_or(|cwd| !cwd.join(name).exists())
+    })
 }
 
 /// True if the name is there in another form: `a.txt{,.bak}`, `-C /srv www` for /srv/www, and a unit by its short name.

@@ -224,6 +224,45 @@ mod tests {
         check(&Inspected { request, script: &script, target, dialect, context: None, cwd, manuals: &BTreeMap::new() })
     }
 
+    /// Right answers that one check or another once took for wrong ones.
+    #[test]
+    fn nothing_is_said_against_what_is_right() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("people.csv", "name,age,city\nAda,36,Rome\nBob,41,Oslo\n"),
+            ("products.csv", "product,unit price,stock\nnut,3,7\nbolt,4,9\n"),
+            ("users.csv", "user,email_address,created\nada,a@b.example,2026-01-01\nbob,b@b.example,2026-02-01\n"),
+            ("nginx.conf", "x\n"),
+        ] {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        for (request, right) in [
+            ("install node.js", "sudo apt-get install -y nodejs"),
+            ("which version of node.js is installed", "node --version"),
+            ("remove blank lines from notes.txt", "sed '/^[ \t]*$/d' notes.txt"),
+            ("remove blank lines from notes.txt", "grep -v '^[[:blank:]]*$' notes.txt"),
+            ("remove blank lines from notes.txt", "awk '$0 != \"\"' notes.txt"),
+            ("how many people per city in people.csv", "cut -d, -f3 people.csv | sed 1d | sort | uniq -c"),
+            ("list the unit price of each product in products.csv", "tail -n +2 products.csv | cut -d, -f2"),
+            ("email addresses of all users in users.csv", "tail -n +2 users.csv | cut -d, -f2"),
+            ("find all uses of fetch in typescript files", "grep -rn --include='*.ts' fetch ."),
+            ("list all sql.gz files", "find . -name '*.sql.gz'"),
+            ("compare nginx.conf with the one the server uses", "diff nginx.conf /etc/nginx/nginx.conf"),
+            ("kill tomcat", "pgrep -f tomcat | xargs kill"),
+            ("how many rows do the csv files have", "find . -name '*.csv' -exec wc -l {} +"),
+            ("list zombie processes", "ps aux | grep '<defunct>'"),
+            ("are there files with the same content", "find . -type f -exec md5sum {} + | sort | cut -c1-32 | uniq -d"),
+            ("make a symlink to settings.json in ~/dotfiles", "ln -s ~/dotfiles/settings.json settings.json"),
+            ("extract the text between square brackets from app.log", "grep -o '\\[\\([^]]*\\)\\]' app.log"),
+            ("the 3 largest files", "find . -type f -exec du -b {} + | sort -rn | head -n 3"),
+        ] {
+            let found = findings_in(Some(dir.path()), run, request, right);
+            let found: Vec<_> =
+                found.iter().filter(|f| f.severity != Severity::Hint).map(|f| (&f.id, &f.why)).collect();
+            assert!(found.is_empty(), "{request}: {right}: {found:?}");
+        }
+    }
+
     #[test]
     fn an_error_outweighs_warnings_and_they_outweigh_hints() {
         let of = |severity| Finding {

@@ -30,8 +30,8 @@ fn ending(pattern: &str) -> Option<&str> {
     let (stem, end) = name.rsplit_once('.')?;
     let plain = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
     // endings of two parts
-    let double =
-        matches!(stem, "tar" | "min" | "d" | "test" | "spec" | "bundle" | "module" | "blade" | "html" | "user");
+    let double = matches!(end, "gz" | "bz2" | "xz" | "zst" | "bak" | "old" | "orig")
+        || matches!(stem, "tar" | "min" | "d" | "test" | "spec" | "bundle" | "module" | "blade" | "html" | "user");
     (plain && !stem.is_empty() && !end.is_empty() && !double).then_some(name)
 }
 

@@ -17,7 +17,10 @@ fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
     let names = named(it.request, cwd);
     let invented: Vec<&Word> =
         words(it).filter(|w| is_invented(w, it.request) && !says_where(w, it.request, &names)).collect();
-    let (first, name) = invented.iter().find_map(|w| Some((*w, names.iter().find(|n| ends_in(w, &n.text))?))).or({
+    // what is used as it is here is held against the other, or goes there
+    let used = |name: &Name| words(it).any(|w| w.text.trim_start_matches("./") == name.text);
+    let like = |w: &&Word| names.iter().find(|n| ends_in(w, &n.text) && !used(n));
+    let (first, name) = invented.iter().find_map(|w| Some((*w, like(w)?))).or({
         // nothing of it looks like the name, but there is only one of each
         match (invented.as_slice(), names.as_slice()) {
             ([word], [name]) if name.sure && !mentions(it, &name.text) => Some((*word, name)),

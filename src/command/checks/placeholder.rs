@@ -41,14 +41,17 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     // whose operands are names of programs
     let about = |name: &str| matches!(name, "man" | "which" | "type" | "whatis" | "tldr" | "info" | "command");
     let commands = it.script.commands.iter().filter(|c| !c.name().is_some_and(about));
-    let found = commands.flat_map(|c| c.args()).filter(|w| w.value.is_some()).filter_map(|word| {
+    let searching = |name: &str| matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk" | "gawk" | "mawk");
+    let args = commands.flat_map(|c| c.args().iter().map(move |word| (word, c.name().is_some_and(searching))));
+    let found = args.filter(|(w, _)| w.value.is_some()).filter_map(|(word, searches)| {
         // the value of an option, a path, or the word itself; an option's own name is its program's
         let value = match word.text.rsplit_once('=') {
             Some((_, value)) => value,
             None if word.text.starts_with('-') => return None,
             None => word.text.as_str(),
         };
-        let bracketed = value.len() > 2 && value.starts_with('<') && value.ends_with('>');
+        // what is searched for may well stand in brackets: `<none>`, `<defunct>`, `<tr>`
+        let bracketed = !searches && value.len() > 2 && value.starts_with('<') && value.ends_with('>');
         let text = plain(value);
         // `user.name` and `user,name` are keys and columns; "Your Name" is nothing else
         let joined = value.starts_with("Your ")

@@ -26,8 +26,12 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     }
     let (start, end) = (ps.words.first()?.span.start, awk.words.last()?.span.end);
     let (before, after) = (it.script.text.get(..start)?, it.script.text.get(end..)?);
-    // who is ended has that name, and not only the word somewhere in the arguments; of a name 15 bytes are kept
-    let ends = it.script.commands.iter().flat_map(|c| &c.words).any(|w| w.text.contains("kill"));
+    // who is ended has that name, and not only the word somewhere in the arguments; of a name 15 bytes are kept. What runs in
+    // Java is called `java`
+    const IN_JAVA: [&str; 8] =
+        ["tomcat", "jenkins", "kafka", "elasticsearch", "zookeeper", "solr", "gradle", "catalina"];
+    let ends = it.script.commands.iter().flat_map(|c| &c.words).any(|w| w.text.contains("kill"))
+        && !IN_JAVA.iter().any(|name| text.to_lowercase().contains(name));
     let form = if ends && text.len() <= 15 { "pgrep" } else { "pgrep -f" };
     let fix = format!("{before}{form} {}{after}", quote(text, it.dialect));
     Some(warning(

@@ -57,7 +57,9 @@ fn group(it: &Inspected, command: &Invocation) -> Option<Finding> {
             || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['E', 'P', 'F'])
             || command.name() == Some("sed") && w.text == "-r"
     });
-    let said = Words::of(it.request).list().iter().any(|w| w.starts_with("parenthes") || w.starts_with("bracket"));
+    let words = Words::of(it.request);
+    let said = words.list().iter().any(|w| w.starts_with("parenthes") || w.starts_with("bracket"))
+        && !words.list().iter().any(|w| matches!(w.as_str(), "square" | "curly" | "angle"));
     if !matches!(command.name(), Some("sed" | "grep"))
         || extended
         || !said

@@ -105,7 +105,7 @@ fn empty(it: &Inspected, words: &Words) -> Option<Finding> {
         "strip",
         "excluding",
     ];
-    const DONE: [&str; 14] = [
+    const DONE: [&str; 20] = [
         "^$",
         "|$",
         "NF",
@@ -119,7 +119,13 @@ fn empty(it: &Inspected, words: &Words) -> Option<Finding> {
         "length",
         "-s",
         ":space:",
-        "^ *$",
+        ":blank:",
+        "]*$",
+        "]+$",
+        " *$",
+        " +$",
+        "!= \"\"",
+        "!=\"\"",
     ];
     const TEXT: [&str; 10] = ["awk", "cat", "cut", "grep", "head", "sed", "sort", "tail", "tr", "uniq"];
     let list = words.list();

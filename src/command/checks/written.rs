@@ -18,6 +18,11 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     }
     let mut found = it.script.commands.iter().flat_map(outputs).filter(|w| w.value.as_deref() == Some(name.as_str()));
     let word = found.next().filter(|_| found.next().is_none())?;
+    // what is taken from there is not put there
+    let there = format!("{}/{name}", folder.trim_end_matches('/'));
+    if it.script.commands.iter().flat_map(|c| c.args()).any(|w| w.text == there) {
+        return None;
+    }
     let fix = Edits::new(it.script).before(word, &format!("{}/", folder.trim_end_matches('/'))).done();
     Some(warning("other-folder", word, format!("{name} is to be in {folder}, and this puts it into this folder"), fix))
 }

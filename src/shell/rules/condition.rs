@@ -57,6 +57,9 @@ pub struct Condition {
     /// Its input must come through a pipe from one of these programs.
     #[serde(default)]
     pub piped_from: Vec<String>,
+    /// None of these stands before it in its pipeline, at any distance.
+    #[serde(default)]
+    pub not_after: Vec<String>,
     /// Its output must go through a pipe to one of these programs.
     #[serde(default)]
     pub piped_into: Vec<String>,
@@ -203,6 +206,11 @@ impl Condition {
 
     fn neighbours(&self, script: &Script, index: usize, command: &Invocation) -> bool {
         let named = |names: &[String], other: &Invocation| other.name().is_some_and(|n| names.iter().any(|o| o == n));
+        let after = || {
+            let own = script.commands.get(index).and_then(|c| c.pipe);
+            let earlier = |c: &Invocation| c.pipe.map(|p| p.pipeline) == own.map(|p| p.pipeline);
+            own.is_some() && script.commands[..index].iter().any(|c| earlier(c) && named(&self.not_after, c))
+        };
         let from = || script.commands.iter().any(|c| c.feeds.contains(&index) && named(&self.piped_from, c));
         let into = || command.feeds.iter().any(|i| named(&self.piped_into, &script.commands[*i]));
         let writes = |c: &Invocation, p: &Pattern| c.redirects.iter().any(|r| r.writes() && p.is_match(&r.target.text));
@@ -211,6 +219,7 @@ impl Condition {
         let written = self.redirects_to.as_ref().is_none_or(|p| wrapper().is_some_and(|w| writes(w, p)));
         written
             && (self.piped_from.is_empty() || from())
+            && !after()
             && (self.piped_into.is_empty() || into())
             && (self.via.is_empty() || command.via.iter().any(|v| self.via.contains(v)))
     }
