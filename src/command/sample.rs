@@ -7,7 +7,7 @@ use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending};
-use super::turn::{Chosen, Draft, better};
+use super::turn::{Chosen, Draft, better, is_broken};
 use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell::{Finding, Severity};
@@ -53,10 +53,11 @@ impl Run<'_> {
         let first = best.as_ref().map(|best| &best.cmd).or(spent.last()).map_or("", String::as_str);
         let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
-        // who has nothing yet waits for something
-        let until = if best.is_some() { self.budget().mul_f64(LATEST) } else { self.ask.timeout };
+        // who has nothing yet, or what no shell can parse, waits for something
+        let usable = best.as_ref().is_some_and(|best| !is_broken(&best.findings));
+        let until = if usable { self.budget().mul_f64(LATEST) } else { self.ask.timeout };
         let best = match best {
-            Some(best) if self.started.elapsed() + self.writing(length) > until => {
+            Some(best) if usable && self.started.elapsed() + self.writing(length) > until => {
                 trace(Trace::Decision { what: "no time to sample others".into() });
                 return Ok(Chosen::Draft(best, String::new()));
             }

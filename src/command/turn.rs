@@ -334,7 +334,9 @@ impl Turn {
     /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
     fn settle(&mut self, time_left: bool) -> Step {
         let is_open = match &self.best {
-            Some(best) => time_left && best.confidence < DOUBT && !is_broken(&best.findings) && self.measured,
+            // what no shell can parse is no answer, and whoever has none waits for one
+            Some(best) if is_broken(&best.findings) => self.measured,
+            Some(best) => time_left && best.confidence < DOUBT && self.measured,
             // without one there is no answer at all
             None => self.lost || !self.spent.is_empty(),
         };
@@ -632,6 +634,19 @@ mod tests {
         t.decided(&said("You're welcome!", Finish::Stop), 0.9, true);
         let torn = Finding { id: syntax::ID.into(), ..error("'re", None) };
         assert_eq!(t.inspected(draft("You're welcome!", 0.9, vec![torn]), true), Step::Done(Outcome::Nothing));
+    }
+
+    #[test]
+    fn for_want_of_an_answer_others_are_waited_for() {
+        let torn = || Finding { id: syntax::ID.into(), ..error("'", None) };
+        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
+        t.begin();
+        t.decided(&said("find 'x", Finish::Stop), 0.1, true);
+        // though the time for a better one is over
+        let step = t.inspected(draft("find 'x", 0.1, vec![torn()]), false);
+        assert!(matches!(step, Step::Sample { count: 4, .. }), "{step:?}");
+        let chosen = Chosen::Draft(draft("find x", 0.4, vec![]), "it parses".into());
+        assert_eq!(command(t.chosen(chosen, false)).0, "find x");
     }
 
     #[test]
