@@ -695,16 +695,20 @@ fn is_vain(one: &Settled) -> bool {
 /// Programs whose exit code 1 says that nothing was found.
 const SEARCHES: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"];
 
-/// True if a command did not end well: among what it printed are its complaints, which belong into no file.
-fn has_complaints(printed: &str) -> bool {
-    let last = printed.trim_end().rsplit('\n').next().unwrap_or_default();
-    last.starts_with("(exit code ") && last.ends_with(')')
-}
-
-/// What a command printed, without the shell tool's notes on how it ended.
-fn plain(printed: &str) -> &str {
+/// What a command printed, and the shell tool's note on how it ended, if there is one.
+fn noted(printed: &str) -> (&str, Option<&str>) {
     let text = printed.trim_end();
     let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
-    let note = last == "(no output)" || last.starts_with("(exit code ") && last.ends_with(')');
-    if note { before.trim_end() } else { text }
+    let is_note = last == "(no output)" || last.starts_with("(exit code ") && last.ends_with(')');
+    if is_note { (before.trim_end(), Some(last)) } else { (text, None) }
+}
+
+/// True if a command did not end well: among what it printed are its complaints, which belong into no file.
+fn has_complaints(printed: &str) -> bool {
+    noted(printed).1.is_some_and(|note| note.starts_with("(exit code "))
+}
+
+/// What a command printed, without that note.
+fn plain(printed: &str) -> &str {
+    noted(printed).0
 }
