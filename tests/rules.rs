@@ -106,6 +106,30 @@ fn a_rule_becomes_a_finding_with_a_fix() {
     assert!(caro::shell::rules::check(&script, linux).is_empty());
 }
 
+#[test]
+fn a_command_whose_output_is_picked_apart_is_not_swapped_for_one_that_prints_otherwise() {
+    let target = Target::named("macos-bsd").unwrap();
+    let fix = |text: &str| {
+        let findings = caro::shell::rules::check(&parse(text, Dialect::Zsh), target);
+        assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+        findings[0].fix.clone()
+    };
+    for picked in [
+        "free -m | awk '/Mem/ {print $4}'",
+        "free | head -n 2 | tail -n 1 | awk '{print $2}'",
+        "echo \"$(free -m)\"",
+        "diff <(lscpu) cpu.txt",
+        "cat /etc/passwd | cut -d: -f1",
+    ] {
+        assert_eq!(fix(picked), None, "{picked}");
+    }
+    assert_eq!(fix("free -h").as_deref(), Some("vm_stat"));
+    assert_eq!(fix("free -h | tee memory.txt").as_deref(), Some("vm_stat | tee memory.txt"));
+    assert_eq!(fix("cat /etc/passwd | less").as_deref(), Some("dscl . -list /Users | less"));
+    // what prints in the same form may stand wherever the other did
+    assert_eq!(fix("make -j$(nproc)").as_deref(), Some("make -j$(sysctl -n hw.ncpu)"));
+}
+
 /// Good commands, by the system and shell they are written for: no rule may have anything against one.
 const GOOD: &[(&str, &str, &[&str])] = &[
     (

@@ -2,7 +2,7 @@
 //! script as it was written.
 
 use super::condition::option;
-use crate::shell::parse::{Invocation, Script, Word};
+use crate::shell::parse::{How, Invocation, Script, Word};
 use crate::shell::pattern::Pattern;
 use std::ops::Range;
 
@@ -12,8 +12,10 @@ use std::ops::Range;
 pub enum Rewrite {
     /// Another program word, the arguments stay.
     Rename(String),
-    /// Another command altogether, arguments and all.
+    /// Another command altogether, arguments and all, whose output has the same form.
     Become(String),
+    /// Another command altogether whose output looks otherwise: only where people read it, or where it is read whole.
+    Instead(String),
     /// Another text, with the groups of the pattern (`$1`) in it; only of a command that the pattern fits, and that
     /// nothing but `sudo` runs: what stands in `find -exec` or in the quotes of `sh -c` cannot be any text. A pipe only
     /// takes the place of a command that stands alone and reads no redirected file.
@@ -45,6 +47,7 @@ impl Rewrite {
         let (range, text) = match self {
             Self::Rename(name) => (program.span.clone(), name.clone()),
             Self::Become(text) => (command.span(), text.clone()),
+            Self::Instead(text) => (command.span(), Some(text.clone()).filter(|_| is_looked_at(script, command))?),
             Self::Turn(pattern, text) => {
                 let range = command.span();
                 let text = pattern.replaced(script.text.get(range.clone())?, text)?;
@@ -93,6 +96,16 @@ impl Rewrite {
         };
         Some(spliced(&script.text, range, &text))
     }
+}
+
+/// True if nothing picks lines or columns out of what the command prints.
+fn is_looked_at(script: &Script, command: &Invocation) -> bool {
+    const WHOLE: [&str; 6] = ["cat", "head", "less", "more", "tail", "tee"];
+    let whole = |i: &usize| {
+        let reader = script.commands.get(*i);
+        reader.is_some_and(|r| r.name().is_some_and(|name| WHOLE.contains(&name)) && is_looked_at(script, r))
+    };
+    command.inside.is_none_or(|inside| inside.how == How::Wrapped) && command.feeds.iter().all(whole)
 }
 
 fn short(option: &str) -> Option<char> {
