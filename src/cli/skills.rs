@@ -3,9 +3,9 @@
 //! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, env, knowledge, project};
-use crate::agent::skill::tools::Which;
+use super::{Cx, Exit, Failure, Outcome, knowledge, project};
 use crate::agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
+use crate::exec;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ fn own(cx: &Cx) -> Option<PathBuf> {
 /// Where skills are found, for who looks at them.
 fn shelf(root: &Path, cx: &Cx) -> Shelf {
     let index = cx.dirs.cache.as_ref().map(|cache| cache.join("skill-index.json"));
-    Shelf { places: places(root, cx), index, embedder: None, which: which() }
+    Shelf { places: places(root, cx), index, embedder: None, which: Arc::new(|name| exec::find(name)) }
 }
 
 /// The same for who searches them, by their meaning too.
@@ -121,11 +121,6 @@ pub fn searched(root: &Path, cx: &Cx) -> Shelf {
 }
 
 /// Finds programs on this process' PATH, never in the working folder.
-fn which() -> Which {
-    let path = env::everything().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    Arc::new(move |name| which::which_in(name, path.as_ref(), "/").ok())
-}
-
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
     let (skills, _) = shelf(root, cx).find();
     skills.wrong.iter().for_each(|wrong| cx.ui.warn(&wrong.to_string()));

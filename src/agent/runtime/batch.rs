@@ -3,7 +3,7 @@
 //! it; one that fails, hangs or panics costs the others nothing.
 
 use super::disk::Snapshot;
-use super::{Approval, Runtime};
+use super::{Approval, Question, Runtime};
 use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
@@ -151,7 +151,12 @@ impl Runtime {
     fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> (bool, Option<crate::agent::Args>) {
         let about = json!({"tool": call.tool, "args": call.args, "reasons": reasons});
         self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
-        let ask = || self.approver.ask(call, reasons);
+        // what is asked for each time is allowed this once, and nothing else with it
+        let mut then = turn.state().clone();
+        then.always.insert(kind_of(call));
+        let lasting = matches!(self.guards.check(call, &then).0, Verdict::Allow);
+        let question = Question { call: call.clone(), reasons: reasons.to_vec(), lasting };
+        let ask = || self.approver.ask(question);
         let one_thread = tokio::runtime::Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
         let (approval, args) = if one_thread { ask() } else { tokio::task::block_in_place(ask) };
         let kind = if approval == Approval::No { Kind::ApprovalDenied } else { Kind::ApprovalGranted };
@@ -162,13 +167,7 @@ impl Runtime {
                 .span(&call.id)
                 .metadata(json!({"always": always, "edited": args.is_some()})),
         );
-        // what is asked for each time is allowed this once, and nothing else with it
-        let would_do = || {
-            let mut then = turn.state().clone();
-            then.always.insert(kind_of(call));
-            matches!(self.guards.check(call, &then).0, Verdict::Allow)
-        };
-        if always && would_do() {
+        if always && lasting {
             turn.allow_always(kind_of(call));
         }
         (approval != Approval::No, args)

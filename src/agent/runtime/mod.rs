@@ -47,11 +47,22 @@ pub enum Approval {
     Always,
 }
 
+/// What the person is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The call that waits.
+    pub call: Call,
+    /// Why it is not simply done.
+    pub reasons: Vec<String>,
+    /// True if [`Approval::Always`] would spare the person the next such question; what is asked for each time does not.
+    pub lasting: bool,
+}
+
 /// Asks the person.
 pub trait Approver: Send + Sync {
     /// Asks about one call; may block as long as the person thinks. An edited call comes back in the place of the asked
     /// one, and is checked again.
-    fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<super::tool::Args>);
+    fn ask(&self, question: Question) -> (Approval, Option<super::tool::Args>);
 }
 
 /// Nobody is there: no.
@@ -59,7 +70,7 @@ pub trait Approver: Send + Sync {
 pub struct Nobody;
 
 impl Approver for Nobody {
-    fn ask(&self, _: &Call, _: &[String]) -> (Approval, Option<super::tool::Args>) {
+    fn ask(&self, _: Question) -> (Approval, Option<super::tool::Args>) {
         (Approval::No, None)
     }
 }

@@ -83,7 +83,7 @@ impl Tool for Fake {
 struct Says(Mutex<Vec<Approval>>);
 
 impl Approver for Says {
-    fn ask(&self, _: &Call, _: &[String]) -> (Approval, Option<Args>) {
+    fn ask(&self, _: Question) -> (Approval, Option<Args>) {
         (self.0.lock().unwrap().pop().unwrap_or(Approval::No), None)
     }
 }
@@ -292,6 +292,26 @@ fn always_is_not_given_for_what_is_asked_for_each_time() {
     report(&bench, turn(8));
     assert_eq!(of(&bench.memory.events(), Kind::ApprovalRequest).len(), 2, "the second is asked for all the same");
     assert_eq!(bench.write.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn always_is_offered_only_where_it_would_hold() {
+    #[derive(Default)]
+    struct Hears(Mutex<Vec<(String, bool)>>);
+    impl Approver for Hears {
+        fn ask(&self, question: Question) -> (Approval, Option<Args>) {
+            let path = question.call.args["path"].as_str().unwrap().to_owned();
+            self.0.lock().unwrap().push((path, question.lasting));
+            (Approval::No, None)
+        }
+    }
+    let replies = [step(&[call("write", "/etc/passwd")]), step(&[call("write", "/w/a")]), ANSWER.into()];
+    let mut bench = bench(&replies.iter().map(String::as_str).collect::<Vec<_>>());
+    let hears = Arc::new(Hears::default());
+    bench.runtime.approver = hears.clone();
+    report(&bench, turn(8));
+    let heard = hears.0.lock().unwrap();
+    assert_eq!(*heard, [("/etc/passwd".to_owned(), false), ("/w/a".to_owned(), true)]);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::agent::event::{Draft, Kind};
 use crate::agent::id;
 use crate::agent::observe::compress;
 use crate::agent::plan::{CAP, FLOOR, Plan};
-use crate::agent::runtime::{Approval, Approver, Driven, Runtime};
+use crate::agent::runtime::{Approval, Approver, Driven, Question, Runtime};
 use crate::agent::skill::role;
 use crate::agent::state::Cost;
-use crate::agent::tool::{Args, Call};
+use crate::agent::tool::Args;
 use crate::agent::turn::{Metric, Task, Turn};
 use crate::agent::workspace::Workspace;
 use crate::model::Cancel;
@@ -203,9 +203,8 @@ struct For {
 }
 
 impl Approver for For {
-    fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
-        let mut reasons = reasons.to_vec();
-        reasons.push(format!("the helper `{}` wants it", self.worker));
-        self.asks.ask(call, &reasons)
+    fn ask(&self, mut question: Question) -> (Approval, Option<Args>) {
+        question.reasons.push(format!("the helper `{}` wants it", self.worker));
+        self.asks.ask(question)
     }
 }

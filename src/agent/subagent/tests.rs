@@ -5,9 +5,9 @@ use crate::agent::event::{Emitter, Event, Kind, Memory, Redactor};
 use crate::agent::guard::{Budget, Guard, Policy, Rights};
 use crate::agent::observe::MemoryArtifacts;
 use crate::agent::plan::Plan;
-use crate::agent::runtime::{Approval, Approver, Config, Driven, Forgetful, Nobody};
+use crate::agent::runtime::{Approval, Approver, Config, Driven, Forgetful, Nobody, Question};
 use crate::agent::state::Limits;
-use crate::agent::tool::{Call, Hazard, Registry};
+use crate::agent::tool::{Hazard, Registry};
 use crate::agent::turn::{Report, Turn};
 use crate::model::Cancel;
 use crate::model::scripted::Scripted;
@@ -383,8 +383,8 @@ fn a_worker_asks_the_same_person_and_says_who_asks() {
     #[derive(Default)]
     struct Hears(Mutex<Vec<String>>);
     impl Approver for Hears {
-        fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
-            self.0.lock().unwrap().push(format!("{}: {}", call.tool, reasons.join("; ")));
+        fn ask(&self, question: Question) -> (Approval, Option<Args>) {
+            self.0.lock().unwrap().push(format!("{}: {}", question.call.tool, question.reasons.join("; ")));
             (Approval::No, None)
         }
     }

@@ -1,6 +1,6 @@
 //! Asks before a change: what it would do, why it is asked for, and then the person's word.
 
-use crate::agent::runtime::Approval;
+use crate::agent::runtime::{Approval, Question};
 use crate::agent::tool::Hazard;
 use crate::agent::{Args, Call};
 use crate::cli::interrupt::Phase;
@@ -16,7 +16,8 @@ const LINES: usize = 12;
 const WORD: &str = "danger";
 
 /// Asks; whatever cannot be understood as yes is no.
-pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
+pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
+    let Question { call, reasons, lasting } = question;
     let mut cut = present(cx, call, reasons, Some(LINES));
     let danger = call.effects.hazard == Hazard::Danger;
     let can_edit = editable(call).is_some();
@@ -27,7 +28,9 @@ pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>)
             let view = if cut { " (v shows all of it)" } else { "" };
             cx.ui.ask(&format!("type {} to allow it{view}:", cx.ui.paint_err(Role::Danger, WORD)));
         } else {
-            cx.ui.ask(&format!("allow it? [y/N/a(lways for `{}` in this run){edit_word}{view_word}]", call.tool));
+            let lasting_word =
+                if *lasting { format!("/a(lways for `{}` in this run)", call.tool) } else { String::new() };
+            cx.ui.ask(&format!("allow it? [y/N{lasting_word}{edit_word}{view_word}]"));
         }
         let Ok(Some(reply)) = typed(cx) else {
             cx.ui.tell("");
@@ -43,7 +46,7 @@ pub fn ask(cx: &Cx, call: &Call, reasons: &[String]) -> (Approval, Option<Args>)
         WORD if danger => (Approval::Yes, None),
         _ if danger => (Approval::No, None),
         "y" | "yes" => (Approval::Yes, None),
-        "a" | "always" => (Approval::Always, None),
+        "a" | "always" if *lasting => (Approval::Always, None),
         "e" | "edit" if can_edit => {
             let _phase = cx.interrupt().during(Phase::Ends);
             match edited(call) {

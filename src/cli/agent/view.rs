@@ -4,7 +4,7 @@
 use super::approve;
 use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
-use crate::agent::runtime::{Approval, Approver};
+use crate::agent::runtime::{Approval, Approver, Question};
 use crate::agent::{Args, Call};
 use crate::cli::knowledge::plural;
 use crate::cli::ui::Role;
@@ -32,7 +32,7 @@ pub enum Shows {
 /// What comes through the channel.
 enum Signal {
     Event(Box<Event>),
-    Ask { call: Box<Call>, reasons: Vec<String>, reply: Sender<(Approval, Option<Args>)> },
+    Ask { question: Box<Question>, reply: Sender<(Approval, Option<Args>)> },
     End,
 }
 
@@ -67,9 +67,9 @@ impl Sink for Channel {
 }
 
 impl Approver for Channel {
-    fn ask(&self, call: &Call, reasons: &[String]) -> (Approval, Option<Args>) {
+    fn ask(&self, question: Question) -> (Approval, Option<Args>) {
         let (reply, answer) = mpsc::channel();
-        self.send(Signal::Ask { call: Box::new(call.clone()), reasons: reasons.to_vec(), reply });
+        self.send(Signal::Ask { question: Box::new(question), reply });
         answer.recv().unwrap_or((Approval::No, None))
     }
 }
@@ -102,9 +102,9 @@ fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {
     for signal in signals {
         match signal {
             Signal::End => break,
-            Signal::Ask { call, reasons, reply } => {
+            Signal::Ask { question, reply } => {
                 drop(status.take());
-                let _ = reply.send(approve::ask(cx, &call, &reasons));
+                let _ = reply.send(approve::ask(cx, &question));
             }
             Signal::Event(event) if verbose && event.event_type == Kind::ContextAssembly => {
                 drop(status.take());
