@@ -300,6 +300,10 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
     let by = separated_by(lines).filter(|_| (counts || it.script.commands.iter().any(distinct)) && lines.len() > 1)?;
     let words = Words::of(it.request);
     let named = names(&lines[0], by).any(|name| says(&words, &name));
+    // "the third column" is numbers, but for its name
+    let below = |at: usize| lines[1..].iter().filter_map(|row| row.split(by).nth(at - 1)).all(is_number);
+    let counted = program.filter(|_| counts).map(|p| places(&p.text, "$")).unwrap_or_default();
+    let named = named || !counted.is_empty() && counted.into_iter().all(below);
     // names are words, each another
     let are_names = names(&lines[0], by)
         .all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));

@@ -106,10 +106,22 @@ fn depth(words: &Words) -> Option<Depth> {
     }
     found.or_else(|| {
         words
-            .say(&["top level only", "only the top level", "whole directory tree"])
-            .then(|| if words.say(&["whole directory tree"]) { Depth::All } else { Depth::One })
+            .say(&TREE)
+            .then_some(Depth::All)
+            .or_else(|| words.say(&["top level only", "only the top level"]).then_some(Depth::One))
     })
 }
+
+/// All that is below, in other words.
+const TREE: [&str; 7] = [
+    "whole directory tree",
+    "entire directory tree",
+    "whole tree",
+    "entire tree",
+    "full tree",
+    "at any depth",
+    "however deep",
+];
 
 /// "Folders without subfolders", "those that have no subfolders": words before the negation that make it a property.
 fn of_folders(before: &[String]) -> bool {
@@ -155,7 +167,7 @@ fn all_levels(it: &Inspected) -> Option<Finding> {
     const WHY: &str = "subfolders are asked for, and this does not look into them";
     let edits = Edits::new(it.script);
     if let Some(command) = find(it.script) {
-        const PLAIN: [&str; 9] = ["find", "wc", "sort", "head", "tail", "xargs", "sed", "awk", "cat"];
+        const PLAIN: [&str; 11] = ["find", "wc", "sort", "head", "tail", "xargs", "sed", "awk", "cat", "cut", "uniq"];
         let plain = it.script.commands.iter().all(|c| c.name().is_some_and(|n| PLAIN.contains(&n)));
         let at = command.words.iter().position(|w| w.text == "-maxdepth")?;
         let value = command.words.get(at + 1).filter(|w| w.text == "1")?;
@@ -227,7 +239,12 @@ mod tests {
         ] {
             assert_eq!(of(one), Some(Depth::One), "{one}");
         }
-        for all in ["list files recursively", "grep x in all subdirectories", "including its subfolders"] {
+        for all in [
+            "list files recursively",
+            "grep x in all subdirectories",
+            "including its subfolders",
+            "newest file of the whole tree",
+        ] {
             assert_eq!(of(all), Some(Depth::All), "{all}");
         }
         for none in [

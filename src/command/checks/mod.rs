@@ -4,6 +4,7 @@
 //! never seen our task files, and rather stay silent than accuse wrongly.
 
 mod age;
+mod apart;
 mod archive;
 mod awk;
 mod borrowed;
@@ -17,9 +18,11 @@ mod differences;
 mod duplicates;
 mod each;
 mod edit;
+mod elsewhere;
 mod endings;
 mod endless;
 mod ends;
+mod excluded;
 mod flags;
 mod grep;
 mod header;
@@ -49,6 +52,8 @@ pub(super) mod saved;
 mod sed;
 mod silent;
 mod sizes;
+mod stamped;
+mod sums;
 pub(super) mod syntax;
 mod text;
 mod totals;
@@ -96,7 +101,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 41] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 46] = [
     commit::check,
     borrowed::check,
     unasked::check,
@@ -110,6 +115,11 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 41] = [
     merged::check,
     awk::check,
     age::check,
+    apart::check,
+    excluded::check,
+    elsewhere::check,
+    stamped::check,
+    sums::check,
     depth::check,
     letter_case::check,
     sizes::check,

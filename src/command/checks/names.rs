@@ -1,11 +1,13 @@
-//! `find -name '*.a.out'` for files called `a.out`: a name that was given whole is no ending.
+//! `find -name '*.a.out'` for files called `a.out`: a name that was given whole is no ending. `-name '* '` for names with a
+//! space in them: those only end in one.
 
 use super::edit::{Edits, warning};
+use super::words::Words;
 use super::{Inspected, find};
-use crate::shell::Finding;
+use crate::shell::{Finding, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_find(it).into_iter().collect()
+    of_find(it).or_else(|| blank(it)).into_iter().collect()
 }
 
 fn of_find(it: &Inspected) -> Option<Finding> {
@@ -22,6 +24,19 @@ fn of_find(it: &Inspected) -> Option<Finding> {
         format!("the file is called {name}, and this looks for what ends in .{name}"),
         fix,
     ))
+}
+
+fn blank(it: &Inspected) -> Option<Finding> {
+    const BLANK: [&str; 6] = ["space", "spaces", "blank", "blanks", "whitespace", "whitespaces"];
+    const EDGE: [&str; 10] =
+        ["end", "ends", "ending", "trailing", "last", "begin", "begins", "start", "starts", "leading"];
+    let words = Words::of(it.request);
+    let search = find(it.script).filter(|_| words.say(&BLANK) && !words.say(&EDGE))?;
+    let edge =
+        |w: &&[Word]| matches!(w[0].text.as_str(), "-name" | "-iname") && matches!(w[1].text.as_str(), "* " | " *");
+    let word = &search.words.windows(2).find(edge)?[1];
+    let fix = Edits::new(it.script).replace(word, "'* *'").done();
+    Some(warning("whole-name", word, "this finds a space at one end of a name, and none inside it", fix))
 }
 
 /// `a.out` of `*.a.out`; `None` of `*.out`, which is an ending like any other.
@@ -46,6 +61,15 @@ fn is_whole(request: &str, name: &str) -> bool {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_space_may_be_anywhere() {
+        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let right = "find . -name '* *' -type f";
+        assert_eq!(fix("files with spaces in their names", "find . -name '* ' -type f").as_deref(), Some(right));
+        assert_eq!(fix("files with spaces in their names", right), None);
+        assert_eq!(fix("names that end with a space", "find . -name '* '"), None);
+    }
 
     #[test]
     fn a_whole_name_is_no_ending() {

@@ -1,5 +1,5 @@
 //! What stands in a file is lost: overwritten where something was to be added to it, or moved over before it was moved
-//! away; and what is added is glued to its last line.
+//! away, or kept when it was changed already; and what is added is glued to its last line.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
@@ -11,7 +11,12 @@ use std::path::Path;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    swapped(it).or_else(|| replaced(it, &words)).or_else(|| glued(it, &words)).into_iter().collect()
+    swapped(it)
+        .or_else(|| too_late(it, &words))
+        .or_else(|| replaced(it, &words))
+        .or_else(|| glued(it, &words))
+        .into_iter()
+        .collect()
 }
 
 /// `mv a b && mv b a`: after the first, b is gone.
@@ -30,6 +35,28 @@ fn swapped(it: &Inspected) -> Option<Finding> {
     let program = first.words.first()?;
     let why = format!("this puts {a} in the place of {b}, whose text is lost: one of them needs a third name first");
     Some(warning("moved-over", program, why, whole.then_some(between)))
+}
+
+/// `sed -i ... f && cp f f.bak`: what is kept is not the original.
+fn too_late(it: &Inspected, words: &Words) -> Option<Finding> {
+    const KEPT: [&str; 8] =
+        ["backup", "backups", "back up", "original", "bak", ".bak", "old version", "previous version"];
+    let [edit, copy] = it.script.commands.as_slice() else { return None };
+    let edits = matches!(edit.name(), Some("sed" | "perl"))
+        && edit.args().iter().any(|w| w.text == "-i" || w.text == "--in-place" || w.text == "-pi");
+    let [from, to] = copy.operands().collect::<Vec<_>>()[..] else { return None };
+    let same = edit.operands().last().filter(|w| w.text == from.text && w.value.is_some())?;
+    let kept = copy.name() == Some("cp") && to.text.starts_with(&from.text) && to.text != from.text;
+    let (first, second) = (edit.span(), copy.span());
+    let between = it.script.text.get(first.end..second.start)?;
+    if !edits || !kept || !words.say(&KEPT) || !matches!(between.trim(), "&&" | ";") {
+        return None;
+    }
+    let text = &it.script.text;
+    let whole = text[..first.start].trim().is_empty() && text[second.end..].trim().is_empty();
+    let fix = whole.then(|| format!("{} && {}", &text[second], &text[first]));
+    let why = format!("{} is changed before it is copied: the copy is not what it was", same.text);
+    Some(warning("kept-too-late", to, why, fix))
 }
 
 /// What a `mv` of one file moves, and where to.
@@ -151,6 +178,22 @@ mod tests {
         ] {
             assert_eq!(found(request, right), None, "{right}");
         }
+    }
+
+    #[test]
+    fn the_original_is_kept_before_it_is_changed() {
+        let fix = |request, command| found(request, command).and_then(|(_, fix)| fix);
+        let right = "cp log.md log.md.bak && sed -i 's/one/two/' log.md";
+        let request = "change one to two in log.md and keep a .bak of the original";
+        assert_eq!(fix(request, "sed -i 's/one/two/' log.md && cp log.md log.md.bak").as_deref(), Some(right));
+        assert_eq!(fix(request, right), None);
+        assert_eq!(
+            fix(
+                "change one to two in log.md, then copy it to log.md2",
+                "sed -i 's/one/two/' log.md; cp log.md log.md2"
+            ),
+            None
+        );
     }
 
     #[test]

@@ -3,13 +3,33 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::input::files;
 use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let Some(cwd) = it.cwd else { return Vec::new() };
-    elsewhere(it, cwd).into_iter().chain(unpacked(it, cwd)).collect()
+    elsewhere(it, cwd).or_else(|| last_part(it, cwd)).into_iter().chain(unpacked(it, cwd)).collect()
+}
+
+/// `awk ... app.log` for "the hours in logs/app.log", and no `app.log` here.
+fn last_part(it: &Inspected, cwd: &Path) -> Option<Finding> {
+    let goes =
+        |c: &Invocation| matches!(c.name(), Some("cd" | "pushd" | "git")) || c.args().iter().any(|w| w.text == "-C");
+    if it.script.commands.iter().any(goes) {
+        return None;
+    }
+    let names = named(it.request, cwd);
+    let mut whole = names.iter().filter(|name| name.text.contains('/') && !it.script.text.contains(&name.text));
+    let name = whole.next().filter(|_| whole.next().is_none())?;
+    let is_last = |w: &&Word| w.value.as_deref() == Some(last(&name.text)) && !cwd.join(last(&name.text)).exists();
+    let operands = it.script.commands.iter().filter_map(files).flatten();
+    let redirects = it.script.commands.iter().flat_map(|c| &c.redirects).filter(|r| !r.writes()).map(|r| &r.target);
+    let mut found = operands.chain(redirects).filter(is_last);
+    let word = found.next().filter(|_| found.next().is_none())?;
+    let fix = Edits::new(it.script).replace(word, &quote(&name.text, it.dialect)).done();
+    Some(warning("other-place", word, format!("the request means `{}`, and here is no {}", name.text, word.text), fix))
 }
 
 /// `find /srv/logs` for "the files in logs", where `logs` is in the working folder.
@@ -204,6 +224,21 @@ mod tests {
             ("a list of files, errors away", "ls 2> /dev/null"),
             ("show the ips of logs/boot.log", "awk '/ip/ {print $1}' logs/boot.log"),
             ("who has logged in today, as a list of files", "last -f /var/log/wtmp"),
+        ] {
+            assert_eq!(fixed(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_folder_has_its_path() {
+        let request = "hours in logs/boot.log";
+        assert_eq!(fixed(request, "cut -d: -f2 boot.log | sort").as_deref(), Some("cut -d: -f2 logs/boot.log | sort"));
+        assert_eq!(fixed(request, "sort < boot.log").as_deref(), Some("sort < logs/boot.log"));
+        for right in [
+            "cd logs && cut -d: -f2 boot.log",
+            "find logs -name boot.log",
+            "cut -d: -f2 logs/boot.log > boot.log",
+            "grep -rh boot.log logs",
         ] {
             assert_eq!(fixed(request, right), None, "{right}");
         }

@@ -28,7 +28,11 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
                     None if name == "sudo" => "sudo is not installed here".into(),
                     None => format!("{name} is not installed here; do it with a program that is"),
                 },
-                fix: if name == "sudo" { without_sudo(it) } else { None },
+                fix: match &near {
+                    _ if name == "sudo" => without_sudo(it),
+                    Some(other) if **other == format!("{name}3") => called(it, &name, other),
+                    _ => None,
+                },
                 token: name,
                 evidence: Vec::new(),
             }
@@ -46,6 +50,12 @@ fn without_sudo(it: &Inspected) -> Option<String> {
         edits = edits.replace(word, instead);
     }
     edits.done().map(|mended| mended.trim_start().to_owned()).filter(|mended| !mended.is_empty())
+}
+
+/// The command with `python3` where it calls `python`.
+fn called(it: &Inspected, name: &str, other: &str) -> Option<String> {
+    let calls = it.script.commands.iter().filter(|c| c.name() == Some(name));
+    calls.filter_map(|c| c.words.first()).fold(Edits::new(it.script), |edits, word| edits.replace(word, other)).done()
 }
 
 fn exists(name: &str, it: &Inspected) -> bool {

@@ -1,0 +1,36 @@
+//! Two commands that nothing separates: `find a -exec x {} \\; find b -exec y {} \\;`.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::shell::Finding;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let finds = it.script.commands.iter().filter(|c| c.name() == Some("find"));
+    finds
+        .filter_map(|command| {
+            let ends = |w: &&[crate::shell::Word]| matches!(w[0].text.as_str(), ";" | "+") && w[1].raw == "find";
+            let word = &command.words.windows(2).find(ends)?[1];
+            let fix = Edits::new(it.script).before(word, "&& ").done();
+            let why = "the `;` before it belongs to -exec: nothing ends the first command";
+            Some(warning("not-apart", word, why, fix))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn one_command_ends_where_another_begins() {
+        let fix = |command| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
+        let right = "find d -type d -exec chmod 755 {} \\; && find d -type f -exec chmod 644 {} \\;";
+        assert_eq!(
+            fix("find d -type d -exec chmod 755 {} \\; find d -type f -exec chmod 644 {} \\;").as_deref(),
+            Some(right)
+        );
+        assert_eq!(fix(right), None);
+        assert_eq!(fix("find d -type d -exec echo {} + -o -name find"), None);
+    }
+}

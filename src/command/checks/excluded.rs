@@ -1,0 +1,116 @@
+//! What `find` leaves out: a folder that is left out by its name while all that is in it stays, and hidden files that are
+//! asked for and left out in the same breath.
+
+use super::edit::{Edits, warning};
+use super::words::Words;
+use super::{Inspected, find};
+use crate::shell::{Finding, Invocation, Word};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let Some(command) = find(it.script) else { return Vec::new() };
+    nothing(it, command).or_else(|| only_its_name(it, command)).into_iter().collect()
+}
+
+/// The words of a test that is turned round: `!`, `-name`, the pattern.
+fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
+    let is = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
+    command.words.windows(3).filter(is)
+}
+
+/// `! -name .git` for "outside of .git": the folder is not shown, and what is in it is.
+fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    // folders that are full of files nobody means, wherever they are
+    const FULL: [&str; 8] = [".git", ".svn", ".hg", "node_modules", "__pycache__", ".venv", "venv", "vendor"];
+    const OUT: [&str; 14] = [
+        "except",
+        "excluding",
+        "exclude",
+        "excludes",
+        "without",
+        "outside",
+        "ignoring",
+        "ignore",
+        "ignores",
+        "skip",
+        "skipping",
+        "not",
+        "but",
+        "leave out",
+    ];
+    let whole = |w: &Word| matches!(w.text.as_str(), "-prune" | "-path" | "-maxdepth" | "-delete" | "-o" | "-or");
+    if command.args().iter().any(whole) || !Words::of(it.request).say(&OUT) {
+        return None;
+    }
+    let is_folder = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).is_dir());
+    let test = negated(command, &["-name"]).find(|w| {
+        let name = w[2].text.as_str();
+        !name.contains(['*', '?', '[', '/']) && (FULL.contains(&name) || is_folder(name)) && it.request.contains(name)
+    })?;
+    // "all folders but .git" are folders by their names
+    let folders = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "d");
+    let name = &test[2].text;
+    let fix = Edits::new(it.script).replace(&test[1], "-path").replace(&test[2], &format!("'*/{name}/*'")).done();
+    let why = format!("this leaves out the folder {name} alone, and shows what is in it");
+    (!folders).then(|| warning("folder-by-name", &test[2], why, fix))
+}
+
+/// `-name '.*' ! -path '*/.*'`: nothing is both.
+fn nothing(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let hidden = |w: &[Word]| w[0].text == "-name" && w[1].text.starts_with('.');
+    let asked = command.words.windows(2).position(hidden)?;
+    let turned = asked.checked_sub(1).is_some_and(|at| matches!(command.words[at].text.as_str(), "!" | "-not"));
+    let any = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
+    let test = negated(command, &["-path", "-wholename"]).find(|w| w[2].text == "*/.*")?;
+    let fix = Edits::new(it.script).span(test, "").done().map(|text| text.replace("  ", " "));
+    let why = "hidden files are asked for, and this leaves all of them out";
+    (!turned && !any).then(|| warning("nothing-left", &test[2], why, fix.map(|text| text.trim_end().to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings_in;
+    use super::*;
+
+    fn fixed(request: &str, command: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("build")).unwrap();
+        findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn a_folder_is_left_out_with_what_is_in_it() {
+        assert_eq!(
+            fixed("files above 1 MB except in .git", "find . -type f -size +1M ! -name '.git' -exec du -h {} +")
+                .as_deref(),
+            Some("find . -type f -size +1M ! -path '*/.git/*' -exec du -h {} +")
+        );
+        assert_eq!(
+            fixed("python files, not those in build", "find . -name '*.py' -not -name build").as_deref(),
+            Some("find . -name '*.py' -not -path '*/build/*'")
+        );
+        for (request, right) in [
+            ("all folders here except .git", "find . -type d ! -name .git"),
+            ("what lies here except .git", "find . -maxdepth 1 ! -name .git"),
+            ("files except in .git", "find . -path ./.git -prune -o -type f -print"),
+            ("files not called notes", "find . -type f ! -name notes"),
+            ("files except logs", "find . -type f ! -name '*.log'"),
+        ] {
+            assert_eq!(fixed(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_not_left_out() {
+        assert_eq!(
+            fixed("hidden files", "find . -maxdepth 1 -type f -name '.*' -not -path '*/.*'").as_deref(),
+            Some("find . -maxdepth 1 -type f -name '.*'")
+        );
+        assert_eq!(
+            fixed("hidden files", "find . ! -path '*/.*' -name '.*' -ls").as_deref(),
+            Some("find . -name '.*' -ls")
+        );
+        for right in ["find . -type f -not -path '*/.*'", "find . ! -name '.*' ! -path '*/.*'", "find . -name '.*'"] {
+            assert_eq!(fixed("files that are not hidden", right), None, "{right}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `touch -m 2024-01-15 08:00 notes.txt` makes files of that name: a time goes behind `-d`.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::shell::{Finding, Target, Userland, Word};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+fn of_script(it: &Inspected) -> Option<Finding> {
+    let Target { userland: Userland::Gnu, .. } = it.target else { return None };
+    let touch = it.script.commands.iter().find(|c| c.name() == Some("touch"))?;
+    let says = |w: &Word| {
+        ["--date", "--reference"].iter().any(|o| w.text.starts_with(o))
+            || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['d', 't', 'r'])
+    };
+    if touch.args().iter().any(says) {
+        return None;
+    }
+    let operands: Vec<&Word> = touch.operands().collect();
+    // something is left to be touched
+    let (first, rest) = operands.split_first()?;
+    let (date, clock) = (is_date(&first.text), rest.first().filter(|w| is_time(&w.text)));
+    let there = it.cwd.is_some_and(|cwd| cwd.join(&first.text).exists());
+    if !date || there || rest.len() <= usize::from(clock.is_some()) {
+        return None;
+    }
+    let edits = Edits::new(it.script);
+    let fix = match clock {
+        Some(clock) => edits.replace(first, &format!("-d '{} {}'", first.text, clock.text)).replace(clock, ""),
+        None => edits.before(first, "-d "),
+    };
+    let why = format!("this makes a file called {}: a time goes behind -d", first.text);
+    Some(warning("time-as-file", first, why, fix.done()))
+}
+
+/// `2024-01-15`, with or without a time behind it.
+fn is_date(text: &str) -> bool {
+    let (day, time) = text.split_once([' ', 'T']).unwrap_or((text, ""));
+    let parts: Vec<&str> = day.split('-').collect();
+    let digits = |part: &&str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_digit());
+    matches!(parts.as_slice(), [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2))
+        && (time.is_empty() || is_time(time))
+}
+
+/// `08:00`, `08:00:30`.
+fn is_time(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(':').collect();
+    (2..=3).contains(&parts.len())
+        && parts.iter().all(|part| (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn a_time_is_no_file() {
+        let fix = |command| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
+        for (wrong, right) in [
+            ("touch -m 2024-01-15 08:00 notes.txt", "touch -m -d '2024-01-15 08:00' notes.txt"),
+            ("touch 2024-01-15 a b", "touch -d 2024-01-15 a b"),
+            ("touch -m '2024-01-15 08:00' a", "touch -m -d '2024-01-15 08:00' a"),
+        ] {
+            assert_eq!(fix(wrong).as_deref(), Some(right));
+            assert_eq!(fix(right), None);
+        }
+        for right in ["touch 2024-01-15", "touch 2024-01-15.md notes.txt", "touch -t 202401150800 a", "touch a 10:30"] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+}
