@@ -544,6 +544,44 @@ fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
 }
 
 #[test]
+fn a_sound_file_stays_when_the_hub_has_another_by_now() {
+    let bytes = model();
+    let first = Hub::of(&bytes, Mood::Sound);
+    let mut place = Place::new(Some(&first), None);
+    let path = place.ensure(&bare_card()).unwrap();
+    // touched, and the hub's file is another: what was verified is as good as it was
+    std::fs::write(&path, &bytes).unwrap();
+    let newer = Hub::of(&gguf::sample(300_000), Mood::Sound);
+    place.settings.hub = Place::new(Some(&newer), None).settings.hub.clone();
+    assert_eq!(place.ensure(&bare_card()).unwrap(), path);
+    assert_eq!((std::fs::read(&path).unwrap() == bytes, newer.sent()), (true, 0));
+    // of what was never verified nobody knows: the hub's comes, and what is here stays until it is there
+    std::fs::remove_file(place.settings.models.join("tiny.gguf.verified.json")).unwrap();
+    let broken = Hub::of(&bytes[..200_000], Mood::Sound);
+    place.settings.hub = Place::new(Some(&broken), None).settings.hub.clone();
+    assert!(place.ensure(&bare_card()).is_err());
+    assert!(std::fs::read(&path).unwrap() == bytes, "deleted before another had come");
+}
+
+#[test]
+fn what_was_added_is_never_taken_for_a_model_of_the_catalog() {
+    let bytes = model();
+    let place = Place::new(None, None);
+    let mine = place.folder.path().join("mine.gguf");
+    std::fs::write(&mine, &bytes).unwrap();
+    // a catalog's card without a sum, and an id that is its file's name
+    let run = |args: &[&str]| program(&place, &bytes, args).output().unwrap();
+    assert!(
+        run(&["model", "add", mine.to_str().unwrap(), "--id", "qwen2.5-coder-3b-instruct-q4_k_m"]).status.success()
+    );
+    let ModelSource::Card(card) = fetch::resolve("qwen2.5-coder-3b", &place.settings).unwrap() else {
+        panic!("no card")
+    };
+    assert_eq!((card.files[0].name.as_str(), &card.files[0].sha256), ("qwen2.5-coder-3b-instruct-q4_k_m.gguf", &None));
+    assert_eq!(fetch::locate(&card, &place.settings), None);
+}
+
+#[test]
 fn the_verbs_of_caro_model_work_together() {
     let bytes = model();
     let hub = Hub::of(&bytes, Mood::Sound);
@@ -609,6 +647,9 @@ fn a_read_only_folder_serves_what_it_has_and_refuses_the_rest() {
     };
     place.settings.models = disk.path().to_path_buf();
     std::fs::write(disk.path().join("tiny.gguf"), &bytes).unwrap();
+    // a record that came with the folder, of another day: it stands before the one that holds
+    let old = serde_json::json!({"path": "/elsewhere/tiny.gguf", "bytes": 1, "modified": 1, "sha256": hex(&bytes)});
+    std::fs::write(disk.path().join("tiny.gguf.verified.json"), old.to_string()).unwrap();
     disk.read_only();
     // Nothing can be remembered beside it, so it is in the cache folder.
     place.settings.state = Some(place.folder.path().join("cache"));

@@ -79,6 +79,14 @@ fn text_streams_in_and_ends_before_the_stop_string() {
 }
 
 #[test]
+fn a_server_that_does_not_stop_is_stopped() {
+    let server = saying(|_| vec![" word"; 1000]);
+    let (done, pieces) = ask(&server, &request("say it", text())).unwrap();
+    assert_eq!(done.finish, Finish::Length);
+    assert!(done.tokens.len() < 40 && pieces.concat() == done.text, "{}", done.tokens.len());
+}
+
+#[test]
 fn a_stop_string_in_pieces_is_never_shown() {
     let server = saying(|_| vec!["ls E", "N", "D rest"]);
     let (done, pieces) = ask(&server, &request("x", Shape::Text { stop: vec!["END".into()] })).unwrap();
@@ -123,6 +131,28 @@ fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
         assert_eq!(done.tokens[0].logprob, None);
     }
     assert_eq!(*refusals.lock().unwrap(), 2);
+}
+
+#[test]
+fn a_moment_of_trouble_costs_nothing_later() {
+    let bodies = Arc::<Mutex<Vec<Value>>>::default();
+    let heard = bodies.clone();
+    let server = Server::start(move |request, socket| {
+        let mut heard = heard.lock().unwrap();
+        heard.push(serde_json::from_str(&request.body).unwrap());
+        if heard.len() == 1 {
+            answer(socket, 500, &[], br#"{"error": {"message": "the model is overloaded"}}"#);
+        } else {
+            stream(socket, &[event("ls"), finish("stop")]);
+        }
+    });
+    let model = model(&server.url);
+    for _ in 0..2 {
+        assert_eq!(model.generate(&request("x", text()), &mut |_| Flow::Continue).unwrap().text, "ls");
+    }
+    let bodies = bodies.lock().unwrap();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies.iter().all(|body| body["logprobs"] == json!(true) && body.get("stream_options").is_some()));
 }
 
 #[test]

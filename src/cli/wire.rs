@@ -70,7 +70,8 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Resident, Dura
                 file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
             (resident::weights(cx, &file, &id, settings), Duration::ZERO)
         }
-        ModelSource::Script(file) => (Weights::Script(file), Duration::ZERO),
+        // a resident stands in another folder
+        ModelSource::Script(file) => (Weights::Script(std::path::absolute(&file).unwrap_or(file)), Duration::ZERO),
         ModelSource::Remote { url, name } => {
             let options = remote::Options {
                 api_key: cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_string),

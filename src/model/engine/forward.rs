@@ -88,6 +88,30 @@ struct Scratch {
     logits: Vec<f32>,
 }
 
+/// False for a tensor that changes what a model says and that nothing here reads: another kind of bias, of norm, of layer.
+fn is_read(name: &str, architecture: Architecture) -> bool {
+    const PARTS: [&str; 12] = [
+        "attn_norm.weight",
+        "attn_q.weight",
+        "attn_q.bias",
+        "attn_k.weight",
+        "attn_k.bias",
+        "attn_v.weight",
+        "attn_v.bias",
+        "attn_output.weight",
+        "ffn_norm.weight",
+        "ffn_gate.weight",
+        "ffn_up.weight",
+        "ffn_down.weight",
+    ];
+    let Some((_, part)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) else {
+        return !matches!(name, "output.bias" | "rope_factors_long.weight" | "rope_factors_short.weight");
+    };
+    let norms = architecture == Architecture::Qwen3 && matches!(part, "attn_q_norm.weight" | "attn_k_norm.weight");
+    // what older files have of the rotation is computed here
+    PARTS.contains(&part) || norms || part.starts_with("attn_rot_embd") || part.starts_with("rope_freqs")
+}
+
 impl Forward {
     /// Finds and checks all weights. Nothing of them is read yet.
     ///
@@ -111,6 +135,9 @@ impl Forward {
             }
             Ok(view.to_f32())
         };
+        if let Some(name) = gguf.tensor_names().find(|name| !is_read(name, config.architecture)) {
+            return Err(ModelError::Unsupported { what: "tensor", name: name.into() });
+        }
         let (width, dim) = (config.width, config.head_dim);
         let mut layers = Vec::with_capacity(config.layers);
         for index in 0..config.layers {
@@ -118,7 +145,7 @@ impl Forward {
             let projection = |part: &str, heads: usize| {
                 let bias = name(&format!("{part}.bias"));
                 let norm = name(&format!("{part}_norm.weight"));
-                // A bias or norm that is there is used, whatever the architecture; one that must be there is demanded.
+                // A bias that is there is used, whatever the architecture; one that must be there is demanded.
                 let biased = config.architecture == Architecture::Qwen2 || gguf.has_tensor(&bias);
                 let normed = config.architecture == Architecture::Qwen3 && part != "attn_v";
                 Ok::<_, ModelError>(Projection {

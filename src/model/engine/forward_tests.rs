@@ -175,6 +175,19 @@ fn every_tensor_is_needed_in_its_shape() {
 }
 
 #[test]
+fn a_tensor_that_nothing_reads_is_no_detail() {
+    for name in ["blk.0.attn_output.bias", "blk.1.ffn_up.bias", "blk.0.attn_q_norm.weight", "output.bias"] {
+        let mut tiny = Tiny::new("llama");
+        tiny.tensor(name, &[64], 1.0);
+        let error = forward(&testing::parse(&tiny.bytes()), 1).map(|_| ()).unwrap_err();
+        assert!(matches!(&error, ModelError::Unsupported { what: "tensor", name: said } if said == name), "{error}");
+    }
+    let mut old = Tiny::new("llama");
+    old.tensor("blk.0.attn_rot_embd.weight", &[8], 1.0);
+    assert!(forward(&testing::parse(&old.bytes()), 1).is_ok());
+}
+
+#[test]
 fn llama_may_slow_its_rotation_down() {
     let mut tiny = Tiny::new("llama");
     tiny.tensor("rope_freqs.weight", &[8], 1.0);

@@ -28,8 +28,11 @@ const PARTIAL: &str = "partial";
 /// The most files kept.
 const MOST_FILES: usize = 8;
 
-/// The most bytes kept, and the most that one file may have.
+/// The most bytes that one file may have.
 const MOST_BYTES: u64 = 200 << 20;
+
+/// The most bytes kept. A request may need two states of one model, that of the command and that of the review.
+const MOST_KEPT: u64 = 2 * MOST_BYTES;
 
 /// After this time whoever wrote a file that is not complete is gone.
 const ABANDONED: Duration = Duration::from_secs(3600);
@@ -111,7 +114,7 @@ impl Store {
         let mut bytes = 0;
         for (index, (_, len, path)) in complete.iter().enumerate() {
             bytes += len;
-            if index >= MOST_FILES || bytes > MOST_BYTES {
+            if index >= MOST_FILES || bytes > MOST_KEPT {
                 // Another process may have been here first.
                 let _ = fs::remove_file(path);
             }

@@ -195,7 +195,7 @@ fn files_used_last_stay() {
     let mut wanted: Vec<String> = (0..8).map(|hours| format!("{hours:02}.state")).collect();
     wanted.extend(["new.partial".into(), "notes.txt".into()]);
     assert_eq!(names(), wanted);
-    make("03.state", 3, MOST_BYTES - 35);
+    make("03.state", 3, MOST_KEPT - 35);
     store.prune(now).unwrap();
     assert_eq!(names(), ["00.state", "01.state", "02.state", "03.state", "new.partial", "notes.txt"]);
     // Using one and writing another makes both the newest.

@@ -90,16 +90,21 @@ pub fn ensure(card: &Card, fetcher: &Fetcher<'_>) -> Result<PathBuf, FetchError>
 
 /// Where a file of a model lies, or would lie: `FOLDER/FILE`, and `FOLDER/ID/FILE` for a model of several files.
 pub fn file_path(card: &Card, file: &CardFile, settings: &Settings) -> PathBuf {
-    file.path.clone().unwrap_or_else(|| settings.models.join(record_name(card, file)))
+    file.path.clone().unwrap_or_else(|| settings.models.join(file_name(card, file)))
 }
 
 fn model_path(card: &Card, settings: &Settings, mut paths: Vec<PathBuf>) -> PathBuf {
     if paths.len() == 1 { paths.remove(0) } else { settings.models.join(&card.id) }
 }
 
-/// The name of a file's record: its path in the models folder.
-fn record_name(card: &Card, file: &CardFile) -> String {
+/// The name of a file in the models folder.
+fn file_name(card: &Card, file: &CardFile) -> String {
     if card.files.len() == 1 { file.name.clone() } else { format!("{}/{}", card.id, file.name) }
+}
+
+/// The name of a file's record: the file's own. What the user added lies elsewhere, and may be called as anything here.
+fn record_name(card: &Card, file: &CardFile) -> String {
+    if file.path.is_some() { format!("{}.added", card.id) } else { file_name(card, file) }
 }
 
 fn work_folder(card: &Card, settings: &Settings) -> PathBuf {
@@ -108,11 +113,13 @@ fn work_folder(card: &Card, settings: &Settings) -> PathBuf {
 
 /// The file's path if a record says that it is the right one.
 fn known(card: &Card, file: &CardFile, settings: &Settings) -> Option<PathBuf> {
-    let record = record::read(settings, &record_name(card, file))?;
-    let right = file.sha256.as_ref().is_none_or(|sum| *sum == record.sha256);
-    // A model of several files is a folder: a record may not lead out of it.
-    let home = card.files.len() == 1 || record.path.parent() == file_path(card, file, settings).parent();
-    (right && home && record.holds()).then_some(record.path)
+    let right = |record: &Record| {
+        file.sha256.as_ref().is_none_or(|sum| *sum == record.sha256)
+            // A model of several files is a folder: a record may not lead out of it.
+            && (card.files.len() == 1 || record.path.parent() == file_path(card, file, settings).parent())
+            && record.holds()
+    };
+    record::read(settings, &record_name(card, file), right).map(|record| record.path)
 }
 
 /// What lies where the file should be.
@@ -160,7 +167,10 @@ impl One<'_> {
                     self.fetcher
                         .progress
                         .note(&format!("{} is not the catalog's ({reason}); fetching it", target.display()));
-                    fs::remove_file(&target).map_err(|e| io_error("replace", &target, e))?;
+                    // without a sum of the catalog's it may be sound: it stays until there is another to take its place
+                    if self.file.sha256.is_some() {
+                        fs::remove_file(&target).map_err(|e| io_error("replace", &target, e))?;
+                    }
                     self.fetch(&target)?
                 }
                 Found::Nothing => self.fetch(&target)?,
@@ -182,6 +192,13 @@ impl One<'_> {
             return Ok(Found::Wrong(format!("{size} bytes, not {bytes}")));
         }
         let sum = sum_of(target, &self.cx())?;
+        // Where the catalog knows no sum, what was verified when it came is the measure: the hub may have another by now.
+        let same = |record: &Record| record.sha256 == sum;
+        let name = record_name(self.card, self.file);
+        if self.file.sha256.is_none() && record::read(self.fetcher.settings, &name, same).is_some() {
+            self.remember(target, &sum);
+            return Ok(Found::Right(target.into()));
+        }
         if let Some(want) = self.wanted_sum().filter(|want| *want != sum) {
             return Ok(Found::Wrong(format!("SHA-256 {sum}, not {want}")));
         }

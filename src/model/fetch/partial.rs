@@ -197,6 +197,7 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
         .tempfile_in(folder)?;
     file.write_all(text)?;
+    file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())
 }

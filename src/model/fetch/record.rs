@@ -38,10 +38,11 @@ impl Record {
     }
 }
 
-/// The record of a model file of that name, if there is one.
-pub(super) fn read(settings: &Settings, name: &str) -> Option<Record> {
+/// The record of a model file of that name that `fits`, if there is one: a folder that cannot be written may keep an old one
+/// beside which a newer lies elsewhere.
+pub(super) fn read(settings: &Settings, name: &str, fits: impl Fn(&Record) -> bool) -> Option<Record> {
     let mut places = places(settings, name).into_iter();
-    places.find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+    places.find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok().filter(&fits))
 }
 
 /// Remembers a verification. If it can be written nowhere, the next start verifies again.

@@ -56,6 +56,9 @@ impl Default for Options {
 /// The longest line of a stream that is read.
 const MAX_LINE: u64 = 4 << 20;
 
+/// Pieces that an answer may have beyond what was asked for: servers count in their own way.
+const SLACK: usize = 16;
+
 /// The longest answer that is not a stream, and the longest error message.
 const MAX_BODY: u64 = 16 << 20;
 
@@ -85,6 +88,7 @@ impl Remote {
         on: &mut dyn FnMut(&str) -> Flow,
     ) -> Result<Completion, ModelError> {
         let mut level = Level::from_index(self.level.load(Ordering::Relaxed));
+        let mut again = true;
         loop {
             let body = wire::body(&self.name, request, level, objection);
             let refused = match self.send(request, &body, on)? {
@@ -92,7 +96,8 @@ impl Remote {
                     self.level.store(level.index(), Ordering::Relaxed);
                     return Ok(completion);
                 }
-                Answer::Refused(reason) => reason,
+                Answer::Refused(_, Why::Unclear) if std::mem::take(&mut again) => continue,
+                Answer::Refused(reason, _) => reason,
             };
             level = level.below().ok_or_else(|| self.failed(refused))?;
         }
@@ -120,7 +125,10 @@ impl Remote {
                 let said = wire::error_text(&text);
                 return match status {
                     // llama-cpp-python says 500 to a field that it does not know.
-                    400 | 422 | 500 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"))),
+                    400 | 422 | 500 => {
+                        let why = if status != 500 || names_a_field(&said, body) { Why::Asked } else { Why::Unclear };
+                        Ok(Answer::Refused(format!("HTTP status {status}: {said}"), why))
+                    }
                     401 | 403 => {
                         Err(self.failed(format!("it wants another key in CARO_API_KEY (HTTP status {status}: {said})")))
                     }
@@ -146,7 +154,7 @@ impl Remote {
             Err(_) if request.cancel.is_cancelled() => Ok(Answer::Done(stream.cancelled())),
             // llama-cpp-python finds out while it streams.
             Err(reason) if stream.completion.text.is_empty() && reason.contains("logprobs is not supported") => {
-                Ok(Answer::Refused(reason))
+                Ok(Answer::Refused(reason, Why::Asked))
             }
             Err(reason) => Err(self.failed(reason)),
         }
@@ -156,7 +164,21 @@ impl Remote {
 enum Answer {
     Done(Completion),
     /// The server does not understand the request; maybe it understands less.
-    Refused(String),
+    Refused(String, Why),
+}
+
+/// Why a server refuses.
+enum Why {
+    /// What was asked for.
+    Asked,
+    /// That, or its own trouble of the moment: the same may go well when it is asked again.
+    Unclear,
+}
+
+/// True if an error speaks of something that the request has.
+fn names_a_field(said: &str, body: &Value) -> bool {
+    let common = ["model", "messages"];
+    body.as_object().is_some_and(|fields| fields.keys().any(|f| !common.contains(&f.as_str()) && said.contains(f)))
 }
 
 impl Model for Remote {
@@ -225,6 +247,8 @@ struct Stream<'a> {
     begun: Instant,
     first: Option<Instant>,
     over: bool,
+    /// Pieces after which an answer is over, whatever the server thinks.
+    most: usize,
 }
 
 impl<'a> Stream<'a> {
@@ -237,7 +261,8 @@ impl<'a> Stream<'a> {
             usage: Usage::default(),
         };
         let prefill = &request.prompt.prefill;
-        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false }
+        let most = request.max_tokens.saturating_add(SLACK);
+        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false, most }
     }
 
     /// Reads server-sent events to their end.
@@ -304,6 +329,10 @@ impl<'a> Stream<'a> {
         if cut < self.completion.text.len() {
             self.completion.text.truncate(cut);
             self.completion.finish = Finish::Stop;
+            self.over = true;
+        } else if self.completion.tokens.len() >= self.most {
+            // a server that was told and goes on
+            self.completion.finish = Finish::Length;
             self.over = true;
         }
         self.show(false);
