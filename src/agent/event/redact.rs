@@ -26,7 +26,7 @@ const FORMS: &[&str] = &[
     // Authorization: Bearer ..., Basic ...
     r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9+/._~=-]{12,}",
     // password=..., api_key: "...", --token ...
-    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*(?:=|:\s)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"',;&}]{6,})"#,
+    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)(?:["']?\s*(?:=|:\s)|["']\s*:)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"',;&}]{6,})"#,
     // user:password in an address
     r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<rest>@)",
     // --password ..., --token ... as words of their own
@@ -82,7 +82,11 @@ impl Redactor {
             Value::Object(map) => {
                 let fields = std::mem::take(map);
                 for (key, mut field) in fields {
-                    self.value(&mut field);
+                    match &mut field {
+                        // a form of its own has only what stands in one text
+                        Value::String(text) if is_secret_of(&key, text) => *text = MARK.into(),
+                        field => self.value(field),
+                    }
                     map.insert(self.text(&key), field);
                 }
             }
@@ -91,9 +95,30 @@ impl Redactor {
     }
 }
 
+/// True where a key says that its value is a secret: `password`, `api_key`. A token may be a word like any other.
+fn is_secret_of(key: &str, value: &str) -> bool {
+    let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let named = ["password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey"];
+    let random = value.len() >= 8 && value.chars().any(|c| c.is_ascii_digit());
+    let plain = value.len() >= 4 && !value.contains(char::is_whitespace);
+    value != MARK
+        && (named.iter().any(|n| key.ends_with(n)) && !value.is_empty() || key.ends_with("token") && plain && random)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_says_what_its_value_is() {
+        let mut call = serde_json::json!({
+            "tool": "login", "args": {"user": "me", "password": "correcthorse", "apiKey": "abc def", "max_tokens": 5},
+            "finding": {"token": "--max-depth"}, "session_token": "a1b2c3d4e5"
+        });
+        Redactor::default().value(&mut call);
+        assert_eq!(call["args"], serde_json::json!({"user": "me", "password": MARK, "apiKey": MARK, "max_tokens": 5}));
+        assert_eq!((&call["finding"]["token"], &call["session_token"]), (&"--max-depth".into(), &MARK.into()));
+    }
 
     #[test]
     fn every_form_compiles() {
@@ -115,6 +140,7 @@ mod tests {
             ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer [redacted]"),
             ("export DB_PASSWORD=correcthorse ls", "export DB_PASSWORD=[redacted] ls"),
             (r#"{"api_key": "0123456789"}"#, r#"{"api_key": [redacted]}"#),
+            (r#"{"access_token":"0123456789","n":1}"#, r#"{"access_token":[redacted],"n":1}"#),
             ("postgres://me:secret1@db/x", "postgres://me:[redacted]@db/x"),
             ("redis://:secret1@db", "redis://:[redacted]@db"),
             ("curl -s -u me:secret https://x", "curl -s -u me:[redacted] https://x"),

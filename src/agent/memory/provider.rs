@@ -47,7 +47,7 @@ impl ContextProvider for Recall {
         }
         let begun = Instant::now();
         let mut found = self.memory.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
-        found.retain(|f| f.score >= THRESHOLD && !observe::screen(&f.note.draft.content).blocks());
+        found.retain(|f| f.score >= THRESHOLD && !observe::screen(&shown(f)).blocks());
         let ids: Vec<&str> = found.iter().map(|f| f.note.id.as_str()).collect();
         let scores: Vec<f64> = found.iter().map(|f| f.score).collect();
         let record =
@@ -69,8 +69,8 @@ impl ContextProvider for Recall {
     }
 }
 
-/// A note in one line.
-fn line(found: &Recalled) -> String {
+/// A note as the model may see it.
+fn shown(found: &Recalled) -> String {
     let note = &found.note.draft;
     // a title that was made of the content says nothing twice
     let text = if note.content.starts_with(&note.title) {
@@ -78,7 +78,12 @@ fn line(found: &Recalled) -> String {
     } else {
         format!("{}: {}", note.title, note.content)
     };
-    let text = observe::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    observe::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A note in one line.
+fn line(found: &Recalled) -> String {
+    let text = shown(found);
     let mut line: String = text.chars().take(EACH).collect();
     if line.len() < text.len() {
         line.push('…');

@@ -4,6 +4,7 @@ use super::{Chosen, Origin, Skill, render};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::blueprint::protocol;
 use crate::agent::event::{Draft, Kind};
+use crate::agent::observe;
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,9 +87,12 @@ pub fn layers(chosen: &Chosen) -> Vec<Arc<dyn ContextProvider>> {
     all
 }
 
-/// A skill in a line.
-fn line(skill: &Arc<Skill>) -> String {
-    let text = skill.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
+/// A skill in a line; its name alone where the description of a project's skill speaks to the model.
+pub(super) fn line(skill: &Arc<Skill>) -> String {
+    let text = observe::normalise(&skill.front.description).split_whitespace().collect::<Vec<_>>().join(" ");
+    if skill.origin == Origin::Project && observe::screen(&text).blocks() {
+        return format!("- {}", skill.front.name);
+    }
     let mut start: String = text.chars().filter(|c| !"<>".contains(*c)).take(DESCRIPTION).collect();
     if text.chars().count() > DESCRIPTION {
         start.push('…');

@@ -2,7 +2,7 @@
 //! held to that by the sandbox.
 
 use super::sockets::{Need, need};
-use super::sweep::unnamed_secret;
+use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
@@ -101,6 +101,7 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let moved = script.commands.iter().any(|c| matches!(c.name(), Some("cd" | "pushd")));
     let all = shell::effects(script);
     effects.reads.extend(unnamed_secret(script, &all, root));
+    effects.reads.extend(unlisted_secrets(script, &all, root));
     for effect in all {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
         let resolved = path.map(|p| normal(root, &home(p)));
@@ -259,6 +260,34 @@ mod tests {
         assert!(matches!(sandbox("docker ps"), Sandbox::Within(_)));
         assert!(effects("ip addr", Path::new("/")).is_read_only());
         assert_eq!((sandbox("ip addr"), sandbox("ls")), (Sandbox::AskKernel, Sandbox::ReadOnly));
+    }
+
+    #[test]
+    fn a_secret_is_seen_wherever_a_command_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = &dir.path().canonicalize().unwrap();
+        let reads = |command: &str| {
+            let effects = effects(command, root);
+            effects.reads.iter().any(|path| crate::agent::guard::is_secret(path))
+        };
+        for command in [
+            "tar cf - ~/.ssh | strings",
+            "git diff --no-index /dev/null ~/.aws/credentials",
+            "git blame .env",
+            "git config -f ~/.aws/credentials -l",
+            "man ./.env",
+            "date -f .env",
+            "date --file=.env",
+            "echo .env | cpio -o",
+            "cd .aws && cat credentials",
+            "cd ~ && cd .aws && cat credentials",
+            "cd /srv; cd ~/.ssh; cat config",
+        ] {
+            assert!(reads(command), "{command}");
+        }
+        for command in ["git log -n 3", "cd src && cat main.rs", "find . -name '*.key'"] {
+            assert!(!reads(command), "{command}");
+        }
     }
 
     #[test]

@@ -101,6 +101,45 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
     folders.iter().find_map(|(folder, forms)| below(folder, forms, &mut left))
 }
 
+/// Secrets that the script names where the table of effects sees no file that is read: `git diff --no-index /dev/null KEYS`,
+/// `date -f .env`, and after more than one `cd`.
+pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path) -> Vec<PathBuf> {
+    let reads = |at: usize| {
+        effects.iter().filter(move |e| e.command == Some(at) && e.kind == Kind::Read).filter_map(|e| e.path.as_deref())
+    };
+    let moves = |command: &&Invocation| matches!(command.name(), Some("cd" | "pushd"));
+    let mut folders = vec![root.to_path_buf()];
+    for command in script.commands.iter().filter(moves) {
+        let goal = command.operands().next().map_or("~", |word| word.text.as_str());
+        let from = folders.last().cloned().unwrap_or_default();
+        folders.push(normal(&from, &home(goal)));
+    }
+    // who is handed names reads what they name
+    let handed = script.commands.iter().any(|c| matches!(c.name(), Some("cpio" | "pax" | "tar" | "rsync" | "zip")));
+    let mut found = Vec::new();
+    for (at, command) in script.commands.iter().enumerate() {
+        let Some(name) = command.name().filter(|name| !matches!(*name, "cd" | "pushd")) else { continue };
+        let listed = reads(at).any(|path| path != "-");
+        let named: Vec<&str> = if listed {
+            // of these only the place may be another
+            reads(at).collect()
+        } else if command.stdin_pipe || tells(name) && !(handed && matches!(name, "echo" | "printf" | "find" | "ls")) {
+            // who reads a pipe has words that are no files: `jq .key`
+            Vec::new()
+        } else {
+            let value = |word: &Word| word.text.split_once('=').map_or(0, |(name, _)| name.len() + 1);
+            let words =
+                command.args().iter().map(|w| if w.text.starts_with('-') { &w.text[value(w)..] } else { &w.text });
+            words.filter(|text| !text.starts_with('-')).flat_map(str::split_whitespace).collect()
+        };
+        let places = named.iter().flat_map(|path| folders.iter().map(|folder| normal(folder, &home(path))));
+        found.extend(places.filter(|path| leads_to_secret(path)));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// True if the program shows nothing of what is in a file.
 fn tells(name: &str) -> bool {
     TELLERS.contains(&name.to_lowercase().as_str())
