@@ -260,6 +260,8 @@ fn deletion(effect: &Effect, place: Place) -> Level {
         {
             Level::Caution
         }
+        // what fits a name or an age, and not all of it
+        Place::Home | Place::Personal if effect.narrowed => Level::Caution,
         Place::Root | Place::System | Place::Home | Place::Device => Level::Danger,
         Place::Personal if effect.recursive => Level::Danger,
         Place::Personal => Level::Caution,

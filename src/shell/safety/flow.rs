@@ -244,7 +244,8 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     if is_one_of(script, command, SHELLS) && reads_standard_input(command) && is_joined(script, command) {
         return Some(Origin::Network);
     }
-    let reads = (shell || evaluates) && command.stdin_pipe && reads_standard_input(command);
+    let reads = (shell || evaluates) && command.stdin_pipe && reads_standard_input(command)
+        || command.stdin_pipe && opens_a_shell(script, index, command);
     let feeder = || {
         let fed = |c: &Invocation| c.feeds.contains(&index);
         script.commands.iter().enumerate().filter(|(_, c)| fed(c)).find_map(|(i, _)| origins[i])
@@ -255,6 +256,25 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     // `curl ... | xargs -I{} sh -c '{}'`.
     let xargs = command.via.iter().any(|v| v == "xargs") && shell;
     xargs.then(|| command.inside.and_then(|i| origins[i.command])).flatten()
+}
+
+/// True for `sudo -s`, `sudo -i` and `su` with no command of their own: the shell that they open reads what comes.
+fn opens_a_shell(script: &Script, index: usize, command: &Invocation) -> bool {
+    let runs = |c: &Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped);
+    let letters = |letter: char| {
+        let cluster = |w: &crate::shell::Word| {
+            let letters = w.text.strip_prefix('-').filter(|l| !l.starts_with('-'));
+            letters.is_some_and(|l| l.contains(letter) && l.chars().all(|c| c.is_ascii_alphabetic()))
+        };
+        command.args().iter().any(cluster)
+    };
+    let long = |names: &[&str]| command.args().iter().any(|w| names.contains(&w.text.as_str()));
+    let opens = match command.name() {
+        Some("sudo" | "doas") => letters('s') || letters('i') || long(&["--shell", "--login"]),
+        Some("su") => !letters('c') && !long(&["--command", "--help", "--version"]),
+        _ => false,
+    };
+    opens && !script.commands.iter().any(runs)
 }
 
 /// True for `sh`, `sh -`, `sh -s -- args`, `python3 -`; false for `sh script.sh` and `python3 -c ...`.
