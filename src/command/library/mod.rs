@@ -92,7 +92,7 @@ fn texts() -> impl Iterator<Item = &'static Text> {
 }
 
 /// The files, in alphabetical order.
-const FILES: [&str; 34] = [
+const FILES: [&str; 37] = [
     include_str!("../../../platform-rules/library/accounts.toml"),
     include_str!("../../../platform-rules/library/archives.toml"),
     include_str!("../../../platform-rules/library/bulk.toml"),
@@ -101,7 +101,9 @@ const FILES: [&str; 34] = [
     include_str!("../../../platform-rules/library/containers.toml"),
     include_str!("../../../platform-rules/library/counting.toml"),
     include_str!("../../../platform-rules/library/csv-json.toml"),
+    include_str!("../../../platform-rules/library/data-files.toml"),
     include_str!("../../../platform-rules/library/dates.toml"),
+    include_str!("../../../platform-rules/library/development.toml"),
     include_str!("../../../platform-rules/library/disk.toml"),
     include_str!("../../../platform-rules/library/everyday.toml"),
     include_str!("../../../platform-rules/library/files.toml"),
@@ -112,6 +114,7 @@ const FILES: [&str; 34] = [
     include_str!("../../../platform-rules/library/json-queries.toml"),
     include_str!("../../../platform-rules/library/listing.toml"),
     include_str!("../../../platform-rules/library/logs.toml"),
+    include_str!("../../../platform-rules/library/machine.toml"),
     include_str!("../../../platform-rules/library/media.toml"),
     include_str!("../../../platform-rules/library/network.toml"),
     include_str!("../../../platform-rules/library/packages.toml"),
