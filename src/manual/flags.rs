@@ -32,8 +32,8 @@ pub struct Use<'e> {
 
 /// Programs whose operands may look like flags, or that take anything at all. Modes (`chmod -x`), expressions, text.
 const FREE_FORM: &[&str] = &[
-    "chattr", "chmod", "echo", "expr", "test", "[", "[[", "let", "true", "false", ":", "print", "bc", "dc", "umask", "eval",
-    "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk", "gdb",
+    "chattr", "chmod", "echo", "expr", "test", "[", "[[", "let", "true", "false", ":", "print", "bc", "dc", "umask",
+    "eval", "exec", "gcc", "cc", "g++", "c++", "clang", "ld", "awk", "gdb",
 ];
 /// Programs whose page covers every subcommand, with flags anywhere.
 const ONE_PAGE: &[&str] =
