@@ -120,7 +120,6 @@ pub fn searched(root: &Path, cx: &Cx) -> Shelf {
     Shelf { embedder: knowledge::embedder(cx), ..shelf(root, cx) }
 }
 
-/// Finds programs on this process' PATH, never in the working folder.
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
     let (skills, _) = shelf(root, cx).find();
     skills.wrong.iter().for_each(|wrong| cx.ui.warn(&wrong.to_string()));

@@ -268,17 +268,16 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
     if appended {
         operands.extend(handed.iter().map(|(path, narrowed)| (path.clone(), first, *narrowed, true)));
     }
-    if program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe {
-        let kind = program.operand(read);
+    let kind = program.operand(read);
+    let takes = program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe;
+    if takes && kind != Kind::Read && kind != Kind::None {
         let mut piped = handed::piped(script, index);
         if piped.is_empty() {
             // a list, a variable: what it is nobody can say here
             piped.push((handed::UNNAMED.to_owned(), false, false));
         }
         for (path, narrowed, deep) in piped {
-            if kind != Kind::Read && kind != Kind::None {
-                doing.push(kind, Some(path), recursive || deep, narrowed, first);
-            }
+            doing.push(kind, Some(path), recursive || deep, narrowed, first);
         }
     }
     let count = operands.len();

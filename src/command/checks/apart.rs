@@ -1,14 +1,14 @@
-//! Two commands that nothing separates: `find a -exec x {} \\; find b -exec y {} \\;`.
+//! Two commands that nothing separates: `find a -exec x {} \; find b -exec y {} \;`.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use crate::shell::Finding;
+use crate::shell::{Finding, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let finds = it.script.commands.iter().filter(|c| c.name() == Some("find"));
     finds
         .filter_map(|command| {
-            let ends = |w: &&[crate::shell::Word]| matches!(w[0].text.as_str(), ";" | "+") && w[1].raw == "find";
+            let ends = |w: &&[Word]| matches!(w[0].text.as_str(), ";" | "+") && w[1].raw == "find";
             let word = &command.words.windows(2).find(ends)?[1];
             let fix = Edits::new(it.script).before(word, "&& ").done();
             let why = "the `;` before it belongs to -exec: nothing ends the first command";

@@ -1,6 +1,7 @@
 //! Subfolders that were asked for and are not looked at, or the other way round.
 
 use super::edit::{Edits, cluster_with, warning, without};
+use super::excluded::negated;
 use super::words::{Words, is_subfolder};
 use super::{Inspected, find};
 use crate::shell::{Finding, Invocation};
@@ -30,13 +31,9 @@ fn nothing_left(it: &Inspected, said: Option<Depth>) -> Option<Finding> {
         _ => return None,
     };
     let all = format!("{}/*", root.trim_end_matches('/'));
-    let at = command.words.windows(3).position(|w| {
-        matches!(w[0].text.as_str(), "!" | "-not")
-            && matches!(w[1].text.as_str(), "-path" | "-wholename")
-            && w[2].text == all
-    })?;
+    let test = negated(command, &["-path", "-wholename"]).find(|w| w[2].text == all)?;
     let bounded = command.args().iter().any(|w| matches!(w.text.as_str(), "-maxdepth" | "-o" | "-or" | "-prune"));
-    let [not, path, pattern] = &command.words[at..at + 3] else { return None };
+    let [not, path, pattern] = test else { return None };
     let edits = Edits::new(it.script).replace(not, "").replace(path, "").replace(pattern, "");
     let fix = edits.after(&command.words[starting_points(command)], " -maxdepth 1").done();
     let why = format!("everything in {root} matches {all}, and is left out");

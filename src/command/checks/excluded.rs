@@ -12,7 +12,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// The words of a test that is turned round: `!`, `-name`, the pattern.
-fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
+pub(super) fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
     let is = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
     command.words.windows(3).filter(is)
 }
@@ -61,9 +61,9 @@ fn nothing(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let turned = asked.checked_sub(1).is_some_and(|at| matches!(command.words[at].text.as_str(), "!" | "-not"));
     let any = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
     let test = negated(command, &["-path", "-wholename"]).find(|w| w[2].text == "*/.*")?;
-    let fix = Edits::new(it.script).span(test, "").done().map(|text| text.replace("  ", " "));
+    let fix = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, "")).done();
     let why = "hidden files are asked for, and this leaves all of them out";
-    (!turned && !any).then(|| warning("nothing-left", &test[2], why, fix.map(|text| text.trim_end().to_owned())))
+    (!turned && !any).then(|| warning("nothing-left", &test[2], why, fix))
 }
 
 #[cfg(test)]
@@ -108,6 +108,11 @@ mod tests {
         assert_eq!(
             fixed("hidden files", "find . ! -path '*/.*' -name '.*' -ls").as_deref(),
             Some("find . -name '.*' -ls")
+        );
+        assert_eq!(
+            fixed("hidden files", "find . -name '.a  b' ! -path '*/.*'").as_deref(),
+            Some("find . -name '.a  b'"),
+            "blanks in quotes stay"
         );
         for right in ["find . -type f -not -path '*/.*'", "find . ! -name '.*' ! -path '*/.*'", "find . -name '.*'"] {
             assert_eq!(fixed("files that are not hidden", right), None, "{right}");

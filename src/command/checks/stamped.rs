@@ -2,6 +2,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::literals::year;
 use crate::shell::{Finding, Target, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -38,10 +39,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 /// `2024-01-15`, with or without a time behind it.
 fn is_date(text: &str) -> bool {
     let (day, time) = text.split_once([' ', 'T']).unwrap_or((text, ""));
-    let parts: Vec<&str> = day.split('-').collect();
-    let digits = |part: &&str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_digit());
-    matches!(parts.as_slice(), [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2))
-        && (time.is_empty() || is_time(time))
+    year(day).is_some() && (time.is_empty() || is_time(time))
 }
 
 /// `08:00`, `08:00:30`.

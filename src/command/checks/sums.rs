@@ -3,7 +3,7 @@
 
 use super::Inspected;
 use super::csv::begin;
-use super::edit::warning;
+use super::edit::{Edits, warning};
 use crate::shell::{Finding, quote};
 use std::path::Path;
 
@@ -23,11 +23,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     if named.is_empty() || !all(&cwd.join(folder)) || named.iter().any(|file| cwd.join(file).exists()) {
         return None;
     }
-    let whole = list.span.clone();
-    let line = &it.script.text;
     let there = quote(folder.to_str()?, it.dialect);
-    let fix = (line.get(whole.clone()) == Some(list.raw.as_str()))
-        .then(|| format!("cd {there} && {}{}{}", &line[..whole.start], quote(name, it.dialect), &line[whole.end..]));
+    let edits = Edits::new(it.script).replace(list, &quote(name, it.dialect));
+    let fix = edits.done().map(|line| format!("cd {there} && {line}"));
     // what it is redirected to would lie there, too
     let fix = fix.filter(|_| command.redirects.is_empty());
     Some(warning(

@@ -138,12 +138,10 @@ impl Rope {
         // Llama 3.1 and later slow each pair down by a factor of its own.
         let factors = if gguf.has_tensor("rope_freqs.weight") {
             let view = gguf.tensor("rope_freqs.weight")?;
-            // before it is unpacked: a hostile file may have one as large as itself
-            let factors = if view.elements() == half { view.to_f32() } else { Vec::new() };
-            if factors.len() != half || factors.iter().any(|f| !f.is_finite() || *f == 0.0) {
-                return Err(gguf.bad("its `rope_freqs.weight` does not fit"));
-            }
-            factors
+            // its size first: a hostile file may have one as large as itself, and larger when it is unpacked
+            let factors = (view.elements() == half).then(|| view.to_f32());
+            let sound = factors.filter(|all| all.iter().all(|f| f.is_finite() && *f != 0.0));
+            sound.ok_or_else(|| gguf.bad("its `rope_freqs.weight` does not fit"))?
         } else {
             vec![1.0; half]
         };
