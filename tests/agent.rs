@@ -110,7 +110,12 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     let show = machine.run(&["session", "show", "s1"]);
     assert!(show.out.contains(TASK) && show.out.contains("There are 2 errors"), "{show:#?}");
     let again = machine.run(&["resume"]);
-    assert!(again.out.contains("There are 2 errors") && again.err.contains("is over"), "{again:#?}");
+    assert!(
+        again.out.contains("There are 2 errors") && again.err.contains("no run is left to go on with"),
+        "{again:#?}"
+    );
+    let listed = machine.run(&["session", "list"]).out;
+    assert!(listed.starts_with("s1  ") && listed.contains("run_") && listed.contains("  completed  "), "{listed}");
     assert_eq!(machine.run(&["session", "rm", "s1"]).code, Some(0));
     assert_eq!(machine.run(&["session", "list"]).out, "");
 }
