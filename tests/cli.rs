@@ -150,6 +150,24 @@ fn the_time_limit_ends_in_124() {
 // --- bad input
 
 #[test]
+fn with_json_what_went_wrong_is_a_document_too() {
+    let machine = Machine::new();
+    let cases = [
+        (&["--json", ""][..], 2, "the request is empty"),
+        (&["--json", "--model", "nosuch", "list files"], 2, "nosuch"),
+        (&["--json", "--timeout", "0.1", "slow"], 124, "no command within 0.1 s"),
+        (&["--json", "broken"], 2, "the script says so"),
+    ];
+    for (args, code, message) in cases {
+        let ran = machine.ask(rules(), args);
+        assert_eq!((ran.code, ran.out.lines().count()), (Some(code), 1), "{ran:#?}");
+        let error = &ran.json()["error"];
+        assert!(error["message"].as_str().unwrap().contains(message), "{error}");
+        assert!(error["hint"].is_string() && ran.err.contains(message), "{ran:#?}");
+    }
+}
+
+#[test]
 fn bad_requests_are_told_what_to_do() {
     let machine = Machine::new();
     machine.run(&[]).fails(2, &["the request is empty", "caro \"show top processes\""]);

@@ -13,11 +13,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Answers the request.
+/// Answers the request. With `--json` a program that waits for a document gets one, whatever happens.
 ///
 /// # Errors
 /// Whatever stands in the way of an answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
+    let outcome = answer(args, cx);
+    if let Err(why) = &outcome
+        && args.answer.json
+        && !why.message.is_empty()
+    {
+        cx.ui.document(&serde_json::json!({ "error": why.error() }))?;
+    }
+    outcome
+}
+
+fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
     if let Some(verb) = args::slip(&request).filter(|_| !args.literal) {
         return Err(Failure::usage(format!("there is no verb `{request}`"))
