@@ -139,6 +139,11 @@ fn another_machine_and_shell_can_be_asked_for() {
     assert_eq!(of(&["--target", "macos-bsd"]), (json!("macos-bsd"), json!("zsh")));
     assert_eq!(of(&["--target", "windows"]), (json!("windows"), json!("powershell")));
     assert_eq!(of(&["--target", "macos-bsd", "--shell", "fish"]), (json!("macos-bsd"), json!("fish")));
+    assert_eq!(of(&["--target", "windows", "--shell", "powershell"]), (json!("windows"), json!("powershell")));
+    for words in [&["list files"][..], &["check", "ls"]] {
+        let args = [words, &["--target", "windows", "--shell", "bash"]].concat();
+        machine.ask(rules(), &args).fails(2, &["no command is written in bash", "goes with --shell powershell"]);
+    }
 }
 
 #[test]

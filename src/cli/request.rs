@@ -35,6 +35,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
             .hint(format!("`caro {verb}`? For a command of one word: caro -- {request}")));
     }
     let settings = cx.settings(&args.answer.layer())?;
+    paired(&settings)?;
     if args.execute && !cx.ui.can_ask() {
         return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
             .hint("call it from a terminal; without -x the command is printed"));
@@ -134,6 +135,19 @@ impl Place {
         });
         Self { cwd: cwd.unwrap_or_else(|| context.cwd.clone()), target, dialect }
     }
+}
+
+/// Holds the shell that was asked for against the target that was: what is written for Windows is PowerShell.
+///
+/// # Errors
+/// If they do not go together.
+pub fn paired(settings: &Settings) -> Result<(), Failure> {
+    let (Some(target), Some(shell)) = (settings.target, settings.shell) else { return Ok(()) };
+    if target.os != Os::Windows || shell == Dialect::PowerShell {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("for {} no command is written in {}", target.name(), shell.name()))
+        .hint("--target windows goes with --shell powershell, or with none"))
 }
 
 /// The recipe's own form of a request.
