@@ -177,7 +177,8 @@ fn bad_requests_are_told_what_to_do() {
     let machine = Machine::new();
     machine.run(&[]).fails(2, &["the request is empty", "caro \"show top processes\""]);
     machine.run(&["  "]).fails(2, &["the request is empty"]);
-    machine.run(&[&"x ".repeat(50_000)]).fails(2, &["100000 bytes"]);
+    machine.run(&[&"x ".repeat(50_000)]).fails(2, &["100000 bytes, and 1024 tokens"]);
+    machine.ask(rules(), &[&"x ".repeat(5_000)]).fails(2, &[" tokens, and 1024 tokens"]);
     machine.ask(rules(), &["broken"]).fails(2, &["the script says so"]);
 }
 

@@ -4,7 +4,7 @@ use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
-use crate::command::recipe::MAX_REQUEST;
+use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
@@ -103,10 +103,7 @@ pub fn check(request: &str) -> Result<(), String> {
         return Err("the request is empty".into());
     }
     if request.len() > MAX_REQUEST {
-        return Err(format!(
-            "the request has {} bytes, and {MAX_REQUEST} are the most: a command is asked for in a sentence or two",
-            request.len()
-        ));
+        return Err(too_long(request.len(), "bytes"));
     }
     Ok(())
 }
