@@ -220,7 +220,9 @@ fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
     machine.run(&["list files", "--model", "qwen2.5-coder-1.5"]).fails(2, &["qwen2.5-coder-1.5b"]);
     machine.write("half.gguf", "GGUF\u{3}\0\0\0");
     let half = machine.path("half.gguf");
-    machine.run(&["list files", "--model", half.to_str().unwrap()]).fails(2, &["half.gguf", "not a usable model"]);
+    machine
+        .run(&["list files", "--model", half.to_str().unwrap()])
+        .fails(2, &["half.gguf", "not a usable model", "where it came from"]);
 }
 
 #[test]
