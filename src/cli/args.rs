@@ -137,20 +137,21 @@ pub struct AnswerArgs {
     /// Show where the time went (on stderr)
     #[arg(long)]
     pub timing: bool,
-    /// Number of different commands to offer
-    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1, hide_default_value = true,
+    /// Number of different commands to offer, 1 to 8
+    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=8))]
     pub alternatives: u8,
-    /// Pairs of the example library to show the model, in place of those that ask for nearly the same: for measurements
-    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u8).range(0..=16))]
+    /// For measurements: so many pairs of the example library are shown to the model, 0 to 16, in place of those that
+    /// ask for nearly the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=16))]
     pub few_shot: Option<u8>,
-    /// When to reconsider an answer: never, on evidence against it, always
+    /// When to reconsider an answer: never, on evidence against it, always [default: evidence]
     #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(REFINES.map(|(name, _)| name)))]
     pub refine: Option<String>,
-    /// The most iterations, 1 to 3
+    /// The most iterations, 1 to 3 [default: 2]
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,
-    /// Commands to choose from where the model is unsure, 1 to 8
+    /// Commands to choose from where the model is unsure, 1 to 8 [default: 5]
     #[arg(long, value_name = "N")]
     pub candidates: Option<String>,
     /// May commands be tried in a sandbox, to choose among them
@@ -159,10 +160,11 @@ pub struct AnswerArgs {
     /// Are documents of your own that `caro knowledge` has read in looked into for commands
     #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
     pub knowledge: Option<String>,
-    /// Seconds after which there is no answer, a model download not counted
+    /// Seconds after which there is no answer, a model download not counted [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
     /// Seconds within which a better answer than the first is looked for: more helps where the model is slow
+    /// [default: 5]
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
@@ -366,6 +368,17 @@ mod tests {
     #[test]
     fn clap_accepts_its_own_definition() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_defaults_that_are_told_are_those_of_the_settings() {
+        let caro = Cli::command();
+        for setting in ["refine", "max_iterations", "candidates", "timeout", "budget"] {
+            let key = super::super::config::KEYS.iter().find(|key| key.name == setting).unwrap();
+            let flag = named(&caro, &format!("--{}", setting.replace('_', "-"))).unwrap();
+            let help = flag.get_help().unwrap().to_string();
+            assert!(help.ends_with(&format!("[default: {}]", key.default)), "{setting}: {help}");
+        }
     }
 
     #[test]
