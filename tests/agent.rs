@@ -110,7 +110,12 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     let show = machine.run(&["session", "show", "s1"]);
     assert!(show.out.contains(TASK) && show.out.contains("There are 2 errors"), "{show:#?}");
     let again = machine.run(&["resume"]);
-    assert!(again.out.contains("There are 2 errors") && again.err.contains("is over"), "{again:#?}");
+    assert!(
+        again.out.contains("There are 2 errors") && again.err.contains("no run is left to go on with"),
+        "{again:#?}"
+    );
+    let listed = machine.run(&["session", "list"]).out;
+    assert!(listed.starts_with("s1  ") && listed.contains("run_") && listed.contains("  completed  "), "{listed}");
     assert_eq!(machine.run(&["session", "rm", "s1"]).code, Some(0));
     assert_eq!(machine.run(&["session", "list"]).out, "");
 }
@@ -162,6 +167,7 @@ fn what_is_no_task_asks_no_model() {
     let machine = Machine::new();
     machine.run(&["agent", "fix it"]).fails(2, &["does not say what"]);
     machine.run(&["agent", "do something"]).fails(2, &["does not say what"]);
+    machine.run(&["agent", "--write", "/nowhere", TASK]).fails(2, &["there is no folder /nowhere"]);
     machine.run(&["resume"]).fails(2, &["no run has been kept yet"]);
     let plan = machine.run(&["agent", "--plan-only", "refactor all modules"]);
     assert_eq!((plan.code, plan.out.as_str()), (Some(0), "9\n"));

@@ -153,6 +153,9 @@ fn commands_are_no_messages_and_a_failure_is_not_the_end() {
     let ran = chat(&machine, rules.clone(), &["--json"], "hi\n/etc/hosts says what?\n");
     let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((documents.len(), &documents[0]["response"]), (2, &json!("hello")), "{ran:#?}");
+    let ran = chat(&machine, rules.clone(), &["--session", "c"], "hi\n/clear foo\n/nope at all\nhi\n");
+    assert_eq!(ran.out, "hello\nhello\n", "neither is a message: {ran:#?}");
+    assert!(ran.err.contains("/clear takes nothing after it") && ran.err.contains("there is no /nope"), "{ran:#?}");
     let long = "x".repeat(100_000);
     let ran = chat(&machine, rules.clone(), &[], &format!("{long}\nhi\n"));
     assert!(

@@ -95,6 +95,10 @@ fn what_is_no_command_is_told() {
     }
     let (code, torn) = report(&["--shell", "bash", "echo 'unclosed"]);
     assert_eq!((code, ids(&torn)), (Some(1), vec!["syntax"]));
+    let (code, open) = report(&["--shell", "bash", "ls |"]);
+    let found = &open["findings"][0];
+    assert_eq!((code, found["token"].as_str(), found["id"].as_str()), (Some(1), Some("|"), Some("syntax")));
+    assert!(found["why"].as_str().unwrap().contains("nothing follows the `|`"), "{open:#}");
 }
 
 #[cfg(target_os = "linux")]

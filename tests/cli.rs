@@ -139,6 +139,11 @@ fn another_machine_and_shell_can_be_asked_for() {
     assert_eq!(of(&["--target", "macos-bsd"]), (json!("macos-bsd"), json!("zsh")));
     assert_eq!(of(&["--target", "windows"]), (json!("windows"), json!("powershell")));
     assert_eq!(of(&["--target", "macos-bsd", "--shell", "fish"]), (json!("macos-bsd"), json!("fish")));
+    assert_eq!(of(&["--target", "windows", "--shell", "powershell"]), (json!("windows"), json!("powershell")));
+    for words in [&["list files"][..], &["check", "ls"]] {
+        let args = [words, &["--target", "windows", "--shell", "bash"]].concat();
+        machine.ask(rules(), &args).fails(2, &["no command is written in bash", "goes with --shell powershell"]);
+    }
 }
 
 #[test]
@@ -150,11 +155,30 @@ fn the_time_limit_ends_in_124() {
 // --- bad input
 
 #[test]
+fn with_json_what_went_wrong_is_a_document_too() {
+    let machine = Machine::new();
+    let cases = [
+        (&["--json", ""][..], 2, "the request is empty"),
+        (&["--json", "--model", "nosuch", "list files"], 2, "nosuch"),
+        (&["--json", "--timeout", "0.1", "slow"], 124, "no command within 0.1 s"),
+        (&["--json", "broken"], 2, "the script says so"),
+    ];
+    for (args, code, message) in cases {
+        let ran = machine.ask(rules(), args);
+        assert_eq!((ran.code, ran.out.lines().count()), (Some(code), 1), "{ran:#?}");
+        let error = &ran.json()["error"];
+        assert!(error["message"].as_str().unwrap().contains(message), "{error}");
+        assert!(error["hint"].is_string() && ran.err.contains(message), "{ran:#?}");
+    }
+}
+
+#[test]
 fn bad_requests_are_told_what_to_do() {
     let machine = Machine::new();
     machine.run(&[]).fails(2, &["the request is empty", "caro \"show top processes\""]);
     machine.run(&["  "]).fails(2, &["the request is empty"]);
-    machine.run(&[&"x ".repeat(50_000)]).fails(2, &["100000 bytes"]);
+    machine.run(&[&"x ".repeat(50_000)]).fails(2, &["100000 bytes, and 1024 tokens"]);
+    machine.ask(rules(), &[&"x ".repeat(5_000)]).fails(2, &[" tokens, and 1024 tokens"]);
     machine.ask(rules(), &["broken"]).fails(2, &["the script says so"]);
 }
 
@@ -196,7 +220,9 @@ fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
     machine.run(&["list files", "--model", "qwen2.5-coder-1.5"]).fails(2, &["qwen2.5-coder-1.5b"]);
     machine.write("half.gguf", "GGUF\u{3}\0\0\0");
     let half = machine.path("half.gguf");
-    machine.run(&["list files", "--model", half.to_str().unwrap()]).fails(2, &["half.gguf", "not a usable model"]);
+    machine
+        .run(&["list files", "--model", half.to_str().unwrap()])
+        .fails(2, &["half.gguf", "not a usable model", "where it came from"]);
 }
 
 #[test]

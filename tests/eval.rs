@@ -167,6 +167,13 @@ fn two_reports_are_compared_task_by_task() {
     let before = machine.path("before.json");
     let report = eval(&machine, but("remove", "ls"), &["--json", "--against", before.to_str().unwrap()]).json();
     assert_eq!(report["against"], json!({ "tasks": 5, "wins": ["sub"], "losses": ["remove"], "p": 1.0 }));
+    let table = eval(&machine, but("remove", "ls"), &["--against", before.to_str().unwrap()]).out;
+    assert!(table.contains("5 tasks in both: 1 won (sub), 1 lost (remove), p = "), "{table}");
+    machine.write("same.json", eval(&machine, right(), &["--json"]).out);
+    let same = machine.path("same.json");
+    let table = eval(&machine, right(), &["--against", same.to_str().unwrap()]).out;
+    assert!(table.contains("5 tasks in both: 0 won, 0 lost, p = "), "{table}");
+    eval(&machine, right(), &["--only", "nosuch"]).fails(2, &["no task whose id contains `nosuch`", "--only"]);
     eval(&machine, right(), &["--against", "/no/such/report"]).fails(2, &["/no/such/report"]);
 }
 
@@ -216,9 +223,9 @@ fn a_bad_suite_is_told() {
         ),
         (
             "[fixture.f]\nsetup = 'false'\n[[task]]\nid = 'x'\nrequest = 'y'\nreference = 'ls'\nfixture = 'f'\n",
-            "its setup ended with",
+            "its setup failed (exit code 1)",
         ),
-        ("", "there is no such task"),
+        ("", "there is no task in "),
     ] {
         machine.write("bad.toml", content);
         machine.run(&["eval", text, "--check"]).fails(2, &[words]);
@@ -266,7 +273,7 @@ fn the_check_finds_bad_tasks() {
         "idle doing nothing passes",
         "chance `date +%N` does not pass",
         "gone `no-such-program` does not pass",
-        "fails `echo x; false` fails (Exited(1))",
+        "fails `echo x; false` fails (exit code 1)",
         "5 tasks, 4 bad",
     ] {
         assert!(ran.out.contains(line), "no {line:?} in {ran:#?}");

@@ -499,7 +499,10 @@ fn explain_tells_each_program_and_flag() {
     assert_eq!(machine.run(&["explain", "--json", "ls"]).json()["shell"], "fish");
     machine.write("config.toml", "");
     machine.run(&["explain", "  "]).fails(2, &["no command to explain"]);
-    assert!(machine.run(&["explain", "--shell", "bash", "ls 'unclosed"]).out.contains("syntax error"));
+    for (torn, words) in [("ls 'unclosed", "syntax error: at `"), ("ls |", "syntax error: nothing follows the `|`")] {
+        let ran = machine.run(&["explain", "--shell", "bash", torn]);
+        assert!(ran.code == Some(1) && ran.out.contains(words), "{ran:#?}");
+    }
     assert!(machine.run(&["explain", "--shell", "bash", "nosuchprogram -x"]).out.contains("is not installed here"));
     let own = machine.run(&["explain", "--shell", "bash", "./run.sh -x"]).out;
     assert!(own.contains("./run.sh") && !own.contains("not installed"), "{own}");

@@ -137,20 +137,21 @@ pub struct AnswerArgs {
     /// Show where the time went (on stderr)
     #[arg(long)]
     pub timing: bool,
-    /// Number of different commands to offer
-    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1, hide_default_value = true,
+    /// Number of different commands to offer, 1 to 8
+    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=8))]
     pub alternatives: u8,
-    /// Pairs of the example library to show the model, in place of those that ask for nearly the same: for measurements
-    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u8).range(0..=16))]
+    /// For measurements: so many pairs of the example library are shown to the model, 0 to 16, in place of those that
+    /// ask for nearly the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=16))]
     pub few_shot: Option<u8>,
-    /// When to reconsider an answer: never, on evidence against it, always
+    /// When to reconsider an answer: never, on evidence against it, always [default: evidence]
     #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(REFINES.map(|(name, _)| name)))]
     pub refine: Option<String>,
-    /// The most iterations, 1 to 3
+    /// The most iterations, 1 to 3 [default: 2]
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,
-    /// Commands to choose from where the model is unsure, 1 to 8
+    /// Commands to choose from where the model is unsure, 1 to 8 [default: 5]
     #[arg(long, value_name = "N")]
     pub candidates: Option<String>,
     /// May commands be tried in a sandbox, to choose among them
@@ -159,10 +160,11 @@ pub struct AnswerArgs {
     /// Are documents of your own that `caro knowledge` has read in looked into for commands
     #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
     pub knowledge: Option<String>,
-    /// Seconds after which there is no answer, a model download not counted
+    /// Seconds after which there is no answer, a model download not counted [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
     /// Seconds within which a better answer than the first is looked for: more helps where the model is slow
+    /// [default: 5]
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
@@ -220,15 +222,7 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
 /// Moves the verb before the flags that were typed in front of it (`caro --json context`), where clap expects it.
 /// The verb is the first word that is neither a flag nor a flag's value; after `--` there is none.
 fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString> {
-    let takes_value = |flag: &str| {
-        command.get_arguments().any(|a| {
-            let named = match flag.strip_prefix("--") {
-                Some(long) => a.get_long() == Some(long),
-                None => flag.chars().last().is_some_and(|short| a.get_short() == Some(short)),
-            };
-            named && a.get_action().takes_values()
-        })
-    };
+    let takes_value = |flag: &str| named(command, flag).is_some_and(|a| a.get_action().takes_values());
     let mut i = 1;
     while let Some(word) = argv.get(i).map(|w| w.to_string_lossy().into_owned()) {
         if word == "--" {
@@ -239,34 +233,68 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
             continue;
         }
         if let Some(verb) = command.find_subcommand(&word) {
+            if verb.has_subcommands() && argv[i + 1..] == ["help"] {
+                argv[i + 1] = "--help".into();
+            }
             if begins_request(verb, &argv[i + 1..], takes_value) {
                 return request_of(argv, i, takes_value);
             }
             argv[1..=i].rotate_right(1);
-        } else if word == "help" && argv.len() == 2 {
-            argv[i] = "--help".into();
+        } else if word == "help"
+            && argv[i + 1..].iter().try_fold(command, |at, name| at.find_subcommand(name)).is_some()
+        {
+            // `help`, `help agent`, `help memory forget`; more words are a request (`help me with tar`)
+            argv.remove(i);
+            argv.push("--help".into());
+            argv[1..=i].rotate_right(1);
         }
         break;
     }
     argv
 }
 
+/// The argument that a flag stands for, as it is typed: of short ones in one word the last.
+fn named<'c>(command: &'c clap::Command, flag: &str) -> Option<&'c clap::Arg> {
+    command.get_arguments().find(|a| match flag.strip_prefix("--") {
+        Some(long) => a.get_long() == Some(long),
+        None => flag.chars().last().is_some_and(|short| a.get_short() == Some(short)),
+    })
+}
+
+/// What a verb of a verb is usually called: who types it means one, by whatever name it has here.
+const USUAL: [&str; 11] = ["add", "delete", "find", "get", "help", "list", "ls", "remove", "rm", "search", "show"];
+
 /// True if a verb with what follows it is the beginning of a request: one that is the whole of what it says followed by
-/// more words (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
+/// more than a word (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
+/// What is a slip of such a verb, alone or with one word more (`memory delete x`), is none.
 fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(&str) -> bool) -> bool {
     let mut is_value = false;
-    let mut words = rest.iter().map(|w| w.to_string_lossy()).filter(|word| {
+    let words = rest.iter().map(|w| w.to_string_lossy()).filter(|word| {
         let is_word = !is_value && !word.starts_with('-');
         is_value = !is_value && word.starts_with('-') && takes_value(word);
         is_word
     });
+    // a part in quotes may be many words
+    let text = words.collect::<Vec<_>>().join(" ");
+    let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
-        "stats" | "status" | "stop" => words.next().is_some(),
-        "memory" | "knowledge" | "artifacts" | "workspace" => {
-            words.next().is_some_and(|word| verb.find_subcommand(word.as_ref()).is_none())
-        }
+        "stats" | "status" | "stop" => words.len() > 1,
+        "memory" | "knowledge" | "artifacts" | "workspace" => words
+            .first()
+            .is_some_and(|word| verb.find_subcommand(word).is_none() && !(words.len() < 3 && is_usual(verb, word))),
         _ => false,
     }
+}
+
+/// True if a word is what a verb of this verb is usually called, or a slip away from one.
+fn is_usual(verb: &clap::Command, word: &str) -> bool {
+    let mut own = verb.get_subcommands().map(clap::Command::get_name);
+    USUAL.contains(&word) || own.any(|name| strsim::osa_distance(word, name) <= most_edits(word))
+}
+
+/// How many letters may be wrong for a word to be taken for a slip.
+fn most_edits(word: &str) -> usize {
+    if word.len() < 6 { 1 } else { 2 }
 }
 
 /// The line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
@@ -298,14 +326,21 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
         let command = argv.iter().map(|w| w.to_string_lossy()).skip_while(|w| w != verb).skip(1);
         return Some(format!("the command stands in quotes: caro {verb} '{}'", command.collect::<Vec<_>>().join(" ")));
     }
-    (words.len() > 2).then(|| {
+    // whoever used a flag that requests do not have meant the verb (`caro agent --batch 9 x`)
+    let is_its_own = |word: &str| {
+        let flag = word.split('=').next().unwrap_or(word);
+        named(command, flag).is_some() || named(&cli, flag).is_none()
+    };
+    let meant = argv.iter().skip(1).map(|w| w.to_string_lossy()).any(|w| w.starts_with('-') && is_its_own(&w));
+    let may_be_request = words.len() > 2 || ["stats", "status", "stop"].contains(&verb.as_ref());
+    (may_be_request && !meant).then(|| {
         format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
     })
 }
 
 /// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.
 pub fn slip(request: &str) -> Option<String> {
-    let most = if request.len() < 6 { 1 } else { 2 };
+    let most = most_edits(request);
     let verbs = Cli::command();
     let near = verbs.get_subcommands().map(clap::Command::get_name);
     // of two that are as near, the one that begins more alike
@@ -333,6 +368,17 @@ mod tests {
     #[test]
     fn clap_accepts_its_own_definition() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_defaults_that_are_told_are_those_of_the_settings() {
+        let caro = Cli::command();
+        for setting in ["refine", "max_iterations", "candidates", "timeout", "budget"] {
+            let key = super::super::config::KEYS.iter().find(|key| key.name == setting).unwrap();
+            let flag = named(&caro, &format!("--{}", setting.replace('_', "-"))).unwrap();
+            let help = flag.get_help().unwrap().to_string();
+            assert!(help.ends_with(&format!("[default: {}]", key.default)), "{setting}: {help}");
+        }
     }
 
     #[test]
@@ -393,6 +439,20 @@ mod tests {
     }
 
     #[test]
+    fn a_mistyped_verb_of_a_verb_is_a_mistake_and_a_sentence_is_a_request() {
+        let slips = ["knowledge list", "memory delete x", "memory show", "memory forgt 1f", "stop foo", "status foo"];
+        for line in slips.into_iter().chain(["-q memory show --json", "artifacts delete x", "workspace remove"]) {
+            let argv = std::iter::once("caro").chain(line.split(' ')).map(OsString::from);
+            assert_eq!(parse(argv).unwrap_err().exit_code(), 2, "{line}");
+        }
+        let requests = ["stop the docker container web", "status of nginx", "memory usage", "memory usage of firefox"];
+        for line in requests.into_iter().chain(["memory find the largest processes", "stats of eth0"]) {
+            let typed: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words(&typed), typed);
+        }
+    }
+
+    #[test]
     fn bad_values_are_usage_errors() {
         for line in
             [vec!["--refine", "often", "x"], vec!["-n", "0", "x"], vec!["--target", "amiga", "x"], vec!["--nope"]]
@@ -413,14 +473,21 @@ mod tests {
         assert!(of("caro model of this cpu").unwrap().contains("caro \"model of this cpu\""));
         let verbs =
             ["caro model pull --force qwen", "caro knowledge query --max 3 tides", "caro config get CARO_MODEL x"];
-        for line in verbs.into_iter().chain(["caro explain", "caro check", "caro explain --json", "caro --nope"]) {
+        let flags = ["caro agent --batch 9 x", "caro agent --bacth 9 x", "caro agent --batch=9 count files"];
+        let bare = ["caro explain", "caro check", "caro explain --json", "caro --nope"];
+        for line in verbs.into_iter().chain(flags).chain(bare) {
             assert_eq!(of(line), None, "{line}");
         }
+        assert!(of("caro stop nginx").unwrap().contains("caro \"stop nginx\""));
     }
 
     #[test]
-    fn only_help_is_help() {
-        let argv = ["caro", "help"].map(OsString::from);
-        assert_eq!(parse(argv).unwrap_err().kind(), clap::error::ErrorKind::DisplayHelp);
+    fn help_is_help_alone_and_before_the_name_of_a_verb() {
+        let lines = ["help", "help agent", "help memory forget", "-q help agent", "--color never help"];
+        for line in lines.into_iter().chain(["agent --help", "memory help"]) {
+            let argv = std::iter::once("caro").chain(line.split(' ')).map(OsString::from);
+            assert_eq!(parse(argv).unwrap_err().kind(), clap::error::ErrorKind::DisplayHelp, "{line}");
+        }
+        assert_eq!(words(&["help", "stop", "containers"]), ["help", "stop", "containers"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::args::AnswerArgs;
 use super::interrupt::Phase;
 use super::piped::next_line;
-use super::request::{Place, ask, check, failure, milliseconds};
+use super::request::{Place, ask, check, failure, milliseconds, paired};
 use super::settings::one_of;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
@@ -81,6 +81,7 @@ impl Batch<'_> {
         let mut settings = self.settings.clone();
         settings.target = item.target.or(settings.target);
         settings.shell = item.shell.or(settings.shell);
+        paired(&settings)?;
         let context = &self.wired.recipe.context;
         let cwd = item.cwd.map(|cwd| context.cwd.join(cwd));
         let place = Place::of(context, &settings, cwd);

@@ -22,8 +22,11 @@ use std::collections::BTreeMap;
 /// What a line that is no message may be.
 const HELP: &str = "/tools   the tools of the next message
 /clear   forget this conversation, its files and what was typed
-/exit    leave (Ctrl-D too)
+/exit    leave (/quit and Ctrl-D too)
 Ctrl-C stops an answer. Whatever else is typed is a message.";
+
+/// The words that are no message, behind their `/`.
+const COMMANDS: [&str; 5] = ["clear", "exit", "help", "quit", "tools"];
 
 /// Talk, with tools and a memory of the session
 #[derive(Debug, clap::Args)]
@@ -87,17 +90,17 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             "/help" => talk.help().map(|()| last),
             "/clear" => talk.clear(&mut lines).map(|()| last),
             "/tools" => talk.tools().map(|()| last),
-            word if word.starts_with('/') && !word.contains(char::is_whitespace) && !word[1..].contains('/') => {
-                Err(Failure::usage(format!("there is no {word}")).hint("/help shows what there is"))
-            }
-            message => {
-                let before = if deletes { talk.asked() } else { BTreeMap::new() };
-                let said = talk.say(message);
-                if deletes && let Err(why) = talk.let_go(before, &mut lines) {
-                    cx.ui.warn(&format!("what was typed is still in the history: {}", why.message));
+            message => match no_command(message) {
+                Some(why) => Err(Failure::usage(why).hint("/help shows what there is")),
+                None => {
+                    let before = if deletes { talk.asked() } else { BTreeMap::new() };
+                    let said = talk.say(message);
+                    if deletes && let Err(why) = talk.let_go(before, &mut lines) {
+                        cx.ui.warn(&format!("what was typed is still in the history: {}", why.message));
+                    }
+                    said
                 }
-                said
-            }
+            },
         };
         last = match done {
             Ok(exit) => exit,
@@ -106,6 +109,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Err(failure) => talk.refused(&failure)?,
         };
     }
+}
+
+/// What is wrong with a line that begins with `/` and is none of the commands. A path begins a message like any other
+/// word (`/etc/hosts has which lines`).
+fn no_command(line: &str) -> Option<String> {
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let name = word.strip_prefix('/')?;
+    if COMMANDS.contains(&name) && !rest.is_empty() {
+        return Some(format!("{word} takes nothing after it"));
+    }
+    let is_path = line != "/" && (name.contains('/') || std::path::Path::new(word).exists());
+    (!is_path).then(|| format!("there is no {word}"))
 }
 
 /// A conversation.
@@ -257,6 +272,24 @@ pub fn remember(text: &str) -> Result<Remember, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_begins_with_a_slash_is_a_command_unless_it_is_a_path() {
+        assert_eq!(no_command("/clear foo").unwrap(), "/clear takes nothing after it");
+        assert_eq!(no_command("/tools count files").unwrap(), "/tools takes nothing after it");
+        for unknown in ["/", "/foo", "/foo bar", "/Clear", "/clear, please"] {
+            assert!(no_command(unknown).unwrap().starts_with("there is no /"), "{unknown}");
+        }
+        for message in ["/etc/hosts has which lines", "/ is how full?", "/usr/nothing here", "what is in /etc?"] {
+            assert_eq!(no_command(message), None, "{message}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_of_the_root_begins_a_message() {
+        assert_eq!(no_command("/dev holds what?"), None);
+    }
 
     #[test]
     fn the_forms_of_history_are_read() {

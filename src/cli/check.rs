@@ -79,6 +79,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .as_deref()
         .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
         .or(settings.shell);
+    super::request::paired(&settings)?;
     let place = super::request::Place::of(&context, &settings, None);
     let inspector = Inspector { context: context.clone(), manual: Some(super::wire::manual(cx)) };
     let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };

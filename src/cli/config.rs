@@ -320,7 +320,9 @@ fn read(file: &Path) -> Result<Vec<(&'static Key, String, usize)>, Failure> {
         _ => {}
     }
     let text = std::fs::read_to_string(file).map_err(|e| {
-        Failure::usage(format!("{name} cannot be read: {e}")).hint("mend its permissions, or take it away")
+        let is_text = e.kind() != std::io::ErrorKind::InvalidData;
+        let hint = if is_text { "mend its permissions, or take it away" } else { "save it as UTF-8, or take it away" };
+        Failure::usage(format!("{name} cannot be read: {e}")).hint(hint)
     })?;
     parse(&text, &name.to_string())
 }
@@ -337,8 +339,8 @@ fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, F
         let line = line_of(name.span().start);
         let name = name.get_ref().as_ref();
         let Some(key) = KEYS.iter().find(|k| k.name == name) else {
-            return Err(Failure::usage(format!("{file}:{line}: there is no setting `{name}`"))
-                .hint(format!("did you mean `{}`? `caro config` shows them all", nearest(name))));
+            let is_table = matches!(value.get_ref(), DeValue::Table(_));
+            return Err(unknown(name, is_table, &format!("{file}:{line}")));
         };
         let value = match value.get_ref() {
             DeValue::String(s) => s.to_string(),
@@ -355,10 +357,23 @@ fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, F
     Ok(found)
 }
 
-/// The setting whose name is fewest edits away.
-fn nearest(name: &str) -> &'static str {
+/// The failure of a name that is none of a setting, at its place.
+fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
+    if is_table {
+        return Failure::usage(format!("{place}: `{name}` is a table, and settings stand in none"))
+            .hint("take the line of the table out; `caro config` shows every setting");
+    }
+    let meant = nearest(name).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    Failure::usage(format!("{place}: there is no setting `{name}`"))
+        .hint(format!("{meant}`caro config` shows them all"))
+}
+
+/// The setting whose name is fewest edits away, and not too many.
+fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_");
-    KEYS.iter().map(|k| k.name).min_by_key(|k| strsim::levenshtein(&name, k)).unwrap_or_default()
+    let most = if name.len() < 5 { 1 } else { 2 };
+    let near = KEYS.iter().map(|k| (strsim::levenshtein(&name, k.name), k.name)).min_by_key(|(edits, _)| *edits);
+    near.filter(|(edits, _)| *edits <= most).map(|(_, near)| near)
 }
 
 /// Arguments of `caro config`.
@@ -464,6 +479,10 @@ mod tests {
         let unknown = parse("refine = \"never\"\n\ntime-out = 3\n", "c.toml").unwrap_err();
         assert_eq!(unknown.message, "c.toml:3: there is no setting `time-out`");
         assert!(unknown.hint.unwrap().contains("`timeout`"));
+        let far = parse("colour = \"red\"\n", "c.toml").unwrap_err();
+        assert_eq!(far.hint.unwrap(), "`caro config` shows them all");
+        let table = parse("[general]\ntimeout = 3\n", "c.toml").unwrap_err();
+        assert_eq!(table.message, "c.toml:1: `general` is a table, and settings stand in none");
         assert!(parse("a = [", "c.toml").unwrap_err().message.starts_with("c.toml:1: "));
         let bare = parse("timeout = 3\nrehearse = off\n", "c.toml").unwrap_err();
         assert!(bare.message.starts_with("c.toml:2: "), "{}", bare.message);
@@ -537,7 +556,10 @@ mod tests {
     #[test]
     fn a_slip_of_a_name_is_understood() {
         for (slip, name) in [("timout", "timeout"), ("max-iteration", "max_iterations"), ("sehll", "shell")] {
-            assert_eq!(nearest(slip), name);
+            assert_eq!(nearest(slip), Some(name));
+        }
+        for other in ["foo", "colour", "general", "x"] {
+            assert_eq!(nearest(other), None, "{other}");
         }
     }
 

@@ -33,7 +33,9 @@ impl Dirs {
         Self {
             models: over(env::MODELS_DIR).or_else(|| cache.as_ref().map(|c| c.join("models"))),
             runtime: over(env::RUNTIME_DIR)
-                .or_else(|| home.as_ref().and_then(|h| h.runtime_dir()).map(Path::to_path_buf))
+                .or_else(|| {
+                    home.as_ref().and_then(|h| h.runtime_dir()).filter(|dir| has_place(dir)).map(Path::to_path_buf)
+                })
                 .or_else(|| cache.as_ref().map(|c| c.join("run"))),
             config_file: over(env::CONFIG_FILE).or_else(|| config.as_ref().map(|c| c.join("config.toml"))),
             data: of(|h| h.data_dir()),
@@ -55,9 +57,21 @@ impl Dirs {
     }
 }
 
+/// True if the folder that this one lies in is there: the session makes that, and nobody else.
+fn has_place(dir: &Path) -> bool {
+    dir.parent().is_some_and(Path::is_dir)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_runtime_folder_of_no_session_is_none() {
+        let session = tempfile::tempdir().unwrap();
+        assert!(has_place(&session.path().join("caro")));
+        assert!(!has_place(&session.path().join("gone/caro")));
+    }
 
     #[test]
     fn variables_override() {

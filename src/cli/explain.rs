@@ -63,7 +63,7 @@ struct Flag {
     nearest: Vec<String>,
 }
 
-/// Explains.
+/// Explains. Exit code 1 for what is no whole command.
 ///
 /// # Errors
 /// If there is no command to explain, or stdout cannot be written.
@@ -80,7 +80,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     } else {
         print(&explanation, cx)?;
     }
-    Ok(Exit::Success)
+    Ok(if explanation.errors.is_empty() { Exit::Success } else { Exit::No })
 }
 
 /// How it is to be told.
@@ -117,7 +117,10 @@ async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manua
     for invocation in &script.commands {
         commands.extend(part(invocation, dialect, context, manual).await);
     }
-    let errors = script.errors.iter().map(|span| line.get(span.clone()).unwrap_or_default().to_string()).collect();
+    let told = |(piece, nothing_follows): (&str, bool)| {
+        if nothing_follows { format!("nothing follows the `{piece}`") } else { format!("at `{piece}`") }
+    };
+    let errors = script.errors.iter().map(|span| told(script.torn(span))).collect();
     Explanation { cmd: line.to_string(), shell: dialect.name(), commands, errors }
 }
 
@@ -213,7 +216,7 @@ fn print(explanation: &Explanation, cx: &Cx) -> std::io::Result<()> {
         }
     }
     for error in &explanation.errors {
-        ui.line(&ui.paint(Role::Danger, &format!("syntax error at: {error}")))?;
+        ui.line(&ui.paint(Role::Danger, &format!("syntax error: {error}")))?;
     }
     if explanation.commands.is_empty() && explanation.errors.is_empty() {
         ui.line(&ui.paint(Role::Dim, "no program is called"))?;

@@ -4,7 +4,7 @@ use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
-use crate::command::recipe::MAX_REQUEST;
+use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
@@ -13,17 +13,29 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Answers the request.
+/// Answers the request. With `--json` a program that waits for a document gets one, whatever happens.
 ///
 /// # Errors
 /// Whatever stands in the way of an answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
+    let outcome = answer(args, cx);
+    if let Err(why) = &outcome
+        && args.answer.json
+        && !why.message.is_empty()
+    {
+        cx.ui.document(&serde_json::json!({ "error": why.error() }))?;
+    }
+    outcome
+}
+
+fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
     if let Some(verb) = args::slip(&request).filter(|_| !args.literal) {
         return Err(Failure::usage(format!("there is no verb `{request}`"))
             .hint(format!("`caro {verb}`? For a command of one word: caro -- {request}")));
     }
     let settings = cx.settings(&args.answer.layer())?;
+    paired(&settings)?;
     if args.execute && !cx.ui.can_ask() {
         return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
             .hint("call it from a terminal; without -x the command is printed"));
@@ -91,10 +103,7 @@ pub fn check(request: &str) -> Result<(), String> {
         return Err("the request is empty".into());
     }
     if request.len() > MAX_REQUEST {
-        return Err(format!(
-            "the request has {} bytes, and {MAX_REQUEST} are the most: a command is asked for in a sentence or two",
-            request.len()
-        ));
+        return Err(too_long(request.len(), "bytes"));
     }
     Ok(())
 }
@@ -123,6 +132,19 @@ impl Place {
         });
         Self { cwd: cwd.unwrap_or_else(|| context.cwd.clone()), target, dialect }
     }
+}
+
+/// Holds the shell that was asked for against the target that was: what is written for Windows is PowerShell.
+///
+/// # Errors
+/// If they do not go together.
+pub fn paired(settings: &Settings) -> Result<(), Failure> {
+    let (Some(target), Some(shell)) = (settings.target, settings.shell) else { return Ok(()) };
+    if target.os != Os::Windows || shell == Dialect::PowerShell {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("for {} no command is written in {}", target.name(), shell.name()))
+        .hint("--target windows goes with --shell powershell, or with none"))
 }
 
 /// The recipe's own form of a request.

@@ -32,6 +32,14 @@ const MANUAL_WAIT: Duration = Duration::from_millis(600);
 /// Temperature and nucleus of further, different answers.
 pub(super) const VARIED: (f32, f32) = (0.8, 0.95);
 
+/// What is told of a request that is too long, in bytes where they alone say so, else in tokens.
+pub fn too_long(size: usize, unit: &str) -> String {
+    format!(
+        "the request has {size} {unit}, and {MAX_REQUEST_TOKENS} tokens (some 4000 letters of English) are the most: \
+         a command is asked for in a sentence or two"
+    )
+}
+
 /// The recipe with all it stands on: one loaded model, one machine, one help cache.
 #[derive(Clone)]
 pub struct Recipe {
@@ -119,11 +127,12 @@ impl Recipe {
         if request.is_empty() {
             return Err(CommandError::BadRequest("the request is empty".into()));
         }
-        if request.len() > MAX_REQUEST || self.model.count(request) > MAX_REQUEST_TOKENS {
-            let size = request.len();
-            return Err(CommandError::BadRequest(format!(
-                "the request is too long ({size} bytes): a sentence or two will do"
-            )));
+        if request.len() > MAX_REQUEST {
+            return Err(CommandError::BadRequest(too_long(request.len(), "bytes")));
+        }
+        let tokens = self.model.count(request);
+        if tokens > MAX_REQUEST_TOKENS {
+            return Err(CommandError::BadRequest(too_long(tokens, "tokens")));
         }
         Ok(Ask { request: courtesy::without(request).to_owned(), ..ask.clone() })
     }

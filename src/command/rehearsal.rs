@@ -40,7 +40,7 @@ pub enum Fit {
 pub fn fit(script: &Script) -> Result<Fit, Unfit> {
     let unfit = |token: &str, why: &str| Err(Unfit { token: token.to_owned(), why: why.to_owned() });
     if let Some(error) = script.errors.first() {
-        return unfit(script.text.get(error.clone()).unwrap_or_default(), "it is no valid command");
+        return unfit(script.torn(error).0, "it is no valid command");
     }
     if let Some(command) = script.commands.iter().find(|c| c.remote) {
         return unfit(command.name().unwrap_or_default(), "it runs on another machine");

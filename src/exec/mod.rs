@@ -163,6 +163,17 @@ impl Status {
     }
 }
 
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit code {code}"),
+            Self::Signaled(number) => write!(f, "signal {number}"),
+            Self::TimedOut => f.write_str("no end in time"),
+            Self::Flooded => f.write_str("output without end"),
+        }
+    }
+}
+
 /// What a child left.
 #[derive(Debug, Clone)]
 pub struct Output {

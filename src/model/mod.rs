@@ -362,7 +362,9 @@ impl ModelError {
     pub fn hint(&self) -> String {
         match self {
             Self::BadFile { .. } => {
-                "run `caro model verify`, then `caro model rm` and `caro model pull` if it fails".into()
+                "it is damaged or incomplete: get a file of your own again where it came from; for one that caro fetched run \
+                 `caro model verify`, then `caro model rm` and `caro model pull` if it fails"
+                    .into()
             }
             Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
             Self::TooLong { .. } => "shorten the request".into(),

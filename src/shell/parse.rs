@@ -219,6 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_its_piece_and_an_operator_that_nothing_follows() {
+        let of = |text: &str| {
+            let script = parse(text, Dialect::Bash);
+            let (piece, nothing_follows) = script.torn(&script.errors[0]);
+            (piece.to_owned(), nothing_follows)
+        };
+        for (text, operator) in [("ls |", "|"), ("ls | ", "|"), ("ls &&", "&&"), ("a | b ||", "||")] {
+            assert_eq!(of(text), (operator.to_owned(), true), "{text}");
+        }
+        for text in ["echo 'unclosed", "echo 'unclosed |", "if true; then ls", "$(ls"] {
+            let (piece, nothing_follows) = of(text);
+            assert!(!piece.is_empty() && !nothing_follows, "{text}: {piece}");
+        }
+    }
+
+    #[test]
     fn wrappers_without_a_command_are_commands_themselves() {
         let lines = [
             "sudo -u",

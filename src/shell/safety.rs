@@ -376,8 +376,7 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         }
     }
     if let Some(span) = script.errors.first() {
-        let token = script.text.get(span.clone()).unwrap_or_default();
-        let token: String = token.chars().take(40).collect();
+        let token: String = script.torn(span).0.chars().take(40).collect();
         found.push(reason(
             Level::Caution,
             "unknown",

@@ -219,7 +219,30 @@ pub enum Construct {
     MethodCall,
 }
 
+/// What another command has to follow.
+const LINKS: [&str; 4] = ["&&", "||", "|&", "|"];
+
 impl Script {
+    /// The piece of the text that an error is about, and true if it is an operator that nothing follows.
+    pub fn torn(&self, error: &Range<usize>) -> (&str, bool) {
+        let whole = self.text.trim_end();
+        let piece = self.text.get(error.clone()).unwrap_or_default().trim();
+        if let Some(link) = LINKS.into_iter().find(|link| whole.ends_with(*link)) {
+            let before = &whole[..whole.len() - link.len()];
+            // within an open quote it is a character like any other
+            let is_closed = |quote: char| before.matches(quote).count().is_multiple_of(2);
+            if is_closed('\'') && is_closed('"') && !before.ends_with('\\') && error.end >= before.len() {
+                return (link, true);
+            }
+        }
+        if !piece.is_empty() {
+            return (piece, false);
+        }
+        // something is missing here: what stands before it is told
+        let before = self.text.get(..error.start).unwrap_or_default();
+        (before.split_whitespace().next_back().unwrap_or(whole), false)
+    }
+
     /// The dialect in which that command is read: inside `bash -c '...'` it is bash, whatever the shell around it.
     pub(super) fn dialect_of(&self, command: &Invocation) -> Dialect {
         command.via.iter().rev().find_map(|outer| Dialect::of_program(outer)).unwrap_or(self.dialect)

@@ -221,6 +221,8 @@ pub enum ConfigError {
         path: String,
         /// Why.
         reason: String,
+        /// What to do about it.
+        advice: &'static str,
     },
     /// It is given a variable that is not there; the others are used.
     #[error("the MCP server `{server}` of {path} is left out: the variable {name} is not set")]
@@ -238,6 +240,8 @@ pub enum ConfigError {
 enum Wrong {
     /// A variable is not set.
     Unset(String),
+    /// It is not said, or not clearly, how it is reached.
+    Unreached(String),
     /// Anything else.
     Reason(String),
 }
@@ -248,7 +252,14 @@ impl Wrong {
         let (server, path) = (server.to_owned(), file.display().to_string());
         match self {
             Self::Unset(name) => ConfigError::Unset { server, path, name },
-            Self::Reason(reason) => ConfigError::Server { server, path, reason },
+            Self::Unreached(reason) => {
+                let advice = "give it a `command` (with `args`, `env`) or a `url` (with `headers`)";
+                ConfigError::Server { server, path, reason, advice }
+            }
+            Self::Reason(reason) => {
+                let advice = "correct that in its entry, or take the entry out";
+                ConfigError::Server { server, path, reason, advice }
+            }
         }
     }
 }
@@ -270,7 +281,7 @@ impl ConfigError {
             Self::Unset { .. } => {
                 "export that variable, give it a value in the file (`${NAME:-DEFAULT}`), or set `disabled` to true"
             }
-            Self::Server { .. } => "give it a `command` (with `args`, `env`) or a `url` (with `headers`)",
+            Self::Server { advice, .. } => *advice,
         }
     }
 }
@@ -349,9 +360,9 @@ fn server(name: &str, entry: &Value, file: &Path, origin: Origin) -> Result<Conf
         (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp" | "sse")) => {
             Reach::Http { url, headers: pairs(entry.headers) }
         }
-        (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".to_owned().into()),
-        (None, None) => return Err("it has neither a `command` nor a `url`".to_owned().into()),
-        _ => return Err(format!("its `type` {} does not fit", kind.unwrap_or_default()).into()),
+        (Some(_), Some(_)) => return Err(Wrong::Unreached("it has both a `command` and a `url`".into())),
+        (None, None) => return Err(Wrong::Unreached("it has neither a `command` nor a `url`".into())),
+        _ => return Err(Wrong::Unreached(format!("its `type` {} does not fit", kind.unwrap_or_default()))),
     };
     let timeout = match entry.timeout {
         None => TIMEOUT,
@@ -514,6 +525,15 @@ mod tests {
         ] {
             assert!(wrong.iter().any(|w| w.contains(why)), "{why} in {wrong:#?}");
         }
+    }
+
+    #[test]
+    fn advice_fits_the_fault() {
+        let text = r#"{"mcpServers": {"n": {}, "t": {"command": "a", "timeout": -3}}}"#;
+        let (_, wrong) = parse(text, Path::new("mcp.json"), Origin::User).unwrap();
+        let hint = |why: &str| wrong.iter().find(|e| e.to_string().contains(why)).unwrap().hint();
+        assert!(hint("neither").contains("`url`"));
+        assert!(!hint("`timeout` -3 is not").contains("`url`"));
     }
 
     #[test]

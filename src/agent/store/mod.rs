@@ -183,6 +183,16 @@ fn yes() -> bool {
     true
 }
 
+impl Run {
+    /// True if nothing is left to go on with.
+    pub fn is_over(&self) -> bool {
+        OVER.contains(&self.status.as_str())
+    }
+}
+
+/// How a run stands that is over.
+const OVER: [&str; 3] = ["completed", "incomplete", "failed"];
+
 /// The store.
 pub struct Store {
     connection: Mutex<Connection>,
@@ -301,6 +311,16 @@ impl Store {
         let id = self.named("run", "SELECT id, created FROM runs", beginning)?;
         let found = self.runs("WHERE id = ?1", [&id])?.into_iter().next();
         found.ok_or(StoreError::Missing { what: "run", id })
+    }
+
+    /// The runs that are not over and of which a checkpoint is kept, the latest first, those of workers not counted.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
+        let open = "WHERE status NOT IN (?1, ?2, ?3) AND turn <> '' AND session NOT IN (SELECT id FROM runs)
+                    ORDER BY created DESC, rowid DESC";
+        self.runs(open, OVER)
     }
 
     /// The sessions, the latest first, at most `limit`.
@@ -570,6 +590,14 @@ mod tests {
         assert!(matches!(store.run("run_a"), Err(StoreError::Ambiguous { found, .. }) if found.len() == 2));
         assert!(matches!(store.run("x"), Err(StoreError::Missing { .. })));
         assert_eq!(store.run("").unwrap().id, "run_b");
+        store.begin(&task("run_c", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        for run in ["run_a1", "run_a2", "run_b"] {
+            store.keep(run, "{}").unwrap();
+        }
+        store.set_status("run_b", "completed", "").unwrap();
+        store.set_status("run_a1", "stopped", "").unwrap();
+        let open: Vec<String> = store.unfinished().unwrap().into_iter().map(|run| run.id).collect();
+        assert_eq!(open, ["run_a2", "run_a1"]);
         store.delete_session("s_1", |_| false).unwrap();
         assert!(matches!(store.run("run_b"), Err(StoreError::Missing { .. })));
         assert!(store.sessions(9).unwrap().is_empty());

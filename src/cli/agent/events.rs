@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id; the latest if not given
-    #[arg(value_name = "RUN", default_value = "")]
+    #[arg(value_name = "RUN", default_value = "", hide_default_value = true)]
     run: String,
     /// Print every event whole, one JSON document a line
     #[arg(long)]

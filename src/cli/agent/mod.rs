@@ -47,8 +47,9 @@ pub struct Args {
     /// The most steps, at least 5; by default the plan decides, up to 20
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// The most calls in one step: a small model calls for what it has not seen yet if it may call for more than one
-    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=5))]
+    /// The most calls in one step, 1 to 5: a small model calls for what it has not seen yet if it may call for more
+    /// than one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
     batch: u8,
     /// Only show what the model would be told first
     #[arg(long, conflicts_with_all = ["json", "events"])]

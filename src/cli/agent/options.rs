@@ -7,7 +7,7 @@ use crate::agent::observe;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Fitting, Mode, Strategy};
 use crate::cli::Failure;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a run is driven; the same for a new one and one that is gone on with.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -33,7 +33,7 @@ pub struct Drive {
     /// A folder below which commands may write, beside the working folder; `/` for anywhere. Changes there are asked for all
     /// the same
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub(super) write: Vec<PathBuf>,
+    write: Vec<PathBuf>,
     /// Leave out a guard: action, loop, goal, ground
     #[arg(long, value_name = "NAME", value_parser = ["action", "loop", "goal", "ground"])]
     no_guard: Vec<String>,
@@ -134,6 +134,21 @@ impl Drive {
             role: self.role.clone(),
             ..Options::local()
         }
+    }
+
+    /// The folders below which commands may write, beside the working folder `root`.
+    ///
+    /// # Errors
+    /// If one of them is not there: nobody would be told that it means nothing.
+    pub(super) fn writable(&self, root: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let found = |dir: &PathBuf| {
+            let whole = dir.canonicalize().or_else(|_| root.join(dir).canonicalize());
+            whole.ok().filter(|whole| whole.is_dir()).ok_or_else(|| {
+                Failure::usage(format!("there is no folder {}", dir.display()))
+                    .hint("make it first, or leave out --write")
+            })
+        };
+        self.write.iter().map(found).collect()
     }
 
     /// Holds what the person typed, a `task` or a `message`, against what may be given to a model.

@@ -4,15 +4,15 @@ use super::view::Shows;
 use super::wire::{self, failure};
 use super::{Drive, drive, told};
 use crate::agent::event::{Event, Kind};
-use crate::agent::store::{Run, is_alive};
+use crate::agent::store::{Run, Store, StoreError, is_alive};
 use crate::agent::turn::Report;
 use crate::cli::{Cx, Failure, Outcome};
 
 /// Go on with a run that was stopped
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run, or the beginning of its id; the latest if not given
-    #[arg(value_name = "RUN", default_value = "")]
+    /// The run, or the beginning of its id; the latest that is not over if not given
+    #[arg(value_name = "RUN", default_value = "", hide_default_value = true)]
     run: String,
     /// How it is driven.
     #[command(flatten)]
@@ -29,7 +29,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             .hint("begin a new run with it"));
     }
     let store = wire::store(cx)?;
-    let found = store.run(&args.run).map_err(failure)?;
+    let named = if args.run.is_empty() { open_run(&store).map_err(failure)? } else { None };
+    let found = named.map_or_else(|| store.run(&args.run), Ok).map_err(failure)?;
     if found.id.starts_with("worker_") {
         return Err(Failure::usage(format!("{} is a helper's run, and ended with the run it worked for", found.id))
             .hint(format!(
@@ -37,7 +38,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 found.session, found.id
             )));
     }
-    if ["completed", "incomplete", "failed"].contains(&found.status.as_str()) {
+    if found.is_over() {
+        let none_left = if args.run.is_empty() { "no run is left to go on with: the latest, " } else { "" };
+        cx.ui.note(&format!("{none_left}{} is over; it answered:", found.id));
         return over(&found, &store.events(&found.id, 0).map_err(failure)?, &args.drive, cx);
     }
     if !found.root.is_dir() {
@@ -52,9 +55,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     drive(&run, turn, next, &args.drive, cx)
 }
 
+/// The latest run that can be gone on with; if none can, the latest that is not over: what keeps it is told.
+fn open_run(store: &Store) -> Result<Option<Run>, StoreError> {
+    let mut open = store.unfinished()?;
+    let can_go_on = |run: &Run| run.root.is_dir() && store.check_idle(&run.session, is_alive).is_ok();
+    let first = open.iter().position(can_go_on).unwrap_or(0);
+    Ok(if open.is_empty() { None } else { Some(open.swap_remove(first)) })
+}
+
 /// Tells how a run ended that is over, in the form and with the exit code that it had then.
 fn over(run: &Run, events: &[Event], drive: &Drive, cx: &Cx) -> Outcome {
-    cx.ui.note(&format!("{} is over; it answered:", run.id));
     let end = events.iter().rfind(|event| event.event_type == Kind::AgentEnd);
     let read = |end: &Event| serde_json::from_value::<Report>(end.output.clone()).ok();
     let Some((end, report)) = end.and_then(|end| Some((end, read(end)?))) else {

@@ -19,7 +19,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// List sessions, the latest first
+    /// List sessions, the latest first: when and how often they were used, and the last run of each
     List {
         /// Print one JSON document
         #[arg(long)]
@@ -56,10 +56,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             let sessions = store.sessions(*limit as usize).map_err(failure)?;
             cx.ui.list(*json, &sessions, "no session has been kept yet", |session| {
                 let time = id::stamp(UNIX_EPOCH + Duration::from_millis(session.updated));
-                let task: String = session.runs.last().map_or(String::new(), |r| r.task.chars().take(70).collect());
+                let last = session.runs.last().map_or(String::new(), |run| {
+                    let task: String = run.task.chars().take(70).collect();
+                    format!("{}  {}  {task}", run.id, run.status)
+                });
                 let count = session.runs.len();
                 let head = cx.ui.paint(Role::Accent, &session.id);
-                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &task)))
+                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &last)))
             })?;
         }
         What::Show { id, json } => {

@@ -73,6 +73,7 @@ impl From<HarnessError> for Failure {
 /// # Errors
 /// If there is no model, no shell or no store.
 pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) -> Result<Harness, Failure> {
+    let writable = drive.writable(root)?;
     let flags: Vec<(&'static str, String)> = drive.model.clone().map(|m| ("model", m)).into_iter().collect();
     let settings = cx.settings(&flags)?.for_many();
     let store = Arc::new(store(cx)?);
@@ -97,7 +98,6 @@ pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) 
     let mut recipe = wired?.recipe;
     recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
-    let writable = drive.write.iter().map(|dir| dir.canonicalize().unwrap_or_else(|_| root.join(dir))).collect();
     let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
     let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
     let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));

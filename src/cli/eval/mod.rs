@@ -83,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut suite = Suite::read(&args.suites)?;
     suite.tasks.retain(|task| args.only.as_ref().is_none_or(|text| task.id.contains(text)));
     if suite.tasks.is_empty() {
-        return Err(Failure::usage("there is no such task").hint("leave --only out, or look at the ids in the suite"));
+        return Err(no_tasks(args));
     }
     let other = args.against.as_ref().map(|file| earlier(file)).transpose()?;
     let mut house = House::open(&suite)?;
@@ -111,6 +111,17 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         table(&report, cx)?;
     }
     Ok(Exit::Success)
+}
+
+/// The failure of suites that leave nothing to ask.
+fn no_tasks(args: &Args) -> Failure {
+    if let Some(text) = &args.only {
+        return Failure::usage(format!("there is no task whose id contains `{text}`"))
+            .hint("leave --only out, or look at the ids in the suite");
+    }
+    let files: Vec<String> = args.suites.iter().map(|file| file.display().to_string()).collect();
+    Failure::usage(format!("there is no task in {}", files.join(", ")))
+        .hint("`caro eval --help` shows what a suite looks like")
 }
 
 /// An earlier report.
@@ -267,10 +278,11 @@ fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
             let command = &task.references[at];
             let found = verdict(task, one, std::slice::from_ref(two));
             if found != Verdict::Passed {
-                let seen = format!("{:?}, {:?}", one.status, one.stdout);
+                let printed = if one.stdout.is_empty() { "nothing".into() } else { format!("{:?}", one.stdout) };
+                let seen = format!("{}, {printed} printed", one.status);
                 problems.push(format!("`{command}` does not pass, or not each time: {} ({seen})", name(found)));
             } else if !one.status.success() && !task.expect.as_ref().is_some_and(|e| e.fails) {
-                problems.push(format!("`{command}` fails ({:?}), and no `expect` says that it is to", one.status));
+                problems.push(format!("`{command}` fails ({}), and no `expect` says that it is to", one.status));
             }
         }
         let idle = house.run(suite, task, "true")?;
@@ -287,6 +299,12 @@ fn check(suite: &Suite, house: &mut House, cx: &Cx) -> Outcome {
     }
     cx.ui.line(&format!("{} tasks, {bad} bad", suite.tasks.len()))?;
     Ok(if bad == 0 { Exit::Success } else { Exit::No })
+}
+
+/// How many tasks were won or lost, and which.
+fn counted(ids: &[String], what: &str) -> String {
+    let which = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(" ")) };
+    format!("{} {what}{which}", ids.len())
 }
 
 /// The report for a person.
@@ -325,12 +343,10 @@ fn table(report: &Report, cx: &Cx) -> Result<(), Failure> {
         row(
             "against",
             format!(
-                "{} tasks in both: {} won ({}), {} lost ({}), p = {:.3}",
+                "{} tasks in both: {}, {}, p = {:.3}",
                 paired.tasks,
-                paired.wins.len(),
-                paired.wins.join(" "),
-                paired.losses.len(),
-                paired.losses.join(" "),
+                counted(&paired.wins, "won"),
+                counted(&paired.losses, "lost"),
                 paired.p
             ),
         )?;

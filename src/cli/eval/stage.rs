@@ -146,8 +146,9 @@ impl Stage {
                 Play { writable: Some(top.to_path_buf()), ..self.framed(&self.native(), &fixture.setup, &work, top) };
             let made = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
             if !made.status.success() {
-                let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
-                return Err(Failure::usage(format!("its setup ended with {:?}: {said}", made.status)));
+                let said = String::from_utf8_lossy(&made.stderr);
+                let what = format!("its setup failed ({}): {}", made.status, said.trim());
+                return Err(Failure::usage(what.trim_end_matches(": ")));
             }
         }
         set_times(&work, &work, &fixture.ages, SystemTime::now())?;

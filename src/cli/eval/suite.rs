@@ -1,6 +1,6 @@
 //! Suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
 
-use crate::cli::Failure;
+use crate::cli::{Failure, request};
 use crate::shell::Target;
 use regex::Regex;
 use serde::Deserialize;
@@ -196,6 +196,7 @@ impl Suite {
             if self.tasks.iter().any(|task| task.id == text.id) {
                 return Err(told("this id stands twice"));
             }
+            request::check(&text.request).map_err(|e| told(&e))?;
             let fixture = match text.fixture {
                 None => 0,
                 Some(FixtureText::Name(ref name)) => {
@@ -291,6 +292,7 @@ mod tests {
             (format!("{task}reference = 'x'\ntarget = 'amiga'\n"), "there is no target `amiga`"),
             (format!("{task}reference = 'x'\n{task}reference = 'x'\n"), "this id stands twice"),
             (format!("{task}expect = {{ regex = ['('] }}\n"), "task `a`: regex"),
+            ("[[task]]\nid = 'a'\nrequest = ' '\nreference = 'x'\n".into(), "task `a`: the request is empty"),
             (format!("{task}reference = 'x'\nmood = 1\n"), "unknown field `mood`"),
         ] {
             let error = suite("s.toml", &text).unwrap_err();

@@ -2,6 +2,7 @@
 
 use super::Inspected;
 use crate::shell::{Dialect, Finding, Severity};
+use std::ops::Range;
 
 /// Id of the finding.
 pub const ID: &str = "syntax";
@@ -11,21 +12,31 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .errors
         .iter()
         .take(1) // later errors mostly follow from the first
-        .map(|span| Finding {
-            id: ID.into(),
-            // of these languages the parser does not know every corner
-            severity: match it.dialect {
-                Dialect::Zsh if short_forms(&it.script.text) => Severity::Warning,
-                Dialect::Fish | Dialect::PowerShell => Severity::Warning,
-                Dialect::Bash | Dialect::Zsh | Dialect::Sh => Severity::Error,
-            },
-            token: it.script.text.get(span.clone()).unwrap_or_default().chars().take(40).collect(),
-            span: Some(span.clone()),
-            why: format!("{} cannot parse this; look for an unclosed quote or bracket", it.dialect.name()),
-            evidence: Vec::new(),
-            fix: None,
-        })
+        .map(|span| finding(it, span))
         .collect()
+}
+
+fn finding(it: &Inspected, span: &Range<usize>) -> Finding {
+    let (piece, nothing_follows) = it.script.torn(span);
+    let dialect = it.dialect.name();
+    Finding {
+        id: ID.into(),
+        // of these languages the parser does not know every corner
+        severity: match it.dialect {
+            Dialect::Zsh if short_forms(&it.script.text) => Severity::Warning,
+            Dialect::Fish | Dialect::PowerShell => Severity::Warning,
+            Dialect::Bash | Dialect::Zsh | Dialect::Sh => Severity::Error,
+        },
+        token: piece.chars().take(40).collect(),
+        span: Some(span.clone()),
+        why: if nothing_follows {
+            format!("{dialect} cannot parse this: nothing follows the `{piece}`")
+        } else {
+            format!("{dialect} cannot parse this; look for an unclosed quote or bracket")
+        },
+        evidence: Vec::new(),
+        fix: None,
+    }
 }
 
 /// True where zsh's own forms of loops and conditions may stand, as in `for f (*.txt) echo $f` and `if [[ -f x ]] { ls }`.
