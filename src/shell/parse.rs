@@ -174,6 +174,28 @@ mod tests {
     }
 
     #[test]
+    fn stages_that_the_grammar_nests_stand_side_by_side() {
+        let of = |text: &str| -> Vec<(String, Option<(usize, usize)>, Vec<usize>)> {
+            let script = parse(text, Dialect::Bash);
+            assert!(script.errors.is_empty(), "{text}");
+            let told =
+                |c: &Invocation| (c.name().unwrap().to_owned(), c.pipe.map(|p| (p.index, p.length)), c.feeds.clone());
+            script.commands.iter().map(told).collect()
+        };
+        let row = |name: &str, pipe, feeds: &[usize]| (name.to_owned(), pipe, feeds.to_vec());
+        let three = [row("a", Some((0, 3)), &[1]), row("b", Some((1, 3)), &[2]), row("c", Some((2, 3)), &[])];
+        assert_eq!(of("a | b | c"), three);
+        assert_eq!(of("a | b 2>&1 | c"), three);
+        let [a, b, c] = three;
+        assert_eq!(of("a | b | c && d"), [a.clone(), b.clone(), c.clone(), row("d", None, &[])]);
+        let after = [row("d", Some((0, 2)), &[4]), row("e", Some((1, 2)), &[]), row("f", None, &[])];
+        assert_eq!(of("a | b | c && d | e || f"), [&[a, b, c][..], &after].concat());
+        let script = parse("a | b 2>x | c >y && d", Dialect::Bash);
+        let redirected: Vec<usize> = script.commands.iter().map(|c| c.redirects.len()).collect();
+        assert_eq!(redirected, [0, 1, 1, 0]);
+    }
+
+    #[test]
     fn pipes_and_redirects() {
         let script = parse("curl -s x 2>/dev/null | (cat; tee f) | sudo sh > out 2>&1", Dialect::Bash);
         let names: Vec<_> = script.commands.iter().map(|c| c.name().unwrap_or("?")).collect();

@@ -141,35 +141,34 @@ impl Walker<'_, '_, '_> {
         }
     }
 
-    /// `a && b || c`: the left spine may be as long as the text, so it is walked in a loop.
     fn list(&mut self, node: Node<'_>, cx: &Cx) {
-        let mut parts = Vec::new();
-        let mut at = Some(node);
-        while let Some(list) = at {
-            let mut children = tree::named(list);
-            at = (children.first().is_some_and(|c| c.kind() == "list")).then(|| children.remove(0));
-            parts.extend(children.into_iter().rev());
-        }
         self.construct(Construct::AndOr, node);
         let deeper = cx.deeper();
-        for part in parts.into_iter().rev() {
+        for part in parts(node) {
             self.visit(part, &deeper);
         }
     }
 
-    fn pipes(&mut self, node: Node<'_>, stages: &[Node<'_>], cx: &Cx) {
-        let stages: Vec<Node<'_>> = stages.iter().copied().filter(|s| s.kind() != "comment").collect();
+    fn pipes<'n>(&mut self, node: Node<'n>, stages: &[Node<'n>], cx: &Cx) {
+        let (stages, after) = level(stages);
         if tree::all(node).iter().any(|c| c.kind() == "|&") {
             self.construct(Construct::PipeBoth, node);
         }
         let pipeline = self.builder.pipeline();
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for (index, stage) in stages.iter().enumerate() {
+        for (index, (stage, redirects)) in stages.iter().enumerate() {
             let start = self.builder.script.commands.len();
             self.visit(*stage, &Builder::stage(cx, pipeline, index, stages.len()));
+            self.redirects(redirects, Some(*stage), cx);
             ranges.push(start..self.builder.script.commands.len());
         }
         self.builder.link(&ranges);
+        if !after.is_empty() {
+            self.construct(Construct::AndOr, node);
+        }
+        for part in after {
+            self.visit(part, &cx.deeper());
+        }
     }
 
     fn command(&mut self, node: Node<'_>, cx: &Cx) {
@@ -293,10 +292,16 @@ impl Walker<'_, '_, '_> {
         } else if let Some(body) = body {
             self.visit(body, &cx.deeper());
         }
+        let redirects: Vec<Node<'_>> = children.into_iter().filter(is_redirect).collect();
+        self.redirects(&redirects, body, cx);
+    }
+
+    /// Puts redirections that stand after `body`, which was visited, to its last command.
+    fn redirects(&mut self, redirects: &[Node<'_>], body: Option<Node<'_>>, cx: &Cx) {
         let target = body.and_then(|b| self.target(b));
-        for child in children.into_iter().filter(is_redirect) {
+        for redirect in redirects {
             let cx = target.map_or_else(|| cx.clone(), |t| owner(cx, t));
-            let redirect = self.redirect(child, &cx);
+            let redirect = self.redirect(*redirect, &cx);
             match target.and_then(|t| self.builder.script.commands.get_mut(t)) {
                 Some(command) => command.redirects.push(redirect),
                 None => self.builder.script.redirects.push(redirect),
@@ -483,6 +488,56 @@ impl Walker<'_, '_, '_> {
         let list = words.into_iter().map(|(word, _)| word).collect();
         self.builder.invoke(self.source, list, Vec::new(), cx);
     }
+}
+
+/// The parts of `a && b || c`: the left spine may be as long as the text, so it is walked in a loop.
+fn parts(list: Node<'_>) -> Vec<Node<'_>> {
+    let mut parts = Vec::new();
+    let mut at = Some(list);
+    while let Some(list) = at {
+        let mut children = tree::named(list);
+        at = (children.first().is_some_and(|c| c.kind() == "list")).then(|| children.remove(0));
+        parts.extend(children.into_iter().rev());
+    }
+    parts.reverse();
+    parts
+}
+
+/// A stage of a pipeline with the redirections that stand after it.
+type Level<'n> = (Node<'n>, Vec<Node<'n>>);
+
+/// The stages of a pipeline side by side, and what follows the pipeline. The grammar nests them: it reads
+/// `a | b | c && d` as `a | (b | c && d)`, and the first two of `a | b 2>&1 | c` as one stage that is redirected.
+fn level<'n>(stages: &[Node<'n>]) -> (Vec<Level<'n>>, Vec<Node<'n>>) {
+    let (mut flat, mut after) = (Vec::new(), Vec::new());
+    let mut todo: Vec<Level<'n>> = stages.iter().rev().map(|stage| (*stage, Vec::new())).collect();
+    while let Some((stage, redirects)) = todo.pop() {
+        let children = tree::named(stage);
+        let split = children.iter().position(|c| c.kind().ends_with("_redirect")).unwrap_or(children.len());
+        match (stage.kind(), &children[..split]) {
+            ("comment", _) => {}
+            ("pipeline", _) => {
+                let start = todo.len();
+                todo.extend(children.into_iter().rev().map(|child| (child, Vec::new())));
+                if let Some((_, last)) = todo.get_mut(start) {
+                    *last = redirects;
+                }
+            }
+            ("list", _) if todo.is_empty() => {
+                let mut parts = parts(stage).into_iter();
+                todo.extend(parts.next().map(|first| (first, redirects)));
+                after.splice(0..0, parts);
+            }
+            ("redirected_statement", [body])
+                if body.kind() == "pipeline" && children[split..].iter().all(|c| c.kind() == "file_redirect") =>
+            {
+                let more = children[split..].iter().copied().chain(redirects).collect();
+                todo.push((*body, more));
+            }
+            _ => flat.push((stage, redirects)),
+        }
+    }
+    (flat, after)
 }
 
 fn owner(cx: &Cx, command: usize) -> Cx {

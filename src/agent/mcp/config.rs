@@ -281,7 +281,7 @@ impl ConfigError {
             Self::Unset { .. } => {
                 "export that variable, give it a value in the file (`${NAME:-DEFAULT}`), or set `disabled` to true"
             }
-            Self::Server { advice, .. } => *advice,
+            Self::Server { advice, .. } => advice,
         }
     }
 }
