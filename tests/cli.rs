@@ -233,7 +233,8 @@ fn without_a_home_a_cache_or_a_path_there_is_still_an_answer() {
         caro.env_clear().env("CARO_MODEL", machine.model(rules())).envs(vars.iter().copied());
         Ran::of(caro.output().unwrap())
     };
-    for vars in [&[][..], &[("HOME", "/nowhere")], &[("PATH", "/nowhere")], &[("CARO_CACHE_DIR", "/proc/nowhere")]] {
+    for vars in [&[][..], &[("HOME", "/proc/nowhere")], &[("PATH", "/nowhere")], &[("CARO_CACHE_DIR", "/proc/nowhere")]]
+    {
         let ran = bare(vars);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"), "{vars:?} {ran:#?}");
     }

@@ -7,7 +7,7 @@ use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::spelling;
 use super::turn::{self, Draft, Outcome, Step, Turn};
-use super::{confidence, explain, prompt};
+use super::{confidence, explain, library, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
@@ -62,6 +62,8 @@ pub(super) struct Run<'a> {
     inspector: Inspector,
     pub(super) ask: &'a Ask,
     pub(super) cancel: Cancel,
+    /// Of the model's replies.
+    pub(super) shape: Shape,
     manuals: Manuals,
     pub(super) timing: Timing,
     /// Time to read a token of a prompt, as the last long one took it.
@@ -92,7 +94,8 @@ impl Recipe {
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
         let reading = Duration::ZERO;
-        let run = Run { recipe: self, inspector, ask, cancel, manuals, timing, reading, candidates: 1, started };
+        let shape = reply::shape(library::has(&ask.request, ask.target));
+        let run = Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, reading, candidates: 1, started };
         Ok(Answer { slips, ..run.go(trace).await? })
     }
 
@@ -258,7 +261,7 @@ impl Run<'_> {
 
     /// Asks the model. While it still writes, the manuals of the programs it has named so far are looked up.
     async fn decide(&mut self, prompt: Prompt, sampling: Sampling) -> Result<Completion, CommandError> {
-        let shape = Shape::Lark(reply::GRAMMAR.into());
+        let shape = self.shape.clone();
         let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
         let (words, mut written) = mpsc::unbounded_channel::<String>();
         let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {

@@ -1,6 +1,6 @@
 //! What the model's words mean: the grammar of a reply, and the command in it.
 
-use crate::model::rounds;
+use crate::model::{Shape, rounds};
 
 /// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
 /// nothing.
@@ -8,7 +8,16 @@ pub const REFUSAL: &str = "# not a shell task";
 
 /// The grammar of a reply (llguidance's Lark dialect): one line that is a command, or the refusal. It begins with
 /// neither a space, a backtick nor a hash, so no fence, no prose in a comment.
-pub const GRAMMAR: &str = "start: COMMAND | REFUSAL\nCOMMAND: /[^\\s`#][^\\n\\r]*/\nREFUSAL: \"# not a shell task\"\n";
+const GRAMMAR: &str = "start: COMMAND | REFUSAL\nCOMMAND: /[^\\s`#][^\\n\\r]*/\nREFUSAL: \"# not a shell task\"\n";
+
+/// The same for what is a task without doubt.
+const TASK: &str = "start: COMMAND\nCOMMAND: /[^\\s`#][^\\n\\r]*/\n";
+
+/// The form of a reply to a request; `is_task` where somebody else has a command for the very same, and the model may not
+/// refuse it: a small one does at times, for no more than a question mark.
+pub fn shape(is_task: bool) -> Shape {
+    Shape::Lark(if is_task { TASK } else { GRAMMAR }.into())
+}
 
 /// What a reply says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +30,7 @@ pub enum Reply {
     Nothing,
 }
 
-/// Reads a reply. A model under [`GRAMMAR`] writes the bare line; a remote one may wrap it in a fence, a JSON document
+/// Reads a reply. A model under [`shape`] writes the bare line; a remote one may wrap it in a fence, a JSON document
 /// (`{"cmd": ...}`) or a prompt sign, and all of those are taken off.
 pub fn read(text: &str) -> Reply {
     let text = text.trim();

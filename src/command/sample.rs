@@ -9,7 +9,7 @@ use super::reply::{self, Reply};
 use super::trial::{self, Ending};
 use super::turn::{Chosen, Draft, better, is_broken};
 use crate::agent::runtime;
-use crate::model::{Finish, Prompt, Request, Sampling, Shape, Usage};
+use crate::model::{Finish, Prompt, Request, Sampling, Usage};
 use crate::shell::{Finding, Severity};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -145,7 +145,7 @@ impl Run<'_> {
         let (temperature, top_p) = VARIED;
         let request = Request {
             prompt,
-            shape: Shape::Lark(reply::GRAMMAR.into()),
+            shape: self.shape.clone(),
             sampling: Sampling { temperature, top_p, seed: 1 },
             max_tokens,
             cancel: self.cancel.with_deadline(self.started + until),

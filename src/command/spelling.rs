@@ -121,6 +121,8 @@ fn nearest<'v>(word: &str, vocabulary: &HashMap<&'v str, u32>) -> Option<&'v str
     let mut near: Vec<(u32, &str)> = vocabulary
         .iter()
         .filter(|(other, _)| other.len().abs_diff(word.len()) <= 1 && strsim::osa_distance(word, other) == 1)
+        // hardly anybody's first letter is another one: `hogging` is no `logging`
+        .filter(|(other, _)| other.len() != word.len() || other[..1] == word[..1] || other[..1] == word[1..2])
         .map(|(other, count)| (*count, *other))
         .collect();
     near.sort_unstable_by(|a, b| b.cmp(a));
@@ -166,6 +168,7 @@ mod tests {
             "count the lines of epmty.txt in ./foldres",
             "print the value of EPMTY and of epMty here",
             "files that have a bank in their name",
+            "what is hogging the disk",
             "lista los directorios vacios",
             "zeige alle versteckten Dateien",
             "",

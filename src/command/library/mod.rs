@@ -18,7 +18,7 @@ mod search;
 mod words;
 
 pub(super) use search::Topic;
-pub use search::{alike, nearest};
+pub use search::{alike, has, nearest};
 pub(super) use words::{says_something, unquoted};
 
 use crate::shell::{Os, Target, Userland};

@@ -16,6 +16,8 @@ use std::sync::OnceLock;
 
 /// From this score on a pair asks for nearly the same.
 const ALIKE: f64 = 0.64;
+/// From this score on it asks for the same.
+const SAME: f64 = 0.9;
 /// The most pairs that are shown for being alike.
 const MOST_ALIKE: usize = 2;
 /// A further one is shown if it is nearly as good as the best.
@@ -52,6 +54,11 @@ pub fn alike(request: &str, target: Target) -> Vec<Example> {
     let least = found.first().map_or(ALIKE, |best| ALIKE.max(best.score * AS_GOOD));
     found.retain(|pair| pair.score >= least);
     found.iter().map(Found::example).collect()
+}
+
+/// True if a pair asks for the very same as the request, a filler more or less. One word is not enough to tell (`help`).
+pub fn has(request: &str, target: Target) -> bool {
+    found(request, target, 1).first().is_some_and(|pair| pair.score >= SAME)
 }
 
 /// The nearest pairs. Where nothing is asked, as by `caro check`, no index is made for it.
@@ -310,6 +317,17 @@ mod tests {
         }
         let formats = alike("convert inventory.csv to tsv", gnu);
         assert!(!formats.is_empty() && formats.iter().all(|e| !e.command.contains("ffmpeg")), "{formats:?}");
+    }
+
+    #[test]
+    fn what_a_pair_asks_for_in_other_fillers_is_the_same_and_no_small_talk_is() {
+        let gnu = target("linux-gnu");
+        for request in ["is nginx running?", "Whats hogging the CPU", "the tree of the processes"] {
+            assert!(has(request, gnu), "{request}");
+        }
+        for line in include_str!("../../../tests/refusals.txt").lines() {
+            assert!(!has(line, gnu), "{line}");
+        }
     }
 
     #[test]
