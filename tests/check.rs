@@ -36,6 +36,13 @@ fn danger_fails_and_caution_does_not() {
 }
 
 #[test]
+fn what_is_dangerous_is_no_better_without_sudo() {
+    let (_, danger) = report(&["--shell", "bash", "sudo rm -rf /"]);
+    let fixes: Vec<&Value> = danger["findings"].as_array().unwrap().iter().map(|f| &f["fix"]).collect();
+    assert!(fixes.iter().all(|fix| fix.is_null()), "{danger:#}");
+}
+
+#[test]
 fn another_machine_has_its_own_rules() {
     let (code, mac) = report(&["--target", "macos-bsd", "--shell", "zsh", "sed -i 's/a/b/' notes.txt"]);
     assert_eq!((code, mac["target"].as_str(), mac["shell"].as_str()), (Some(1), Some("macos-bsd"), Some("zsh")));

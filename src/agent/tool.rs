@@ -193,6 +193,9 @@ pub struct Effects {
     /// True if files are gone afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
+    /// True if it changes the text of a file that is there, where it stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edits: bool,
     /// True if it may write what cannot be foreseen.
     #[serde(default)]
     pub opaque: bool,

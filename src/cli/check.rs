@@ -5,7 +5,7 @@ use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, rehearsal};
 use crate::command::inspect::{Inspector, Manuals, Subject};
 use crate::shell::safety::Level;
-use crate::shell::{Dialect, Severity, Target};
+use crate::shell::{Dialect, Severity, Target, assess, parse};
 use std::time::Duration;
 
 /// How long the manuals may take: nobody waits for a model here.
@@ -86,7 +86,10 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);
     let mut manuals = Manuals::new();
-    let draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
+    let mut draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
+    // what is dangerous is no better for being written otherwise
+    let is_dangerous = |fix: &String| assess(&parse(fix, place.dialect)).level == Level::Danger;
+    draft.findings.iter_mut().for_each(|f| drop(f.fix.take_if(|fix| is_dangerous(fix))));
     let rehearsal =
         args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place, &context))).transpose()?;
     super::wind_up(runtime);

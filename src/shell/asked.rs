@@ -109,9 +109,74 @@ pub fn only_looks(request: &str) -> bool {
     first.is_some_and(|w| LOOKS.contains(&w.as_str())) && !may_remove(request)
 }
 
+/// True if a request names files to be moved or renamed and speaks of nothing that is done to their text. `is_there`
+/// tells of a word whether it is a file or folder; of several words with blanks between them nobody asks.
+pub fn only_moves(request: &str, is_there: impl Fn(&str) -> bool) -> bool {
+    const MOVES: [&str; 4] = ["move", "moving", "rename", "renaming"];
+    const BETWEEN: [&str; 9] = ["the", "this", "my", "all", "file", "files", "folder", "directory", "just"];
+    /// How words begin that speak of what stands in a file.
+    const TEXT: [&str; 24] = [
+        "add",
+        "append",
+        "chang",
+        "class",
+        "column",
+        "content",
+        "convert",
+        "correct",
+        "edit",
+        "field",
+        "fix",
+        "function",
+        "header",
+        "insert",
+        "line",
+        "mention",
+        "method",
+        "refer",
+        "replac",
+        "substitut",
+        "text",
+        "updat",
+        "variable",
+        "writ",
+    ];
+    let around = |c: char| !c.is_alphanumeric() && !"./~_-".contains(c);
+    let words: Vec<&str> = request.split_whitespace().map(|word| word.trim_matches(around)).collect();
+    let lower = |word: &&str| word.to_lowercase();
+    let says = |word: &&str| TEXT.iter().any(|stem| lower(word).starts_with(stem)) && !is_there(word);
+    let moved = |at: usize| {
+        let mut rest = words[at + 1..].iter().skip_while(|word| BETWEEN.contains(&&*lower(word)));
+        rest.next().is_some_and(|word| !word.is_empty() && is_there(word.trim_end_matches('.')))
+    };
+    let mut all = words.iter().enumerate();
+    !words.iter().any(says) && all.any(|(at, word)| MOVES.contains(&&*lower(word)) && moved(at))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_renames_files_wants_their_text_left_alone() {
+        let is_there = |word: &str| ["app1.log", "src/main.py", "old", "change.md"].contains(&word);
+        for only in
+            ["rename app1.log to first.log", "Move the folder old to attic.", "rename \"change.md\" and list all"]
+        {
+            assert!(only_moves(only, is_there), "{only}");
+        }
+        for other in [
+            "rename the function foo to bar in src/main.py",
+            "rename foo to bar in src/main.py",
+            "rename app1.log to first.log and replace ERROR with error in it",
+            "rename nothing.log to first.log",
+            "show app1.log",
+            "rename",
+            "",
+        ] {
+            assert!(!only_moves(other, is_there), "{other}");
+        }
+    }
 
     #[test]
     fn who_wants_to_know_something_wants_nothing_removed() {

@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn stages_that_the_grammar_nests_stand_side_by_side() {
-        let of = |text: &str| -> Vec<(String, Option<(usize, usize)>, Vec<usize>)> {
+        type Row = (String, Option<(usize, usize)>, Vec<usize>);
+        let of = |text: &str| -> Vec<Row> {
             let script = parse(text, Dialect::Bash);
             assert!(script.errors.is_empty(), "{text}");
             let told =

@@ -1,18 +1,22 @@
-//! A task that names a file to be written is not done before that file is written.
+//! A task that names a file to be written is not done before that file is written; and one that renames files changes
+//! nothing in them.
 
-use super::{Guard, RunState};
+use super::{Finding, Guard, GuardError, RunState, Verdict};
 use crate::agent::action::ActionSet;
 use crate::agent::plan::begins_part;
-use crate::agent::tool::{Outcome, normal};
+use crate::agent::tool::{Call, Outcome, normal};
+use crate::shell::asked::only_moves;
 use regex::Regex;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// `goal`: takes `answer` out of the choice while a file that the task asks for is not written. A small model likes to
-/// say that it has done what it has not.
+/// say that it has done what it has not. Where files are only moved, it refuses to change what is in them: the same model
+/// takes `sed -i` for a way to rename.
 #[derive(Debug)]
 pub struct GoalGuard {
     files: Vec<PathBuf>,
+    only_moves: bool,
 }
 
 /// Verbs that make a file.
@@ -101,7 +105,8 @@ impl GoalGuard {
     /// A guard for a task whose relative paths start at `root`.
     pub fn new(task: &str, root: &Path) -> Self {
         let files = asked_for(task).into_iter().filter(|f| !f.starts_with('~'));
-        Self { files: files.map(|file| normal(root, &file)).collect() }
+        let only_moves = only_moves(task, |word| normal(root, word).exists());
+        Self { files: files.map(|file| normal(root, &file)).collect(), only_moves }
     }
 
     fn missing(&self, state: &RunState) -> bool {
@@ -123,11 +128,20 @@ impl Guard for GoalGuard {
             set.answer = false;
         }
     }
+
+    fn check(&self, call: &Call, _: &RunState) -> Result<Verdict, GuardError> {
+        if !(self.only_moves && call.effects.edits) {
+            return Ok(Verdict::Allow);
+        }
+        let text = "The task moves or renames files; this would change the text in one. `mv OLD NEW` renames a file.";
+        Ok(Verdict::Deny(Finding { id: "goal-text".into(), text: text.into() }))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::tool::{Args, Effects};
 
     #[test]
     fn files_to_be_written_are_recognised() {
@@ -166,5 +180,23 @@ mod tests {
         assert!(!ends(&state));
         state.modified.insert("/w/report.md".into());
         assert!(ends(&state));
+    }
+
+    #[test]
+    fn what_renames_a_file_leaves_its_text_alone() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("app1.log"), "x\n").unwrap();
+        let call = |edits| Call {
+            id: "s1c1".into(),
+            tool: "shell".into(),
+            args: Args::new(),
+            effects: Effects { edits, ..Effects::default() },
+        };
+        for (task, denied) in [("rename app1.log to first.log", true), ("replace x by y in app1.log", false)] {
+            let guard = GoalGuard::new(task, root.path());
+            let verdict = guard.check(&call(true), &RunState::default()).unwrap();
+            assert_eq!(matches!(verdict, Verdict::Deny(_)), denied, "{task}");
+            assert_eq!(guard.check(&call(false), &RunState::default()).unwrap(), Verdict::Allow);
+        }
     }
 }

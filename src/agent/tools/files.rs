@@ -77,7 +77,7 @@ impl Tool for Edit {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { writes: vec![path(args, &cx.root)], ..Effects::default() }
+        Effects { writes: vec![path(args, &cx.root)], edits: true, ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {

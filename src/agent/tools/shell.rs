@@ -94,6 +94,9 @@ const OF_NOTHING: &[&[u8]] = &[b"0", b"[]", b"{}", b"null", b"0 0 0", b"0       
 /// What a system says where the sandbox does not let a program write.
 const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
 
+/// Programs that change the text of a file where it stands.
+const EDITORS: &[&str] = &["ed", "ex", "gsed", "perl", "ruby", "sed"];
+
 /// What a command line would do, where the sandbox can do this much.
 fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
     let mut effects = Effects { exec: true, ..Effects::default() };
@@ -106,6 +109,8 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         let path = effect.path.as_deref().filter(|p| !matches!(place_of(p), Place::Sink));
         let resolved = path.map(|p| normal(root, &home(p)));
         effects.removes |= effect.kind == Kind::Delete;
+        let program = effect.command.and_then(|at| script.commands[at].name());
+        effects.edits |= effect.kind == Kind::Overwrite && program.is_some_and(|name| EDITORS.contains(&name));
         match effect.kind {
             Kind::Read => effects.reads.extend(resolved),
             Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
@@ -309,6 +314,7 @@ mod tests {
         let write = effects("grep ERROR a.log > out.txt", root);
         assert_eq!(write.writes, [file("out.txt")]);
         assert!(!write.is_read_only() && !write.opaque, "{write:?}");
+        assert!(effects("sed -i 's/a/b/' a.log", root).edits && !effects("mv a.log b.log", root).edits);
         assert!(effects("rm -rf /", root).hazard == Hazard::Danger);
         for command in ["rm *.log", "python3 x.py", "cd /tmp && touch x", "sed -i s/a/b/ *.txt"] {
             assert!(effects(command, root).opaque, "{command}: {:?}", effects(command, root));
