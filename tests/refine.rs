@@ -109,4 +109,6 @@ fn alternatives_are_different_commands_and_each_is_rated() {
     let ran = Machine::new().ask(rules(), &["--shell", "bash", "list files", "-n", "3"]);
     assert_eq!(ran.out, "ls\nls -a\nrm -rf /\n", "{ran:#?}");
     assert!(ran.err.contains("rm -rf /\n") && ran.err.contains("danger"), "{ran:#?}");
+    let alone = Machine::new().ask(json!([{ "reply": "ls" }]), &["--shell", "bash", "list files", "-n", "3"]);
+    assert!(alone.out == "ls\n" && alone.err.contains("1 of 3"), "{alone:#?}");
 }

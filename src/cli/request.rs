@@ -76,6 +76,10 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
     }
     present::answer(&cx.ui, &answer)?;
+    let found = 1 + answer.alternatives.len();
+    if found < usize::from(args.answer.alternatives) {
+        cx.ui.note(&format!("{found} of {}: no other command came up", args.answer.alternatives));
+    }
     Ok(Exit::Success)
 }
 

@@ -50,6 +50,9 @@ impl Candle {
         // Without this key candle's Qwen3 computes its rotary table in f16, which is too coarse from some hundred tokens
         // on; 0 says f32.
         content.metadata.insert("general.dtype".into(), Value::U32(0));
+        sound(gguf, name)?;
+        // candle computes its rotary table for as many positions as the file speaks of
+        content.metadata.insert(format!("{name}.context_length"), Value::U32(context as u32));
         let vocab = gguf.tensor("token_embd.weight")?.dims.get(1).copied().unwrap_or(0);
         let model = match name {
             "qwen2" => Net::Qwen2(quantized_qwen2::ModelWeights::from_gguf(content, &mut file, &place).map_err(bad)?),
@@ -137,6 +140,33 @@ impl Backend for Candle {
     }
 }
 
+/// Holds what candle takes from a file as it stands against what any model has: it divides by these numbers, and asks for
+/// memory by them.
+fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
+    let number = |key: &str, most: u32| match gguf.u32(&format!("{name}.{key}")) {
+        Some(n) if !(1..=most).contains(&n) => Err(gguf.bad(format!("its `{name}.{key}` is {n}"))),
+        found => Ok(found),
+    };
+    for (key, most) in [("block_count", 1 << 10), ("attention.key_length", 1 << 10), ("shortconv.l_cache", 1 << 6)] {
+        number(key, most)?;
+    }
+    let heads = number("attention.head_count", 1 << 10)?;
+    let width = number("embedding_length", 1 << 16)?;
+    let key = format!("{name}.attention.head_count_kv");
+    let of_layers = gguf.array(&key).and_then(|array| Some(array.integers()?.collect::<Vec<i64>>()));
+    let groups = match of_layers {
+        Some(all) => all,
+        None => number("attention.head_count_kv", 1 << 10)?.map(i64::from).into_iter().collect(),
+    };
+    let Some(heads) = heads.map(i64::from) else { return Ok(()) };
+    // a layer without attention has no heads
+    let fit = groups.iter().all(|n| *n == 0 || (1..=heads).contains(n) && heads % n == 0);
+    if !fit || width.is_some_and(|width| i64::from(width) % heads != 0) {
+        return Err(gguf.bad(format!("{heads} heads over {groups:?} make no attention")));
+    }
+    Ok(())
+}
+
 /// The device to run on.
 fn place(device: Device) -> Result<Place, ModelError> {
     let missing = |name: String| ModelError::Unsupported { what: "device", name };
@@ -164,6 +194,29 @@ fn best_place() -> candle_core::Result<Place> {
 mod tests {
     use super::super::testing::{Field, Tiny};
     use super::*;
+
+    #[test]
+    fn a_header_that_makes_no_sense_is_told_and_not_computed_with() {
+        for (architecture, key, value) in [
+            ("glm4", "attention.head_count", Field::U32(0)),
+            ("glm4", "attention.head_count", Field::U32(3)),
+            ("glm4", "attention.head_count_kv", Field::U32(3)),
+            ("glm4", "attention.head_count_kv", Field::U32(0)),
+            ("glm4", "block_count", Field::U32(u32::MAX)),
+            ("glm4", "attention.key_length", Field::U32(0)),
+            ("lfm2", "embedding_length", Field::U32(0)),
+            ("lfm2", "shortconv.l_cache", Field::U32(0)),
+            ("lfm2", "attention.head_count_kv", Field::I32s(vec![0, 3])),
+            ("lfm2", "attention.head_count_kv", Field::I32s(vec![0, -1])),
+        ] {
+            let mut tiny = Tiny::new(architecture);
+            tiny.set(&format!("{architecture}.{key}"), value.clone());
+            let file = tiny.file();
+            let gguf = Gguf::open(file.path()).unwrap();
+            let opened = Candle::open(&gguf, file.path(), Device::Cpu, 64);
+            assert!(matches!(opened, Err(ModelError::BadFile { .. })), "{architecture} {key} {value:?}");
+        }
+    }
 
     #[test]
     fn several_tokens_of_lfm2_are_its_tokens_one_by_one() {
