@@ -41,7 +41,7 @@ const WARNING: f64 = 0.25;
 const DOCUMENTED: f64 = 8.0;
 
 /// The same if it failed in its rehearsal, or had nothing to say.
-const FAILED: f64 = 0.02;
+const FAILED: f64 = 0.001;
 const SILENT: f64 = 0.3;
 
 /// Chooses; `None` of no candidates. One that is dangerous is never chosen over one

@@ -32,6 +32,7 @@ pub mod reply;
 mod review;
 mod sample;
 pub mod spelling;
+mod tables;
 mod trial;
 pub mod turn;
 

@@ -7,7 +7,7 @@ use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::spelling;
 use super::turn::{self, Draft, Outcome, Step, Turn};
-use super::{confidence, explain, library, prompt};
+use super::{confidence, explain, library, prompt, tables};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
@@ -85,6 +85,10 @@ impl Recipe {
         let (request, slips) = mended.unwrap_or_else(|| (ask.request.clone(), Vec::new()));
         ask.request = request;
         ask.before.known = self.known(&ask, trace).await;
+        // the agent tells of the place itself
+        if ask.before.place.is_empty() {
+            ask.before.place = tables::told(&ask.request, &ask.cwd);
+        }
         let ask = &ask;
         if let Some(manual) = &self.manual {
             // a program of the tree that the request is about is not run for its help

@@ -21,7 +21,7 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
             (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
             // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
             (b'*' | b'?' | b']' | b'{', b'(') if dialect == Dialect::Zsh => blank_parentheses(&mut bytes, i),
-            (_, b'(') if dialect == Dialect::Zsh && before.is_ascii_alphanumeric() => {
+            (_, b'(') if dialect == Dialect::Zsh && (before.is_ascii_alphanumeric() || b"._-".contains(&before)) => {
                 let word = bytes[..i].iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |p| p + 1);
                 let next = bytes.get(i + 1).copied().unwrap_or(b')');
                 if next != b')' && bytes[word..i].iter().any(|b| matches!(b, b'*' | b'?')) {
@@ -41,6 +41,17 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
 fn blank_parentheses(bytes: &mut [u8], open: usize) {
     let close = bytes[open..].iter().take(80).position(|b| matches!(b, b')' | b'\n' | b'\'' | b'`'));
     let plain = |inner: &[u8]| inner.is_ascii() && !inner.windows(2).any(|pair| pair == b"$(");
+    // `*(e:rm x:)`, `*(oe{rm x})`, `*(+name)` and `${(e)x}` run what they name; `*.(jpe|png)` does not
+    let runs = |inner: &[u8]| {
+        let evaluates = |pair: &[u8]| match (pair[0], pair[1]) {
+            (b'e', b')') => open > 0 && bytes[open - 1] == b'{',
+            (b'e', next) => !next.is_ascii_alphanumeric() && next != b'|',
+            (b'+', next) => next.is_ascii_alphabetic() || next == b'_',
+            _ => false,
+        };
+        inner.windows(2).any(evaluates)
+    };
+    let plain = |inner: &[u8]| plain(inner) && !runs(inner);
     if let Some(close) = close.filter(|c| bytes[open + c] == b')' && plain(&bytes[open..=open + c])) {
         bytes[open..=open + close].fill(b'_');
     }
@@ -323,5 +334,18 @@ mod tests {
         }
         assert_eq!(names("echo $'\\'' $'(' && [ -d / ]", Dialect::Bash), ["echo $'\\'' $'('", "[ -d / ]"]);
         assert_eq!(names("[ -n $(rm -rf x) ]", Dialect::Bash)[1], "rm -rf x");
+    }
+
+    #[test]
+    fn a_glob_that_runs_something_is_not_taken_for_one_that_looks() {
+        let looks = |text: &str| crate::shell::is_read_only(&parse(text, Dialect::Zsh));
+        for text in ["ls *(e:rm x:)", "ls *(oe{rm x})", "ls *(+wipe)", "echo ${(e)line}"] {
+            assert!(!looks(text), "{text}");
+        }
+        for text in
+            ["ls *(.om[1,3])", "ls *(/)", "ls *.(jpe|png)", "ls a*(one|two)", "echo ${(f)lines}", "ls *(Lk+100)"]
+        {
+            assert!(looks(text), "{text}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! `grep -v paid invoices.csv`, where "paid" is the name of a column: only the first line has that word.
 
 use super::Inspected;
-use super::csv::{names, separated_by};
+use super::csv::names;
 use super::edit::warning;
+use super::separator::separated_by;
 use crate::shell::{Finding, Invocation, Word};
 use std::path::Path;
 

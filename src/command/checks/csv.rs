@@ -1,16 +1,13 @@
-//! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and
-//! its first line may be no value but the columns' names.
+//! Files of separated values: which column is which, and that the first line may be no value but the columns' names.
 
 use super::edit::{Edits, warning};
 use super::input::files;
+use super::separator::{self, separated_by};
 use super::words::Words;
 use super::{Inspected, column_name};
 use crate::shell::{Finding, Invocation, Word};
 use std::io::Read;
 use std::path::Path;
-
-/// What such files are separated by; the first where nothing is known.
-const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Bytes of a file that are looked at.
 const LOOK: u64 = 4096;
@@ -32,7 +29,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         };
         let Some(file) = own().or_else(handed) else { continue };
         let lines = it.cwd.map(|cwd| begin(&cwd.join(&file.text))).unwrap_or_default();
-        found.extend(separator(it, command, &lines));
+        found.extend(separator::check(it, command, &lines));
         found.extend(column(it, command, &lines));
         found.extend(column_name::check(it, command, file, &lines));
         // behind a filter the first line is not the file's, and who counts lines has thought of it
@@ -55,58 +52,11 @@ pub(super) fn is_csv(word: &Word) -> bool {
 }
 
 /// The first lines of a file; none if it cannot be read.
-pub(super) fn begin(file: &Path) -> Vec<String> {
+pub(in crate::command) fn begin(file: &Path) -> Vec<String> {
     let mut bytes = Vec::new();
     let is_file = file.metadata().is_ok_and(|m| m.is_file());
     let read = is_file.then(|| std::fs::File::open(file).ok()?.take(LOOK).read_to_end(&mut bytes).ok()).flatten();
     read.map(|_| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()).unwrap_or_default()
-}
-
-/// What separates the values: what the first line has most of; `None` if that has none of them.
-pub(super) fn separated_by(lines: &[String]) -> Option<char> {
-    let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
-    let count = |c: char| first.matches(c).count();
-    SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
-}
-
-fn separator(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
-    let args = || command.args().iter().map(|w| w.text.as_str());
-    let (option, by_columns, said) = match command.name()? {
-        "awk" | "gawk" | "mawk" => {
-            let program = args().find(|a| a.contains('{'))?;
-            let bytes = || program.bytes();
-            let columns = bytes().zip(bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
-            let said = args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
-            let sets = |a: &str| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split(");
-            ("-F", columns, said || args().any(sets))
-        }
-        "sort" => ("-t", command.has_option(Some('k'), "key"), command.has_option(Some('t'), "field-separator")),
-        "cut" => ("-d", command.has_option(Some('f'), "fields"), command.has_option(Some('d'), "delimiter")),
-        _ => return None,
-    };
-    let by = separated_by(lines)?;
-    // cut's own is the tabulator
-    if !by_columns || said || (by == '\t' && option == "-d") {
-        return None;
-    }
-    let quoted = match by {
-        ',' => ",".to_owned(),
-        '\t' => "$'\\t'".to_owned(),
-        other => format!("'{other}'"),
-    };
-    let program = command.words.first()?;
-    let fix = Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done();
-    let why = format!("the columns of the file are separated by {}: say so with {option}", name(by));
-    Some(warning("csv-separator", program, why, fix))
-}
-
-fn name(separator: char) -> &'static str {
-    match separator {
-        ',' => "commas",
-        ';' => "semicolons",
-        '\t' => "tabulators",
-        _ => "bars",
-    }
 }
 
 /// `$3` for the ages, where the file's first line has them second.
@@ -279,8 +229,8 @@ fn is_left_out(list: &[String], name: &str) -> bool {
     said.into_iter().any(|(at, _)| list[at.saturating_sub(3)..at].iter().any(|word| OUT.contains(&word.as_str())))
 }
 
-/// True for an awk program in which the line of names counts as a value: it divides by a number of lines, or holds a column
-/// against the largest so far, as a text where one is a word.
+/// True for an awk program in which the line of names counts as a value: it divides by a number of lines, holds a column
+/// against the largest so far, as a text where one is a word, or tells at the end of each value what there was of it.
 fn takes_names(program: &str) -> bool {
     let plain: String = program.chars().filter(|c| !c.is_whitespace()).collect();
     let (lines, end) = plain.split_once("END").unwrap_or((&plain, ""));
@@ -288,7 +238,8 @@ fn takes_names(program: &str) -> bool {
     let extreme = ["max", "min", "highest", "lowest", "largest", "smallest"]
         .iter()
         .any(|name| lines.contains(&format!(">{name}")) || lines.contains(&format!("<{name}")));
-    divides || extreme
+    let grouped = lines.contains("[$") && (lines.contains("+=") || lines.contains("++")) && end.contains("for(");
+    divides || extreme || grouped
 }
 
 /// Values are counted, and the name of their column, which the request says, with them.
@@ -341,54 +292,13 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{findings, findings_in};
+    use super::super::tests::findings_in;
     use super::*;
-
-    fn mended(command: &str) -> Option<String> {
-        findings(check, "", command).into_iter().next().and_then(|f| f.fix)
-    }
-
-    #[test]
-    fn columns_have_their_separator() {
-        for (wrong, right) in [
-            ("awk '{s+=$3} END {print s}' sales.csv", "awk -F, '{s+=$3} END {print s}' sales.csv"),
-            ("sort sales.csv -k2,2nr", "sort -t, sales.csv -k2,2nr"),
-            ("tail -n +2 sales.csv | sort -nrk2", "tail -n +2 sales.csv | sort -t, -nrk2"),
-            ("cut -f2 a.csv | sort -u", "cut -d, -f2 a.csv | sort -u"),
-            ("grep x a.csv | awk '{print $2}'", "grep x a.csv | awk -F, '{print $2}'"),
-        ] {
-            assert_eq!(mended(wrong).as_deref(), Some(right));
-            assert_eq!(mended(right), None);
-        }
-        for right in [
-            "awk 'END {print NR}' a.csv",
-            "awk 'BEGIN {FS=\";\"} {print $2}' a.csv",
-            "awk --csv '{print $2}' a.csv",
-            "sort a.csv",
-            "sort -k2 a.txt",
-            "cut -c1-3 a.csv",
-            "cut -sd';' -f2 a.csv",
-            "wc -l a.csv | awk '{print $1}'",
-            "ls -l | grep '.csv' | awk '{s+=$5} END {print s}'",
-            "grep 'report.csv' access.log | awk '{print $1}'",
-            "grep -oE 'took [0-9]+' a.csv | awk '{print $2}'",
-        ] {
-            assert_eq!(mended(right), None, "{right}");
-        }
-    }
 
     fn here(request: &str, command: &str, file: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.csv"), file).unwrap();
         findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
-    }
-
-    #[test]
-    fn the_file_itself_says_what_separates_it() {
-        let sum = |file| here("", "awk '{s+=$2} END {print s}' a.csv", file);
-        assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
-        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F$'\\t' '{s+=$2} END {print s}' a.csv"));
-        assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
     }
 
     #[test]

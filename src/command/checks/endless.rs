@@ -1,19 +1,67 @@
-//! `tail -f log | tail -n 20`: what waits for the end of a stream that has none.
+//! `tail -f log | tail -n 20`: what waits for the end of a stream that has none; and a stream where none was asked for.
 
 use super::Inspected;
-use super::edit::warning;
+use super::edit::{Edits, is_cluster, warning, without};
+use super::words::Words;
 use crate::shell::{Finding, Invocation};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    of_script(it).or_else(|| unasked(it)).into_iter().collect()
+}
+
+fn follows(tail: &Invocation) -> bool {
+    tail.name() == Some("tail") && (tail.has_option(Some('f'), "follow") || tail.has_option(Some('F'), "follow"))
+}
+
+/// `tail -f error.log | sed ...` for "show error.log with other dates": what ends is asked for.
+fn unasked(it: &Inspected) -> Option<Finding> {
+    const STAYS: [&str; 26] = [
+        "follow",
+        "following",
+        "live",
+        "watch",
+        "watching",
+        "monitor",
+        "monitoring",
+        "stream",
+        "real time",
+        "realtime",
+        "continuously",
+        "continuous",
+        "as they",
+        "as it",
+        "keep",
+        "new",
+        "incoming",
+        "tail",
+        "refresh",
+        "updating",
+        "growing",
+        "arrive",
+        "arriving",
+        "wait",
+        "while",
+        "ongoing",
+    ];
+    let words = Words::of(it.request);
+    let tail = it.script.commands.iter().find(|c| follows(c))?;
+    if words.list().is_empty() || words.say(&STAYS) {
+        return None;
+    }
+    let flag = tail.args().iter().find(|w| is_cluster(w) && w.raw.contains(['f', 'F']))?;
+    let left = without(&without(&flag.raw, 'f'), 'F');
+    // without a number of lines it was to begin with, the whole file is meant
+    let counted =
+        tail.args().iter().any(|w| w.text.starts_with("-n") || w.text.starts_with("--lines")) || !left.is_empty();
+    let edits = Edits::new(it.script).replace(flag, &left);
+    let edits = if counted { edits } else { edits.replace(tail.words.first()?, "cat") };
+    let why = "tail -f does not end, and nobody asked for what is still to come";
+    Some(warning("follows-unasked", flag, why, edits.done()))
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
     const WAITS: [&str; 4] = ["tail", "sort", "wc", "tac"];
     let commands = &it.script.commands;
-    let follows = |c: &Invocation| {
-        c.name() == Some("tail") && (c.has_option(Some('f'), "follow") || c.has_option(Some('F'), "follow"))
-    };
     let tail = commands.iter().find(|c| follows(c))?;
     let [next] = tail.feeds.as_slice() else { return None };
     let waits = commands.get(*next).filter(|c| c.name().is_some_and(|n| WAITS.contains(&n)))?;
@@ -32,6 +80,19 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn nobody_waits_who_did_not_ask_to() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        assert_eq!(
+            fix("print e.log without its dates", "tail -f e.log | cut -c9-").as_deref(),
+            Some("cat e.log | cut -c9-")
+        );
+        assert_eq!(fix("the last 5 lines of e.log", "tail -n 5 -f e.log").as_deref(), Some("tail -n 5 e.log"));
+        for asked in ["follow e.log", "watch e.log for errors", "errors of e.log as they come in", ""] {
+            assert_eq!(fix(asked, "tail -f e.log"), None, "{asked}");
+        }
+    }
 
     #[test]
     fn what_does_not_end_has_no_last_lines() {

@@ -1,14 +1,14 @@
-//! What `find` leaves out: a folder that is left out by its name while all that is in it stays, and hidden files that are
+//! What `find` and `grep` leave out: a folder that is left out by its name while all that is in it stays, and hidden files that are
 //! asked for and left out in the same breath.
 
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{Inspected, find};
-use crate::shell::{Finding, Invocation, Word};
+use crate::shell::{Finding, Invocation, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    let Some(command) = find(it.script) else { return Vec::new() };
-    nothing(it, command).or_else(|| only_its_name(it, command)).into_iter().collect()
+    let of_find = find(it.script).and_then(|command| nothing(it, command).or_else(|| only_its_name(it, command)));
+    of_find.or_else(|| files_alone(it)).into_iter().collect()
 }
 
 /// The words of a test that is turned round: `!`, `-name`, the pattern.
@@ -54,6 +54,21 @@ fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
     (!folders).then(|| warning("folder-by-name", &test[2], why, fix))
 }
 
+/// `grep -r --exclude=.git`: that leaves out files, and what is called so is a folder.
+fn files_alone(it: &Inspected) -> Option<Finding> {
+    let cwd = it.cwd?;
+    let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
+    greps.flat_map(Invocation::args).find_map(|word| {
+        let given = word.text.strip_prefix("--exclude=")?;
+        // `*.git` is what a small model writes for it, too
+        let name = given.trim_start_matches("./").trim_end_matches('/').trim_start_matches('*');
+        let folder = !name.is_empty() && !name.contains(['*', '?', '[']) && cwd.join(name).is_dir();
+        let fix = Edits::new(it.script).replace(word, &format!("--exclude-dir={}", quote(name, it.dialect))).done();
+        let why = format!("--exclude leaves out files, and {name} is a folder: its files are searched");
+        folder.then(|| warning("folder-as-file", word, why, fix))
+    })
+}
+
 /// `-name '.*' ! -path '*/.*'`: nothing is both.
 fn nothing(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let hidden = |w: &[Word]| w[0].text == "-name" && w[1].text.starts_with('.');
@@ -96,6 +111,16 @@ mod tests {
             ("files except logs", "find . -type f ! -name '*.log'"),
         ] {
             assert_eq!(fixed(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_no_file_to_grep() {
+        for wrong in ["grep -rl --exclude='*build' x .", "grep -rl --exclude=build/ x ."] {
+            assert_eq!(fixed("", wrong).as_deref(), Some("grep -rl --exclude-dir=build x ."));
+        }
+        for right in ["grep -r --exclude='*.o' x .", "grep -r --exclude-dir=build x .", "grep -r --exclude=b x ."] {
+            assert_eq!(fixed("", right), None, "{right}");
         }
     }
 

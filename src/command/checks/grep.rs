@@ -6,11 +6,34 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    if let Some(nothing) = contradicted(it) {
+        return vec![nothing];
+    }
     let words = Words::of(it.request);
     let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
     let of = |grep| lacking(it, grep, &words).or_else(|| whole(it, grep, &words));
     let more = |grep| lines(it, grep, &words).or_else(|| repeated(it, grep)).or_else(|| extracted(it, grep, &words));
     greps.filter_map(|grep| of(grep).or_else(|| more(grep))).collect()
+}
+
+/// `grep x | grep -v x`: no line is left.
+fn contradicted(it: &Inspected) -> Option<Finding> {
+    let commands = &it.script.commands;
+    let first = |c: &Invocation| c.name() == Some("grep") && !c.has_option(Some('v'), "invert-match");
+    // what a match is has to be the same for both
+    let flags = |c: &Invocation| -> Option<Vec<String>> {
+        let all = c.args().iter().filter(|w| w.text.starts_with('-') && w.text != "-v");
+        all.map(|w| matches!(w.text.as_str(), "-E" | "-F" | "-i" | "-w" | "-P").then(|| w.text.clone())).collect()
+    };
+    commands.iter().filter(|c| first(c)).find_map(|grep| {
+        let [next] = grep.feeds.as_slice() else { return None };
+        let other = commands.get(*next).filter(|c| c.name() == Some("grep"))?;
+        let (pattern, out) = (grep.operands().next()?, other.operands().next()?);
+        let same = pattern.value.is_some() && pattern.value == out.value && flags(grep)? == flags(other)?;
+        let inverts = other.args().iter().any(|w| w.text == "-v");
+        let why = "this leaves out every line that the grep before it found";
+        (same && inverts).then(|| warning("nothing-left", out, why, None))
+    })
 }
 
 /// `grep -ro x logs | sort -u`: what is found stands behind the name of its file, and so is never twice the same.
@@ -199,6 +222,17 @@ mod tests {
             ("find TODO in src", "grep -ro TODO src"),
         ] {
             assert_eq!(fix(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_not_left_out() {
+        let found = |command: &str| findings(check, "", command).into_iter().map(|f| f.id).collect::<Vec<_>>();
+        assert_eq!(found("grep -E 'a.*b' f | grep -v -E 'a.*b' | wc -l"), ["nothing-left"]);
+        for right in
+            ["grep a f | grep -v b", "grep -i a f | grep -v a", "grep -c a f | grep -v a", "grep -v a f | grep a"]
+        {
+            assert_eq!(found(right), [""; 0], "{right}");
         }
     }
 }

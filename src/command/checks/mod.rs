@@ -3,18 +3,21 @@
 //! Each check is one function from an [`Inspected`] command to findings. A check must make sense to a user who has
 //! never seen our task files, and rather stay silent than accuse wrongly.
 
+mod addresses;
 mod age;
 mod apart;
 mod archive;
 mod awk;
 mod borrowed;
 mod bounds;
+mod branches;
 mod column_name;
 mod commit;
 mod counts;
 mod csv;
 mod depth;
 mod differences;
+mod disk;
 mod duplicates;
 mod each;
 mod edit;
@@ -23,6 +26,7 @@ mod endings;
 mod endless;
 mod ends;
 mod excluded;
+mod executable;
 mod flags;
 mod grep;
 mod header;
@@ -50,6 +54,7 @@ mod quoting;
 mod ranked;
 pub(super) mod saved;
 mod sed;
+mod separator;
 mod silent;
 mod sizes;
 mod stamped;
@@ -60,6 +65,9 @@ mod totals;
 mod unasked;
 mod words;
 mod written;
+
+pub(super) use csv::begin;
+pub(super) use separator::separated_by;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
@@ -101,8 +109,10 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 46] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 50] = [
     commit::check,
+    branches::check,
+    executable::check,
     borrowed::check,
     unasked::check,
     overwritten::check,
@@ -115,6 +125,8 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 46] = [
     merged::check,
     awk::check,
     age::check,
+    addresses::check,
+    disk::check,
     apart::check,
     excluded::check,
     elsewhere::check,

@@ -6,7 +6,7 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Os, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().chain(of_sockets(it)).chain(of_protocol(it)).collect()
+    of_script(it).or_else(|| heading(it)).into_iter().chain(of_sockets(it)).chain(of_protocol(it)).collect()
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
@@ -40,6 +40,23 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         "grep itself is a process with that word: pgrep leaves itself out",
         Some(fix),
     ))
+}
+
+/// `lsof -i :80 | awk '{print $2}' | xargs kill`: the first of the numbers is the word `PID`.
+fn heading(it: &Inspected) -> Option<Finding> {
+    let commands = &it.script.commands;
+    let lsof = commands.iter().find(|c| c.name() == Some("lsof") && !c.has_option(Some('t'), "terse"))?;
+    let [next] = lsof.feeds.as_slice() else { return None };
+    let awk = commands.get(*next).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+    let [program] = awk.args() else { return None };
+    let second: String = program.text.split_whitespace().collect();
+    let (options, last, end) = (lsof.words.first()?, lsof.words.last()?.span.end, awk.words.last()?.span.end);
+    let text = &it.script.text;
+    let piped = text.get(last..awk.words.first()?.span.start)?.trim() == "|" && second == "{print$2}";
+    let at = options.span.end;
+    let fix = format!("{} -t{}{}", text.get(..at)?, text.get(at..last)?, text.get(end..)?);
+    let why = "the first line is a heading, and `PID` is no process: lsof -t prints the numbers alone";
+    piped.then(|| warning("heading", program, why, Some(fix)))
 }
 
 /// The program that lists sockets here, on Linux: elsewhere its letters mean something else.
@@ -111,6 +128,19 @@ fn of_protocol(it: &Inspected) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_heading_is_no_process() {
+        let fix = |command: &str| findings(check, "", command).into_iter().find_map(|f| f.fix);
+        assert_eq!(
+            fix("lsof -i :3000 | awk '{print $2}' | xargs kill -9").as_deref(),
+            Some("lsof -t -i :3000 | xargs kill -9")
+        );
+        assert_eq!(fix("kill $(lsof -i :80 | awk '{ print $2 }')").as_deref(), Some("kill $(lsof -t -i :80)"));
+        for right in ["lsof -t -i :80 | xargs kill", "lsof -i :80 | awk 'NR>1 {print $2}'", "lsof | awk '{print $1}'"] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
 
     #[test]
     fn sockets_are_of_the_protocol_that_was_asked_for() {

@@ -1,0 +1,57 @@
+//! `sort -n` reads 10.0.0.101 as the number 10.0: addresses are in order by each of their four numbers.
+
+use super::Inspected;
+use super::csv::begin;
+use super::edit::{Edits, is_cluster, warning, without};
+use crate::shell::{Finding, Invocation, Userland, Word};
+use std::net::Ipv4Addr;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+fn of_script(it: &Inspected) -> Option<Finding> {
+    let cwd = it.cwd?;
+    let are_addresses = |word: &Word| {
+        let lines = begin(&cwd.join(&word.text));
+        let mut whole = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).peekable();
+        whole.peek().is_some() && whole.all(|line| line.parse::<Ipv4Addr>().is_ok())
+    };
+    let reads =
+        |c: &&Invocation| c.operands().any(are_addresses) || c.redirects.iter().any(|r| are_addresses(&r.target));
+    let source = it.script.commands.iter().find(reads)?;
+    let fed = || source.feeds.iter().filter_map(|at| it.script.commands.get(*at));
+    let sort = std::iter::once(source).chain(fed()).find(|c| c.name() == Some("sort"))?;
+    // its own output is another text, and keys say what they are
+    let filters = matches!(source.name(), Some("sort" | "cat" | "grep" | "uniq" | "head" | "tail"));
+    let options = sort.args();
+    let keyed = options.iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('V'));
+    let numeric = options.iter().find(|w| is_cluster(w) && w.raw.contains('n')).filter(|_| filters && !keyed)?;
+    let mended = match it.target.userland {
+        Userland::Gnu => numeric.raw.replace('n', "V"),
+        _ => format!("{} -t. -k1,1n -k2,2n -k3,3n -k4,4n", without(&numeric.raw, 'n')).trim_start().to_owned(),
+    };
+    let fix = Edits::new(it.script).replace(numeric, &mended).done();
+    Some(warning("addresses", numeric, "-n compares the first two numbers of an address alone", fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings_in;
+    use super::*;
+
+    #[test]
+    fn addresses_are_sorted_by_all_their_numbers() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ips.txt"), "10.0.0.101\n10.0.0.5\n\n9.9.9.9\n").unwrap();
+        std::fs::write(dir.path().join("numbers.txt"), "10.5\n3\n").unwrap();
+        let fix =
+            |command: &str| findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix);
+        assert_eq!(fix("sort -n ips.txt").as_deref(), Some("sort -V ips.txt"));
+        assert_eq!(fix("cat ips.txt | sort -nu").as_deref(), Some("cat ips.txt | sort -Vu"));
+        for right in ["sort -V ips.txt", "sort -t. -k1,1n -k2,2n ips.txt", "sort ips.txt", "sort -n numbers.txt"] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+        assert_eq!(fix("wc -l ips.txt | sort -n"), None);
+    }
+}

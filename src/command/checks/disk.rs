@@ -1,0 +1,140 @@
+//! Several sizes where one sum was asked for; file systems without their types; a folder that is counted and then not shown.
+
+use super::Inspected;
+use super::edit::{Edits, cluster_with, is_cluster, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Userland, quote};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    let words = Words::of(it.request);
+    sum(it, &words).or_else(|| types(it, &words)).or_else(|| counted(it)).into_iter().collect()
+}
+
+/// The one command of a script that is this program.
+fn only<'a>(it: &Inspected<'a>, name: &str) -> Option<&'a Invocation> {
+    let mut all = it.script.commands.iter().filter(|c| c.name() == Some(name) && c.inside.is_none());
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// `du -sb *.csv` for "the total size of the csv files".
+fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
+    const SUM: [&str; 9] = [
+        "add up",
+        "total size",
+        "sum of the sizes",
+        "in total",
+        "all together",
+        "altogether",
+        "combined size",
+        "sum up",
+        "summed",
+    ];
+    const EACH: [&str; 4] = ["each", "every", "per", "individual"];
+    let du = only(it, "du").filter(|du| du.feeds.is_empty() && du.inside.is_none())?;
+    let several = du.operands().any(|w| w.glob) || du.operands().count() > 1;
+    let has = du.has_option(Some('c'), "total");
+    if !words.say(&SUM) || words.say(&EACH) || has || !several {
+        return None;
+    }
+    let (program, last) = (du.words.first()?, du.words.last()?);
+    let edits = match du.args().iter().find(|w| is_cluster(w)) {
+        Some(cluster) => Edits::new(it.script).after(cluster, "c"),
+        None => Edits::new(it.script).after(program, " -c"),
+    };
+    let fix = edits.after(last, " | tail -n 1").done();
+    Some(warning("no-sum", program, "one sum is asked for, and this prints a size for each", fix))
+}
+
+/// `df -h` for "the file systems and their types".
+fn types(it: &Inspected, words: &Words) -> Option<Finding> {
+    let df = only(it, "df").filter(|_| it.target.userland != Userland::Bsd)?;
+    let asked = words.say(&["type", "types", "kind of file system", "kinds of file systems"]);
+    let shown = df.args().iter().any(|w| w.text == "--print-type" || w.text.starts_with("--output"));
+    if !asked || shown || cluster_with(df.args(), 'T').is_some() || df.has_option(Some('t'), "type") {
+        return None;
+    }
+    let program = df.words.first()?;
+    let fix = match df.args().iter().find(|w| is_cluster(w)) {
+        Some(cluster) => Edits::new(it.script).after(cluster, "T").done(),
+        None => Edits::new(it.script).after(program, " -T").done(),
+    };
+    // the fields stand one further behind then
+    let fix = fix.filter(|_| df.feeds.is_empty());
+    Some(warning("no-types", program, "types are asked for: df -T shows them", fix))
+}
+
+/// `du -sh . | grep -v .git`: one line for all is printed, and the folder is in it.
+fn counted(it: &Inspected) -> Option<Finding> {
+    let du = only(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
+    let [next] = du.feeds.as_slice() else { return None };
+    let grep = it.script.commands.get(*next).filter(|c| c.name() == Some("grep"))?;
+    let [flag, pattern] = grep.args() else { return None };
+    let one = du.operands().all(|w| !w.glob) && du.operands().count() < 2;
+    if flag.text != "-v" || !one || du.args().iter().any(|w| w.text.starts_with("--exclude")) {
+        return None;
+    }
+    let name = pattern.value.as_deref()?.trim_matches('/').replace("\\.", ".");
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+    let (start, end) = (du.words.last()?.span.end, grep.words.last()?.span.end);
+    let between = it.script.text.get(start..grep.words.first()?.span.start)?.trim();
+    let (before, behind) = (it.script.text.get(..start)?, it.script.text.get(end..)?);
+    let whole = plain && between == "|" && it.target.userland != Userland::Busybox;
+    let option = if it.target.userland == Userland::Bsd { "-I" } else { "--exclude" };
+    let option = if option == "-I" {
+        format!("-I {}", quote(&name, it.dialect))
+    } else {
+        format!("{option}={}", quote(&name, it.dialect))
+    };
+    let at = du.words.first()?.span.end;
+    let fix = whole.then(|| format!("{} {option}{}{behind}", &before[..at], &before[at..]));
+    Some(warning("counted-in", pattern, "one size for all is printed, and what grep leaves out is in it", fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    fn fix(request: &str, command: &str) -> Option<String> {
+        findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn one_sum_is_one_line() {
+        let request = "total size of all csv files in data, in bytes";
+        assert_eq!(fix(request, "du -sb data/*.csv").as_deref(), Some("du -sbc data/*.csv | tail -n 1"));
+        assert_eq!(fix("add up the sizes of a and b", "du a b").as_deref(), Some("du -c a b | tail -n 1"));
+        for right in [
+            "du -cb data/*.csv",
+            "cat data/*.csv | wc -c",
+            "du -sh data",
+            "du -b data/*.csv | awk '{s+=$1} END {print s}'",
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(fix("total size of each folder", "du -sh */"), None);
+    }
+
+    #[test]
+    fn file_systems_have_types() {
+        let request = "what file systems are mounted and of which type";
+        assert_eq!(fix(request, "df -h").as_deref(), Some("df -hT"));
+        assert_eq!(fix(request, "df").as_deref(), Some("df -T"));
+        for right in ["df -hT", "df --output=source,fstype", "df -t ext4", "lsblk -f"] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(fix("free space", "df -h"), None);
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_counted() {
+        assert_eq!(
+            fix("", "du -sh . | grep -v .git | sort -rh").as_deref(),
+            Some("du --exclude=.git -sh . | sort -rh")
+        );
+        assert_eq!(fix("", "du -s | grep -v '\\.git'").as_deref(), Some("du --exclude=.git -s"));
+        for right in ["du -sh * | grep -v tmp", "du -h . | grep -v .git", "du -sh --exclude=.git . | grep -v x"] {
+            assert_eq!(fix("", right), None, "{right}");
+        }
+    }
+}

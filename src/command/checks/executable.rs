@@ -1,0 +1,86 @@
+//! `scripts/backup.sh`, which nobody may execute: its interpreter can read it all the same.
+
+use super::edit::{Edits, warning};
+use super::{Inspected, made};
+use crate::shell::{Finding, quote};
+use std::io::Read;
+use std::path::Path;
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+/// Interpreters by the ending of a script that does not name one.
+const BY_ENDING: [(&str, &str); 5] =
+    [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby")];
+
+fn of_script(it: &Inspected) -> Option<Finding> {
+    let cwd = it.cwd?;
+    let (program, file) = it.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
+        let program = command.words.first().filter(|w| w.value.is_some() && w.text.contains('/') && !w.glob)?;
+        let file = cwd.join(&program.text);
+        (is_plain(&file) && !made(it.script, command, &program.text)).then_some((program, file))
+    })?;
+    let interpreter = interpreter(&file)?;
+    let why = format!("{} is not executable: {interpreter} reads it", program.text);
+    let fix = Edits::new(it.script).before(program, &format!("{interpreter} ")).done();
+    Some(warning("not-executable", program, why, fix))
+}
+
+/// True for a file that nobody may execute.
+#[cfg(unix)]
+fn is_plain(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 == 0)
+}
+
+#[cfg(not(unix))]
+fn is_plain(_: &Path) -> bool {
+    false
+}
+
+/// What a script is read by: what its first line says, or what its ending does.
+fn interpreter(file: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).ok()?.take(200).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    if let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) {
+        let mut words = line.split_whitespace();
+        let first = words.next()?.rsplit('/').next()?;
+        // `env` finds it by its name
+        let name = if first == "env" { words.find(|word| !word.starts_with('-'))? } else { first };
+        return Some(quote(name, crate::shell::Dialect::Sh));
+    }
+    let ending = file.extension()?.to_str()?;
+    BY_ENDING.iter().find(|(other, _)| *other == ending).map(|(_, name)| (*name).to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::tests::findings_in;
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_not_executable_is_read_by_its_interpreter() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text, mode) in [
+            ("run.sh", "echo\n", 0o644),
+            ("say.py", "#!/usr/bin/env python3\n", 0o600),
+            ("may.sh", "#!/bin/bash\n", 0o755),
+            ("notes", "x\n", 0o644),
+        ] {
+            std::fs::write(dir.path().join(name), text).unwrap();
+            std::fs::set_permissions(dir.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let fix =
+            |command: &str| findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix);
+        assert_eq!(fix("nohup ./run.sh > out 2>&1 &").as_deref(), Some("nohup sh ./run.sh > out 2>&1 &"));
+        assert_eq!(fix("./say.py | head").as_deref(), Some("python3 ./say.py | head"));
+        for right in
+            ["./may.sh", "sh run.sh", "./notes", "./gone.sh", "chmod +x ./run.sh && ./run.sh", "ssh box ./run.sh"]
+        {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+}

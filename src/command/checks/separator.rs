@@ -1,0 +1,153 @@
+//! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and it
+//! has to be that of the file.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::shell::{Finding, Invocation};
+
+/// What such files are separated by; the first where nothing is known.
+const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+
+/// What separates the values: what the first line has most of; `None` if that has none of them.
+pub(in crate::command) fn separated_by(lines: &[String]) -> Option<char> {
+    let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
+    let count = |c: char| first.matches(c).count();
+    SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
+}
+
+pub(super) fn check(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
+    let args = || command.args().iter().map(|w| w.text.as_str());
+    let (option, by_columns, said) = match command.name()? {
+        "awk" | "gawk" | "mawk" => {
+            let program = args().find(|a| a.contains('{'))?;
+            let bytes = || program.bytes();
+            let columns = bytes().zip(bytes().skip(1)).any(|(a, b)| a == b'$' && (b'1'..=b'9').contains(&b));
+            let said = args().any(|a| ["-F", "--field-separator", "--csv", "-k"].iter().any(|o| a.starts_with(o)));
+            let sets = |a: &str| a.replace("OFS", "").contains("FS") || a.contains("FPAT") || a.contains("split(");
+            ("-F", columns, said || args().any(sets))
+        }
+        "sort" => ("-t", command.has_option(Some('k'), "key"), command.has_option(Some('t'), "field-separator")),
+        "cut" => ("-d", command.has_option(Some('f'), "fields"), command.has_option(Some('d'), "delimiter")),
+        _ => return None,
+    };
+    if said {
+        return other_separator(it, command, option, lines);
+    }
+    let by = separated_by(lines)?;
+    // cut's own is the tabulator
+    if !by_columns || (by == '\t' && option == "-d") {
+        return None;
+    }
+    let quoted = quoted(by);
+    let program = command.words.first()?;
+    let fix = Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done();
+    let why = format!("the columns of the file are separated by {}: say so with {option}", name(by));
+    Some(warning("csv-separator", program, why, fix))
+}
+
+/// `-F,` for a file whose columns are separated by semicolons.
+fn other_separator(it: &Inspected, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
+    let first = lines.first()?;
+    let by = separated_by(lines)?;
+    let mut args = command.args().iter();
+    let (word, raw) = args.find_map(|word| word.text.strip_prefix(option).map(|value| (word, value)))?;
+    let (word, value, lead) = match raw {
+        "" => args.next().map(|next| (next, next.text.as_str(), ""))?,
+        value => (word, value, option),
+    };
+    let given = match value {
+        "\\t" => '\t',
+        _ => value.chars().next().filter(|_| value.chars().count() == 1)?,
+    };
+    // a blank separates words of what else is in there
+    if !SEPARATORS.contains(&given) || first.contains(given) || given == by {
+        return None;
+    }
+    let fix = Edits::new(it.script).replace(word, &format!("{lead}{}", quoted(by))).done();
+    let why = format!("the columns of the file are separated by {}, not by {}", name(by), name(given));
+    Some(warning("csv-separator", word, why, fix))
+}
+
+/// A separator as the shell reads it.
+fn quoted(by: char) -> String {
+    match by {
+        ',' => ",".to_owned(),
+        '\t' => "$'\\t'".to_owned(),
+        other => format!("'{other}'"),
+    }
+}
+
+fn name(separator: char) -> &'static str {
+    match separator {
+        ',' => "commas",
+        ';' => "semicolons",
+        '\t' => "tabulators",
+        _ => "bars",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::csv::check;
+    use super::super::tests::{findings, findings_in};
+
+    fn mended(command: &str) -> Option<String> {
+        findings(check, "", command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    fn here(command: &str, file: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.csv"), file).unwrap();
+        findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn columns_have_their_separator() {
+        for (wrong, right) in [
+            ("awk '{s+=$3} END {print s}' sales.csv", "awk -F, '{s+=$3} END {print s}' sales.csv"),
+            ("sort sales.csv -k2,2nr", "sort -t, sales.csv -k2,2nr"),
+            ("tail -n +2 sales.csv | sort -nrk2", "tail -n +2 sales.csv | sort -t, -nrk2"),
+            ("cut -f2 a.csv | sort -u", "cut -d, -f2 a.csv | sort -u"),
+            ("grep x a.csv | awk '{print $2}'", "grep x a.csv | awk -F, '{print $2}'"),
+        ] {
+            assert_eq!(mended(wrong).as_deref(), Some(right));
+            assert_eq!(mended(right), None);
+        }
+        for right in [
+            "awk 'END {print NR}' a.csv",
+            "awk 'BEGIN {FS=\";\"} {print $2}' a.csv",
+            "awk --csv '{print $2}' a.csv",
+            "sort a.csv",
+            "sort -k2 a.txt",
+            "cut -c1-3 a.csv",
+            "cut -sd';' -f2 a.csv",
+            "wc -l a.csv | awk '{print $1}'",
+            "ls -l | grep '.csv' | awk '{s+=$5} END {print s}'",
+            "grep 'report.csv' access.log | awk '{print $1}'",
+            "grep -oE 'took [0-9]+' a.csv | awk '{print $2}'",
+        ] {
+            assert_eq!(mended(right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn the_file_itself_says_what_separates_it() {
+        let sum = |file| here("awk '{s+=$2} END {print s}' a.csv", file);
+        assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
+        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F$'\\t' '{s+=$2} END {print s}' a.csv"));
+        assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
+    }
+
+    #[test]
+    fn another_separator_than_the_files_separates_nothing() {
+        let fix = |command: &str| here(command, "a;b\n1;2,5\n");
+        assert_eq!(fix("awk -F, 'NR>1 {print $1}' a.csv").as_deref(), Some("awk -F';' 'NR>1 {print $1}' a.csv"));
+        assert_eq!(fix("sort -t , -k2 a.csv").as_deref(), Some("sort -t ';' -k2 a.csv"));
+        assert_eq!(here("cut -d, -f2 a.csv", "a\tb\n").as_deref(), Some("cut -d$'\\t' -f2 a.csv"));
+        for right in ["awk -F';' '{print $1}' a.csv", "awk -F' ' '{print $1}' a.csv", "awk -F'[;,]' '{print $1}' a.csv"]
+        {
+            assert_eq!(fix(right), None, "{right}");
+        }
+        assert_eq!(here("cut -d'|' -f1 a.csv", "a;b|c\n"), None, "it has both");
+    }
+}
