@@ -313,6 +313,11 @@ fn own_archive_tasks_are_good() {
 }
 
 #[test]
+fn own_table_tasks_are_good() {
+    own("tables.toml", &[]);
+}
+
+#[test]
 fn held_out_tasks_are_good() {
     own("unseen.toml", &["jq", "zip", "unzip", "rev"]);
 }

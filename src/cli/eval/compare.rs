@@ -164,6 +164,7 @@ pub fn same_output(how: Output, got: &str, want: &str) -> bool {
             }
             got == want
         }
+        Output::Table | Output::OrderedTable => same_table(&cells(&got), &cells(&want), how == Output::OrderedTable),
         Output::Number => {
             let (got, want) = (one_number(&got), one_number(&want));
             got.is_some() && got == want
@@ -189,6 +190,53 @@ fn paths<'w>(got: &[String], want: &'w [String]) -> Option<Vec<&'w String>> {
         found.push(whole.or_else(short)?);
     }
     Some(found)
+}
+
+/// The cells of each line that has some.
+fn cells(lines: &[String]) -> Vec<Vec<&str>> {
+    lines.iter().map(|line| cells_of(line)).filter(|cells| !cells.is_empty()).collect()
+}
+
+fn cells_of(line: &str) -> Vec<&str> {
+    let between = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|');
+    let is_number = |cell: &&str| cell.parse::<f64>().is_ok();
+    let mut cells: Vec<&str> = line.split(between).filter(|cell| !cell.is_empty()).collect();
+    // `uniq -c` has the count before what it counts
+    if cells.first().is_some_and(is_number) && !cells.iter().skip(1).any(is_number) {
+        cells.rotate_left(1);
+    }
+    cells
+}
+
+/// True if two tables say the same: a line without a number on top of one of them is its columns' names.
+fn same_table(got: &[Vec<&str>], want: &[Vec<&str>], in_order: bool) -> bool {
+    let same_cell = |(a, b): (&&str, &&str)| a == b || same_number(a, b);
+    let same_line = |(a, b): (&Vec<&str>, &Vec<&str>)| a.len() == b.len() && a.iter().zip(b).all(same_cell);
+    let same = |got: &[Vec<&str>], want: &[Vec<&str>]| {
+        let (mut got, mut want) = (got.to_vec(), want.to_vec());
+        if !in_order {
+            got.sort();
+            want.sort();
+        }
+        got.len() == want.len() && got.iter().zip(&want).all(same_line)
+    };
+    let are_names = |line: &Vec<&str>| line.iter().all(|cell| !cell.contains(|c: char| c.is_ascii_digit()));
+    match (got, want) {
+        ([names, rest @ ..], _) if got.len() == want.len() + 1 && !rest.is_empty() => {
+            are_names(names) && same(rest, want)
+        }
+        (_, [names, rest @ ..]) if want.len() == got.len() + 1 && !rest.is_empty() => {
+            are_names(names) && same(got, rest)
+        }
+        _ => same(got, want),
+    }
+}
+
+/// True for two numbers of which one is rounded: to half a percent; whole numbers are counts, and the same or not.
+fn same_number(a: &str, b: &str) -> bool {
+    let (Ok(x), Ok(y)) = (a.parse::<f64>(), b.parse::<f64>()) else { return false };
+    let off = (x - y).abs();
+    if a.contains('.') || b.contains('.') { off <= 0.005 * y.abs() } else { off == 0.0 }
 }
 
 /// The first number of the only line.
@@ -270,6 +318,27 @@ mod tests {
         assert!(same_output(Output::OrderedPaths, "b\na\n", "./b\n./a\n"));
         assert!(!same_output(Output::OrderedPaths, "a\nb\n", "./b\n./a\n"));
         assert!(same_output(Output::Paths, "d/\nl -> d\n", "d\nl\n"));
+    }
+
+    #[test]
+    fn a_table_is_its_cells() {
+        let want = "Ada,36\nBob,41\n";
+        for got in [
+            "Bob 41\nAda 36\n",
+            "     36 Ada\n     41 Bob\n",
+            "name,age\nAda,36\nBob,41\n",
+            "Ada; 36\nBob\t41\n",
+            "Ada | 36.0\nBob | 41.1\n",
+        ] {
+            assert!(same_output(Output::Table, got, want), "{got}");
+        }
+        for got in ["Ada,36\n", "Ada,36\nBob,42\n", "Ada,36\nBob,41\nname 1,2\n", "1,2\nAda,36\nBob,41\n", ""] {
+            assert!(!same_output(Output::Table, got, want), "{got}");
+        }
+        assert!(same_output(Output::Table, want, &format!("name,age\n{want}")));
+        assert!(!same_output(Output::OrderedTable, "Bob,41\nAda,36\n", want));
+        assert!(same_output(Output::OrderedTable, "name age\nAda 36\nBob 41\n", want));
+        assert!(same_output(Output::Table, "5012.3", "5012.345") && !same_output(Output::Table, "5012", "5013"));
     }
 
     #[test]

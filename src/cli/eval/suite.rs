@@ -55,6 +55,10 @@ pub enum Output {
     Paths,
     /// The same, in order.
     OrderedPaths,
+    /// The same cells, whatever stands between them; lines in any order, with a line of names on top or without.
+    Table,
+    /// The same, in order.
+    OrderedTable,
     /// One line whose first number is the same.
     Number,
     /// Whatever it prints.

@@ -18,7 +18,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     for (at, command) in commands.iter().enumerate() {
         let own = || command.operands().find(|w| is_csv(w));
         // what is handed on line by line still has its separators
-        let source = commands.iter().find(|c| c.feeds.contains(&at) && c.name().is_some_and(|n| WHOLE.contains(&n)));
+        let whole = |c: &Invocation| c.name().is_some_and(|n| WHOLE.contains(&n)) || only_chooses(c);
+        let source = commands.iter().find(|c| c.feeds.contains(&at) && whole(c));
         let handed = || {
             // `grep -o` and `grep -c` hand on something else
             let source = source.filter(|c| {
@@ -46,6 +47,12 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// Programs that hand lines on as they are.
 const WHOLE: [&str; 6] = ["cat", "egrep", "fgrep", "grep", "head", "tail"];
+
+/// True for an awk that only says which lines: `awk -F, '$3 > 5'`.
+fn only_chooses(command: &Invocation) -> bool {
+    let mut programs = command.args().iter().filter(|w| w.raw.starts_with('\''));
+    command.name() == Some("awk") && programs.next().is_some_and(|w| !w.text.contains('{')) && programs.next().is_none()
+}
 
 pub(super) fn is_csv(word: &Word) -> bool {
     word.text.to_lowercase().ends_with(".csv")

@@ -7,7 +7,8 @@ use super::{Inspected, find};
 use crate::shell::{Finding, Invocation, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    let of_find = find(it.script).and_then(|command| nothing(it, command).or_else(|| only_its_name(it, command)));
+    let of_find = find(it.script)
+        .and_then(|command| nothing(it, command).or_else(|| root(it, command)).or_else(|| only_its_name(it, command)));
     of_find.or_else(|| files_alone(it)).into_iter().collect()
 }
 
@@ -52,6 +53,33 @@ fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let fix = Edits::new(it.script).replace(&test[1], "-path").replace(&test[2], &format!("'*/{name}/*'")).done();
     let why = format!("this leaves out the folder {name} alone, and shows what is in it");
     (!folders).then(|| warning("folder-by-name", &test[2], why, fix))
+}
+
+/// `find /srv -not -path '*/srv/*'`: everything below is left out.
+fn root(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let [root] = command.operands().take_while(|w| !w.text.starts_with(['(', '!'])).take(1).collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
+    let path = format!("{}/", root.text.trim_end_matches('/'));
+    let all = |pattern: &str| {
+        let inner = pattern.strip_prefix('*')?.strip_suffix('*')?;
+        (!inner.contains(['*', '?', '[']) && inner.len() > 2 && path.contains(inner)).then_some(())
+    };
+    let test = negated(command, &["-path", "-wholename"]).find(|w| all(&w[2].text).is_some())?;
+    let edits = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, ""));
+    // what looks may look at more; what acts must not act on more than was asked for
+    const ACTS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
+    let acts = !command.feeds.is_empty() || command.args().iter().any(|w| ACTS.contains(&w.text.as_str()));
+    let flat = Words::of(it.request).list().iter().any(|w| ["subdir", "subfolder"].iter().any(|s| w.starts_with(s)));
+    let fix = match (flat, acts) {
+        (true, _) => edits.after(root, " -maxdepth 1").done(),
+        (false, true) => None,
+        (false, false) => edits.done(),
+    };
+    let why = format!("every path below {} is like that: this leaves out all of them", root.text);
+    (!command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune")))
+        .then(|| warning("nothing-left", &test[2], why, fix))
 }
 
 /// `grep -r --exclude=.git`: that leaves out files, and what is called so is a folder.
@@ -111,6 +139,23 @@ mod tests {
             ("files except logs", "find . -type f ! -name '*.log'"),
         ] {
             assert_eq!(fixed(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn the_folder_that_is_searched_is_not_left_out() {
+        assert_eq!(
+            fixed(
+                "txt files of /srv but not of its subfolders",
+                "find /srv -name '*.txt' -not -path '*/srv/*' -delete"
+            )
+            .as_deref(),
+            Some("find /srv -maxdepth 1 -name '*.txt' -delete")
+        );
+        for right in
+            ["find /srv -not -path '*/old/*'", "find /srv/old -not -path '*/.git/*'", "find . -not -path '*/srv/*'"]
+        {
+            assert_eq!(fixed("", right), None, "{right}");
         }
     }
 

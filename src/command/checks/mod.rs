@@ -33,6 +33,7 @@ mod header;
 mod here;
 pub(super) mod in_place;
 mod input;
+mod kept_header;
 mod kinds;
 mod letter_case;
 mod lines;
@@ -63,6 +64,7 @@ pub(super) mod syntax;
 mod text;
 mod totals;
 mod unasked;
+mod values;
 mod words;
 mod written;
 
@@ -109,7 +111,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 50] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 52] = [
     commit::check,
     branches::check,
     executable::check,
@@ -122,6 +124,8 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 50] = [
     silent::check,
     totals::check,
     csv::check,
+    values::check,
+    kept_header::check,
     merged::check,
     awk::check,
     age::check,
