@@ -7,7 +7,7 @@
 //! - [`turn`]: the loop as a pure state machine; [`recipe`]: its driver; the model is asked through [`crate::agent::runtime::generate`].
 //! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
 //!   nothing, made wider.
-//! - [`spelling`]: slips of the pen in a request. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
+//! - [`spelling`]: slips of the pen in a request. [`named`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
 //!   [`confidence`]: how sure it was.
 //! - [`sample`], [`choose`], [`trial`], [`review`]: one command out of several where the model is unsure, by how likely they are,
 //!   what they do in a rehearsal, and how well they explain the request.
@@ -25,6 +25,7 @@ pub mod explain;
 pub mod inspect;
 pub mod library;
 mod loosen;
+mod named;
 pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;
@@ -32,7 +33,6 @@ pub mod reply;
 mod review;
 mod sample;
 pub mod spelling;
-mod tables;
 mod trial;
 pub mod turn;
 

@@ -7,7 +7,7 @@ use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::spelling;
 use super::turn::{self, Draft, Outcome, Step, Turn};
-use super::{confidence, explain, library, prompt, tables};
+use super::{confidence, explain, library, named, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
@@ -87,7 +87,7 @@ impl Recipe {
         ask.before.known = self.known(&ask, trace).await;
         // the agent tells of the place itself
         if ask.before.place.is_empty() {
-            ask.before.place = tables::told(&ask.request, &ask.cwd);
+            ask.before.place = named::told(&ask.request, &ask.cwd);
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {

@@ -1,0 +1,48 @@
+//! The columns of separated values, each with its number, which a small model cannot count to.
+
+use super::is_name;
+use crate::command::checks::{begin, separated_by};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+/// Columns of a table, and bytes of its first line.
+const COLUMNS: RangeInclusive<usize> = 2..=30;
+const WIDTH: usize = 400;
+
+/// The columns of a file; nothing if its first line is none of names.
+pub(super) fn of(name: &str, file: &Path) -> Option<String> {
+    let lines = begin(file);
+    let by = separated_by(&lines)?;
+    let line = lines.first().filter(|line| line.len() <= WIDTH)?;
+    let names: Vec<&str> = line.split(by).map(|name| name.trim().trim_matches('"')).collect();
+    if !COLUMNS.contains(&names.len()) || !names.iter().all(|name| is_name(name)) {
+        return None;
+    }
+    // the name first: in `7=status 8=date` the model reads "status 8"
+    let numbered: Vec<String> = names.iter().zip(1..).map(|(name, at)| format!("{name} (${at})")).collect();
+    Some(format!("{name}, separated by {by:?}, has the columns {}.", numbered.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_their_numbers_and_what_is_no_table_is_not_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |text: &str| {
+            std::fs::write(dir.path().join("a"), text).unwrap();
+            of("a.csv", &dir.path().join("a"))
+        };
+        for (text, told) in [
+            ("Date,\"unit price\"\n2026-01-01,2\n", "separated by ',', has the columns Date ($1), unit price ($2)."),
+            ("id\tname\n1\tx\n", "separated by '\\t', has the columns id ($1), name ($2)."),
+            ("id;stock\n1;2\n", "separated by ';', has the columns id ($1), stock ($2)."),
+        ] {
+            assert_eq!(of(text).unwrap(), format!("a.csv, {told}"));
+        }
+        for text in ["1,2\n3,4\n", "2026-01-01 06:00,s1\n", "name\nx\n", "", &"name,".repeat(100)] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}
