@@ -313,6 +313,11 @@ fn own_archive_tasks_are_good() {
 }
 
 #[test]
+fn own_json_tasks_are_good() {
+    own("json.toml", &["jq"]);
+}
+
+#[test]
 fn own_table_tasks_are_good() {
     own("tables.toml", &[]);
 }

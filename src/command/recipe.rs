@@ -87,7 +87,7 @@ impl Recipe {
         ask.before.known = self.known(&ask, trace).await;
         // the agent tells of the place itself
         if ask.before.place.is_empty() {
-            ask.before.place = named::told(&ask.request, &ask.cwd);
+            ask.before.place = named::told(&ask.request, &ask.cwd, self.context.available_commands.contains_key("jq"));
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {

@@ -34,7 +34,7 @@ pub(super) fn of(name: &str, file: &Path) -> Option<String> {
     }
     let list = paths.join(", ");
     let each = if of_lines { "each line of " } else { "" };
-    Some(format!("{each}{name} has {list}{}", if more { " and more." } else { "." }))
+    Some(format!("In jq {each}{name} has {list}{}", if more { " and more." } else { "." }))
 }
 
 /// Notes the leaves below a value. All elements of an array are taken to be like the first one.
@@ -89,14 +89,14 @@ mod tests {
         for (text, told) in [
             (
                 "{\"debug\": true, \"db\": {\"port\": 1, \"no-x\": null}}",
-                "a.json has .debug (boolean), .db.port (number), .db[\"no-x\"] (null).",
+                "In jq a.json has .debug (boolean), .db.port (number), .db[\"no-x\"] (null).",
             ),
             (
                 "[{\"name\": \"Ada\", \"tags\": [\"x\"], \"list\": []}]",
-                "a.json has .[].name (string), .[].tags[] (string), .[].list (array).",
+                "In jq a.json has .[].name (string), .[].tags[] (string), .[].list (array).",
             ),
-            ("{\"a\": 1}\n{\"a\": 2}\n", "each line of a.json has .a (number)."),
-            ("{\"my key\": 1}", "a.json has .[\"my key\"] (number)."),
+            ("{\"a\": 1}\n{\"a\": 2}\n", "In jq each line of a.json has .a (number)."),
+            ("{\"my key\": 1}", "In jq a.json has .[\"my key\"] (number)."),
         ] {
             assert_eq!(of(text).unwrap(), told);
         }

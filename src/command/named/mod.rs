@@ -13,8 +13,9 @@ use std::path::Path;
 /// Files that are told.
 const MOST: usize = 2;
 
-/// What is to be told, an entry a file: `sales.csv, separated by ',', has the columns date ($1), amount ($2).`
-pub fn told(request: &str, cwd: &Path) -> Vec<String> {
+/// What is to be told, an entry a file: `sales.csv, separated by ',', has the columns date ($1), amount ($2).` Of JSON only
+/// where there is a `jq` that reads it: told of keys and without it, the model greps for them.
+pub fn told(request: &str, cwd: &Path, has_jq: bool) -> Vec<String> {
     let around = |c: char| matches!(c, '"' | '\'' | '`' | ',' | ';' | ':' | '(' | ')' | '?' | '!');
     let words = request.split_whitespace();
     let words = words.map(|word| word.trim_start_matches(around).trim_end_matches(|c| c == '.' || around(c)));
@@ -24,15 +25,15 @@ pub fn told(request: &str, cwd: &Path) -> Vec<String> {
             names.push(word);
         }
     }
-    let texts = names.into_iter().filter_map(|name| of(name, &cwd.join(name)));
+    let texts = names.into_iter().filter_map(|name| of(name, &cwd.join(name), has_jq));
     texts.filter(|text| !screen(text).blocks()).take(MOST).collect()
 }
 
-fn of(name: &str, file: &Path) -> Option<String> {
+fn of(name: &str, file: &Path, has_jq: bool) -> Option<String> {
     let ending = Path::new(name).extension()?.to_str()?.to_lowercase();
     let describe = match ending.as_str() {
         "csv" | "tsv" | "psv" => table::of,
-        "json" | "jsonl" | "ndjson" | "geojson" => json::of,
+        "json" | "jsonl" | "ndjson" | "geojson" if has_jq => json::of,
         _ => return None,
     };
     if is_secret(file) { None } else { describe(name, file) }
@@ -59,10 +60,11 @@ mod tests {
         ] {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        let of = |request: &str| told(request, dir.path());
+        let of = |request: &str| told(request, dir.path(), true);
         let sales = "sales.csv, separated by ',', has the columns date ($1), amount ($2).";
         assert_eq!(of("sum the amounts in 'sales.csv'."), [sales]);
-        assert_eq!(of("sales.csv or sales.csv (and \"a.json\"), b.csv?"), [sales, "a.json has .id (number)."]);
+        assert_eq!(of("sales.csv or sales.csv (and \"a.json\"), b.csv?"), [sales, "In jq a.json has .id (number)."]);
+        assert_eq!(told("the id in a.json", dir.path(), false), [""; 0]);
         for other in ["count orders.csv", "count gone.csv", "count notes.txt", "csv", "", "."] {
             assert_eq!(of(other), [""; 0], "{other}");
         }
