@@ -149,8 +149,10 @@ pub fn only_moves(request: &str, is_there: impl Fn(&str) -> bool) -> bool {
         let mut rest = words[at + 1..].iter().skip_while(|word| BETWEEN.contains(&&*lower(word)));
         rest.next().is_some_and(|word| !word.is_empty() && is_there(word.trim_end_matches('.')))
     };
+    // who wants more than that may want their text changed
+    let more = words.iter().any(|word| ["and", "then", "also"].contains(&&*lower(word)));
     let mut all = words.iter().enumerate();
-    !words.iter().any(says) && all.any(|(at, word)| MOVES.contains(&&*lower(word)) && moved(at))
+    !more && !words.iter().any(says) && all.any(|(at, word)| MOVES.contains(&&*lower(word)) && moved(at))
 }
 
 #[cfg(test)]
@@ -160,8 +162,7 @@ mod tests {
     #[test]
     fn who_renames_files_wants_their_text_left_alone() {
         let is_there = |word: &str| ["app1.log", "src/main.py", "old", "change.md"].contains(&word);
-        for only in
-            ["rename app1.log to first.log", "Move the folder old to attic.", "rename \"change.md\" and list all"]
+        for only in ["rename app1.log to first.log", "Move the folder old to attic.", "rename \"change.md\" to new.md"]
         {
             assert!(only_moves(only, is_there), "{only}");
         }
@@ -169,6 +170,7 @@ mod tests {
             "rename the function foo to bar in src/main.py",
             "rename foo to bar in src/main.py",
             "rename app1.log to first.log and replace ERROR with error in it",
+            "move src/main.py to old and adjust the imports",
             "rename nothing.log to first.log",
             "show app1.log",
             "rename",

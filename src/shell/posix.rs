@@ -523,7 +523,7 @@ fn level<'n>(stages: &[Node<'n>]) -> (Vec<Level<'n>>, Vec<Node<'n>>) {
                     *last = redirects;
                 }
             }
-            ("list", _) if todo.is_empty() => {
+            ("list", _) if todo.is_empty() && redirects.is_empty() => {
                 let mut parts = parts(stage).into_iter();
                 todo.extend(parts.next().map(|first| (first, redirects)));
                 after.splice(0..0, parts);

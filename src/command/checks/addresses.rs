@@ -17,19 +17,28 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         let mut whole = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).peekable();
         whole.peek().is_some() && whole.all(|line| line.parse::<Ipv4Addr>().is_ok())
     };
-    let reads =
-        |c: &&Invocation| c.operands().any(are_addresses) || c.redirects.iter().any(|r| are_addresses(&r.target));
+    let reads = |c: &&Invocation| {
+        c.operands().any(are_addresses) || c.redirects.iter().any(|r| !r.writes() && are_addresses(&r.target))
+    };
     let source = it.script.commands.iter().find(reads)?;
     let fed = || source.feeds.iter().filter_map(|at| it.script.commands.get(*at));
     let sort = std::iter::once(source).chain(fed()).find(|c| c.name() == Some("sort"))?;
     // its own output is another text, and keys say what they are
-    let filters = matches!(source.name(), Some("sort" | "cat" | "grep" | "uniq" | "head" | "tail"));
+    let filters = source.name() == Some("sort")
+        || matches!(source.name(), Some("cat" | "grep" | "uniq" | "head" | "tail"))
+            && source.args().iter().all(|w| !w.text.starts_with('-'));
     let options = sort.args();
     let keyed = options.iter().any(|w| w.text.starts_with("-k") || w.text.starts_with("--key") || w.text.contains('V'));
     let numeric = options.iter().find(|w| is_cluster(w) && w.raw.contains('n')).filter(|_| filters && !keyed)?;
     let mended = match it.target.userland {
         Userland::Gnu => numeric.raw.replace('n', "V"),
-        _ => format!("{} -t. -k1,1n -k2,2n -k3,3n -k4,4n", without(&numeric.raw, 'n')).trim_start().to_owned(),
+        // a key with letters of its own does not hear of the others
+        _ => {
+            let (letters, left) =
+                if numeric.raw.contains('r') { ("nr", without(&numeric.raw, 'r')) } else { ("n", numeric.raw.clone()) };
+            let keys: String = (1..=4).map(|key| format!(" -k{key},{key}{letters}")).collect();
+            format!("{} -t.{keys}", without(&left, 'n')).trim_start().to_owned()
+        }
     };
     let fix = Edits::new(it.script).replace(numeric, &mended).done();
     Some(warning("addresses", numeric, "-n compares the first two numbers of an address alone", fix))
@@ -52,6 +61,8 @@ mod tests {
         for right in ["sort -V ips.txt", "sort -t. -k1,1n -k2,2n ips.txt", "sort ips.txt", "sort -n numbers.txt"] {
             assert_eq!(fix(right), None, "{right}");
         }
-        assert_eq!(fix("wc -l ips.txt | sort -n"), None);
+        for right in ["wc -l ips.txt | sort -n", "uniq -c ips.txt | sort -rn", "sort -n numbers.txt > ips.txt"] {
+            assert_eq!(fix(right), None, "{right}");
+        }
     }
 }

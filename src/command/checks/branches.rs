@@ -38,8 +38,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     if names || log.args().iter().any(|w| chosen(&w.text)) {
         return None;
     }
-    let fix = Edits::new(it.script).after(verb, " --all").done();
-    Some(warning("one-branch", verb, "it begins at the branch that is checked out: --all takes every one", fix))
+    let fix = Edits::new(it.script).after(verb, " --branches --remotes").done();
+    Some(warning("one-branch", verb, "it begins at the branch that is checked out: --branches takes every one", fix))
 }
 
 #[cfg(test)]
@@ -52,11 +52,11 @@ mod tests {
         let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
         assert_eq!(
             fix("history as a graph, all branches", "git log --oneline --graph").as_deref(),
-            Some("git log --all --oneline --graph")
+            Some("git log --branches --remotes --oneline --graph")
         );
         assert_eq!(
             fix("commits per author on every branch", "git shortlog -sn | head").as_deref(),
-            Some("git shortlog --all -sn | head")
+            Some("git shortlog --branches --remotes -sn | head")
         );
         for (request, right) in [
             ("history as a graph, all branches", "git log --graph --all"),

@@ -29,19 +29,27 @@ fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
         "sum up",
         "summed",
     ];
+    const BOTH: [&str; 7] = [
+        "and in total",
+        "and the total",
+        "and total",
+        "with a total",
+        "with the total",
+        "and altogether",
+        "and together",
+    ];
     const EACH: [&str; 4] = ["each", "every", "per", "individual"];
-    let du = only(it, "du").filter(|du| du.feeds.is_empty() && du.inside.is_none())?;
+    let du = only(it, "du").filter(|du| du.feeds.is_empty())?;
     let several = du.operands().any(|w| w.glob) || du.operands().count() > 1;
     let has = du.has_option(Some('c'), "total");
-    if !words.say(&SUM) || words.say(&EACH) || has || !several {
+    // the word behind such a letter is its value, and no file
+    let valued = du.args().iter().any(|w| is_cluster(w) && w.raw.ends_with(['d', 't', 'B', 'X']));
+    if !words.say(&SUM) || words.say(&EACH) || has || valued || !several {
         return None;
     }
     let (program, last) = (du.words.first()?, du.words.last()?);
-    let edits = match du.args().iter().find(|w| is_cluster(w)) {
-        Some(cluster) => Edits::new(it.script).after(cluster, "c"),
-        None => Edits::new(it.script).after(program, " -c"),
-    };
-    let fix = edits.after(last, " | tail -n 1").done();
+    let edits = Edits::new(it.script).after(program, " -c");
+    let fix = if words.say(&BOTH) { edits.done() } else { edits.after(last, " | tail -n 1").done() };
     Some(warning("no-sum", program, "one sum is asked for, and this prints a size for each", fix))
 }
 
@@ -54,10 +62,7 @@ fn types(it: &Inspected, words: &Words) -> Option<Finding> {
         return None;
     }
     let program = df.words.first()?;
-    let fix = match df.args().iter().find(|w| is_cluster(w)) {
-        Some(cluster) => Edits::new(it.script).after(cluster, "T").done(),
-        None => Edits::new(it.script).after(program, " -T").done(),
-    };
+    let fix = Edits::new(it.script).after(program, " -T").done();
     // the fields stand one further behind then
     let fix = fix.filter(|_| df.feeds.is_empty());
     Some(warning("no-types", program, "types are asked for: df -T shows them", fix))
@@ -78,16 +83,15 @@ fn counted(it: &Inspected) -> Option<Finding> {
     let (start, end) = (du.words.last()?.span.end, grep.words.last()?.span.end);
     let between = it.script.text.get(start..grep.words.first()?.span.start)?.trim();
     let (before, behind) = (it.script.text.get(..start)?, it.script.text.get(end..)?);
-    let whole = plain && between == "|" && it.target.userland != Userland::Busybox;
-    let option = if it.target.userland == Userland::Bsd { "-I" } else { "--exclude" };
-    let option = if option == "-I" {
-        format!("-I {}", quote(&name, it.dialect))
-    } else {
-        format!("{option}={}", quote(&name, it.dialect))
-    };
+    let is_here = it.cwd.is_none_or(|cwd| cwd.join(&name).is_dir());
+    if !plain || !is_here || name == "total" || between != "|" || it.target.userland == Userland::Busybox {
+        return None;
+    }
+    let name = quote(&name, it.dialect);
+    let option = if it.target.userland == Userland::Bsd { format!("-I {name}") } else { format!("--exclude={name}") };
     let at = du.words.first()?.span.end;
-    let fix = whole.then(|| format!("{} {option}{}{behind}", &before[..at], &before[at..]));
-    Some(warning("counted-in", pattern, "one size for all is printed, and what grep leaves out is in it", fix))
+    let fix = format!("{} {option}{}{behind}", before.get(..at)?, before.get(at..)?);
+    Some(warning("counted-in", pattern, "one size for all is printed, and what grep leaves out is in it", Some(fix)))
 }
 
 #[cfg(test)]
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn one_sum_is_one_line() {
         let request = "total size of all csv files in data, in bytes";
-        assert_eq!(fix(request, "du -sb data/*.csv").as_deref(), Some("du -sbc data/*.csv | tail -n 1"));
+        assert_eq!(fix(request, "du -sb data/*.csv").as_deref(), Some("du -c -sb data/*.csv | tail -n 1"));
         assert_eq!(fix("add up the sizes of a and b", "du a b").as_deref(), Some("du -c a b | tail -n 1"));
         for right in [
             "du -cb data/*.csv",
@@ -112,13 +116,16 @@ mod tests {
         ] {
             assert_eq!(fix(request, right), None, "{right}");
         }
+        assert_eq!(fix("size of a and b, and in total", "du -sh a b").as_deref(), Some("du -c -sh a b"));
+        assert_eq!(fix("sizes of the folders in data, and in total", "du -hd 1 data"), None);
+        assert_eq!(fix("types of file systems but tmpfs", "df -x tmpfs").as_deref(), Some("df -T -x tmpfs"));
         assert_eq!(fix("total size of each folder", "du -sh */"), None);
     }
 
     #[test]
     fn file_systems_have_types() {
         let request = "what file systems are mounted and of which type";
-        assert_eq!(fix(request, "df -h").as_deref(), Some("df -hT"));
+        assert_eq!(fix(request, "df -h").as_deref(), Some("df -T -h"));
         assert_eq!(fix(request, "df").as_deref(), Some("df -T"));
         for right in ["df -hT", "df --output=source,fstype", "df -t ext4", "lsblk -f"] {
             assert_eq!(fix(request, right), None, "{right}");
@@ -133,7 +140,13 @@ mod tests {
             Some("du --exclude=.git -sh . | sort -rh")
         );
         assert_eq!(fix("", "du -s | grep -v '\\.git'").as_deref(), Some("du --exclude=.git -s"));
-        for right in ["du -sh * | grep -v tmp", "du -h . | grep -v .git", "du -sh --exclude=.git . | grep -v x"] {
+        for right in [
+            "du -sh * | grep -v tmp",
+            "du -h . | grep -v .git",
+            "du -sh --exclude=.git . | grep -v x",
+            "du -sh /root 2>&1 | grep -v 'Permission denied'",
+            "du -shc . | grep -v total",
+        ] {
             assert_eq!(fix("", right), None, "{right}");
         }
     }

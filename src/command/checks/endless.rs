@@ -3,6 +3,7 @@
 use super::Inspected;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
+use crate::shell::asked::only_looks;
 use crate::shell::{Finding, Invocation};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -15,8 +16,9 @@ fn follows(tail: &Invocation) -> bool {
 
 /// `tail -f error.log | sed ...` for "show error.log with other dates": what ends is asked for.
 fn unasked(it: &Inspected) -> Option<Finding> {
-    const STAYS: [&str; 26] = [
+    const STAYS: [&str; 36] = [
         "follow",
+        "follows",
         "following",
         "live",
         "watch",
@@ -24,16 +26,24 @@ fn unasked(it: &Inspected) -> Option<Finding> {
         "monitor",
         "monitoring",
         "stream",
+        "streaming",
         "real time",
         "realtime",
         "continuously",
         "continuous",
         "as they",
         "as it",
+        "as soon",
+        "when",
+        "whenever",
+        "until",
+        "soon",
+        "next",
         "keep",
         "new",
         "incoming",
         "tail",
+        "tailing",
         "refresh",
         "updating",
         "growing",
@@ -42,19 +52,25 @@ fn unasked(it: &Inspected) -> Option<Finding> {
         "wait",
         "while",
         "ongoing",
+        "stays",
     ];
     let words = Words::of(it.request);
-    let tail = it.script.commands.iter().find(|c| follows(c))?;
-    if words.list().is_empty() || words.say(&STAYS) {
+    // in words that are known here: what another language asks for is not known
+    let looks = only_looks(it.request) || words.say(&["last"]);
+    let text = &it.script.text;
+    let tail = it.script.commands.iter().find(|c| follows(c) && !c.remote && c.via.is_empty())?;
+    if !looks || words.say(&STAYS) || text.replace("&&", "").contains('&') || text.contains("/dev/") {
         return None;
     }
     let flag = tail.args().iter().find(|w| is_cluster(w) && w.raw.contains(['f', 'F']))?;
     let left = without(&without(&flag.raw, 'f'), 'F');
-    // without a number of lines it was to begin with, the whole file is meant
-    let counted =
-        tail.args().iter().any(|w| w.text.starts_with("-n") || w.text.starts_with("--lines")) || !left.is_empty();
     let edits = Edits::new(it.script).replace(flag, &left);
-    let edits = if counted { edits } else { edits.replace(tail.words.first()?, "cat") };
+    // without a number of lines it was to begin with, the whole file is meant
+    let edits = match tail.args() {
+        [_, _] if left.is_empty() => edits.replace(tail.words.first()?, "cat"),
+        args if args.iter().any(|w| w.text.starts_with("-n") || w.text.starts_with("--lines")) => edits,
+        _ => return None,
+    };
     let why = "tail -f does not end, and nobody asked for what is still to come";
     Some(warning("follows-unasked", flag, why, edits.done()))
 }
@@ -89,9 +105,21 @@ mod tests {
             Some("cat e.log | cut -c9-")
         );
         assert_eq!(fix("the last 5 lines of e.log", "tail -n 5 -f e.log").as_deref(), Some("tail -n 5 e.log"));
-        for asked in ["follow e.log", "watch e.log for errors", "errors of e.log as they come in", ""] {
+        for asked in [
+            "follow e.log",
+            "watch e.log for errors",
+            "errors of e.log as they come in",
+            "verfolge e.log",
+            "",
+            "tell me as soon as ERROR is in e.log",
+        ] {
             assert_eq!(fix(asked, "tail -f e.log"), None, "{asked}");
         }
+        for right in ["timeout 10 tail -f e.log", "docker run -d ubuntu tail -f /dev/null", "./server & tail -f e.log"]
+        {
+            assert_eq!(fix("show e.log", right), None, "{right}");
+        }
+        assert_eq!(fix("show e.log", "tail -f -c 100 e.log"), None);
     }
 
     #[test]

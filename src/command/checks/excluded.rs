@@ -57,29 +57,24 @@ fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
 
 /// `find /srv -not -path '*/srv/*'`: everything below is left out.
 fn root(it: &Inspected, command: &Invocation) -> Option<Finding> {
-    let [root] = command.operands().take_while(|w| !w.text.starts_with(['(', '!'])).take(1).collect::<Vec<_>>()[..]
-    else {
-        return None;
-    };
+    let [_, root, next, ..] = &command.words[..] else { return None };
+    let alone = !root.text.starts_with(['-', '!', '(']) && next.text.starts_with(['-', '!', '(']);
     let path = format!("{}/", root.text.trim_end_matches('/'));
-    let all = |pattern: &str| {
-        let inner = pattern.strip_prefix('*')?.strip_suffix('*')?;
-        (!inner.contains(['*', '?', '[']) && inner.len() > 2 && path.contains(inner)).then_some(())
+    let is_all = |pattern: &str| {
+        let inner = pattern.strip_prefix('*').and_then(|rest| rest.strip_suffix('*')).unwrap_or_default();
+        !inner.contains(['*', '?', '[']) && inner.len() > 2 && path.contains(inner)
     };
-    let test = negated(command, &["-path", "-wholename"]).find(|w| all(&w[2].text).is_some())?;
-    let edits = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, ""));
+    let test = negated(command, &["-path", "-wholename"]).find(|w| alone && is_all(&w[2].text))?;
+    let any = command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune"));
     // what looks may look at more; what acts must not act on more than was asked for
     const ACTS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
-    let acts = !command.feeds.is_empty() || command.args().iter().any(|w| ACTS.contains(&w.text.as_str()));
+    let acts = it.script.commands.len() > 1 || command.args().iter().any(|w| ACTS.contains(&w.text.as_str()));
     let flat = Words::of(it.request).list().iter().any(|w| ["subdir", "subfolder"].iter().any(|s| w.starts_with(s)));
-    let fix = match (flat, acts) {
-        (true, _) => edits.after(root, " -maxdepth 1").done(),
-        (false, true) => None,
-        (false, false) => edits.done(),
-    };
+    let edits = test.iter().fold(Edits::new(it.script), |edits, word| edits.replace(word, ""));
+    let edits = if flat { edits.after(root, " -maxdepth 1") } else { edits };
+    let fix = edits.done().filter(|_| !acts);
     let why = format!("every path below {} is like that: this leaves out all of them", root.text);
-    (!command.args().iter().any(|w| matches!(w.text.as_str(), "-o" | "-or" | "-prune")))
-        .then(|| warning("nothing-left", &test[2], why, fix))
+    (!any).then(|| warning("nothing-left", &test[2], why, fix))
 }
 
 /// `grep -r --exclude=.git`: that leaves out files, and what is called so is a folder.
@@ -89,7 +84,8 @@ fn files_alone(it: &Inspected) -> Option<Finding> {
     greps.flat_map(Invocation::args).find_map(|word| {
         let given = word.text.strip_prefix("--exclude=")?;
         // `*.git` is what a small model writes for it, too
-        let name = given.trim_start_matches("./").trim_end_matches('/').trim_start_matches('*');
+        let name = given.trim_end_matches('/').rsplit('/').next()?;
+        let name = name.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(name);
         let folder = !name.is_empty() && !name.contains(['*', '?', '[']) && cwd.join(name).is_dir();
         let fix = Edits::new(it.script).replace(word, &format!("--exclude-dir={}", quote(name, it.dialect))).done();
         let why = format!("--exclude leaves out files, and {name} is a folder: its files are searched");
@@ -145,12 +141,9 @@ mod tests {
     #[test]
     fn the_folder_that_is_searched_is_not_left_out() {
         assert_eq!(
-            fixed(
-                "txt files of /srv but not of its subfolders",
-                "find /srv -name '*.txt' -not -path '*/srv/*' -delete"
-            )
-            .as_deref(),
-            Some("find /srv -maxdepth 1 -name '*.txt' -delete")
+            fixed("txt files of /srv but not of its subfolders", "find /srv -name '*.txt' -not -path '*/srv/*'")
+                .as_deref(),
+            Some("find /srv -maxdepth 1 -name '*.txt'")
         );
         for right in
             ["find /srv -not -path '*/old/*'", "find /srv/old -not -path '*/.git/*'", "find . -not -path '*/srv/*'"]
@@ -161,10 +154,15 @@ mod tests {
 
     #[test]
     fn a_folder_is_no_file_to_grep() {
-        for wrong in ["grep -rl --exclude='*build' x .", "grep -rl --exclude=build/ x ."] {
+        for wrong in ["grep -rl --exclude=./build x .", "grep -rl --exclude=build/ x ."] {
             assert_eq!(fixed("", wrong).as_deref(), Some("grep -rl --exclude-dir=build x ."));
         }
-        for right in ["grep -r --exclude='*.o' x .", "grep -r --exclude-dir=build x .", "grep -r --exclude=b x ."] {
+        for right in [
+            "grep -r --exclude='*build' x .",
+            "grep -r --exclude='*.o' x .",
+            "grep -r --exclude-dir=build x .",
+            "grep -r --exclude=b x .",
+        ] {
             assert_eq!(fixed("", right), None, "{right}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::{Inspected, made};
-use crate::shell::{Finding, quote};
+use crate::shell::Finding;
 use std::io::Read;
 use std::path::Path;
 
@@ -21,7 +21,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         let file = cwd.join(&program.text);
         (is_plain(&file) && !made(it.script, command, &program.text)).then_some((program, file))
     })?;
-    let interpreter = interpreter(&file)?;
+    // what stands before it may make it, make it executable, or go elsewhere
+    let before = it.script.text.get(..program.span.start)?;
+    let interpreter = interpreter(&file).filter(|_| !before.contains([';', '&', '|', '\n', '(', '{']))?;
     let why = format!("{} is not executable: {interpreter} reads it", program.text);
     let fix = Edits::new(it.script).before(program, &format!("{interpreter} ")).done();
     Some(warning("not-executable", program, why, fix))
@@ -45,14 +47,30 @@ fn interpreter(file: &Path) -> Option<String> {
     std::fs::File::open(file).ok()?.take(200).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     if let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) {
-        let mut words = line.split_whitespace();
-        let first = words.next()?.rsplit('/').next()?;
-        // `env` finds it by its name
-        let name = if first == "env" { words.find(|word| !word.starts_with('-'))? } else { first };
-        return Some(quote(name, crate::shell::Dialect::Sh));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (path, rest) = words.split_first()?;
+        let folder = ["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().find_map(|folder| path.strip_prefix(folder));
+        // `env` finds it by its name; one option is kept, and no text of the file but these
+        return match (folder?, rest) {
+            ("env", [name]) if is_known(name) => Some((*name).to_owned()),
+            (name, []) if is_known(name) => Some(name.to_owned()),
+            (name, [option]) if is_known(name) && is_letters(option) => Some(format!("{name} {option}")),
+            _ => None,
+        };
     }
     let ending = file.extension()?.to_str()?;
     BY_ENDING.iter().find(|(other, _)| *other == ending).map(|(_, name)| (*name).to_owned())
+}
+
+/// Programs that read a script which they are given by its path.
+fn is_known(name: &str) -> bool {
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    ["sh", "bash", "dash", "zsh", "ksh", "python", "perl", "ruby", "node"].contains(&base)
+}
+
+/// `-eu`
+fn is_letters(option: &str) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 #[cfg(all(test, unix))]
@@ -67,6 +85,9 @@ mod tests {
         for (name, text, mode) in [
             ("run.sh", "echo\n", 0o644),
             ("say.py", "#!/usr/bin/env python3\n", 0o600),
+            ("strict.sh", "#!/bin/bash -e\n", 0o644),
+            ("x.awk", "#!/usr/bin/awk -f\n", 0o644),
+            ("rm.sh", "#!/bin/rm\n", 0o644),
             ("may.sh", "#!/bin/bash\n", 0o755),
             ("notes", "x\n", 0o644),
         ] {

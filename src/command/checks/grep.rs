@@ -19,13 +19,13 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `grep x | grep -v x`: no line is left.
 fn contradicted(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
-    let first = |c: &Invocation| c.name() == Some("grep") && !c.has_option(Some('v'), "invert-match");
+    let finds = |c: &Invocation| c.name() == Some("grep") && !c.has_option(Some('v'), "invert-match");
     // what a match is has to be the same for both
     let flags = |c: &Invocation| -> Option<Vec<String>> {
         let all = c.args().iter().filter(|w| w.text.starts_with('-') && w.text != "-v");
         all.map(|w| matches!(w.text.as_str(), "-E" | "-F" | "-i" | "-w" | "-P").then(|| w.text.clone())).collect()
     };
-    commands.iter().filter(|c| first(c)).find_map(|grep| {
+    commands.iter().filter(|c| finds(c)).find_map(|grep| {
         let [next] = grep.feeds.as_slice() else { return None };
         let other = commands.get(*next).filter(|c| c.name() == Some("grep"))?;
         let (pattern, out) = (grep.operands().next()?, other.operands().next()?);

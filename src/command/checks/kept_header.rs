@@ -11,7 +11,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
-    const HEADER: [&str; 4] = ["header", "headers", "heading", "headline"];
+    const HEADER: [&str; 3] = ["header", "header line", "heading"];
+    const NONE: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
     const STAYS: [&str; 14] = [
         "keep",
         "keeping",
@@ -29,12 +30,13 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         "preserving",
     ];
     let words = Words::of(it.request);
-    if !words.say(&HEADER) || !words.say(&STAYS) {
+    if !words.say(&HEADER) || !words.say(&STAYS) || words.say(&NONE) {
         return None;
     }
     // alone, or with the `head -n 1` that is meant for the header and takes the first of the sorted lines
     let commands = &it.script.commands;
-    let sort = commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.via.is_empty())?;
+    let sort =
+        commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.assignments.is_empty())?;
     let takes_one = |args: &[Word]| {
         matches!(args.iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "1"] | ["-n1"] | ["-1"])
     };
@@ -44,6 +46,9 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         _ => false,
     };
     let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };
+    // nothing stands around it
+    let (begin, end) = (sort.words.first()?.span.start, commands.last()?.words.last()?.span.end);
+    let whole = whole && it.script.text.get(begin..end)? == it.script.text.trim() && it.script.redirects.is_empty();
     if !whole || sort.has_option(Some('o'), "output") {
         return None;
     }
@@ -75,9 +80,13 @@ mod tests {
             "(head -n 1; sort -t, -k1,1) < a.csv",
             "sort -t, -k1,1 a.csv | head -n 3",
             "sort a.csv > b.csv",
+            "LC_ALL=C sort -t, -k1,1 a.csv",
+            "x=$(sort -t, -k1,1 a.csv)",
+            "{ sort a.csv; } > b.csv",
         ] {
             assert_eq!(fix(request, right), None, "{right}");
         }
+        assert_eq!(fix("sort a.csv by column 2; there is no header to keep", "sort -t, -k2 a.csv"), None);
         assert_eq!(fix("sort a.csv by date", "sort -t, -k1,1 a.csv"), None);
     }
 }

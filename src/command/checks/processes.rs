@@ -50,13 +50,9 @@ fn heading(it: &Inspected) -> Option<Finding> {
     let awk = commands.get(*next).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
     let [program] = awk.args() else { return None };
     let second: String = program.text.split_whitespace().collect();
-    let (options, last, end) = (lsof.words.first()?, lsof.words.last()?.span.end, awk.words.last()?.span.end);
-    let text = &it.script.text;
-    let piped = text.get(last..awk.words.first()?.span.start)?.trim() == "|" && second == "{print$2}";
-    let at = options.span.end;
-    let fix = format!("{} -t{}{}", text.get(..at)?, text.get(at..last)?, text.get(end..)?);
-    let why = "the first line is a heading, and `PID` is no process: lsof -t prints the numbers alone";
-    piped.then(|| warning("heading", program, why, Some(fix)))
+    let fix = Edits::new(it.script).replace(program, "'NR>1 {print $2}'").done();
+    let why = "the first line of lsof is a heading, and `PID` is no process";
+    (second == "{print$2}").then(|| warning("heading", program, why, fix))
 }
 
 /// The program that lists sockets here, on Linux: elsewhere its letters mean something else.
@@ -134,9 +130,12 @@ mod tests {
         let fix = |command: &str| findings(check, "", command).into_iter().find_map(|f| f.fix);
         assert_eq!(
             fix("lsof -i :3000 | awk '{print $2}' | xargs kill -9").as_deref(),
-            Some("lsof -t -i :3000 | xargs kill -9")
+            Some("lsof -i :3000 | awk 'NR>1 {print $2}' | xargs kill -9")
         );
-        assert_eq!(fix("kill $(lsof -i :80 | awk '{ print $2 }')").as_deref(), Some("kill $(lsof -t -i :80)"));
+        assert_eq!(
+            fix("kill $(lsof -i :80 | awk '{ print $2 }')").as_deref(),
+            Some("kill $(lsof -i :80 | awk 'NR>1 {print $2}')")
+        );
         for right in ["lsof -t -i :80 | xargs kill", "lsof -i :80 | awk 'NR>1 {print $2}'", "lsof | awk '{print $1}'"] {
             assert_eq!(fix(right), None, "{right}");
         }

@@ -3,7 +3,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation};
+use crate::shell::{Dialect, Finding, Invocation};
 
 /// What such files are separated by; the first where nothing is known.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
@@ -38,17 +38,16 @@ pub(super) fn check(it: &Inspected, command: &Invocation, lines: &[String]) -> O
     if !by_columns || (by == '\t' && option == "-d") {
         return None;
     }
-    let quoted = quoted(by);
     let program = command.words.first()?;
-    let fix = Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done();
+    let fix = quoted(by, option, it.dialect);
+    let fix = fix.and_then(|quoted| Edits::new(it.script).after(program, &format!(" {option}{quoted}")).done());
     let why = format!("the columns of the file are separated by {}: say so with {option}", name(by));
     Some(warning("csv-separator", program, why, fix))
 }
 
 /// `-F,` for a file whose columns are separated by semicolons.
 fn other_separator(it: &Inspected, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
-    let first = lines.first()?;
-    let by = separated_by(lines)?;
+    let by = separated_by(lines).filter(|_| !lines.is_empty())?;
     let mut args = command.args().iter();
     let (word, raw) = args.find_map(|word| word.text.strip_prefix(option).map(|value| (word, value)))?;
     let (word, value, lead) = match raw {
@@ -59,21 +58,23 @@ fn other_separator(it: &Inspected, command: &Invocation, option: &str, lines: &[
         "\\t" => '\t',
         _ => value.chars().next().filter(|_| value.chars().count() == 1)?,
     };
-    // a blank separates words of what else is in there
-    if !SEPARATORS.contains(&given) || first.contains(given) || given == by {
+    // a blank separates words of what else is in there, and what stands in a line may be meant
+    if !SEPARATORS.contains(&given) || lines.iter().any(|line| line.contains(given)) {
         return None;
     }
-    let fix = Edits::new(it.script).replace(word, &format!("{lead}{}", quoted(by))).done();
+    let fix = quoted(by, option, it.dialect);
+    let fix = fix.and_then(|quoted| Edits::new(it.script).replace(word, &format!("{lead}{quoted}")).done());
     let why = format!("the columns of the file are separated by {}, not by {}", name(by), name(given));
     Some(warning("csv-separator", word, why, fix))
 }
 
-/// A separator as the shell reads it.
-fn quoted(by: char) -> String {
+/// A separator as the program gets it from the shell; `None` where that shell has no way to write it.
+fn quoted(by: char, option: &str, dialect: Dialect) -> Option<String> {
     match by {
-        ',' => ",".to_owned(),
-        '\t' => "$'\\t'".to_owned(),
-        other => format!("'{other}'"),
+        ',' => Some(",".to_owned()),
+        '\t' if option == "-F" => Some("'\\t'".to_owned()),
+        '\t' => matches!(dialect, Dialect::Bash | Dialect::Zsh).then(|| "$'\\t'".to_owned()),
+        other => Some(format!("'{other}'")),
     }
 }
 
@@ -134,13 +135,13 @@ mod tests {
     fn the_file_itself_says_what_separates_it() {
         let sum = |file| here("awk '{s+=$2} END {print s}' a.csv", file);
         assert_eq!(sum("a;b\n1;2\n").as_deref(), Some("awk -F';' '{s+=$2} END {print s}' a.csv"));
-        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F$'\\t' '{s+=$2} END {print s}' a.csv"));
+        assert_eq!(sum("a\tb\n").as_deref(), Some("awk -F'\\t' '{s+=$2} END {print s}' a.csv"));
         assert_eq!(sum("a b\n1 2\n"), None, "separated by blanks, whatever it is called");
     }
 
     #[test]
     fn another_separator_than_the_files_separates_nothing() {
-        let fix = |command: &str| here(command, "a;b\n1;2,5\n");
+        let fix = |command: &str| here(command, "a;b\n1;2\n");
         assert_eq!(fix("awk -F, 'NR>1 {print $1}' a.csv").as_deref(), Some("awk -F';' 'NR>1 {print $1}' a.csv"));
         assert_eq!(fix("sort -t , -k2 a.csv").as_deref(), Some("sort -t ';' -k2 a.csv"));
         assert_eq!(here("cut -d, -f2 a.csv", "a\tb\n").as_deref(), Some("cut -d$'\\t' -f2 a.csv"));
@@ -149,5 +150,6 @@ mod tests {
             assert_eq!(fix(right), None, "{right}");
         }
         assert_eq!(here("cut -d'|' -f1 a.csv", "a;b|c\n"), None, "it has both");
+        assert_eq!(here("cut -d'|' -f2 a.csv", "id,tags\n1,a|b\n"), None, "the tags are split");
     }
 }

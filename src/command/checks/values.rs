@@ -2,9 +2,10 @@
 //! number of all.
 
 use super::Inspected;
-use super::csv::{is_csv, names};
+use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
+use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 use regex::Regex;
 use std::io::Read;
@@ -19,8 +20,14 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `$7 == "Paid"`.
 static EQUAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"\$(\d{1,2})\s*[!=]=\s*"([^"\\]+)""#).ok());
 
+/// Divided by the number of all lines, and not by one less.
+static BY_ALL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"/(\s*)NR\b").ok());
+
 /// Bytes of a file in which a value is looked for.
 const LOOK: u64 = 1 << 20;
+
+/// Comparisons of one program that are looked at.
+const MOST: usize = 16;
 
 /// The program of an awk: its first word in quotes that has a block or a comparison.
 fn program(awk: &Invocation) -> Option<&Word> {
@@ -29,22 +36,23 @@ fn program(awk: &Invocation) -> Option<&Word> {
 
 fn other_case(it: &Inspected, awk: &Invocation) -> Option<Finding> {
     let (program, file) = (program(awk)?, awk.operands().find(|w| is_csv(w))?);
-    let text = read(&it.cwd?.join(&file.text))?;
-    let lines: Vec<&str> = text.lines().collect();
-    let by = separated_by(&[(*lines.first()?).to_owned()])?;
     // who has said otherwise what separates the columns means others
     let says = awk.args().iter().any(|w| w.text.starts_with("-F"));
-    let found = EQUAL.as_ref()?.captures_iter(&program.text).find_map(|c| {
-        let column: usize = c[1].parse().ok().filter(|n| *n > 0)?;
-        let cells = || lines.iter().filter_map(|line| line.split(by).nth(column - 1));
-        let is_there = cells().any(|cell| cell == &c[2]);
-        let other = cells().find(|cell| cell.to_lowercase() == c[2].to_lowercase()).filter(|_| !is_there)?;
-        Some((c[2].to_owned(), other.to_owned()))
-    });
-    let (said, there) = found.filter(|_| says)?;
-    let mended = program.raw.replace(&format!("\"{said}\""), &format!("\"{there}\""));
-    let fix = Edits::new(it.script).replace(program, &mended).done().filter(|_| !there.contains('\''));
-    Some(warning("other-case", program, format!("{} has `{there}` and no `{said}`", file.text), fix))
+    let whole = program.raw == format!("'{}'", program.text) && !program.text.contains("IGNORECASE");
+    let text = read(&it.cwd.filter(|_| says && whole)?.join(&file.text))?;
+    let by = separated_by(&[text.lines().next()?.to_owned()])?;
+    let (said, there) = EQUAL.as_ref()?.captures_iter(&program.text).take(MOST).find_map(|c| {
+        let (column, said) = (c[1].parse::<usize>().ok()?.checked_sub(1)?, c.get(2)?);
+        // the first line has the names
+        let cells = || text.lines().skip(1).filter_map(|line| line.split(by).nth(column));
+        let is_there = cells().any(|cell| cell == said.as_str());
+        let other = cells().find(|cell| cell.to_lowercase() == said.as_str().to_lowercase());
+        Some((said, other.filter(|_| !is_there)?))
+    })?;
+    let (before, behind) = (&program.text[..said.start()], &program.text[said.end()..]);
+    let plain = !there.contains(['\'', '"', '\\']);
+    let fix = Edits::new(it.script).replace(program, &format!("'{before}{there}{behind}'")).done().filter(|_| plain);
+    Some(warning("other-case", program, format!("{} has `{there}` and no `{}`", file.text, said.as_str()), fix))
 }
 
 fn read(file: &Path) -> Option<String> {
@@ -54,29 +62,30 @@ fn read(file: &Path) -> Option<String> {
     Some(text)
 }
 
-/// `$4 == "x" {s += $5} END {print s/NR}`: a sum of some lines, by the number of all.
+/// `$4 == "x" {s += $5} END {print s/NR}` for an average: a sum of some lines, by the number of all.
 fn of_all(it: &Inspected, awk: &Invocation) -> Option<Finding> {
-    let program = program(awk)?;
+    const SHARES: [&str; 9] =
+        ["percent", "percentage", "share", "ratio", "fraction", "rate", "part", "proportion", "per"];
+    let words = Words::of(it.request);
+    let program = program(awk).filter(|_| words.say(&["average", "averages", "mean", "avg"]) && !words.say(&SHARES))?;
     let (lines, end) = program.text.split_once("END")?;
     let (pattern, block) = lines.split_once('{')?;
-    let pattern = pattern.trim();
-    let compact: String = end.chars().filter(|c| !c.is_whitespace()).collect();
+    let (pattern, block) = (pattern.trim(), block.split_whitespace().collect::<String>());
     // of the lines by their numbers it is known how many they are
     let some = !pattern.is_empty() && !pattern.contains("NR") && !pattern.contains("BEGIN");
-    let one_block = lines.matches('{').count() == 1 && block.contains("+=") && !block.contains("++");
-    if !some || !one_block || !compact.contains("/NR") || compact.contains("NR-") {
-        return None;
-    }
+    let one_block = lines.matches('{').count() == 1 && block.contains("+=$") && !block.contains("++");
+    let by_all = BY_ALL.as_ref().filter(|form| some && one_block && form.is_match(end))?;
     let name = ["n", "count", "lines"].into_iter().find(|name| !uses(&program.text, name))?;
     let (head, tail) = program.raw.split_once("END")?;
-    let mended = format!("{}END{}", head.replacen('{', &format!("{{{name}++; "), 1), tail.replace("NR", name));
+    let head = head.replacen('{', &format!("{{{name}++; "), 1);
+    let mended = format!("{head}END{}", by_all.replace_all(tail, format!("/${{1}}{name}")));
     let fix = Edits::new(it.script).replace(program, &mended).done();
     Some(warning("average-of-all", program, "NR counts all lines, and the sum is of some of them", fix))
 }
 
 /// True if a program has a variable of that name.
 fn uses(program: &str, name: &str) -> bool {
-    names(&program.replace(|c: char| !c.is_alphanumeric() && c != '_', ","), ',').any(|word| word == name)
+    program.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 #[cfg(test)]
@@ -85,9 +94,13 @@ mod tests {
     use super::*;
 
     fn fix(command: &str) -> Option<String> {
+        fixed("average of the paid ones", command)
+    }
+
+    fn fixed(request: &str, command: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.csv"), "id,status,Paid\n1,paid,Yes\n2,open,No\n").unwrap();
-        findings_in(Some(dir.path()), check, "", command).into_iter().next().and_then(|f| f.fix)
+        findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
     }
 
     #[test]
@@ -97,11 +110,17 @@ mod tests {
             Some("awk -F, '$2 == \"paid\" {print $1}' a.csv")
         );
         assert_eq!(fix("awk -F, 'NR>1 && $3!=\"yes\"' a.csv").as_deref(), Some("awk -F, 'NR>1 && $3!=\"Yes\"' a.csv"));
+        assert_eq!(
+            fix("awk -F, '$2 == \"Paid\" {s += $1} END {print \"Paid\", s}' a.csv").as_deref(),
+            Some("awk -F, '$2 == \"paid\" {s += $1} END {print \"Paid\", s}' a.csv")
+        );
         for right in [
             "awk -F, '$2 == \"paid\"' a.csv",
             "awk -F, '$2 == \"late\"' a.csv",
             "awk -F, 'tolower($2) == \"Paid\"' b.csv",
             "awk '$2 == \"Paid\"' a.csv",
+            "awk -F, '$2 == \"Status\"' a.csv",
+            "awk -F, 'BEGIN {IGNORECASE = 1} $2 == \"Paid\"' a.csv",
         ] {
             assert_eq!(fix(right), None, "{right}");
         }
@@ -125,5 +144,8 @@ mod tests {
         ] {
             assert_eq!(fix(right), None, "{right}");
         }
+        let share = "awk '/ERROR/ {e += 1} END {print e/NR*100}' app.log";
+        assert_eq!(fixed("what percentage of the lines are errors", share), None);
+        assert_eq!(fix(share), None);
     }
 }

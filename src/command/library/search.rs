@@ -56,7 +56,7 @@ pub fn alike(request: &str, target: Target) -> Vec<Example> {
     found.iter().map(Found::example).collect()
 }
 
-/// True if a pair asks for the very same as the request, a filler more or less. One word is not enough to tell (`help`).
+/// True if a pair asks for the very same as the request, a filler more or less.
 pub fn has(request: &str, target: Target) -> bool {
     found(request, target, 1).first().is_some_and(|pair| pair.score >= SAME)
 }

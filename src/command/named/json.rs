@@ -41,8 +41,19 @@ pub(super) fn of(name: &str, file: &Path) -> Option<String> {
 fn walk(value: &Value, path: String, depth: usize, paths: &mut Vec<String>, more: &mut bool) {
     let kind = match value {
         Value::Object(keys) if depth < DEPTH && !keys.is_empty() => {
+            // many of one kind, and what is no word: the keys are values themselves
+            let kinds: std::collections::HashSet<_> = keys.values().map(std::mem::discriminant).collect();
+            let is_value = |key: &String| !is_name(key) || key.bytes().filter(u8::is_ascii_digit).count() > 3;
+            if keys.len() > KEYS && kinds.len() == 1 || keys.keys().any(is_value) {
+                let step = if path.is_empty() { ".[]".to_owned() } else { format!("{path}[]") };
+                return keys
+                    .values()
+                    .next()
+                    .into_iter()
+                    .for_each(|inner| walk(inner, step.clone(), depth + 1, paths, more));
+            }
             *more |= keys.len() > KEYS;
-            for (key, inner) in keys.iter().take(KEYS).filter(|(key, _)| is_name(key) && key.len() <= 40) {
+            for (key, inner) in keys.iter().take(KEYS) {
                 let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                     && !key.starts_with(|c: char| c.is_ascii_digit());
                 let step = match (plain, path.is_empty()) {
@@ -96,6 +107,10 @@ mod tests {
                 "In jq a.json has .[].name (string), .[].tags[] (string), .[].list (array).",
             ),
             ("{\"a\": 1}\n{\"a\": 2}\n", "In jq each line of a.json has .a (number)."),
+            (
+                "{\"ada@example.org\": {\"age\": 3}, \"bob@example.org\": {\"age\": 4}}",
+                "In jq a.json has .[].age (number).",
+            ),
             ("{\"my key\": 1}", "In jq a.json has .[\"my key\"] (number)."),
         ] {
             assert_eq!(of(text).unwrap(), told);
@@ -103,7 +118,8 @@ mod tests {
         for text in ["", "no json", "[1, 2]", "3", "{}", "{\"\\u0007\": 1}", "[]"] {
             assert_eq!(of(text), None, "{text}");
         }
-        let wide: Vec<String> = (0..100).map(|n| format!("\"key{n}\": {{\"a\": 1, \"b\": 2, \"c\": 3}}")).collect();
+        let kinds = |n| if n == 50 { "1" } else { "{\"a\": 1, \"b\": 2, \"c\": 3}" };
+        let wide: Vec<String> = (0..100).map(|n| format!("\"key{n}\": {}", kinds(n))).collect();
         let told = of(&format!("{{{}}}", wide.join(","))).unwrap();
         assert!(told.ends_with(" and more.") && told.len() < 800, "{told}");
         let deep = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));

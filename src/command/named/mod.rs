@@ -6,7 +6,7 @@
 mod json;
 mod table;
 
-use crate::agent::guard::is_secret;
+use crate::agent::guard::leads_to_secret;
 use crate::agent::observe::screen;
 use std::path::Path;
 
@@ -36,12 +36,15 @@ fn of(name: &str, file: &Path, has_jq: bool) -> Option<String> {
         "json" | "jsonl" | "ndjson" | "geojson" if has_jq => json::of,
         _ => return None,
     };
-    if is_secret(file) { None } else { describe(name, file) }
+    if leads_to_secret(file) { None } else { describe(name, file) }
 }
 
-/// True for what may be the name of a column or a key.
+/// True for what may be the name of a column or a key: a few short words, no address and no sentence.
 fn is_name(text: &str) -> bool {
-    text.chars().any(char::is_alphabetic) && text.chars().all(|c| c.is_alphanumeric() || " _-.()/%#@:$".contains(c))
+    text.chars().any(char::is_alphabetic)
+        && text.chars().all(|c| c.is_alphanumeric() || " _-.()/%#$".contains(c))
+        && text.chars().count() <= 40
+        && text.split_whitespace().count() <= 4
 }
 
 #[cfg(test)]

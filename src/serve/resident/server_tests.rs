@@ -106,12 +106,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(stream) = UnixStream::connect(self.socket()) {
-            let _ = Channel::new(stream, MOST_REPLY).and_then(|mut channel| channel.send(&Call::Stop));
+        let Some(thread) = self.thread.take() else { return };
+        // one that is still busy with a crowd does not hear it the first time
+        while !thread.is_finished() {
+            if let Ok(stream) = UnixStream::connect(self.socket()) {
+                let _ = Channel::new(stream, MOST_REPLY).and_then(|mut channel| channel.send(&Call::Stop));
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let _ = thread.join();
     }
 }
 
