@@ -40,7 +40,15 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
     machine.write("work/a.txt", "one\ntwo\n");
     // the adviser's requests count
     let model = machine.model(json!([{"reply": "# not a shell task"}]));
-    let advised = ["agent", "count the lines of a.txt", "--advise", "always", "--max-requests", "1", "--json"];
+    let advised = [
+        "agent",
+        "count the lines of a.txt that rhyme with moon",
+        "--advise",
+        "always",
+        "--max-requests",
+        "1",
+        "--json",
+    ];
     let ran = Ran::of(machine.caro(&advised).env("CARO_MODEL", &model).output().unwrap());
     let document = ran.json();
     assert_eq!((ran.code, &document["termination_reason"]), (Some(4), &json!("request_limit")), "{ran:#?}");

@@ -43,7 +43,8 @@ A suite is a TOML file:
   fixture = \"shop\"
   reference = \"find . -name '*.log'\"    # or several: one must be met
   output = \"paths\"           # exact (default), sorted, paths,
-                             # ordered-paths, table, ordered-table, number, any
+                             # ordered-paths, table, ordered-table,
+                             # number, any
   files = \"same\"             # same (default), times, names, any
   then = \"\"                  # a line run afterwards, whose output is
                              # compared too
