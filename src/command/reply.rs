@@ -6,17 +6,17 @@ use crate::model::{Shape, rounds};
 /// nothing.
 pub const REFUSAL: &str = "# not a shell task";
 
-/// The grammar of a reply (llguidance's Lark dialect): one line that is a command, or the refusal. It begins with
-/// neither a space, a backtick nor a hash, so no fence, no prose in a comment.
-const GRAMMAR: &str = "start: COMMAND | REFUSAL\nCOMMAND: /[^\\s`#][^\\n\\r]*/\nREFUSAL: \"# not a shell task\"\n";
+/// What a command is in the grammar of a reply (llguidance's Lark dialect): one line. It begins with neither a space, a
+/// backtick nor a hash, so no fence, no prose in a comment.
+const COMMAND: &str = "COMMAND: /[^\\s`#][^\\n\\r]*/\n";
 
-/// The same for what is a task without doubt.
-const TASK: &str = "start: COMMAND\nCOMMAND: /[^\\s`#][^\\n\\r]*/\n";
-
-/// The form of a reply to a request; `is_task` where somebody else has a command for the very same, and the model may not
-/// refuse it: a small one does at times, for no more than a question mark.
+/// The form of a reply to a request: a command, or the refusal. `is_task` where somebody else has a command for the very
+/// same, and the model may not refuse it: a small one does at times, for no more than a question mark.
 pub fn shape(is_task: bool) -> Shape {
-    Shape::Lark(if is_task { TASK } else { GRAMMAR }.into())
+    Shape::Lark(match is_task {
+        true => format!("start: COMMAND\n{COMMAND}"),
+        false => format!("start: COMMAND | REFUSAL\n{COMMAND}REFUSAL: {REFUSAL:?}\n"),
+    })
 }
 
 /// What a reply says.

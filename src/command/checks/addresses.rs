@@ -11,7 +11,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
-    let cwd = it.cwd?;
+    // files are looked into only where something is sorted by numbers
+    let by_number = |sort: &Invocation| sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('n'));
+    let cwd = it.cwd.filter(|_| it.script.commands.iter().any(|c| c.name() == Some("sort") && by_number(c)))?;
     let are_addresses = |word: &Word| {
         let lines = begin(&cwd.join(&word.text));
         let mut whole = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).peekable();

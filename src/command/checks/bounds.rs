@@ -1,8 +1,8 @@
 //! `.{1,20}` for "less than 20 characters": the end of a repetition counts.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -20,8 +20,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     const READERS: [&str; 7] = ["grep", "egrep", "sed", "awk", "gawk", "mawk", "rg"];
     let beyond = beyond(&Words::of(it.request))?;
     let commands = it.script.commands.iter().filter(|c| c.name().is_some_and(|n| READERS.contains(&n)));
-    let mut all = commands.flat_map(|c| c.args()).filter_map(|word| Some((word, repeats(word)?)));
-    let (word, inside) = all.next().filter(|_| all.next().is_none())?;
+    let all = commands.flat_map(|c| c.args()).filter_map(|word| Some((word, repeats(word)?)));
+    let (word, inside) = only(all)?;
     let (old, new) = mended(inside, &beyond)?;
     let fix = Edits::new(it.script).replace(word, &word.raw.replacen(old, &new, 1)).done();
     Some(warning("bound", word, format!("the number itself is not meant: `{new}` in place of `{old}`"), fix))

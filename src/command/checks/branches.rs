@@ -1,8 +1,8 @@
 //! "On all branches", and `git log` begins at the one that is checked out.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::Finding;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -24,10 +24,10 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         return None;
     }
     let walks = |verb: &str| matches!(verb, "log" | "shortlog" | "rev-list");
-    let mut logs = it.script.commands.iter().filter(|c| {
+    let logs = it.script.commands.iter().filter(|c| {
         c.name() == Some("git") && c.operands().next().is_some_and(|verb| walks(&verb.text)) && c.inside.is_none()
     });
-    let log = logs.next().filter(|_| logs.next().is_none())?;
+    let log = only(logs)?;
     let verb = log.operands().next()?;
     // a branch, a range or a set of them is named
     let chosen = |text: &str| {

@@ -1,8 +1,8 @@
 //! A number was asked for and names are printed; names were asked for and lines are printed.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -166,8 +166,8 @@ fn names(it: &Inspected, words: &Words) -> Option<Finding> {
     if !words.say(&SAID) || words.say(&LINES) {
         return None;
     }
-    let mut greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
-    let grep = greps.next().filter(|_| greps.next().is_none())?;
+    let greps = it.script.commands.iter().filter(|c| c.name() == Some("grep"));
+    let grep = only(greps)?;
     let told = grep.args().iter().any(|w| {
         w.text.starts_with('-')
             && !w.text.starts_with("--")

@@ -4,7 +4,7 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use super::separator::{self, separated_by};
 use super::words::Words;
-use super::{Inspected, column_name};
+use super::{Inspected, column_name, only};
 use crate::shell::{Finding, Invocation, Word};
 use std::io::Read;
 use std::path::Path;
@@ -77,8 +77,8 @@ fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Find
     if list.iter().enumerate().any(|(at, w)| is_column(w) && !at.checked_sub(1).is_some_and(|at| named(&list[at]))) {
         return None;
     }
-    let mut said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
-    let asked = said.next().filter(|_| said.next().is_none())?;
+    let said = names(&lines[0], by).enumerate().filter(|(_, name)| says(&words, name)).map(|(at, _)| at + 1);
+    let asked = only(said)?;
     if names(&lines[0], by).nth(asked - 1).is_some_and(|name| is_left_out(list, &name)) {
         return None;
     }
@@ -198,9 +198,14 @@ fn places(text: &str, mark: &str) -> Vec<usize> {
     all
 }
 
+/// The cells of a line as they are.
+pub(in crate::command) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
+    line.split(by).map(|cell| cell.trim().trim_matches('"'))
+}
+
 /// The names that a first line has, in lower case.
 pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
-    line.split(by).map(|name| name.trim().trim_matches('"').to_lowercase())
+    cells(line, by).map(str::to_lowercase)
 }
 
 /// True if the request says the name of a column, or more of them.
@@ -266,7 +271,7 @@ fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -
     let are_names = names(&lines[0], by)
         .all(|name| !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '-' | ' ')));
     // a name that comes back below is a value
-    let cell = |row: &String, at| row.split(by).nth(at).map(|cell| cell.trim().trim_matches('"').to_lowercase());
+    let cell = |row: &String, at| names(row, by).nth(at);
     let mut first = names(&lines[0], by).enumerate();
     let is_row = first.any(|(at, name)| lines[1..].iter().any(|row| cell(row, at).as_ref() == Some(&name)));
     if !named || !are_names || is_row {

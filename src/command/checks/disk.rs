@@ -1,8 +1,8 @@
 //! Several sizes where one sum was asked for; file systems without their types; a folder that is counted and then not shown.
 
-use super::Inspected;
 use super::edit::{Edits, cluster_with, is_cluster, warning};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Userland, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -11,9 +11,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// The one command of a script that is this program.
-fn only<'a>(it: &Inspected<'a>, name: &str) -> Option<&'a Invocation> {
-    let mut all = it.script.commands.iter().filter(|c| c.name() == Some(name) && c.inside.is_none());
-    all.next().filter(|_| all.next().is_none())
+fn named<'a>(it: &Inspected<'a>, name: &str) -> Option<&'a Invocation> {
+    let all = it.script.commands.iter().filter(|c| c.name() == Some(name) && c.inside.is_none());
+    only(all)
 }
 
 /// `du -sb *.csv` for "the total size of the csv files".
@@ -39,7 +39,7 @@ fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
         "and together",
     ];
     const EACH: [&str; 4] = ["each", "every", "per", "individual"];
-    let du = only(it, "du").filter(|du| du.feeds.is_empty())?;
+    let du = named(it, "du").filter(|du| du.feeds.is_empty())?;
     let several = du.operands().any(|w| w.glob) || du.operands().count() > 1;
     let has = du.has_option(Some('c'), "total");
     // the word behind such a letter is its value, and no file
@@ -55,7 +55,7 @@ fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
 
 /// `df -h` for "the file systems and their types".
 fn types(it: &Inspected, words: &Words) -> Option<Finding> {
-    let df = only(it, "df").filter(|_| it.target.userland != Userland::Bsd)?;
+    let df = named(it, "df").filter(|_| it.target.userland != Userland::Bsd)?;
     let asked = words.say(&["type", "types", "kind of file system", "kinds of file systems"]);
     let shown = df.args().iter().any(|w| w.text == "--print-type" || w.text.starts_with("--output"));
     if !asked || shown || cluster_with(df.args(), 'T').is_some() || df.has_option(Some('t'), "type") {
@@ -70,7 +70,7 @@ fn types(it: &Inspected, words: &Words) -> Option<Finding> {
 
 /// `du -sh . | grep -v .git`: one line for all is printed, and the folder is in it.
 fn counted(it: &Inspected) -> Option<Finding> {
-    let du = only(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
+    let du = named(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
     let [next] = du.feeds.as_slice() else { return None };
     let grep = it.script.commands.get(*next).filter(|c| c.name() == Some("grep"))?;
     let [flag, pattern] = grep.args() else { return None };

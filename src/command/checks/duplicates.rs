@@ -1,7 +1,7 @@
 //! Files with the same content: `md5sum * | sort | uniq -d` compares whole lines, and each ends in another name.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Userland, Word};
 
 /// Programs that write a checksum before each name, and how many characters it has.
@@ -14,8 +14,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn of_script(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
-    let mut sums = commands.iter().filter_map(|c| SUMS.iter().find(|(name, _)| c.name() == Some(name)));
-    let (name, length) = sums.next().filter(|_| sums.next().is_none())?;
+    let sums = commands.iter().filter_map(|c| SUMS.iter().find(|(name, _)| c.name() == Some(name)));
+    let (name, length) = only(sums)?;
     let at = commands.iter().position(|c| c.name() == Some("uniq"))?;
     let uniq = &commands[at];
     // `-f` and `-s` skip what stands first, `-u` alone is another question

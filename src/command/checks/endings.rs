@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find};
+use super::{Inspected, find, only};
 use crate::shell::{Finding, Word};
 
 /// Endings that are said as kinds of files: "csv files".
@@ -113,8 +113,8 @@ fn invented(it: &Inspected) -> Option<Finding> {
         return None;
     }
     let grep = it.script.commands.iter().find(|c| matches!(c.name(), Some("grep" | "rg")))?;
-    let mut filters = grep.args().iter().filter(|w| w.text.starts_with("--include="));
-    let filter: &Word = filters.next().filter(|_| filters.next().is_none())?;
+    let filters = grep.args().iter().filter(|w| w.text.starts_with("--include="));
+    let filter: &Word = only(filters)?;
     let ending = filter.text.rsplit_once("*.")?.1;
     let plain = ending.chars().all(|c| c.is_ascii_alphanumeric()) && !request.contains(ending);
     // `in typescript files`: some word says the kind, though it is none that we know

@@ -1,8 +1,8 @@
 //! "The largest", "the oldest": the end of a sorted list that is taken is the other one.
 
-use super::Inspected;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Word};
 
 /// What a list is sorted by.
@@ -18,8 +18,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn of_script(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
-    let mut sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
-    let sort = sorting.next().filter(|_| sorting.next().is_none())?;
+    let sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
+    let sort = only(sorting)?;
     let [next] = sort.feeds.as_slice() else { return None };
     let first = first_taken(commands.get(*next)?)?;
     // who takes from what was taken, or turns it around, means something else

@@ -1,8 +1,8 @@
 //! `sed -i` where the result is to be printed, and `sed` without it where the file itself is to change.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Userland};
 
 /// The id of the finding that a file is to change and does not.
@@ -28,8 +28,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         "update",
     ];
     let words = Words::of(it.request);
-    let mut seds = it.script.commands.iter().filter(|c| c.name() == Some("sed"));
-    let sed = seds.next().filter(|_| seds.next().is_none())?;
+    let seds = it.script.commands.iter().filter(|c| c.name() == Some("sed"));
+    let sed = only(seds)?;
     let program = sed.words.first()?;
     let asked = words.say(&KEEP);
     let edits = Edits::new(it.script);

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find};
+use super::{Inspected, find, only};
 use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -34,8 +34,8 @@ fn both(it: &Inspected, words: &Words) -> Option<Finding> {
     if !named.clone().all(|c| c.name().is_some_and(|n| NAMES.contains(&n)) || counted(c)) {
         return None;
     }
-    let mut types = search.words.iter().enumerate().filter(|(_, w)| w.text == "-type");
-    let (at, flag) = types.next().filter(|_| types.next().is_none())?;
+    let types = search.words.iter().enumerate().filter(|(_, w)| w.text == "-type");
+    let (at, flag) = only(types)?;
     let value = search.words.get(at + 1).filter(|w| matches!(w.text.as_str(), "f" | "d"))?;
     let branches = |w: &Word| matches!(w.text.as_str(), "-o" | "-or" | ",");
     let negated = search.words.get(at.checked_sub(1)?).is_some_and(|w| matches!(w.text.as_str(), "!" | "-not"));

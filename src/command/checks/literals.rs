@@ -1,7 +1,7 @@
 //! What the request quotes or names as a path must appear in the answer.
 
-use super::Inspected;
 use super::edit::Edits;
+use super::{Inspected, only};
 use crate::shell::{Finding, Severity, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -90,14 +90,14 @@ fn stand_in(it: &Inspected, name: &str) -> Option<String> {
     if named(it.request).iter().filter(|other| is_file(other)).count() != 1 {
         return None;
     }
-    let mut same = it.script.commands.iter().flat_map(|c| c.args()).filter(|word| {
+    let same = it.script.commands.iter().flat_map(|c| c.args()).filter(|word| {
         let text = word.value.as_deref().unwrap_or_default();
         ending(text).as_ref() == Some(&kind)
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
             && !it.request.contains(text)
             && it.cwd.is_none_or(|cwd| !cwd.join(text).exists())
     });
-    let word = same.next().filter(|_| same.next().is_none())?;
+    let word = only(same)?;
     Edits::new(it.script).replace(word, &quote(name, it.dialect)).done()
 }
 

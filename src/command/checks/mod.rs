@@ -68,13 +68,15 @@ mod values;
 mod words;
 mod written;
 
-pub(super) use csv::begin;
+pub(super) use csv::{begin, cells};
 pub(super) use separator::separated_by;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
 use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, rules};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -166,10 +168,23 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 52] = [
     text::check,
 ];
 
+/// The one there is; nothing of several, of which it is not clear which is meant.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// The text of a file that is no longer than that; nothing of what is no file, or no text.
+pub(super) fn read(file: &Path, most: u64) -> Option<String> {
+    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= most)?;
+    let mut text = String::with_capacity(meta.len() as usize);
+    File::open(file).ok()?.take(most).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// The one `find` of a script; with several, it is not clear which of them the request is about.
 fn find(script: &Script) -> Option<&Invocation> {
-    let mut finds = script.commands.iter().filter(|c| c.name() == Some("find"));
-    finds.next().filter(|_| finds.next().is_none())
+    let finds = script.commands.iter().filter(|c| c.name() == Some("find"));
+    only(finds)
 }
 
 /// True for a file that the script itself may have written before: it is redirected to, or another command than this one

@@ -1,9 +1,9 @@
 //! Ten were asked for and five are taken; the third column was asked for and the second is cut.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::{Words, number};
+use super::{Inspected, only};
 use crate::shell::Finding;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -106,8 +106,8 @@ fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
     ];
     let asked = amount(words)?;
     let commands = &it.script.commands;
-    let mut takers = commands.iter().filter(|c| matches!(c.name(), Some("head" | "tail")));
-    let taker = takers.next().filter(|_| takers.next().is_none())?;
+    let takers = commands.iter().filter(|c| matches!(c.name(), Some("head" | "tail")));
+    let taker = only(takers)?;
     let plain = commands.iter().all(|c| {
         c.name().is_some_and(|n| !HEADED.contains(&n))
             && c.inside.is_none()
@@ -212,8 +212,8 @@ fn column(it: &Inspected, words: &Words) -> Option<Finding> {
     if commands.iter().any(|c| matches!(c.name(), Some("tr" | "sed" | "ls" | "ps"))) {
         return None;
     }
-    let mut cutters = commands.iter().filter(|c| matches!(c.name(), Some("cut" | "awk" | "gawk" | "mawk")));
-    let cutter = cutters.next().filter(|_| cutters.next().is_none())?;
+    let cutters = commands.iter().filter(|c| matches!(c.name(), Some("cut" | "awk" | "gawk" | "mawk")));
+    let cutter = only(cutters)?;
     let edits = Edits::new(it.script);
     let (word, have) = if cutter.name() == Some("cut") {
         let args = cutter.args();

@@ -1,9 +1,9 @@
 //! Where: the request names a folder or file of this place, and the command looks somewhere else; what is unpacked into
 //! a folder that is not there.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::input::files;
+use super::{Inspected, only};
 use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ fn last_part(it: &Inspected, cwd: &Path) -> Option<Finding> {
         return None;
     }
     let names = named(it.request, cwd);
-    let mut whole = names.iter().filter(|name| name.text.contains('/') && !it.script.text.contains(&name.text));
-    let name = whole.next().filter(|_| whole.next().is_none())?;
+    let whole = names.iter().filter(|name| name.text.contains('/') && !it.script.text.contains(&name.text));
+    let name = only(whole)?;
     let is_last = |w: &&Word| w.value.as_deref() == Some(last(&name.text)) && !cwd.join(last(&name.text)).exists();
     let operands = it.script.commands.iter().filter_map(files).flatten();
     let redirects = it.script.commands.iter().flat_map(|c| &c.redirects).filter(|r| !r.writes()).map(|r| &r.target);
-    let mut found = operands.chain(redirects).filter(is_last);
-    let word = found.next().filter(|_| found.next().is_none())?;
+    let found = operands.chain(redirects).filter(is_last);
+    let word = only(found)?;
     let fix = Edits::new(it.script).replace(word, &quote(&name.text, it.dialect)).done();
     Some(warning("other-place", word, format!("the request means `{}`, and here is no {}", name.text, word.text), fix))
 }

@@ -1,8 +1,8 @@
 //! Sizes in bytes or for people, and sorting by them.
 
-use super::Inspected;
 use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -16,8 +16,8 @@ fn unit(it: &Inspected) -> Option<Finding> {
     if words.negate() || words.say(&["date", "dates", "time", "times", "timestamp", "timestamps"]) {
         return None;
     }
-    let mut printing = it.script.commands.iter().filter(|c| matches!(c.name(), Some("ls" | "du" | "df" | "free")));
-    let command = printing.next().filter(|_| printing.next().is_none())?;
+    let printing = it.script.commands.iter().filter(|c| matches!(c.name(), Some("ls" | "du" | "df" | "free")));
+    let command = only(printing)?;
     let (name, program) = (command.name()?, command.words.first()?);
     let human = cluster_with(command.args(), 'h');
     if words.say(&["in bytes"]) && !words.say(&["human readable"]) {

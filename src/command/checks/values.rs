@@ -1,15 +1,13 @@
 //! `$7 == "Paid"`, where the column has `paid`: nothing is equal to that. And an average of some lines that is divided by the
 //! number of all.
 
-use super::Inspected;
 use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
 use super::words::Words;
+use super::{Inspected, read};
 use crate::shell::{Finding, Invocation, Word};
 use regex::Regex;
-use std::io::Read;
-use std::path::Path;
 use std::sync::LazyLock;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -39,9 +37,10 @@ fn other_case(it: &Inspected, awk: &Invocation) -> Option<Finding> {
     // who has said otherwise what separates the columns means others
     let says = awk.args().iter().any(|w| w.text.starts_with("-F"));
     let whole = program.raw == format!("'{}'", program.text) && !program.text.contains("IGNORECASE");
-    let text = read(&it.cwd.filter(|_| says && whole)?.join(&file.text))?;
+    let compares = EQUAL.as_ref().filter(|form| says && whole && form.is_match(&program.text))?;
+    let text = read(&it.cwd?.join(&file.text), LOOK)?;
     let by = separated_by(&[text.lines().next()?.to_owned()])?;
-    let (said, there) = EQUAL.as_ref()?.captures_iter(&program.text).take(MOST).find_map(|c| {
+    let (said, there) = compares.captures_iter(&program.text).take(MOST).find_map(|c| {
         let (column, said) = (c[1].parse::<usize>().ok()?.checked_sub(1)?, c.get(2)?);
         // the first line has the names
         let cells = || text.lines().skip(1).filter_map(|line| line.split(by).nth(column));
@@ -53,13 +52,6 @@ fn other_case(it: &Inspected, awk: &Invocation) -> Option<Finding> {
     let plain = !there.contains(['\'', '"', '\\']);
     let fix = Edits::new(it.script).replace(program, &format!("'{before}{there}{behind}'")).done().filter(|_| plain);
     Some(warning("other-case", program, format!("{} has `{there}` and no `{}`", file.text, said.as_str()), fix))
-}
-
-fn read(file: &Path) -> Option<String> {
-    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= LOOK)?;
-    let mut text = String::with_capacity(meta.len() as usize);
-    std::fs::File::open(file).ok()?.take(LOOK).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 /// `$4 == "x" {s += $5} END {print s/NR}` for an average: a sum of some lines, by the number of all.

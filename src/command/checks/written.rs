@@ -1,7 +1,7 @@
 //! "Into NAME in the folder DIR", and NAME is written to this folder.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
+use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -16,8 +16,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     if here || it.script.commands.iter().any(goes) {
         return None;
     }
-    let mut found = it.script.commands.iter().flat_map(outputs).filter(|w| w.value.as_deref() == Some(name.as_str()));
-    let word = found.next().filter(|_| found.next().is_none())?;
+    let found = it.script.commands.iter().flat_map(outputs).filter(|w| w.value.as_deref() == Some(name.as_str()));
+    let word = only(found)?;
     // what is taken from there is not put there
     let there = format!("{}/{name}", folder.trim_end_matches('/'));
     if it.script.commands.iter().flat_map(|c| c.args()).any(|w| w.text == there) {

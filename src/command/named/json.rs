@@ -1,8 +1,8 @@
 //! The keys of a JSON document, each with its whole path and the kind of its value.
 
 use super::is_name;
+use crate::command::checks::read;
 use serde_json::Value;
-use std::io::Read;
 use std::path::Path;
 
 /// Bytes of a document that is looked at.
@@ -16,9 +16,7 @@ const DEPTH: usize = 5;
 
 /// The keys of a file; of lines of JSON those of the first one. Nothing of what is no JSON, or has no keys.
 pub(super) fn of(name: &str, file: &Path) -> Option<String> {
-    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= LOOK)?;
-    let mut text = String::with_capacity(meta.len() as usize);
-    std::fs::File::open(file).ok()?.take(LOOK).read_to_string(&mut text).ok()?;
+    let text = read(file, LOOK)?;
     let (document, of_lines) = match serde_json::from_str::<Value>(&text) {
         Ok(document) => (document, false),
         Err(_) => (serde_json::from_str(text.lines().next()?).ok()?, true),

@@ -1,7 +1,7 @@
 //! The columns of separated values, each with its number, which a small model cannot count to.
 
 use super::is_name;
-use crate::command::checks::{begin, separated_by};
+use crate::command::checks::{begin, cells, separated_by};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) fn of(name: &str, file: &Path) -> Option<String> {
     let lines = begin(file);
     let by = separated_by(&lines)?;
     let line = lines.first().filter(|line| line.len() <= WIDTH)?;
-    let names: Vec<&str> = line.split(by).map(|name| name.trim().trim_matches('"')).collect();
+    let names: Vec<&str> = cells(line, by).collect();
     if !COLUMNS.contains(&names.len()) || !names.iter().all(|name| is_name(name)) {
         return None;
     }

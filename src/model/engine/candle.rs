@@ -143,10 +143,7 @@ impl Backend for Candle {
 /// Holds what candle takes from a file as it stands against what any model has: it divides by these numbers, and asks for
 /// memory by them.
 fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
-    let number = |key: &str, most: u32| match gguf.u32(&format!("{name}.{key}")) {
-        Some(n) if !(1..=most).contains(&n) => Err(gguf.bad(format!("its `{name}.{key}` is {n}"))),
-        found => Ok(found),
-    };
+    let number = |key: &str, most: usize| gguf.number(&format!("{name}.{key}"), most);
     for (key, most) in [("block_count", 1 << 10), ("attention.key_length", 1 << 10), ("shortconv.l_cache", 1 << 6)] {
         number(key, most)?;
     }
@@ -156,12 +153,12 @@ fn sound(gguf: &Gguf, name: &str) -> Result<(), ModelError> {
     let of_layers = gguf.array(&key).and_then(|array| Some(array.integers()?.collect::<Vec<i64>>()));
     let groups = match of_layers {
         Some(all) => all,
-        None => number("attention.head_count_kv", 1 << 10)?.map(i64::from).into_iter().collect(),
+        None => number("attention.head_count_kv", 1 << 10)?.map(|n| n as i64).into_iter().collect(),
     };
-    let Some(heads) = heads.map(i64::from) else { return Ok(()) };
+    let Some(heads) = heads.map(|n| n as i64) else { return Ok(()) };
     // a layer without attention has no heads
     let fit = groups.iter().all(|n| *n == 0 || (1..=heads).contains(n) && heads % n == 0);
-    if !fit || width.is_some_and(|width| i64::from(width) % heads != 0) {
+    if !fit || width.is_some_and(|width| width as i64 % heads != 0) {
         return Err(gguf.bad(format!("{heads} heads over {groups:?} make no attention")));
     }
     Ok(())

@@ -66,12 +66,9 @@ impl Config {
             other => return Err(ModelError::Unsupported { what: "architecture", name: other.into() }),
         };
         let optional = |key: &str| gguf.u32(&format!("{name}.{key}")).map(|n| n as usize);
-        // No model that this program could ever run comes near the limits; they keep a damaged file from asking for
-        // petabytes.
-        let number = |key: &str, most: usize| match optional(key) {
-            Some(n) if (1..=most).contains(&n) => Ok(n),
-            Some(n) => Err(gguf.bad(format!("its `{name}.{key}` is {n}"))),
-            None => Err(gguf.bad(format!("it has no `{name}.{key}`"))),
+        let number = |key: &str, most: usize| {
+            let found = gguf.number(&format!("{name}.{key}"), most)?;
+            found.ok_or_else(|| gguf.bad(format!("it has no `{name}.{key}`")))
         };
         let width = number("embedding_length", 1 << 16)?;
         let heads = number("attention.head_count", 1 << 10)?;

@@ -202,6 +202,18 @@ impl Gguf {
         }
     }
 
+    /// The same, which has to be between 1 and that, if it is there. No model that this program could ever run comes near
+    /// the limits that are asked for: they keep a damaged file from asking for petabytes.
+    ///
+    /// # Errors
+    /// [`ModelError::BadFile`] if it is not.
+    pub fn number(&self, key: &str, most: usize) -> Result<Option<usize>, ModelError> {
+        match self.u32(key).map(|n| n as usize) {
+            Some(n) if !(1..=most).contains(&n) => Err(self.bad(format!("its `{key}` is {n}"))),
+            found => Ok(found),
+        }
+    }
+
     /// A floating-point number.
     pub fn f32(&self, key: &str) -> Option<f32> {
         match self.inner.meta.get(key)? {
