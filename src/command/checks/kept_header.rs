@@ -47,15 +47,16 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     };
     let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };
     // nothing stands around it
-    let (begin, end) = (sort.words.first()?.span.start, commands.last()?.words.last()?.span.end);
-    let whole = whole && it.script.text.get(begin..end)? == it.script.text.trim() && it.script.redirects.is_empty();
+    let (program, last) = (sort.words.first()?, commands.last()?.words.last()?);
+    let whole = whole
+        && it.script.text.get(program.span.start..last.span.end)? == it.script.text.trim()
+        && it.script.redirects.is_empty();
     if !whole || sort.has_option(Some('o'), "output") {
         return None;
     }
     let options: String =
         sort.args().iter().filter(|w| !std::ptr::eq(*w, file)).map(|w| format!(" {}", w.raw)).collect();
     let fix = format!("head -n 1 {0} && tail -n +2 {0} | sort{options}", file.raw);
-    let program = sort.words.first()?;
     Some(warning("header-sorted", program, "the header is sorted among the lines: it is to stay on top", Some(fix)))
 }
 

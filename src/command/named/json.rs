@@ -3,6 +3,8 @@
 use super::is_name;
 use crate::command::checks::read;
 use serde_json::Value;
+use std::collections::HashSet;
+use std::mem::discriminant;
 use std::path::Path;
 
 /// Bytes of a document that is looked at.
@@ -35,21 +37,14 @@ pub(super) fn of(name: &str, file: &Path) -> Option<String> {
     Some(format!("In jq {each}{name} has {list}{}", if more { " and more." } else { "." }))
 }
 
-/// Notes the leaves below a value. All elements of an array are taken to be like the first one.
+/// Notes the leaves below a value.
 fn walk(value: &Value, path: String, depth: usize, paths: &mut Vec<String>, more: &mut bool) {
+    if let Some(inner) = like(value).filter(|_| depth < DEPTH) {
+        let step = if path.is_empty() { ".[]".to_owned() } else { format!("{path}[]") };
+        return walk(inner, step, depth + 1, paths, more);
+    }
     let kind = match value {
         Value::Object(keys) if depth < DEPTH && !keys.is_empty() => {
-            // many of one kind, and what is no word: the keys are values themselves
-            let kinds: std::collections::HashSet<_> = keys.values().map(std::mem::discriminant).collect();
-            let is_value = |key: &String| !is_name(key) || key.bytes().filter(u8::is_ascii_digit).count() > 3;
-            if keys.len() > KEYS && kinds.len() == 1 || keys.keys().any(is_value) {
-                let step = if path.is_empty() { ".[]".to_owned() } else { format!("{path}[]") };
-                return keys
-                    .values()
-                    .next()
-                    .into_iter()
-                    .for_each(|inner| walk(inner, step.clone(), depth + 1, paths, more));
-            }
             *more |= keys.len() > KEYS;
             for (key, inner) in keys.iter().take(KEYS) {
                 let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -62,10 +57,6 @@ fn walk(value: &Value, path: String, depth: usize, paths: &mut Vec<String>, more
                 walk(inner, step, depth + 1, paths, more);
             }
             return;
-        }
-        Value::Array(all) if depth < DEPTH && !all.is_empty() => {
-            let step = if path.is_empty() { ".[]".to_owned() } else { format!("{path}[]") };
-            return walk(&all[0], step, depth + 1, paths, more);
         }
         Value::Object(_) => "object",
         Value::Array(_) => "array",
@@ -81,6 +72,21 @@ fn walk(value: &Value, path: String, depth: usize, paths: &mut Vec<String>, more
         paths.push(format!("{path} ({kind})"));
     } else {
         *more = true;
+    }
+}
+
+/// What all inside of a value are taken to be like: the first element of an array, and of an object the first value where
+/// the keys are values themselves (many of one kind, or no words).
+fn like(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Array(all) => all.first(),
+        Value::Object(keys) => {
+            let kinds: HashSet<_> = keys.values().map(discriminant).collect();
+            let is_value = |key: &String| !is_name(key) || key.bytes().filter(u8::is_ascii_digit).count() > 3;
+            let is_map = keys.len() > KEYS && kinds.len() == 1 || keys.keys().any(is_value);
+            keys.values().next().filter(|_| is_map)
+        }
+        _ => None,
     }
 }
 
