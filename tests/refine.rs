@@ -98,6 +98,21 @@ fn no_second_iteration_begins_once_half_of_the_time_is_spent() {
 }
 
 #[test]
+fn a_second_iteration_that_takes_too_long_leaves_the_first_answer() {
+    let slow = |first: &str| {
+        json!([
+            { "match": SECOND, "reply": "sort -r", "delay_ms": 600_000 },
+            { "reply": first },
+        ])
+    };
+    // far less than the second iteration takes
+    let args = ["sort backwards", "--budget", "6", "--timeout", "300"];
+    let document = answer(slow("sort --reversed-order"), &args);
+    assert_eq!(document["cmd"], "sort --reversed-order", "{document:#}");
+    assert!(document["timing"]["total"].as_f64().unwrap() < 200_000.0, "{document:#}");
+}
+
+#[test]
 fn alternatives_are_different_commands_and_each_is_rated() {
     let rules = || json!([{ "replies": ["ls", "ls", "ls 'x", "hello world friend", "ls -a", "rm -rf /", "ls -l"] }]);
     let document = answer(rules(), &["list files", "-n", "3"]);

@@ -164,7 +164,7 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<String>,
     /// Seconds within which a better answer than the first is looked for: more helps where the model is slow
-    /// [default: 5]
+    /// [default: 4]
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<String>,
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE

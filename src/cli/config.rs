@@ -100,7 +100,7 @@ pub const KEYS: [Key; 19] = [
     key(
         "budget",
         "CARO_BUDGET",
-        "5",
+        "4",
         Project::Sets,
         "seconds within which a better answer than the first is looked for",
     ),

@@ -48,8 +48,8 @@ pub struct Ask {
     pub max_iterations: u32,
     /// When there is no answer any more.
     pub timeout: Duration,
-    /// How long a better answer than the first is looked for: no second iteration begins after half of this, and sampling
-    /// ends at nine tenths. A slow machine still gets its first iteration.
+    /// How long a better answer than the first is looked for: no second iteration begins after half of this, and what
+    /// is not written at nine tenths is not waited for. A slow machine still gets its first iteration.
     pub budget: Duration,
     /// How many different commands are wanted, 1 or more.
     pub alternatives: usize,

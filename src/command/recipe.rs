@@ -29,6 +29,9 @@ const MAX_REQUEST_TOKENS: usize = 1024;
 pub const MAX_REQUEST: usize = MAX_REQUEST_TOKENS * 16;
 /// How long an answer waits for manuals that are not cached yet.
 const MANUAL_WAIT: Duration = Duration::from_millis(600);
+/// The share of the budget after which nothing is written that is only to be better than what there is: it is not waited for,
+/// and nothing is begun that would not be done.
+const LATEST: f64 = 0.9;
 /// Temperature and nucleus of further, different answers.
 pub(super) const VARIED: (f32, f32) = (0.8, 0.95);
 
@@ -182,7 +185,9 @@ impl Hands<Due> for Driver<'_, '_, '_> {
         *next = match step {
             Step::Decide { iteration, prompt } => {
                 run.trace_prompt(iteration, &prompt, trace);
-                let completion = run.decide(prompt, Sampling::GREEDY).await?;
+                // a further iteration is not waited for longer than for others
+                let until = if turn.has_answer() { run.latest() } else { run.ask.timeout };
+                let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
                 turn.decided(&completion, confidence::of(&completion), run.has_time())
             }
@@ -216,6 +221,7 @@ impl Run<'_> {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }
         let (draft, changes, refusal) = match outcome {
+            Outcome::Command { .. } if self.ask.cancel.is_cancelled() => return Err(CommandError::Cancelled),
             Outcome::Command { draft, changes } => (draft, changes, None),
             Outcome::Refused => (Draft::none(), String::new(), Some("this is not a task for a shell")),
             Outcome::Nothing => {
@@ -258,15 +264,26 @@ impl Run<'_> {
         self.ask.budget.min(self.ask.timeout)
     }
 
+    /// How long after the request something is written that is only to be better than what there is.
+    pub(super) fn latest(&self) -> Duration {
+        self.budget().mul_f64(LATEST)
+    }
+
     fn subject(&self) -> Subject<'_> {
         let ask = self.ask;
         Subject { request: &ask.request, cwd: &ask.cwd, target: ask.target, dialect: ask.dialect }
     }
 
-    /// Asks the model. While it still writes, the manuals of the programs it has named so far are looked up.
-    async fn decide(&mut self, prompt: Prompt, sampling: Sampling) -> Result<Completion, CommandError> {
-        let shape = self.shape.clone();
-        let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel: self.cancel.clone() };
+    /// Asks the model, until so long after the request. While it still writes, the manuals of the programs it has named so far
+    /// are looked up.
+    async fn decide(
+        &mut self,
+        prompt: Prompt,
+        sampling: Sampling,
+        until: Duration,
+    ) -> Result<Completion, CommandError> {
+        let (shape, cancel) = (self.shape.clone(), self.cancel.with_deadline(self.started + until));
+        let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel };
         let (words, mut written) = mpsc::unbounded_channel::<String>();
         let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {
             // a receiver that is gone only means that nobody prefetches any more
@@ -316,7 +333,8 @@ impl Run<'_> {
             if others.len() >= wanted || self.cancel.is_cancelled() {
                 break;
             }
-            let completion = self.decide(prompt.clone(), Sampling { temperature, top_p, seed }).await?;
+            let completion =
+                self.decide(prompt.clone(), Sampling { temperature, top_p, seed }, self.ask.timeout).await?;
             let Reply::Command(cmd) = reply::read(&completion.text) else { continue };
             if completion.finish != Finish::Stop {
                 continue;

@@ -24,10 +24,6 @@ const TYPICAL: usize = 24;
 /// command for what was none.
 const MOSTLY: (usize, usize) = (3, 4);
 
-/// The share of the budget after which nothing is sampled: what is not written by then is not waited for, and nothing is
-/// begun that would not be.
-const LATEST: f64 = 0.9;
-
 /// What a token of several completions at once costs, in tokens of one (`caro bench`: four together, and what choosing takes).
 const TOGETHER: f64 = 1.55;
 
@@ -55,7 +51,7 @@ impl Run<'_> {
         let most = (2 * length + SPARE).min(MAX_TOKENS);
         // who has nothing yet, or what no shell can parse, waits for something
         let usable = best.as_ref().is_some_and(|best| !is_broken(&best.findings));
-        let until = if usable { self.budget().mul_f64(LATEST) } else { self.ask.timeout };
+        let until = if usable { self.latest() } else { self.ask.timeout };
         let best = match best {
             Some(best) if usable && self.started.elapsed() + self.writing(length) > until => {
                 trace(Trace::Decision { what: "no time to sample others".into() });

@@ -202,8 +202,8 @@ impl Turn {
     /// The model has answered. `time_left` is false once half of the time is spent.
     pub fn decided(&mut self, completion: &Completion, confidence: f64, time_left: bool) -> Step {
         if completion.finish == Finish::Cancelled {
-            // half a command is no command
-            return self.done(Outcome::Stopped);
+            // half a command is no command; what was there before is one
+            return if self.has_answer() { self.done(Outcome::Nothing) } else { Step::Done(Outcome::Stopped) };
         }
         self.likelihood = confidence::likelihood(completion);
         self.measured = completion.tokens.iter().any(|t| t.logprob.is_some());
@@ -286,6 +286,11 @@ impl Turn {
         let next = prompt::next(self.prompt.clone(), &best.cmd, &self.request, &best.findings, &best.manual);
         self.prompt = next.clone();
         Some(Step::Decide { iteration: self.iterations, prompt: next })
+    }
+
+    /// True if there is a command that could be the answer.
+    pub fn has_answer(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| !is_broken(&best.findings))
     }
 
     /// True for a fix that was neither tried nor told to be of no use.

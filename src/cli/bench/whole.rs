@@ -35,9 +35,11 @@ struct Sample {
     /// Wall time of the process, as whoever called it sees it.
     wall: f64,
     iteration1: f64,
-    /// Looking up manuals.
-    manual: f64,
+    /// Looking at the machine, and looking up manuals.
+    context: f64,
     iteration2: f64,
+    /// Writing others, and choosing among them.
+    choice: f64,
     /// Generated tokens.
     tokens: usize,
     /// How many were guessed ahead, and how many of those rightly.
@@ -53,8 +55,8 @@ struct Stage {
     name: &'static str,
     p50_ms: f64,
     max_ms: f64,
-    /// The specification's figure.
-    target_ms: f64,
+    /// The specification's figure, where it has one.
+    target_ms: Option<f64>,
     met: bool,
 }
 
@@ -87,15 +89,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.ui.line("")?;
         cx.ui.line(&format!("{:<28} {:>14} {:>10} {:>10}", "", "p50", "max", "at most"))?;
         for s in &stages {
+            let times = format!("{:<28} {:>11.0} ms {:>7.0} ms", s.name, s.p50_ms, s.max_ms);
             let (word, role) = if s.met { ("met", Role::Good) } else { ("missed", Role::Danger) };
-            cx.ui.line(&format!(
-                "{:<28} {:>11.0} ms {:>7.0} ms {:>7.0} ms  {}",
-                s.name,
-                s.p50_ms,
-                s.max_ms,
-                s.target_ms,
-                cx.ui.paint(role, word)
-            ))?;
+            cx.ui.line(&match s.target_ms {
+                Some(target) => format!("{times} {target:>7.0} ms  {}", cx.ui.paint(role, word)),
+                None => times,
+            })?;
         }
         row(cx, "decode, as it went", &format!("{rate:.1} tok/s"))?;
         let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
@@ -161,8 +160,9 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
         iterations: answer.iterations,
         wall: output.took.as_secs_f64() * 1e3,
         iteration1: t.iteration1,
-        manual: t.manual,
+        context: t.context + t.manual,
         iteration2: t.iteration2,
+        choice: t.choice,
         tokens: t.tokens,
         drafted: t.drafted,
         accepted: t.accepted,
@@ -173,18 +173,20 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
 /// The stages of the specification ("Performance targets") over all samples.
 fn stages(samples: &[Sample]) -> Vec<Stage> {
     let second: Vec<&Sample> = samples.iter().filter(|s| s.iterations > 1).collect();
+    let doubted: Vec<&Sample> = samples.iter().filter(|s| s.choice > 0.0).collect();
     let all: Vec<&Sample> = samples.iter().collect();
     let stage = |name, of: &[&Sample], value: fn(&Sample) -> f64, target_ms| {
         let mut times: Vec<f64> = of.iter().map(|s| value(s)).collect();
         times.sort_by(f64::total_cmp);
         let max_ms = times.last().copied().unwrap_or(0.0);
-        Stage { name, p50_ms: median(&times), max_ms, target_ms, met: max_ms < target_ms }
+        Stage { name, p50_ms: median(&times), max_ms, target_ms, met: target_ms.is_none_or(|target| max_ms < target) }
     };
     vec![
-        stage("iteration 1", &all, |s| s.iteration1, 2000.0),
-        stage("manuals", &all, |s| s.manual, 500.0),
-        stage("iteration 2", &second, |s| s.iteration2, 1500.0),
-        stage("whole", &all, |s| s.wall, 4000.0),
+        stage("iteration 1", &all, |s| s.iteration1, Some(2000.0)),
+        stage("context and manuals", &all, |s| s.context, Some(500.0)),
+        stage("others", &doubted, |s| s.choice, None),
+        stage("iteration 2", &second, |s| s.iteration2, Some(1500.0)),
+        stage("whole", &all, |s| s.wall, Some(4000.0)),
     ]
 }
 
@@ -214,8 +216,9 @@ mod tests {
             iterations,
             wall: iteration1 + iteration2,
             iteration1,
-            manual: 1.0,
+            context: 1.0,
             iteration2,
+            choice: 0.0,
             tokens: 10,
             drafted: 4,
             accepted: 3,
@@ -229,9 +232,9 @@ mod tests {
         let all = stages(&fast);
         assert!(all.iter().all(|s| s.met), "{all:?}");
         assert_eq!((all[0].p50_ms, all[0].max_ms), (1000.0, 1100.0));
-        assert_eq!(all[2].p50_ms, 700.0, "only requests that had a second iteration count for it");
+        assert_eq!(all[3].p50_ms, 700.0, "only requests that had a second iteration count for it");
         let slow = stages(&[sample(1, 900.0, 0.0), sample(1, 2100.0, 0.0)]);
-        assert_eq!(slow.iter().map(|s| s.met).collect::<Vec<_>>(), [false, true, true, true]);
+        assert_eq!(slow.iter().map(|s| s.met).collect::<Vec<_>>(), [false, true, true, true, true]);
         assert_eq!(slow[0].p50_ms, 1500.0);
     }
 

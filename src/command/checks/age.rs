@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::words::{Words, number};
 use super::{Inspected, find};
-use crate::shell::Finding;
+use crate::shell::{Finding, Word};
 
 const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
 const MINUTES: [&str; 3] = ["-mmin", "-amin", "-cmin"];
@@ -31,13 +31,16 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn of_find(it: &Inspected) -> Option<Finding> {
     let command = find(it.script)?;
-    let mut tests = command.args().windows(2).filter_map(|pair| {
-        let at = DAYS.iter().chain(&MINUTES).position(|test| pair[0].text == *test)?;
-        Some((at, &pair[0], &pair[1]))
+    let mut tests = command.words.windows(3).filter_map(|words| {
+        let at = DAYS.iter().chain(&MINUTES).position(|test| words[1].text == *test)?;
+        Some((at, &words[0], &words[1], &words[2]))
     });
-    let (at, test, value) = tests.next()?;
-    // two tests make a range, and "not" turns one around: neither is guessed at
-    let turned = command.args().iter().any(|w| matches!(w.text.as_str(), "!" | "-not") || w.text.starts_with("-newer"));
+    let (at, before, test, value) = tests.next()?;
+    // two tests make a range, and "not" turns one around, or all in its parentheses: neither is guessed at
+    let is_not = |w: &Word| matches!(w.text.as_str(), "!" | "-not");
+    let turned = is_not(before)
+        || command.words.windows(2).any(|pair| is_not(&pair[0]) && pair[1].text == "(")
+        || command.args().iter().any(|w| w.text.starts_with("-newer"));
     if tests.next().is_some() || turned {
         return None;
     }
@@ -180,7 +183,19 @@ mod tests {
         }
         assert_eq!(fix("older than 7 days", "find . -mmin +7").as_deref(), Some("find . -mtime +7"));
         assert_eq!(fix("older than 7 days", "find . -mtime -7").as_deref(), Some("find . -mtime +7"));
-        for right in ["-mmin -360", "-mmin -359", "-newermt '6 hours ago'", "! -mmin +360", "-mmin +1 -mmin -360"] {
+        let kept = "more than 5 minutes ago, except keep.txt";
+        assert_eq!(
+            fix(kept, "find . -name '*.txt' ! -name keep.txt -mtime +5").as_deref(),
+            Some("find . -name '*.txt' ! -name keep.txt -mmin +5")
+        );
+        for right in [
+            "-mmin -360",
+            "-mmin -359",
+            "-newermt '6 hours ago'",
+            "! -mmin +360",
+            "! \\( -name a -mmin +6 \\)",
+            "-mmin +1 -mmin -360",
+        ] {
             assert_eq!(fix(hours, &format!("find . {right}")), None, "{right}");
         }
     }

@@ -3,6 +3,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::words::Words;
 use crate::shell::{Finding, Invocation, Severity, Userland};
 
 /// What a name promises: its endings, and the flag that keeps the promise (none: no compression).
@@ -18,8 +19,29 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .commands
         .iter()
         .filter(|c| c.name() == Some("tar"))
-        .flat_map(|c| of_command(it, c).into_iter().chain(too_late(it, c)))
+        .flat_map(|c| of_command(it, c).into_iter().chain(too_late(it, c)).chain(into_files(it, c)))
         .collect()
+}
+
+/// `tar -xzf a.tgz | grep x`: files are written, and what reads behind gets nothing, or their names with `-v`.
+fn into_files(it: &Inspected, tar: &Invocation) -> Option<Finding> {
+    const READERS: [&str; 11] = ["awk", "cat", "cut", "grep", "head", "less", "sed", "sort", "tail", "uniq", "wc"];
+    let [next] = tar.feeds.as_slice() else { return None };
+    let reads = it.script.commands.get(*next)?.name().is_some_and(|name| READERS.contains(&name));
+    let bundle = tar.args().first()?;
+    let letters = bundle.value.as_deref()?.trim_start_matches('-');
+    let extracts =
+        letters.starts_with('x') && letters.ends_with('f') && letters.chars().all(|c| c.is_ascii_alphabetic());
+    let told = letters.contains('O') || tar.args().iter().any(|w| w.text.starts_with("--") || w.text == "-O");
+    let named = letters.contains('v');
+    let asked = Words::of(it.request).say(&["stdout", "standard output"]);
+    if !reads || !extracts || told || named && !asked {
+        return None;
+    }
+    let plain: String = bundle.raw.chars().filter(|c| *c != 'v').collect();
+    let fix = Edits::new(it.script).replace(bundle, &format!("{}Of", plain.strip_suffix('f')?)).done();
+    const WHY: &str = "tar -x writes files, and prints nothing of what is in them: -O prints it";
+    Some(warning("extracted", bundle, WHY, fix.filter(|_| asked)))
 }
 
 /// `--exclude` behind what is packed, on GNU: tar warns that it has no effect, and fails.
@@ -94,6 +116,27 @@ mod tests {
 
     fn fixed(command: &str) -> Option<String> {
         findings(check, "", command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn what_is_extracted_into_files_is_not_read_behind() {
+        let fix = |request, command| findings(check, request, command).into_iter().map(|f| f.fix).next();
+        let asked = "unpack logs.tar.gz to stdout and look for timeout";
+        let mended = |text: &str| Some(Some(text.to_owned()));
+        assert_eq!(fix(asked, "tar -xzvf logs.tar.gz | grep timeout"), mended("tar -xzOf logs.tar.gz | grep timeout"));
+        assert_eq!(fix(asked, "tar xf logs.tar | wc -l"), mended("tar xOf logs.tar | wc -l"));
+        assert_eq!(fix("which contents have timeout", "tar -xzf logs.tar.gz | grep timeout"), Some(None));
+        for right in [
+            "tar -xzOf logs.tar.gz | grep timeout",
+            "tar -xzf logs.tar.gz --to-stdout | grep timeout",
+            "tar -xzf logs.tar.gz -O app.log | grep timeout",
+            "tar -tzf logs.tar.gz | grep timeout",
+            "tar -xzvf logs.tar.gz | tee names.txt",
+            "tar -xzf logs.tar.gz && grep -r timeout logs",
+        ] {
+            assert_eq!(fix(asked, right), None, "{right}");
+        }
+        assert_eq!(fix("extract it and count the files", "tar -xvf logs.tar | wc -l"), None);
     }
 
     #[test]

@@ -68,6 +68,9 @@ const KINDS: [&str; 52] = [
     "web",
 ];
 
+/// What is of a kind: "text files".
+const DOCUMENTS: [&str; 6] = ["file", "files", "document", "documents", "format", "type"];
+
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     missing(it).or_else(|| invented(it)).into_iter().collect()
 }
@@ -108,8 +111,11 @@ fn invented(it: &Inspected) -> Option<Finding> {
         return None;
     }
     let words = Words::of(it.request);
-    let kind = |w: &String| KINDS.iter().any(|k| w.starts_with(k)) || ENDINGS.contains(&w.as_str());
-    if words.list().iter().any(kind) {
+    let list = words.list();
+    // "whose text contains": what is in any file
+    let whole = |i: usize| list[i] == "text" && !list.get(i + 1).is_some_and(|w| DOCUMENTS.contains(&w.as_str()));
+    let kind = |i: usize| KINDS.iter().any(|k| list[i].starts_with(k)) || ENDINGS.contains(&list[i].as_str());
+    if (0..list.len()).any(|i| kind(i) && !whole(i)) {
         return None;
     }
     let grep = it.script.commands.iter().find(|c| matches!(c.name(), Some("grep" | "rg")))?;
@@ -118,7 +124,6 @@ fn invented(it: &Inspected) -> Option<Finding> {
     let ending = filter.text.rsplit_once("*.")?.1;
     let plain = ending.chars().all(|c| c.is_ascii_alphanumeric()) && !request.contains(ending);
     // `in typescript files`: some word says the kind, though it is none that we know
-    let list = words.list();
     const QUANTITIES: [&str; 14] =
         ["all", "the", "every", "each", "any", "these", "those", "my", "our", "of", "in", "many", "which", "more"];
     let said =
@@ -144,6 +149,7 @@ mod tests {
             ),
             ("delete all .tmp files", "find . -type f -delete", "find . -type f -name '*.tmp' -delete"),
             ("lines longer than 80 in all files", "grep -rE --include='*.py' '.{81,}' lib", "grep -rE '.{81,}' lib"),
+            ("which files contain the text hello", "grep -rl --include='*.txt' hello .", "grep -rl hello ."),
         ] {
             assert_eq!(fix(request, wrong).as_deref(), Some(right));
             assert_eq!(fix(request, right), None);
@@ -156,6 +162,8 @@ mod tests {
             ("all files in the log", "find . -type f"),
             ("TODO in the python files", "grep -rn --include='*.py' TODO ."),
             ("TODO in the source code", "grep -rn --include='*.c' TODO ."),
+            ("which text documents contain hello", "grep -rl --include='*.txt' hello ."),
+            ("which text files contain the text hello", "grep -rl --include='*.txt' hello ."),
             ("TODO in all .rs files", "grep -rn --include='*.rs' TODO ."),
         ] {
             assert_eq!(fix(request, right), None, "{right}");

@@ -20,10 +20,15 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorting)?;
-    let [next] = sort.feeds.as_slice() else { return None };
-    let first = first_taken(commands.get(*next)?)?;
+    let mut taker = fed_by(sort, commands)?;
+    let mut takers = 1;
+    // the line "total" of `ls -l` is left out before
+    if sort.name() == Some("ls") && taker.name() == Some("tail") && skips_one(taker) {
+        (taker, takers) = (fed_by(taker, commands)?, 2);
+    }
+    let first = first_taken(taker)?;
     // who takes from what was taken, or turns it around, means something else
-    if commands.iter().any(|c| c.name() == Some("tac")) || commands.iter().filter(|c| takes(c)).count() != 1 {
+    if commands.iter().any(|c| c.name() == Some("tac")) || commands.iter().filter(|c| takes(c)).count() != takers {
         return None;
     }
     let (key, reversal, up) = if sort.name() == Some("ls") { listed(sort)? } else { sorted(sort, commands)? };
@@ -39,6 +44,17 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let turned = if reversal.is_some() { without(&flag.raw, 'r') } else { format!("{}r", flag.raw) };
     let fix = Edits::new(it.script).replace(flag, &turned).done();
     (has_high != wants_high).then(|| warning("wrong-end", flag, why, fix))
+}
+
+/// The one command that reads what this one prints.
+fn fed_by<'a>(command: &Invocation, commands: &'a [Invocation]) -> Option<&'a Invocation> {
+    let [next] = command.feeds.as_slice() else { return None };
+    commands.get(*next)
+}
+
+/// `tail -n +2`: all but the first line.
+fn skips_one(tail: &Invocation) -> bool {
+    matches!(&tail.args().iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "+2"] | ["-n+2"])
 }
 
 fn takes(command: &Invocation) -> bool {
@@ -120,6 +136,10 @@ mod tests {
         );
         assert_eq!(fixed("the oldest file here", "ls -t | head -n 1"), mended("ls -tr | head -n 1"));
         assert_eq!(fixed("the newest file here", "ls -rt | head -n 1"), mended("ls -t | head -n 1"));
+        assert_eq!(
+            fixed("the oldest file here", "ls -lt src | tail -n +2 | head -n 1"),
+            mended("ls -ltr src | tail -n +2 | head -n 1")
+        );
         assert_eq!(fixed("the 3 smallest files", "ls -S | head -3"), mended("ls -Sr | head -3"));
         assert_eq!(
             fixed("the 3 largest files", "find . -type f -exec du -b {} + | sort -n | head -n 3"),
@@ -133,6 +153,8 @@ mod tests {
             ("largest folders", "du -s */ | sort -n | tail -5"),
             ("the 3 largest files, smallest first", "ls -S | head -3"),
             ("all but the newest 3 files", "ls -t | tail -n +4"),
+            ("the second newest file", "ls -t | tail -n +2 | head -n 1"),
+            ("the newest file here", "ls -lt | tail -n +2 | head -n 1"),
             ("the largest of the newest files", "ls -t | head -5 | xargs du | sort -n | tail -1"),
             ("the newest file", "find . -printf '%T@ %p\\n' | sort -n | tac | head -1"),
             ("the largest file", "find . -type f -printf '%T@ %s\\n' | sort -n | head"),
