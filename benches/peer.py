@@ -111,9 +111,11 @@ def main():
 
     p50 = lambda rows: round(statistics.median(r["s"] for r in rows), 3)
     cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
+    bench = [args.caro, "bench", "--json", "--quick", "--runs", "1", "--model", args.model, "--threads", str(args.threads)]
     record = {
         "date": datetime.date.today().isoformat(),
         "machine": {"cpu": cpu, "threads": args.threads, "kernel": platform.release()},
+        "backend": json.loads(subprocess.check_output(bench))["backend"],
         "model": os.path.basename(model),
         "cold_p50_s": {w: p50(r) for w, r in cold.items()},
         "warm_p50_s": {w: p50(r) for w, r in warm.items()},
