@@ -46,9 +46,25 @@ def run(caro, task, extra, cache, timeout):
             "reason": report.get("termination_reason", ""), "seconds": round(seconds, 1), "steps": report.get("steps", 0),
             "requests": report.get("metric", {}).get("total_requests", 0),
             "tokens": report.get("metric", {}).get("total_tokens", 0),
-            "repeated_reads": len(read) - len(set(read)), "blocked_reads": len(blocked), "answer": answer,
-            "trace": trace(events), "files": files,
+            "reads": len(read), "repeated_reads": len(read) - len(set(read)), "blocked_reads": len(blocked), **acted(events),
+            "answer": answer, "trace": trace(events), "files": files,
         }
+
+
+def acted(events):
+    """How often the parts of the harness did something in a run, and what room they had."""
+    def of(kind):
+        return [e.get("metadata") or {} for e in events if e["event_type"] == kind]
+
+    assemblies, shortened = of("context_assembly"), of("context_compression")
+    return {
+        # a call that was refused is told by no such event
+        "changes": sum(bool(c["effects"].get("writes") or c["effects"].get("removes")) for c in of("tool_call")),
+        "shortened": len(shortened), "shortened_tokens": sum(c["before"] - c["after"] for c in shortened),
+        "offloaded": len(of("workspace_offload")), "skills": len(of("skill_loaded")),
+        "passages": sum(k["hits"] for k in of("knowledge_retrieved")),
+        "dropped_layers": sum(len(a["dropped"]) for a in assemblies), "layer_budget": assemblies[0]["budget"] if assemblies else 0,
+    }
 
 
 def trace(events):
