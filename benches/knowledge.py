@@ -2,11 +2,16 @@
 """How fast `caro knowledge` is: reading in and asking about 10 000 passages, by words and by meaning.
 
     benches/knowledge.py [--caro target/release/caro] [--chunks 10000] [--questions 40] [--home DIR] [--record FILE]
+    benches/knowledge.py --memory [--words 1000,10000,40000] [--vectors 300,1000] [--record FILE]
 
 The documents are made up here (seeded): markdown whose sections are as long as passages may be. The library is a new one
 in a temporary folder; the embedding model is the one of this machine (`caro model pull all-minilm-l6-v2`). Each question
 is asked by a process of its own, so that nothing is warm but the page cache; what loading the model took stands apart.
 With --home the library stays there, and a second run asks it without reading in anything again.
+
+--memory measures the most memory that one process had at each of some sizes, in passages: reading in, reading in again, a question.
+By words, then with vectors, which takes about a tenth of a second a passage. What the system counts as resident has the mapped files in
+it, so with vectors the 91 MB of the embedding model.
 """
 import argparse, json, os, random, resource, statistics, subprocess, sys, tempfile, time
 from datetime import date
@@ -36,6 +41,58 @@ def corpus(folder, chunks, rng):
     return vocabulary
 
 
+# A child begins with what its parent has resident, and that counts as its own. So it is started by as little as can be.
+LAUNCHER = """
+import posix, sys
+child = posix.posix_spawn(sys.argv[2], sys.argv[2:], posix.environ)
+_, status, usage = posix.wait4(child, 0)
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+posix.write(int(sys.argv[1]), b"%d %d %d" % (posix.waitstatus_to_exitcode(status), usage.ru_maxrss, own))
+"""
+
+
+def peak(caro, env, *words):
+    """Runs `caro knowledge` and tells the most megabytes (of 2^20 bytes) it had resident, with what it printed."""
+    told, tell = os.pipe()
+    command = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(tell), caro, "-q", "knowledge", *words, "--json"]
+    text = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[tell]).stdout
+    os.close(tell)
+    with open(told) as pipe:
+        code, most, floor = (int(number) for number in pipe.read().split())
+    if code not in (0, 1) or not text:
+        sys.exit(f"caro knowledge {words[0]}: exit code {code}")
+    if most <= floor:
+        print(f"caro knowledge {words[0]} had at most the {floor // 1024} MB of what starts it", file=sys.stderr)
+    return round(most / 1024, 1), json.loads(text)
+
+
+def memory(caro, model, sizes):
+    """Peaks by size; `sizes` are pairs of how it is searched and passages."""
+    rows = []
+    print("| by | passages | library, MB | peak reading in, MB | again | a question |\n| --- | --- | --- | --- | --- | --- |")
+    for how, chunks in sizes:
+        with tempfile.TemporaryDirectory() as home:
+            docs = os.path.join(home, "docs")
+            os.makedirs(docs)
+            corpus(docs, chunks, random.Random(7))
+            env = {**os.environ, "HOME": home, "XDG_DATA_HOME": home + "/data", "CARO_CACHE_DIR": home + "/cache"}
+            env = {**env, "CARO_MODELS_DIR": os.path.dirname(model)} if how == "vectors" else env
+            ingest, read = peak(caro, env, "ingest", docs)
+            again, _ = peak(caro, env, "ingest", docs)
+            query, _ = peak(caro, env, "query", "how is the server of the network configured")
+            _, stats = peak(caro, env, "stats")
+        if how == "vectors" and stats["vectors"] != stats["chunks"]:
+            sys.exit(f"{stats['vectors']} of {stats['chunks']} passages have vectors")
+        rows.append({"by": how, "passages": read["chunks_indexed"], "library_mb": round(stats["file_bytes"] / (1 << 20), 1), "ingest_mb": ingest,
+                     "again_mb": again, "query_mb": query})
+        print(f"| {how} | " + " | ".join(str(rows[-1][key]) for key in ("passages", "library_mb", "ingest_mb", "again_mb", "query_mb")) + " |", flush=True)
+    return rows
+
+
+def sizes(text):
+    return [int(size) for size in text.split(",") if size]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--caro", default="target/release/caro")
@@ -43,9 +100,19 @@ def main():
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--home")
     parser.add_argument("--record")
+    parser.add_argument("--memory", action="store_true", help="only peak memory, at the sizes of --words and --vectors")
+    parser.add_argument("--words", type=sizes, default=[1000, 10_000, 40_000], help="passages, with commas between")
+    parser.add_argument("--vectors", type=sizes, default=[300, 1000], help="passages, likewise; nothing for none")
     args = parser.parse_args()
     caro = os.path.abspath(args.caro)
     model = subprocess.run([caro, "model", "path", "all-minilm-l6-v2"], capture_output=True, text=True).stdout.strip()
+    if args.memory:
+        if args.vectors and not model:
+            sys.exit("for --vectors: caro model pull all-minilm-l6-v2")
+        wanted = [("words", size) for size in args.words] + [("vectors", size) for size in args.vectors]
+        report = {"date": str(date.today()), "machine": machine(), "caro": version(caro), "memory": memory(caro, model, wanted)}
+        recorded(report, args.record)
+        return
     rng = random.Random(7)
     with tempfile.TemporaryDirectory() as temporary:
         home = os.path.abspath(args.home or temporary)
@@ -92,11 +159,14 @@ def main():
                        "p95": round(sorted(t[part] for t in times)[int(0.95 * len(times))], 1)}
                 for part in ("load", "embed", "search", "answer", "process")
             }
-    text = json.dumps(report, indent=2)
-    print(text)
-    if args.record:
-        with open(args.record, "w") as file:
-            file.write(text + "\n")
+    print(json.dumps(report, indent=2))
+    recorded(report, args.record)
+
+
+def recorded(report, path):
+    if path:
+        with open(path, "w") as file:
+            file.write(json.dumps(report, indent=2) + "\n")
 
 
 def machine():
