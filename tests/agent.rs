@@ -4,6 +4,8 @@
 use crate::machine::{AMPLE, Machine, Ran};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -297,7 +299,27 @@ fn what_would_be_told_is_shown_without_asking() {
     );
 }
 
-/// Kills the same work again and again, and goes on with it each time.
+/// Runs the binary and kills it: after so many lines on stdout, if it writes as many, and this much time. Its events, as far
+/// as their lines are whole, and its exit code if it was faster.
+#[cfg(unix)]
+fn killed(mut caro: Command, lines: u64, then: Duration) -> (Vec<Value>, Option<i32>) {
+    let mut child = caro.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut out = Vec::new();
+    for _ in 0..lines {
+        if stdout.read_until(b'\n', &mut out).unwrap() == 0 {
+            break;
+        }
+    }
+    std::thread::sleep(then);
+    let _ = child.kill();
+    stdout.read_to_end(&mut out).unwrap();
+    let whole = out.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    (whole.map(|line| serde_json::from_slice(line).unwrap()).collect(), child.wait().unwrap().code())
+}
+
+/// Kills the same work again and again, and goes on with it each time. The store is the first to hear of an event: whatever
+/// was told on stdout is in it.
 #[cfg(unix)]
 #[test]
 fn a_hundred_kills_lose_at_most_the_event_in_flight() {
@@ -308,28 +330,28 @@ fn a_hundred_kills_lose_at_most_the_event_in_flight() {
         .collect();
     replies.push(answer("all seen"));
     let model = machine.model(by_step(&replies));
-    let (mut kills, mut runs, mut seed) = (0u64, 0u64, 0x9e37_79b9_u64);
+    let (mut kills, mut runs, mut told, mut seed) = (0u64, 0u64, 0, 0x9e37_79b9_u64);
     while kills < 100 {
         runs += 1;
         assert!(runs < 200, "only {kills} kills in {runs} runs");
-        let mut args = vec!["agent", "look at every line of logs/app.log", "--max-steps", "14", "--json"];
+        let mut args = vec!["agent", "look at every line of logs/app.log", "--max-steps", "14", "--events", "jsonl"];
         let mut kept: Vec<Value> = Vec::new();
         loop {
-            let mut child = machine
-                .caro(&args)
-                .env("CARO_MODEL", &model)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            std::thread::sleep(Duration::from_millis(20 + (seed >> 33) % 400));
-            let ended = child.try_wait().unwrap().is_some();
-            let _ = child.kill();
-            let out = child.wait_with_output().unwrap();
+            let chance = seed >> 33;
+            // behind a line, where one that is not stored yet would be missed; and anywhere, before the first one too
+            let (lines, then) = match chance % 4 {
+                0 => (0, Duration::from_millis(20 + chance % 400)),
+                _ => (1 + chance % 40, Duration::from_micros(chance % 3000)),
+            };
+            let mut caro = machine.caro(&args);
+            caro.env("CARO_MODEL", &model);
+            let (heard, code) = killed(caro, lines, then);
+            told += heard.len();
             let listed = machine.run(&["session", "list", "--json"]).json();
             // killed before it was written down at all: begin again
             let Some(run) = listed.get(0).map(|s| &s["runs"][0]) else {
+                assert!(heard.is_empty(), "told of a run that was not stored: {heard:?}");
                 kills += 1;
                 continue;
             };
@@ -338,13 +360,15 @@ fn a_hundred_kills_lose_at_most_the_event_in_flight() {
             assert!(now.len() >= kept.len() && now[..kept.len()] == kept[..], "what was recorded has changed");
             let gap = now.iter().enumerate().find(|(i, e)| e["sequence_number"] != json!(i + 1));
             assert!(gap.is_none(), "{gap:?}");
+            let lost = heard.iter().find(|event| !now.contains(event));
+            assert!(lost.is_none(), "of {} events {lost:?} is not among the {} stored", heard.len(), now.len());
             kept = now;
-            if ended {
-                assert!(out.status.success(), "{:?}", String::from_utf8_lossy(&out.stdout));
+            if let Some(code) = code {
+                assert_eq!(code, 0, "{kept:?}");
                 break;
             }
             kills += 1;
-            args = vec!["resume", "--json"];
+            args = vec!["resume", "--events", "jsonl"];
         }
         let document = machine.run(&["session", "list", "--json"]).json();
         assert_eq!(
@@ -354,7 +378,8 @@ fn a_hundred_kills_lose_at_most_the_event_in_flight() {
         let session = document[0]["id"].as_str().unwrap().to_owned();
         machine.run(&["session", "rm", &session]);
     }
-    println!("{kills} kills, {runs} runs came to their end");
+    assert!(told > 500, "only {told} events were told before {kills} kills");
+    println!("{kills} kills, {runs} runs came to their end, {told} events were told");
 }
 
 // --- what injected text cannot do
