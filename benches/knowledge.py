@@ -85,7 +85,7 @@ def memory(caro, model, sizes):
             sys.exit(f"{stats['vectors']} of {stats['chunks']} passages have vectors")
         rows.append({"by": how, "passages": read["chunks_indexed"], "library_mb": round(stats["file_bytes"] / (1 << 20), 1), "ingest_mb": ingest,
                      "again_mb": again, "query_mb": query})
-        print(f"| {how} | " + " | ".join(str(rows[-1][key]) for key in ("passages", "library_mb", "ingest_mb", "again_mb", "query_mb")) + " |", flush=True)
+        print("| " + " | ".join(map(str, rows[-1].values())) + " |", flush=True)
     return rows
 
 

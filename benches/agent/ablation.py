@@ -200,8 +200,8 @@ def tables(rows, arms):
         ran = list(runs.values())
         lost = sum(whole[i]["done"] and not r["done"] for i, r in runs.items() if i in whole)
         won = sum(r["done"] and not whole[i]["done"] for i, r in runs.items() if i in whole)
-        lines.append(f"| {arm} | {len(ran)} | {total(ran, 'done')} | {'' if arm == 'nothing' else f'{lost}, {won}'} | {both(ran, 'seconds', '.1f')} | "
-                     f"{both(ran, 'tokens', '.0f')} | {total(ran, 'requests')} | {total(ran, 'reads')} | {both(ran, 'repeated_reads', 'g')} | "
+        against = "" if arm == "nothing" else f"{lost}, {won}"
+        lines.append(f"| {arm} | {len(ran)} | {total(ran, 'done')} | {against} | {both(ran, 'seconds', '.1f')} | {both(ran, 'tokens', '.0f')} | {total(ran, 'requests')} | {total(ran, 'reads')} | {both(ran, 'repeated_reads', 'g')} | "
                      f"{total(ran, 'changes')} |")
     lines += ["", "How often the parts acted, counted from the events:", "",
               "| without | reads refused | prompts shortened (tokens) | results put aside | skills in prompts | passages | layers without room |",

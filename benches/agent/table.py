@@ -189,6 +189,11 @@ def tasks(args):
     return report
 
 
+def percent(hits, at, of):
+    low, high = hits[f"{at}_interval"]
+    return f"{100 * hits[at] / of:.0f} % ({low} to {high})"
+
+
 def table(report):
     """The specification's rows, and what is so here."""
     lines = ["| | specification: before, after | here: without, with | |", "| --- | --- | --- | --- |"]
@@ -202,8 +207,8 @@ def table(report):
             f"| runtime | 94 s, 24 s | {pair('seconds', ' s')} | {medians('seconds')}{apart} |",
             f"| tokens | 60k, 7k | {pair('tokens')} | {medians('tokens')} |",
             f"| file reads | 4+ repeats, 1-2 reads | {pair('reads')}, of them repeated {pair('repeated_reads')} | |",
-            f"| actions | 0 writes, 1+ writes | {pair('changes')} | {full['changing']} tasks need a change: made in {out['changed']}, {full['changed']}, "
-            f"right in {out['changing_done']}, {full['changing_done']} |",
+            f"| actions | 0 writes, 1+ writes | {pair('changes')} | {full['changing']} tasks need a change: made in {out['changed']}, "
+            f"{full['changed']}, right in {out['changing_done']}, {full['changing_done']} |",
             f"| tasks done | | {out['done']}, {full['done']} of {full['tasks']} | {ran['model']}; parts acted: {acted} |",
         ]
     if asked := report.get("knowledge"):
@@ -214,17 +219,16 @@ def table(report):
                          f"{ms['process']['p50']} ms (95 %: {ms['process']['p95']}), of that loading the model {ms['load']['p50']} |")
         for wording, how in WORDINGS.items():
             for mode, modal in found:
-                of = modal[wording]
-                lines.append(f"| knowledge hits, {how}, by {mode} | -, 95 % | first {100 * of['at_1'] / asked['questions']:.0f} % ({of['at_1_interval'][0]} to "
-                             f"{of['at_1_interval'][1]}), among three {100 * of['at_3'] / asked['questions']:.0f} % ({of['at_3_interval'][0]} to "
-                             f"{of['at_3_interval'][1]}) | {asked['questions']} questions, {asked['passages']} passages; half of the questions share at most "
-                             f"{100 * asked['shared_words'][wording]:.0f} % of their words with what stands around the answer |")
+                first, three = (percent(modal[wording], at, asked["questions"]) for at in ("at_1", "at_3"))
+                lines.append(f"| knowledge hits, {how}, by {mode} | -, 95 % | first {first}, among three {three} | {asked['questions']} questions, "
+                             f"{asked['passages']} passages; half of the questions share at most {100 * asked['shared_words'][wording]:.0f} % of "
+                             f"their words with what stands around the answer |")
     if shelf := report.get("skills"):
         for mode in ("words", "words and meaning"):
             for size, of in shelf.get(mode, {}).items():
-                lines.append(f"| {size} skills, by {mode} | 50x less (50 skills) | {of['all_tokens']} tokens, {of['chosen_tokens']:g}: {of['ratio']}x | "
-                             f"where the right text is in the prompt, which is in {of['right']} of {shelf['tasks']} tasks (only its name in "
-                             f"{of['only_listed']}, no skill at all in {of['none']}) |")
+                lines.append(f"| {size} skills, by {mode} | 50x less (50 skills) | {of['all_tokens']} tokens, {of['chosen_tokens']:g}: {of['ratio']}x "
+                             f"| where the right text is in the prompt, which is in {of['right']} of {shelf['tasks']} tasks (only its name "
+                             f"in {of['only_listed']}, no skill at all in {of['none']}) |")
     return "\n".join(lines)
 
 
@@ -241,7 +245,8 @@ def main():
         parser.error("the table is of all tasks")
     report = {"date": str(date.today()), "machine": ablation.machine()}
     report["caro"] = subprocess.run([caro, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    for name, measure in (("knowledge", lambda: knowledge(caro, args.words)), ("skills", lambda: skills(caro, args.words)), ("tasks", lambda: tasks(args))):
+    ways = {"knowledge": lambda: knowledge(caro, args.words), "skills": lambda: skills(caro, args.words), "tasks": lambda: tasks(args)}
+    for name, measure in ways.items():
         if name in wanted:
             report[name] = measure()
             if args.record:
