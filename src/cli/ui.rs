@@ -3,6 +3,7 @@
 use super::args::Common;
 use super::spinner::Spinner;
 use super::{Env, Failure, env};
+use crate::agent::observe::is_hidden;
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
 use anstyle::{AnsiColor, Style};
@@ -352,7 +353,7 @@ impl Drop for Status {
 /// Text as it may be shown on a terminal. Control characters could move the cursor, rename the window or hide half of a
 /// command, and bidirectional marks could reorder it: all but newline and tab are written out as `\x1b`, `\u{202e}`.
 pub fn visible(text: &str) -> String {
-    let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_invisible_format(c);
+    let hostile = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_hidden(c);
     if !text.contains(hostile) {
         return text.to_string();
     }
@@ -365,13 +366,6 @@ pub fn visible(text: &str) -> String {
         }
     }
     shown
-}
-
-/// Characters that have no look of their own and change the order or the joining of others (Unicode UAX #9, and the
-/// zero-width ones). Joiners (U+200C, U+200D) stay: some scripts and emoji need them.
-fn is_invisible_format(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-        | '\u{061c}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -405,6 +399,7 @@ mod tests {
         assert_eq!(visible("a\x1b[2Jb\rc\x07\x7f"), "a\\x1b[2Jb\\x0dc\\x07\\x7f");
         assert_eq!(visible("rm \u{202e}fr-"), "rm \\u{202e}fr-");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
-        assert_eq!(visible("naïve 日本 👩\u{200d}💻"), "naïve 日本 👩\u{200d}💻");
+        assert_eq!(visible("naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}"), "naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}");
+        assert_eq!(visible("r\u{ad}m"), "r\\u{ad}m");
     }
 }

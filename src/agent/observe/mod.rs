@@ -15,7 +15,7 @@ mod text;
 pub use artifact::{ARTIFACT_TOOLS, Artifact, Artifacts, MemoryArtifacts, NEVER_OFFLOADED, Offload, is_long};
 pub use guardrail::{Evidence, InputError, LONGEST_INPUT, Mode, Screening, admit, screen};
 pub use raw::Raw;
-pub use text::{compress, escape, head_tail, normalise};
+pub use text::{compress, escape, head_tail, is_hidden, normalise};
 
 use super::tool::{Call, Outcome, Settled, ToolError};
 use super::{event, id};
@@ -253,9 +253,16 @@ mod tests {
         /// Whatever stands around an order to the model, and however the call ended: it is not in what the model is told.
         #[test]
         fn an_order_is_kept_out_whatever_stands_around_it(
-            before in "(\\PC{0,30}\n){0,40}", after in "(\n\\PC{0,30}){0,40}", order in 0usize..4, failed in any::<bool>()
+            before in "(\\PC{0,30}\n){0,40}", after in "(\n\\PC{0,30}){0,40}", order in 0usize..4, failed in any::<bool>(),
+            wrap in any::<prop::sample::Index>(), joiner in any::<prop::sample::Index>()
         ) {
-            let text = format!("{before}\n{}\n{after}", ORDERS[order]);
+            // at one of its blanks it goes on in the next line, and somewhere it holds what nobody sees
+            let mut order = ORDERS[order].to_owned();
+            let blanks: Vec<usize> = order.match_indices(' ').map(|(at, _)| at).collect();
+            let blank = *wrap.get(&blanks);
+            order.replace_range(blank..=blank, "\n");
+            order.insert(joiner.index(order.find("OWNED").unwrap_or_default()), '\u{200d}');
+            let text = format!("{before}\n{order}\n{after}");
             let result = if failed { Err(ToolError::Failed(text)) } else { Ok(Raw::text(text)) };
             let artifacts = MemoryArtifacts::default();
             let (settled, kinds) = settle(vec![ended("read", result)], Some(&artifacts));

@@ -42,10 +42,13 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Characters without a look of their own that reorder or hide others. Joiners stay: some scripts need them.
-pub(super) fn is_hidden(c: char) -> bool {
+/// Characters without a look of their own that change the order or the joining of others, or hide among them (Unicode
+/// UAX #9, the zero-width ones, selectors of variants). Joiners (U+200C, U+200D) stay, for some scripts and emoji need
+/// them; so do the two selectors (U+FE0E, U+FE0F) that stand in half of all emoji.
+pub fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-        | '\u{061c}' | '\u{e0000}'..='\u{e007f}')
+        | '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0000}'..='\u{e007f}'
+        | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// Text that cannot end the fence it stands in.
@@ -85,7 +88,8 @@ mod tests {
             normalise("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\r\nx\u{7}\u{202e}y\u{1b}]0;title\u{7}z"),
             "red\n20%\nxyz"
         );
-        assert_eq!(normalise("naïve 日本 👩\u{200d}💻\tok"), "naïve 日本 👩\u{200d}💻\tok");
+        assert_eq!(normalise("naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}\tok"), "naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}\tok");
+        assert_eq!(normalise("a\u{ad}b\u{180e}c\u{fe00}d\u{e0100}e"), "abcde");
         assert_eq!(normalise("\u{1b}"), "");
     }
 
