@@ -130,7 +130,7 @@ pub fn whole(exchange: &Exchange, most: usize) -> String {
 
 /// The beginning of a text in one line.
 fn start(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = normalise(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut start: String = line.chars().take(most).collect();
     if start.len() < line.len() {
         start.push('…');
@@ -160,6 +160,14 @@ mod tests {
         assert!(window.text.starts_with(&expected), "{}", window.text);
         assert!(window.text.contains("User: q39") && !window.text.contains("User: q0 "), "the newest are whole");
         assert!(words(&window.text) <= 400);
+    }
+
+    #[test]
+    fn a_line_of_an_older_exchange_is_as_clean_as_a_whole_one() {
+        let mut talk = talk(10, 60);
+        talk[8].asked = "list\u{1b}[2J the\u{202e} logs".into();
+        let window = window("", &talk, 200, &words);
+        assert!(window.text.contains("- list the logs -> a8 "), "{:?}", window.text);
     }
 
     #[test]
