@@ -45,8 +45,10 @@ impl ContextProvider for Knowledge {
         let begun = Instant::now();
         let answer = self.librarian.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
         let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= THRESHOLD).collect();
-        // documents are others' words: what is addressed to the model does not reach it. Judged is what would be shown
-        let harmless = |hit: &Hit| !observe::screen(&observe::normalise(&hit.text)).blocks();
+        // documents are others' words, their names as well: what is addressed to the model does not reach it. Judged is
+        // what would be shown
+        let harmless =
+            |hit: &Hit| !observe::screen(&format!("{}\n{}", source(hit), observe::normalise(&hit.text))).blocks();
         let (near, kept): (Vec<Hit>, Vec<Hit>) = near.into_iter().partition(harmless);
         let scores: Vec<f64> = near.iter().map(|hit| hit.score).collect();
         let sources: Vec<String> = near.iter().map(source).collect();
@@ -68,8 +70,9 @@ impl ContextProvider for Knowledge {
     }
 }
 
+/// Where a passage is from, in one line.
 fn source(hit: &Hit) -> String {
-    format!("{}:{}-{}", hit.path, hit.first, hit.last)
+    format!("{}:{}-{}", observe::normalise(&hit.path).replace(['\n', '\t'], " "), hit.first, hit.last)
 }
 
 fn text(hits: &[Hit], each: usize) -> String {
