@@ -12,6 +12,7 @@
 //! server is used ([`Config::fill`]), and not where it is shown. Paths of a project's file are meant from its folder. Other
 //! keys are left alone: other programs read the same files.
 
+use crate::agent::observe::is_hidden;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -115,15 +116,15 @@ impl Config {
         };
         match self.written.reach.as_ref().unwrap_or(&self.reach) {
             Reach::Stdio { command, args, env, cwd } => {
-                let env: String = env.iter().map(|(name, text)| format!("{name}={} ", value(text))).collect();
+                let env: String = env.iter().map(|(name, text)| format!("{}={} ", one(name), value(text))).collect();
                 let args: String = args.iter().map(|a| format!(" {}", quoted(a))).collect();
-                let cwd = cwd.as_ref().map(|cwd| format!(" (in {})", cwd.display())).unwrap_or_default();
+                let cwd = cwd.as_ref().map(|cwd| format!(" (in {})", one(&cwd.to_string_lossy()))).unwrap_or_default();
                 format!("{env}{}{args}{cwd}", quoted(command))
             }
             Reach::Http { url, headers } => {
-                let headers = headers.iter().map(|(name, text)| format!("{name}: {}", value(text)));
+                let headers = headers.iter().map(|(name, text)| format!("{}: {}", one(name), value(text)));
                 let headers = headers.collect::<Vec<_>>().join(", ");
-                if headers.is_empty() { url.clone() } else { format!("{url} ({headers})") }
+                if headers.is_empty() { one(url) } else { format!("{} ({headers})", one(url)) }
             }
         }
     }
@@ -135,7 +136,7 @@ impl Config {
             // what cannot be filled in, whatever the values, is never started
             let _ = filled(written, &|_| Some("any".into()), &mut used);
         }
-        let mut names: Vec<String> = used.into_iter().map(|(name, _)| name).collect();
+        let mut names: Vec<String> = used.into_iter().map(|(name, _)| one(&name)).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -188,9 +189,28 @@ fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+${}".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
-    } else {
+    } else if !text.chars().any(is_unseen) {
         format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        let written = text.chars().map(|c| match c {
+            '\n' => r"\n".to_owned(),
+            '\\' | '\'' => format!("\\{c}"),
+            c if c.is_ascii() && is_unseen(c) => format!("\\x{:02x}", u32::from(c)),
+            c if is_unseen(c) => format!("\\U{:08x}", u32::from(c)),
+            c => c.to_string(),
+        });
+        format!("$'{}'", written.collect::<String>())
     }
+}
+
+/// What is no word of a shell, in one piece: as it is, but for what would be seen as more than that.
+fn one(text: &str) -> String {
+    if text.chars().any(|c| c.is_whitespace() || is_unseen(c)) { quoted(text) } else { text.to_owned() }
+}
+
+/// A character that would be seen as something else, or not at all.
+fn is_unseen(c: char) -> bool {
+    c.is_control() || is_hidden(c)
 }
 
 /// Why a file, or a server of it, cannot be used.
@@ -502,6 +522,23 @@ mod tests {
         assert_eq!(project[2].secrets().count(), 0, "everybody knows where a home is");
         let Reach::Stdio { args, .. } = &project[2].reach else { panic!() };
         assert_eq!(args, &["/home/somebody"]);
+    }
+
+    #[test]
+    fn whatever_an_entry_holds_it_is_shown_as_one_line() {
+        let text = r#"{"mcpServers": {
+            "a": {"command": "sh", "args": ["x\nnice  echo 'harmless'\r\\", "\u202ea"], "cwd": "sub\nnice  echo",
+                  "env": {"A\nB": "a\nb"}},
+            "b": {"url": "https://evil.example/\nnice  echo", "headers": {"X\nY": "a\nb"}},
+            "c": {"command": "x", "args": ["${A\nnice:-}"]}}}"#;
+        let (all, wrong) = parse(text, Path::new("/repo/.mcp.json"), Origin::Project).unwrap();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert_eq!(
+            all[0].shown(),
+            r"$'A\nB'=$'a\nb' sh $'x\nnice  echo \'harmless\'\x0d\\' $'\U0000202ea' (in $'sub\nnice  echo')"
+        );
+        assert_eq!(all[1].shown(), r"$'https://evil.example/\nnice  echo' ($'X\nY': $'a\nb')");
+        assert_eq!((all[2].shown(), all[2].given()), (r"x $'${A\nnice:-}'".into(), vec![r"$'A\nnice'".into()]));
     }
 
     #[test]
