@@ -412,6 +412,15 @@ fn what_a_document_says_to_the_model_does_not_reach_it() {
     }
 }
 
+#[test]
+fn a_document_of_an_old_system_keeps_its_lines() {
+    let place = Place::new(None);
+    place.write("old.txt", "Release\rA release is tagged by the captain.\rOn tuesday.\r");
+    place.ingest();
+    let text = asks(place.librarian.clone(), "what is a release tagged by").0.unwrap();
+    assert!(text.contains("\nA release is tagged by the captain.\nOn tuesday."), "{text:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_documents_name_is_its_word_too() {

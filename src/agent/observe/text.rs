@@ -1,21 +1,32 @@
 //! Text that is fit for a prompt: clean, bounded, escaped. Every cut falls between characters and keeps both ends.
 
 /// Takes out what no prompt should have: escape sequences of terminals, other control characters, marks that reorder or
-/// hide text. Line ends become `\n`; a line that was overwritten (`\r`) keeps its last state.
+/// hide text. Line ends become `\n`; a line that was overwritten (`\r`) keeps its last state. Where no line ends in `\n`,
+/// `\r` is what ends them.
 pub fn normalise(text: &str) -> String {
+    let text = text.trim_end_matches('\r');
+    let ends_lines = !text.contains('\n');
+    // the next character goes to where the line begins
+    let mut back = false;
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => skip_escape(&mut chars),
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => {
-                let line = clean.rfind('\n').map_or(0, |at| at + 1);
-                clean.truncate(line);
+            '\r' if ends_lines => clean.push('\n'),
+            '\r' => back = true,
+            '\n' => {
+                back = false;
+                clean.push(c);
             }
-            '\n' | '\t' => clean.push(c),
-            c if c.is_control() || is_hidden(c) => {}
-            c => clean.push(c),
+            c if c != '\t' && (c.is_control() || is_hidden(c)) => {}
+            c => {
+                if std::mem::take(&mut back) {
+                    let line = clean.rfind('\n').map_or(0, |at| at + 1);
+                    clean.truncate(line);
+                }
+                clean.push(c);
+            }
         }
     }
     clean
@@ -91,6 +102,14 @@ mod tests {
         assert_eq!(normalise("naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}\tok"), "naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}\tok");
         assert_eq!(normalise("a\u{ad}b\u{180e}c\u{fe00}d\u{e0100}e"), "abcde");
         assert_eq!(normalise("\u{1b}"), "");
+    }
+
+    #[test]
+    fn no_line_is_lost_to_what_ends_it() {
+        assert_eq!(normalise("copied 12 files\r"), "copied 12 files");
+        assert_eq!(normalise("a\n10%\r100%\r"), "a\n100%");
+        assert_eq!(normalise("10%\r100%\r\r\nb\r\n"), "100%\nb\n");
+        assert_eq!(normalise("title\rfirst\rlast\r"), "title\nfirst\nlast");
     }
 
     #[test]
