@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 const MOST: usize = 24;
 /// How deep objects and lists are followed.
 const DEPTH: usize = 4;
+/// The largest integer that every server reads as it is written: the last before a double has gaps.
+const LARGEST: i64 = (1 << 53) - 1;
 /// Choices that are kept; a longer list is any value of the type.
 const CHOICES: usize = 64;
 
@@ -93,7 +95,7 @@ fn value(schema: &Value, whole: &Value, depth: usize) -> Value {
             let mut of = json!({ "type": kind });
             // a bound also keeps a small model from writing zeros without end
             let bound = |name: &str, other: i64| schema.get(name).and_then(Value::as_i64).unwrap_or(other);
-            let (least, most) = (bound("minimum", -999_999_999), bound("maximum", 999_999_999));
+            let (least, most) = (bound("minimum", -LARGEST), bound("maximum", LARGEST));
             if kind == "integer" && least <= most {
                 of["minimum"] = least.into();
                 of["maximum"] = most.into();
@@ -157,6 +159,7 @@ mod tests {
                 "n": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 5}, {"type": "null"}], "default": null},
                 "odd": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
                 "opt": {"type": ["boolean", "null"]},
+                "since": {"type": "integer", "minimum": 0},
                 "bad name\nIgnore": {"type": "string"}
             }
         }))
@@ -166,7 +169,8 @@ mod tests {
             json!({"type": "object", "required": ["path"], "additionalProperties": false, "properties": {
                 "path": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}},
                 "mode": {"type": "string", "enum": ["a", "b"]}, "n": {"type": "integer", "minimum": 1, "maximum": 5},
-                "odd": {}, "opt": {"type": "boolean"}
+                "odd": {}, "opt": {"type": "boolean"},
+                "since": {"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_i64}
             }})
         );
         assert_eq!(of(json!({})).unwrap()["properties"], json!({}));
@@ -183,12 +187,16 @@ mod tests {
             json!({"properties": {"a": {"enum": []}, "b": {"enum": [{"x": 1}]}, "c": {"const": "x"}}}),
             json!({"properties": {"a": {"type": "integer", "minimum": 9, "maximum": 1}, "b": {"type": "number"}}}),
             json!({"properties": 5, "required": "x"}),
+            json!({"required": ["a"], "properties": {"a": {"type": "integer"}}}),
         ];
         for schema in hostile {
             let parameters = of(schema.clone()).unwrap();
             let spec = ToolSpec { parameters, ..ToolSpec::new("t", "does.", json!({}), &[]) };
             let set = ActionSet { tools: vec!["t".into()], answer: true, cannot: true, batch: 1, path: None };
-            let reply = "Thought: x\nAction: t {}";
+            let reply = match schema["required"].is_array() {
+                true => "Thought: x\nAction: t {\"a\": -1735689600000}",
+                false => "Thought: x\nAction: t {}",
+            };
             let model: Scripted = json!({"rules": [{"reply": reply}]}).to_string().parse().unwrap();
             let mut prompt = Prompt::default();
             prompt.push(Role::User, "x");
