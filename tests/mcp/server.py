@@ -98,9 +98,11 @@ def main():
             continue
         if method == "initialize":
             version = request["params"]["protocolVersion"]
-            capabilities = {"tools": {"listChanged": True}}
+            capabilities = {"prompts": {}} if FAULT == "toolless" else {"tools": {"listChanged": True}}
             info = {"name": "fake", "version": "1"}
             send({"id": number, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}})
+        elif method == "tools/list" and FAULT in ("toolless", "unlisted"):
+            send({"id": number, "error": {"code": -32601, "message": "tools/list: no such method"}})
         elif method == "tools/list":
             # two pages
             first = request.get("params", {}).get("cursor") is None

@@ -245,15 +245,24 @@ impl Server {
             Err(error) => return Err(self.failed(told(&error))),
         };
         let peer = service.peer().clone();
+        let mut has_tools = false;
         if let Some(info) = peer.peer_info() {
+            has_tools = info.capabilities.tools.is_some();
             let one = serde_json::to_value(&*info).unwrap_or_default();
             let part = |name: &str| one.pointer(&format!("/serverInfo/{name}")).and_then(|v| v.as_str()).map(short);
             self.state().title = [part("name"), part("version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
         }
         self.state().peer = Some(peer.clone());
         tokio::spawn(self.clone().wait(service));
-        let tools = self.list(&peer).await?;
-        self.state().tools = tools;
+        // one that has none knows no request for them
+        if has_tools {
+            let listed = self.list(&peer).await.map_err(|error| match error {
+                McpError::Said { reason } => self.failed(format!("it does not list its tools: {}", short(&reason))),
+                other => other,
+            });
+            let tools = listed?;
+            self.state().tools = tools;
+        }
         tokio::spawn(self.clone().refresh(changed));
         Ok(())
     }
