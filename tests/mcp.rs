@@ -197,6 +197,21 @@ fn tools_that_come_later_are_found() {
     assert_eq!(bench.call("extra", json!({})).unwrap(), "Raw(14 bytes)");
 }
 
+#[test]
+fn one_tool_that_is_none_costs_no_other_and_a_list_ends() {
+    if !python() {
+        return;
+    }
+    let bench = Bench::new(vec![fake("s", &[("FAULT", "sloppy")])]);
+    let left_out = |tool: &str| format!("the tool `{tool}` of `s` is left out: ");
+    let warnings = bench.hub.warnings();
+    assert_eq!((bench.names().len(), warnings.len()), (13, 3), "{warnings:?}");
+    for (warning, tool) in warnings.iter().zip(["odd", "formless", "(no name)"]) {
+        assert!(warning.starts_with(&left_out(tool)), "{warnings:?}");
+    }
+    assert_eq!(bench.call("echo", json!({"text": "x"})).unwrap(), "Raw(1 bytes)");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn no_server_outlives_the_hub() {

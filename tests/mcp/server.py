@@ -38,6 +38,11 @@ if FAULT == "helpers":
     TOOLS.append(tool("getForecast-v2", "Tells the weather forecast of a city.", {"city": TEXT}, ["city"], readOnlyHint=True))
 
 
+if FAULT == "sloppy":
+    TOOLS.append({"name": "formless", "inputSchema": "none"})
+    TOOLS.append({"description": "Has no name.", "inputSchema": {}})
+
+
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -107,6 +112,8 @@ def main():
             # two pages
             first = request.get("params", {}).get("cursor") is None
             page = {"tools": TOOLS[:3], "nextCursor": "more"} if first else {"tools": TOOLS[3:]}
+            if FAULT == "sloppy":
+                page["nextCursor"] = "more"
             send({"id": number, "result": page})
         elif method == "tools/call":
             name, args = request["params"]["name"], request["params"].get("arguments", {})

@@ -123,6 +123,7 @@ impl Hub {
                 .iter()
                 .filter(|(name, ..)| *name == server.config.name)
                 .map(|(_, own, tool)| (own.clone(), tool.as_ref().err().cloned()))
+                .chain(server.odd().into_iter().map(|(name, why)| (name, Some(why))))
                 .collect(),
         };
         self.servers.iter().map(of).collect()

@@ -6,13 +6,15 @@ use super::content::{short, text};
 use super::http::Http;
 use crate::exec::{self, Job, Process, Sandbox, Status};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientConfig, Implementation, PaginatedRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
+    PaginatedRequestParams, ServerResult, Tool,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, serve_client};
+use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -111,10 +113,31 @@ impl McpError {
 struct State {
     peer: Option<Peer<RoleClient>>,
     process: Option<Process>,
-    tools: Vec<Tool>,
+    listed: Listed,
     error: Option<McpError>,
     took: Option<Duration>,
     title: String,
+}
+
+/// What a server says that it has.
+#[derive(Default)]
+struct Listed {
+    tools: Vec<Tool>,
+    /// What it calls a tool and is none, by name, and why.
+    odd: Vec<(String, String)>,
+}
+
+impl Listed {
+    /// A tool as the server wrote it, or why it is none.
+    fn add(&mut self, tool: &serde_json::Value) {
+        match Tool::deserialize(tool) {
+            Ok(tool) => self.tools.push(tool),
+            Err(why) => {
+                let name = tool["name"].as_str().map_or_else(|| "(no name)".into(), super::plain);
+                self.odd.push((name, short(&why.to_string())));
+            }
+        }
+    }
 }
 
 /// The end of what a server complains about.
@@ -153,7 +176,12 @@ impl Server {
 
     /// The tools that it has now.
     pub(super) fn tools(&self) -> Vec<Tool> {
-        self.state().tools.clone()
+        self.state().listed.tools.clone()
+    }
+
+    /// What it lists and is no tool, by name, and why.
+    pub(super) fn odd(&self) -> Vec<(String, String)> {
+        self.state().listed.odd.clone()
     }
 
     /// What is wrong with it, if anything is.
@@ -260,8 +288,8 @@ impl Server {
                 McpError::Said { reason } => self.failed(format!("it does not list its tools: {}", short(&reason))),
                 other => other,
             });
-            let tools = listed?;
-            self.state().tools = tools;
+            let listed = listed?;
+            self.state().listed = listed;
         }
         tokio::spawn(self.clone().refresh(changed));
         Ok(())
@@ -321,29 +349,40 @@ impl Server {
             tokio::time::sleep(SETTLE).await;
             let Some(peer) = self.state().peer.clone() else { return };
             // a list that does not come leaves the old one
-            if let Ok(Ok(tools)) = tokio::time::timeout(self.config.timeout, self.list(&peer)).await {
-                self.state().tools = tools;
+            if let Ok(Ok(listed)) = tokio::time::timeout(self.config.timeout, self.list(&peer)).await {
+                self.state().listed = listed;
             }
         }
     }
 
-    async fn list(&self, peer: &Peer<RoleClient>) -> Result<Vec<Tool>, McpError> {
-        let mut tools = Vec::new();
-        let mut cursor = None;
+    async fn list(&self, peer: &Peer<RoleClient>) -> Result<Listed, McpError> {
+        let mut listed = Listed::default();
+        let mut cursors = vec![None];
         for _ in 0..MOST_PAGES {
-            let page = peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
-            let page = match page {
-                Ok(page) => page,
+            let cursor = cursors.last().cloned().flatten();
+            let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
+            let next = match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
+                Ok(ServerResult::ListToolsResult(page)) => {
+                    listed.tools.extend(page.tools);
+                    page.next_cursor
+                }
+                // one tool that is none makes the whole page something else
+                Ok(ServerResult::CustomResult(page)) if page.0["tools"].is_array() => {
+                    page.0["tools"].as_array().into_iter().flatten().for_each(|tool| listed.add(tool));
+                    page.0["nextCursor"].as_str().map(str::to_owned)
+                }
+                Ok(_) => return Err(self.error_of(ServiceError::UnexpectedResponse).await),
                 Err(error) => return Err(self.error_of(error).await),
             };
-            tools.extend(page.tools);
-            cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() >= MOST_TOOLS {
+            // a place in the list that comes again would come without end
+            if next.is_none() || cursors.contains(&next) || listed.tools.len() >= MOST_TOOLS {
                 break;
             }
+            cursors.push(next);
         }
-        tools.truncate(MOST_TOOLS);
-        Ok(tools)
+        listed.tools.truncate(MOST_TOOLS);
+        listed.odd.truncate(MOST_TOOLS);
+        Ok(listed)
     }
 
     /// Calls a tool; the text of its result.
