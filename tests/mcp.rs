@@ -96,7 +96,7 @@ fn tools_join_with_their_names_schemas_and_effects() {
     // both have every tool: each is told apart by its server
     let names = bench.names();
     assert!(names.contains(&"one.echo".into()) && names.contains(&"two_words.echo".into()), "{names:?}");
-    assert_eq!(names.len(), 26);
+    assert_eq!(names.len(), 30);
     let echo = bench.tool("one.echo");
     assert_eq!(echo.spec().provider, Provider::Mcp("one".into()));
     assert_eq!(echo.spec().parameters["required"], json!(["text"]));
@@ -127,11 +127,13 @@ fn whatever_a_server_does_the_call_comes_back() {
     assert_eq!(failed(bench.call("fail", json!({}))), "no such row");
     assert!(failed(bench.call("nonsense", json!({}))).contains("something else"));
     assert_eq!(bench.call("big", json!({})).unwrap(), "Raw(1000000 bytes)");
+    assert!(failed(bench.call("huge", json!({}))).contains("its answer is larger than 4 MiB"));
     // the server sees what its entry gives it, and nothing of ours
     assert_eq!(bench.call("variable", json!({"name": "SECRET"})).unwrap(), "Raw(5 bytes)");
     for ours in ["CARGO_MANIFEST_DIR", "CARGO_BIN_EXE_caro", "LD_LIBRARY_PATH"] {
         assert_eq!(bench.call("variable", json!({ "name": ours })).unwrap(), "Raw(9 bytes)", "{ours} is passed on");
     }
+    assert!(failed(server().call("latin1", json!({}))).contains("its answer is not UTF-8"));
     let begun = Instant::now();
     let hung = bench.call_within("hang", json!({}), Duration::from_millis(300));
     assert!(matches!(hung, Err(ToolError::TimedOut(_))) && begun.elapsed() < AMPLE, "{hung:?}");
@@ -205,7 +207,7 @@ fn one_tool_that_is_none_costs_no_other_and_a_list_ends() {
     let bench = Bench::new(vec![fake("s", &[("FAULT", "sloppy")])]);
     let left_out = |tool: &str| format!("the tool `{tool}` of `s` is left out: ");
     let warnings = bench.hub.warnings();
-    assert_eq!((bench.names().len(), warnings.len()), (13, 3), "{warnings:?}");
+    assert_eq!((bench.names().len(), warnings.len()), (15, 3), "{warnings:?}");
     for (warning, tool) in warnings.iter().zip(["odd", "formless", "(no name)"]) {
         assert!(warning.starts_with(&left_out(tool)), "{warnings:?}");
     }
@@ -394,7 +396,7 @@ fn servers_are_listed_and_checked() {
     let check = machine.run(&["mcp", "check"]);
     assert_eq!(check.code, Some(1), "{check:#?}");
     assert!(
-        check.out.contains("fake  14 tools") && check.out.contains("there is no program `no-such-server`"),
+        check.out.contains("fake  16 tools") && check.out.contains("there is no program `no-such-server`"),
         "{check:#?}"
     );
     let check = machine.run(&["mcp", "check", "fake", "--json"]);
@@ -488,7 +490,7 @@ fn a_server_that_is_disabled_is_filled_in_once_it_is_tried() {
     assert!(unset.code == Some(1) && unset.err.contains("the variable CARO_TEST_KEY is not set"), "{unset:#?}");
     assert!(!unset.err.contains("there is no MCP server"), "{unset:#?}");
     let tried = Ran::of(machine.caro(&["mcp", "check", "off"]).env("CARO_TEST_KEY", "k").output().unwrap());
-    assert!(tried.code == Some(0) && tried.out.contains("off  14 tools"), "{tried:#?}");
+    assert!(tried.code == Some(0) && tried.out.contains("off  16 tools"), "{tried:#?}");
 }
 
 #[cfg(unix)]
@@ -507,5 +509,5 @@ fn a_projects_programs_are_found_from_everywhere_below_it() {
     machine.run(&["mcp", "trust", "--yes"]);
     let mut caro = machine.caro(&["mcp", "check", "theirs"]);
     let check = Ran::of(caro.current_dir(machine.path("work/sub")).output().unwrap());
-    assert!(check.code == Some(0) && check.out.contains("theirs  14 tools"), "{check:#?}");
+    assert!(check.code == Some(0) && check.out.contains("theirs  16 tools"), "{check:#?}");
 }

@@ -30,6 +30,8 @@ TOOLS = [
     tool("flood", "Never ceases to write.", readOnlyHint=True),
     tool("nonsense", "Answers with what is no result.", readOnlyHint=True),
     tool("big", "Returns a megabyte.", readOnlyHint=True),
+    tool("huge", "Returns five megabytes.", readOnlyHint=True),
+    tool("latin1", "Answers in another encoding.", readOnlyHint=True),
 ]
 
 
@@ -83,6 +85,12 @@ def call(name, args):
             sys.stdout.write("x" * 65536 + "\n")
     if name == "big":
         return "word " * 200_000
+    if name == "huge":
+        return "word " * 1_000_000
+    if name == "latin1":
+        sys.stdout.buffer.write(b'{"jsonrpc": "2.0", "id": 1, "result": {"content": "caf\xe9"}}\n')
+        sys.stdout.flush()
+        time.sleep(600)
     raise KeyError(name)
 
 

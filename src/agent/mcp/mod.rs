@@ -12,6 +12,7 @@ pub mod config;
 mod content;
 mod example;
 mod http;
+mod metered;
 mod schema;
 mod server;
 mod tool;

@@ -4,6 +4,7 @@
 use super::config::{Config, Reach};
 use super::content::{short, text};
 use super::http::Http;
+use super::metered::{Heard, LINE, Metered};
 use crate::exec::{self, Job, Process, Sandbox, Status};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
@@ -17,21 +18,15 @@ use rmcp::{ClientHandler, serve_client};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
 
 /// Tools that one server may have, and pages in which it may list them.
 const MOST_TOOLS: usize = 500;
 const MOST_PAGES: usize = 50;
-/// The longest line that a server may write, bytes: one message.
-const LINE: usize = 4 << 20;
-/// Bytes that a server may write between two calls of ours; one that writes more never ceases.
-const FLOOD: u64 = 64 << 20;
 /// Bytes kept of what a server complains about.
 const COMPLAINTS: usize = 4 << 10;
 /// How long a change of its tools may be followed by another one before they are listed again.
@@ -152,8 +147,7 @@ pub(super) struct Server {
     pub(super) config: Config,
     state: Mutex<State>,
     complaints: Arc<Complaints>,
-    /// Bytes since the last call.
-    heard: Arc<AtomicU64>,
+    heard: Arc<Heard>,
     closing: Notify,
     closed: Notify,
 }
@@ -241,7 +235,7 @@ impl Server {
                 let child = exec::piped(&job).map_err(|e| self.failed(e.to_string()))?;
                 self.state().process = Some(child.process);
                 tokio::spawn(listen(child.stderr, self.complaints.clone()));
-                let stdout = Metered { inner: child.stdout, heard: self.heard.clone() };
+                let stdout = Metered::new(child.stdout, self.heard.clone());
                 let transport = AsyncRwTransport::new(stdout, child.stdin).with_max_line_length(LINE);
                 serve_client(ears, transport).await
             }
@@ -316,7 +310,7 @@ impl Server {
 
     /// How the process ended, and its last words.
     async fn how_it_ended(&self) -> String {
-        if self.heard.load(Ordering::Relaxed) > FLOOD {
+        if self.heard.is_flood() {
             return ": it never ceased to write".into();
         }
         let begun = Instant::now();
@@ -361,7 +355,8 @@ impl Server {
         for _ in 0..MOST_PAGES {
             let cursor = cursors.last().cloned().flatten();
             let request = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
-            let next = match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
+            let page = self.heard.or_dropped(peer.send_request(ClientRequest::ListToolsRequest(request)));
+            let next = match page.await.map_err(|fault| self.nonsense(fault))? {
                 Ok(ServerResult::ListToolsResult(page)) => {
                     listed.tools.extend(page.tools);
                     page.next_cursor
@@ -391,8 +386,9 @@ impl Server {
             let gone = || McpError::Gone { server: self.config.name.clone(), how: String::new() };
             return Err(self.error().unwrap_or_else(gone));
         };
-        self.heard.store(0, Ordering::Relaxed);
-        match peer.call_tool_once(CallToolRequestParams::new(tool).with_arguments(args)).await {
+        self.heard.begin();
+        let call = peer.call_tool_once(CallToolRequestParams::new(tool).with_arguments(args));
+        match self.heard.or_dropped(call).await.map_err(|fault| self.nonsense(fault))? {
             Ok(CallToolResponse::Complete(result)) => {
                 let text = text(&result);
                 if result.is_error == Some(true) { Err(McpError::Said { reason: text }) } else { Ok(text) }
@@ -491,24 +487,6 @@ impl ClientHandler for Ears {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changed.notify_one();
-    }
-}
-
-/// A stream that ends where a server writes without end.
-struct Metered<R> {
-    inner: R,
-    heard: Arc<AtomicU64>,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        if self.heard.load(Ordering::Relaxed) > FLOOD {
-            return Poll::Ready(Ok(()));
-        }
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
-        self.heard.fetch_add((buf.filled().len() - before) as u64, Ordering::Relaxed);
-        polled
     }
 }
 
