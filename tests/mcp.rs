@@ -164,15 +164,20 @@ fn one_that_does_not_start_costs_no_other() {
     garbage.timeout = Duration::from_millis(500);
     let mut missing = fake("missing", &[]);
     missing.reach = Reach::Stdio { command: "no-such-server".into(), args: vec![], env: vec![], cwd: None };
+    let mut astray = fake("astray", &[]);
+    if let Reach::Stdio { cwd, .. } = &mut astray.reach {
+        *cwd = Some("no-such-folder".into());
+    }
     let mut off = fake("off", &[]);
     off.disabled = true;
-    let mut configs = vec![fake("dies", &[("FAULT", "die")]), hangs, garbage, missing, off, fake("good", &[])];
+    let mut configs = vec![fake("dies", &[("FAULT", "die")]), hangs, garbage, missing, astray, off, fake("good", &[])];
     configs.extend(["toolless", "unlisted"].map(|fault| fake(fault, &[("FAULT", fault)])));
     let bench = Bench::new(configs);
     assert_eq!(bench.call("echo", json!({"text": "x"})).unwrap(), "Raw(1 bytes)");
     let standing = bench.hub.standing();
     let error = |name: &str| standing.iter().find(|s| s.name == name).unwrap().error.as_ref().unwrap().to_string();
-    assert_eq!(standing.len(), 7, "what is disabled is not started");
+    assert_eq!(standing.len(), 8, "what is disabled is not started");
+    assert!(error("astray").contains("no-such-folder is no folder"), "{}", error("astray"));
     // one without tools is not broken, and one that does not list them is named
     let toolless = standing.iter().find(|s| s.name == "toolless").unwrap();
     assert!(toolless.error.is_none() && toolless.took.is_some() && toolless.tools.is_empty(), "{toolless:?}");

@@ -262,6 +262,8 @@ enum Wrong {
     Unset(String),
     /// It is not said, or not clearly, how it is reached.
     Unreached(String),
+    /// It is reached in the old way of the protocol.
+    Sse,
     /// Anything else.
     Reason(String),
 }
@@ -274,6 +276,11 @@ impl Wrong {
             Self::Unset(name) => ConfigError::Unset { server, path, name },
             Self::Unreached(reason) => {
                 let advice = "give it a `command` (with `args`, `env`) or a `url` (with `headers`)";
+                ConfigError::Server { server, path, reason, advice }
+            }
+            Self::Sse => {
+                let reason = "its `type` sse is not spoken here".into();
+                let advice = "most such servers have a newer address, for `type` http: give that as its `url`";
                 ConfigError::Server { server, path, reason, advice }
             }
             Self::Reason(reason) => {
@@ -377,9 +384,10 @@ fn server(name: &str, entry: &Value, file: &Path, origin: Origin) -> Result<Conf
         (Some(command), None) if matches!(kind, None | Some("stdio")) => {
             Reach::Stdio { command, args: entry.args, env: pairs(entry.env), cwd: entry.cwd }
         }
-        (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp" | "sse")) => {
+        (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp")) => {
             Reach::Http { url, headers: pairs(entry.headers) }
         }
+        (None, Some(_)) if kind == Some("sse") => return Err(Wrong::Sse),
         (Some(_), Some(_)) => return Err(Wrong::Unreached("it has both a `command` and a `url`".into())),
         (None, None) => return Err(Wrong::Unreached("it has neither a `command` nor a `url`".into())),
         _ => return Err(Wrong::Unreached(format!("its `type` {} does not fit", kind.unwrap_or_default()))),
@@ -422,7 +430,7 @@ fn filled(
             command: full(command)?,
             args: args.iter().map(full).collect::<Result<_, _>>()?,
             env: pairs(env)?,
-            cwd: cwd.clone(),
+            cwd: cwd.as_ref().map(|cwd| expand(&cwd.to_string_lossy(), &ask)).transpose()?.map(PathBuf::from),
         },
         Reach::Http { url: shown, headers } => {
             let (url, headers) = (full(shown)?, pairs(headers)?);
@@ -566,11 +574,12 @@ mod tests {
 
     #[test]
     fn advice_fits_the_fault() {
-        let text = r#"{"mcpServers": {"n": {}, "t": {"command": "a", "timeout": -3}}}"#;
+        let text = r#"{"mcpServers": {"n": {}, "t": {"command": "a", "timeout": -3}, "s": {"url": "http://a/sse", "type": "sse"}}}"#;
         let (_, wrong) = parse(text, Path::new("mcp.json"), Origin::User).unwrap();
         let hint = |why: &str| wrong.iter().find(|e| e.to_string().contains(why)).unwrap().hint();
         assert!(hint("neither").contains("`url`"));
         assert!(!hint("`timeout` -3 is not").contains("`url`"));
+        assert!(hint("`type` sse is not spoken").contains("`type` http"));
     }
 
     #[test]
@@ -589,6 +598,16 @@ mod tests {
         let Reach::Stdio { env, .. } = &all[1].reach else { panic!() };
         assert_eq!(env[0].1, "k-123456");
         assert!(all[2].fill(&|_| Some("nowhere".into())).unwrap_err().to_string().contains("no http://"));
+    }
+
+    #[test]
+    fn a_folder_is_filled_in_and_shown_as_it_stands() {
+        let text = r#"{"mcpServers": {"a": {"command": "x", "cwd": "${KEY}/sub"}, "b": {"command": "x", "cwd": "${NOT_SET}"}}}"#;
+        let (all, wrong) = read(text, Origin::Project);
+        let Reach::Stdio { cwd, .. } = &all[0].reach else { panic!() };
+        assert_eq!(cwd.as_deref(), Some(Path::new("k-123456/sub")));
+        assert_eq!((all[0].shown(), all[0].given()), ("x (in ${KEY}/sub)".into(), vec!["KEY".into()]));
+        assert!(all.len() == 1 && wrong[0].contains("NOT_SET is not set"), "{wrong:?}");
     }
 
     #[test]

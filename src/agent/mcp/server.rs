@@ -225,6 +225,9 @@ impl Server {
             Reach::Stdio { command, args, env, cwd } => {
                 let base = self.config.base(root);
                 let cwd = cwd.as_ref().map_or_else(|| base.to_path_buf(), |cwd| base.join(cwd));
+                if !cwd.is_dir() {
+                    return Err(self.failed(format!("its `cwd` {} is no folder", cwd.display())));
+                }
                 let program = which::which_in(command, search, &cwd)
                     .map_err(|_| self.failed(format!("there is no program `{command}`")))?;
                 let mut job = Job::new(program).args(args);
