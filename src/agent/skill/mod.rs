@@ -87,6 +87,14 @@ pub enum SkillError {
         /// What is wrong.
         reason: String,
     },
+    /// A place has more skills than are looked into.
+    #[error("{path} has {count} skills, and the first {MOST} by name are used")]
+    Many {
+        /// The place.
+        path: String,
+        /// How many there are.
+        count: usize,
+    },
     /// Another one has its name.
     #[error("{path}: another skill has the name `{name}` and comes first")]
     Twice {
@@ -127,6 +135,7 @@ impl SkillError {
             Self::Front { .. } => {
                 "`caro skills check` shows all that is wrong; `caro skills new` makes one that is right"
             }
+            Self::Many { .. } => "take those out that are not needed",
             Self::Twice { .. } => "rename one of them: folder and `name`",
             Self::Template { .. } => "write {% raw %} ... {% endraw %} around braces that are not for filling in",
             Self::Withheld { .. } => {
@@ -151,7 +160,13 @@ impl Skills {
     pub fn find(places: &[Place], index: &mut Index) -> Self {
         let mut found = Self::default();
         for place in places {
-            for folder in folders(&place.folder) {
+            let mut folders = folders(&place.folder);
+            if folders.len() > MOST {
+                let path = place.folder.display().to_string();
+                found.wrong.push(SkillError::Many { path, count: folders.len() });
+                folders.truncate(MOST);
+            }
+            for folder in folders {
                 match index.skill(&folder, place) {
                     Ok(skill) if found.all.iter().any(|s| s.front.name == skill.front.name) => {
                         let path = folder.join(FILE).display().to_string();
@@ -182,7 +197,7 @@ impl Skills {
 
 /// The folders of a place that hold a [`FILE`], by name.
 fn folders(place: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten().take(MOST);
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     let mut all: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(FILE).is_file()).collect();
     all.sort();
     all
@@ -203,20 +218,30 @@ impl Skill {
 
     /// Every file but the [`FILE`] itself, relative to the folder, at most `most`.
     pub fn files(&self, most: usize) -> Vec<String> {
-        let mut all = Vec::new();
-        let walk = ignore::WalkBuilder::new(&self.folder).max_depth(Some(4)).require_git(false).build();
-        for entry in walk.flatten().filter(|e| e.file_type().is_some_and(|t| t.is_file())) {
-            if let Ok(below) = entry.path().strip_prefix(&self.folder)
-                && below != Path::new(FILE)
-            {
-                all.push(below.to_string_lossy().replace('\\', "/"));
-            }
-            if all.len() >= most {
-                break;
-            }
-        }
-        all.sort();
-        all
+        Self::below(&self.folder, 4).filter(|below| below != FILE).take(most).collect()
+    }
+
+    /// Every file of its folder of that name, relative to that, at most `most`.
+    pub fn files_of(&self, name: &str, most: usize) -> Vec<String> {
+        let folder = self.folder.join(name);
+        // a link is not followed
+        let is_own = folder.canonicalize().is_ok_and(|real| real == folder);
+        let all = is_own.then(|| Self::below(&folder, 3)).into_iter().flatten();
+        all.take(most).collect()
+    }
+
+    /// The files below a folder, folder by folder in the order of their names. What a project keeps out of its repository
+    /// is there all the same.
+    fn below(folder: &Path, depth: usize) -> impl Iterator<Item = String> {
+        let walk = ignore::WalkBuilder::new(folder)
+            .standard_filters(false)
+            .hidden(true)
+            .max_depth(Some(depth))
+            .sort_by_file_name(|a, b| a.cmp(b))
+            .build();
+        let folder = folder.to_owned();
+        let files = walk.flatten().filter(|e| e.file_type().is_some_and(|t| t.is_file()));
+        files.filter_map(move |e| Some(e.path().strip_prefix(&folder).ok()?.to_string_lossy().replace('\\', "/")))
     }
 }
 

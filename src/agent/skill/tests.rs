@@ -91,6 +91,40 @@ fn a_projects_links_lead_nowhere() {
 }
 
 #[test]
+fn scripts_are_found_whatever_else_there_is() {
+    let bench = Bench::new();
+    bench.skill("user", "a", "d", "Text.");
+    for n in 0..250 {
+        bench.write(&format!("user/a/assets/{n}.txt"), "");
+    }
+    for script in ["scripts/run.sh", "scripts/lib/more.py", "zoo/last.txt"] {
+        bench.write(&format!("user/a/{script}"), "");
+    }
+    // who keeps the skill out of a repository has it all the same
+    bench.write("user/.gitignore", "scripts\n*.sh\n");
+    bench.write("user/a/.ignore", "*.py\n");
+    let skill = bench.find().all[0].clone();
+    assert_eq!(tools::scripts(&skill), ["lib/more.py", "run.sh"]);
+    assert_eq!((skill.files(9).len(), skill.files(999).len()), (9, 253));
+    assert!(skill.files(999).contains(&"scripts/run.sh".to_owned()));
+}
+
+#[test]
+fn more_skills_than_are_looked_into_is_said() {
+    let bench = Bench::new();
+    for n in 0..MOST + 20 {
+        std::fs::create_dir_all(bench.dir.path().join(format!("user/no-skill-{n}"))).unwrap();
+    }
+    bench.skill("user", "last", "d", "x");
+    let found = bench.find();
+    assert_eq!((found.all.len(), found.wrong.len()), (1, 0), "other folders count for nothing");
+    (0..MOST).for_each(|n| bench.skill("user", &format!("a{n}"), "d", "x"));
+    let found = bench.find();
+    assert_eq!((found.all.len(), found.wrong.len()), (MOST, 1));
+    assert!(found.get("last").is_err() && found.wrong[0].to_string().contains("has 501 skills"), "{:?}", found.wrong);
+}
+
+#[test]
 fn heads_are_read_once() {
     let bench = Bench::new();
     bench.skill("user", "git", "Commits.", "x");
@@ -315,6 +349,8 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
         other => panic!("{other:?}"),
     };
     assert_eq!(told(files, json!({"skill": "mine", "path": "references/a.md"})).unwrap(), "Raw(6 bytes)");
+    let shown = files.effects(&args(json!({"skill": "mine", "path": "references/a.md"})), &cx(&root)).shows;
+    assert_eq!(shown, [crate::agent::tool::shown_part(&root.join("user/mine/references/a.md"), "")]);
     assert!(failed(files, json!({"skill": "mine", "path": "../../x"})).contains("outside"));
     assert!(failed(files, json!({"skill": "mine", "path": "b.md"})).contains("references/a.md"));
     let run = |script: &str, more: Value| {

@@ -3,7 +3,7 @@
 
 use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec, normal};
+use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
 use crate::agent::tools::child;
 use crate::exec::{self, Job, Limits, Sandbox, Status, World};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ impl Tool for ReadFile {
     fn effects(&self, args: &Args, _: &ToolCx) -> Effects {
         let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
         let file = skill_of(&self.skills, args).ok().and_then(|skill| skill.file(path));
-        let shows = file.iter().map(|f| f.display().to_string()).collect();
+        let shows = file.iter().map(|f| shown_part(f, "")).collect();
         Effects { shows, reads: file.into_iter().collect(), ..Effects::default() }
     }
 
@@ -196,8 +196,7 @@ impl RunScript {
 
 /// The scripts of a skill, by name.
 pub fn scripts(skill: &Skill) -> Vec<String> {
-    let all = skill.files(200).into_iter();
-    all.filter_map(|file| file.strip_prefix("scripts/").map(str::to_owned)).take(NAMED).collect()
+    skill.files_of(SCRIPTS, NAMED)
 }
 
 impl Tool for RunScript {
