@@ -244,7 +244,16 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
                 .hint("`caro skills list` shows what there is")
         })?);
     }
-    let all: Vec<_> = folders.iter().map(|folder| (folder, skill::check::check(folder))).collect();
+    let wrong = shelf(root, cx).find().0.wrong;
+    let findings = |folder: &PathBuf| {
+        let mut findings = skill::check::check(folder, &place_of(folder, &places));
+        // of two with one name the second is never used
+        let file = folder.join(skill::FILE).display().to_string();
+        let twice = wrong.iter().find(|error| matches!(error, SkillError::Twice { path, .. } if *path == file));
+        findings.extend(twice.map(|error| skill::check::Finding { fatal: true, text: error.to_string() }));
+        findings
+    };
+    let all: Vec<_> = folders.iter().map(|folder| (folder, findings(folder))).collect();
     let bad = all.iter().any(|(_, findings)| !findings.is_empty());
     if json {
         let all: Vec<_> =
@@ -267,6 +276,14 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         cx.ui.note("no skills to check");
     }
     Ok(if bad { Exit::No } else { Exit::Success })
+}
+
+/// The place that a folder is found in; one that is found in none is as good as the person's own.
+fn place_of(folder: &Path, places: &[Place]) -> Place {
+    let above = folder.parent().unwrap_or(folder);
+    let real = above.canonicalize().ok();
+    let place = places.iter().find(|place| real.is_some() && place.folder.canonicalize().ok() == real);
+    place.cloned().unwrap_or_else(|| Place { folder: above.to_owned(), origin: Origin::User })
 }
 
 fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Outcome {

@@ -19,8 +19,8 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Looks at the skill in a folder.
-pub fn check(folder: &Path) -> Vec<Finding> {
+/// Looks at the skill in a folder of that place.
+pub fn check(folder: &Path, place: &Place) -> Vec<Finding> {
     let fatal = |text: String| Finding { fatal: true, text };
     let note = |text: String| Finding { fatal: false, text };
     let file = folder.join(FILE);
@@ -28,8 +28,7 @@ pub fn check(folder: &Path) -> Vec<Finding> {
         Ok(text) => text,
         Err(error) => return vec![fatal(error.to_string())],
     };
-    let place = Place { folder: folder.parent().unwrap_or(folder).to_owned(), origin: Origin::User };
-    let skill = match Index::open(None).skill(folder, &place) {
+    let skill = match Index::open(None).skill(folder, place) {
         Ok(skill) => skill,
         Err(error) => return vec![fatal(error.to_string())],
     };

@@ -396,7 +396,8 @@ fn an_author_is_told_everything() {
         "---\nname: a\ndescription: d\nrequireRefs: [x]\nauthor: me\nrequired_refs: [gone.md]\n---\n{{ nope }}",
     );
     bench.write("user/a/scripts/x.exe", "");
-    let found = check::check(&bench.dir.path().join("user/a"));
+    let check = |folder: &str| check::check(&bench.dir.path().join(folder), &bench.place("user", Origin::User));
+    let found = check("user/a");
     let texts: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
     for what in
         ["cannot be filled in", "it is called `required_refs`", "`author` means nothing here", "x.exe cannot be run"]
@@ -405,6 +406,6 @@ fn an_author_is_told_everything() {
     }
     assert_eq!(found.iter().filter(|f| f.fatal).count(), 1);
     bench.skill("user", "fine", "d", "Text.");
-    assert_eq!(check::check(&bench.dir.path().join("user/fine")), []);
-    assert!(check::check(&bench.dir.path().join("user/none"))[0].fatal);
+    assert_eq!(check("user/fine"), []);
+    assert!(check("user/none")[0].fatal);
 }
