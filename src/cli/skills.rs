@@ -162,14 +162,14 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
         rendered
             .missing_refs
             .iter()
-            .for_each(|r| cx.ui.warn(&format!("`required_refs` names {r}, which is not there")));
+            .for_each(|(r, why)| cx.ui.warn(&format!("`required_refs` names {r}, which is left out: {why}")));
     }
     if json {
         let mut document = document(s);
         match rendered {
             Ok(rendered) => {
                 document["text"] = rendered.text.into();
-                document["missing_refs"] = rendered.missing_refs.into();
+                document["missing_refs"] = rendered.missing_refs.into_iter().map(|(name, _)| name).collect();
             }
             Err(error) => document["error"] = error.to_string().into(),
         }

@@ -36,8 +36,8 @@ pub fn check(folder: &Path, place: &Place) -> Vec<Finding> {
     match render::render(&skill) {
         Err(error) => findings.push(fatal(format!("{error}: {}", error.hint()))),
         Ok(rendered) => {
-            for name in &rendered.missing_refs {
-                findings.push(note(format!("`required_refs` names {name}, which is not in the skill's folder")));
+            for (name, why) in &rendered.missing_refs {
+                findings.push(note(format!("`required_refs` names {name}, which is left out: {why}")));
             }
             let length = rendered.text.chars().count();
             if length > LONG {

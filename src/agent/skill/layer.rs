@@ -34,7 +34,7 @@ impl ContextProvider for Active {
         let rendered = render::render(&self.skill).map_err(|e| ProviderError(e.to_string()))?;
         let record = Draft::new(Kind::SkillLoaded).metadata(json!({
             "skill": name, "why": self.why, "from": self.skill.origin, "chars": rendered.text.chars().count(),
-            "missing_refs": rendered.missing_refs
+            "missing_refs": rendered.missing_refs.iter().map(|(name, _)| name).collect::<Vec<_>>()
         }));
         *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
         let text = match self.skill.origin {

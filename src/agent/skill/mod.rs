@@ -210,10 +210,20 @@ impl Skill {
         (file.starts_with(&self.folder) && file != self.folder).then_some(file)
     }
 
-    /// The references that it needs and does not have.
-    pub fn missing_refs(&self) -> Vec<&str> {
+    /// The text of one of its references, or in words why it goes without.
+    fn reference(&self, name: &str) -> Result<String, String> {
+        let file = self.file(name).filter(|file| file.exists());
+        let file = file.ok_or("there is no such file in its folder")?;
+        read(&file).map_err(|error| match error {
+            SkillError::Read { reason, .. } => reason,
+            other => other.to_string(),
+        })
+    }
+
+    /// The references that it needs and goes without, and why.
+    pub fn missing_refs(&self) -> Vec<(&str, String)> {
         let names = self.front.required_refs.iter().map(String::as_str);
-        names.filter(|name| self.file(name).is_none_or(|file| !file.is_file())).collect()
+        names.filter_map(|name| Some((name, self.reference(name).err()?))).collect()
     }
 
     /// Every file but the [`FILE`] itself, relative to the folder, at most `most`.

@@ -23,8 +23,8 @@ const LARGEST: usize = 64 << 10;
 pub struct Rendered {
     /// The whole text.
     pub text: String,
-    /// References that are not there.
-    pub missing_refs: Vec<String>,
+    /// References that it goes without, and why.
+    pub missing_refs: Vec<(String, String)>,
 }
 
 /// Reads, fills in and puts together. Each file is read on a thread of its own.
@@ -33,15 +33,12 @@ pub struct Rendered {
 /// If it cannot be read or filled in, or if it is a project's and overrides instructions.
 pub fn render(skill: &Skill) -> Result<Rendered, SkillError> {
     let (body, refs) = std::thread::scope(|scope| {
-        let refs: Vec<_> = skill
-            .front
-            .required_refs
-            .iter()
-            .map(|name| (name, scope.spawn(move || skill.file(name).and_then(|file| read(&file).ok()))))
-            .collect();
+        let refs: Vec<_> =
+            skill.front.required_refs.iter().map(|name| (name, scope.spawn(move || skill.reference(name)))).collect();
         let body = read(&skill.folder.join(FILE));
-        let refs: Vec<(&String, Option<String>)> =
-            refs.into_iter().map(|(name, text)| (name, text.join().ok().flatten())).collect();
+        let lost = || Err("it could not be read".to_owned());
+        let refs: Vec<(&String, Result<String, String>)> =
+            refs.into_iter().map(|(name, text)| (name, text.join().unwrap_or_else(|_| lost()))).collect();
         (body, refs)
     });
     let body = body?;
@@ -52,13 +49,13 @@ pub fn render(skill: &Skill) -> Result<Rendered, SkillError> {
     let mut heading = true;
     for (name, text) in refs {
         match text {
-            Some(text) => {
+            Ok(text) => {
                 if std::mem::take(&mut heading) {
                     whole.push_str("\n\n# Required References");
                 }
                 whole.push_str(&format!("\n\n## {name}\n{}", text.trim()));
             }
-            None => missing_refs.push(name.clone()),
+            Err(why) => missing_refs.push((name.clone(), why)),
         }
     }
     let text = normalise(&whole);

@@ -46,10 +46,8 @@ impl Shelf {
         let chosen = choose::choose(task, asked, recent, &skills, &mut index, embedder)?;
         index.save();
         for (skill, _) in &chosen.active {
-            let missing = skill.missing_refs();
-            if !missing.is_empty() {
-                let (name, missing) = (&skill.front.name, missing.join(", "));
-                warn(&format!("the skill `{name}` goes without {missing}: there is no such file in its folder"));
+            for (missing, why) in skill.missing_refs() {
+                warn(&format!("the skill `{}` goes without {missing}: {why}", skill.front.name));
             }
         }
         Ok(chosen)

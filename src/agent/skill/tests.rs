@@ -230,7 +230,8 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
     let skill = bench.find().all[0].clone();
     let rendered = render::render(&skill).unwrap();
     assert_eq!(rendered.text, "This is a 2.1.\n\n# Required References\n\n## references/one.md\nFirst.");
-    assert_eq!(rendered.missing_refs, ["references/two.md", "../b/x"]);
+    let missing: Vec<&str> = rendered.missing_refs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(missing, ["references/two.md", "../b/x"]);
     let fill = |text: &str| render::fill(text, &skill);
     for (text, why) in [
         ("{{ skill.nope }}", "undefined value"),
@@ -293,7 +294,27 @@ fn a_pipe_is_not_waited_for() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
     assert!(read(&pipe).unwrap_err().to_string().contains("it is no file"));
     let rendered = render::render(&bench.find().all[0]).unwrap();
-    assert_eq!((rendered.text.as_str(), rendered.missing_refs), ("Text.", vec!["pipe".to_owned()]));
+    let missing = vec![("pipe".to_owned(), "it is no file".to_owned())];
+    assert_eq!((rendered.text.as_str(), rendered.missing_refs), ("Text.", missing));
+}
+
+#[test]
+fn a_reference_that_is_there_is_not_said_to_be_missing() {
+    let bench = Bench::new();
+    bench
+        .write("user/a/SKILL.md", "---\nname: a\ndescription: d\nrequired_refs: [big.md, old.md, gone.md]\n---\nText.");
+    bench.write("user/a/big.md", &"x".repeat(300_000));
+    std::fs::write(bench.dir.path().join("user/a/old.md"), b"caf\xe9").unwrap();
+    let skill = bench.find().all[0].clone();
+    let rendered = render::render(&skill).unwrap();
+    let whys = ["it has 300000 bytes, and 262144 are the most", "UTF-8", "there is no such file in its folder"];
+    assert_eq!(rendered.missing_refs.len(), 3);
+    for ((name, why), expected) in rendered.missing_refs.iter().zip(whys) {
+        assert!(why.contains(expected), "{name}: {why}");
+    }
+    // whoever asks, it is the same
+    let told: Vec<(String, String)> = skill.missing_refs().into_iter().map(|(name, why)| (name.into(), why)).collect();
+    assert_eq!(told, rendered.missing_refs);
 }
 
 #[test]
