@@ -62,6 +62,11 @@ pub fn check(folder: &Path, place: &Place) -> Vec<Finding> {
             findings.push(note(format!("`{field}` means nothing here; fields of your own belong under `metadata`")));
         }
     }
+    if let Some(number) = skill.front.all.get("version").filter(|version| version.is_f64()) {
+        let text =
+            format!("`version` is a number and is shown as {number}: put it in quotes to keep it as it is written");
+        findings.push(note(text));
+    }
     for script in scripts(&skill) {
         let extension = Path::new(&script).extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         if interpreters(&extension).is_empty() {

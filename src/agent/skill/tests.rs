@@ -428,5 +428,8 @@ fn an_author_is_told_everything() {
     assert_eq!(found.iter().filter(|f| f.fatal).count(), 1);
     bench.skill("user", "fine", "d", "Text.");
     assert_eq!(check("user/fine"), []);
+    bench.write("user/number/SKILL.md", "---\nname: number\ndescription: d\nversion: 1.10\n---\n{{ skill.version }}");
+    let number = check("user/number");
+    assert!(number.len() == 1 && number[0].text.contains("is shown as 1.1: put it in quotes"), "{number:?}");
     assert!(check("user/none")[0].fatal);
 }
