@@ -200,6 +200,22 @@ fn what_is_told_is_what_happens() {
     }
 }
 
+#[test]
+fn what_is_handed_over_goes_through_wrappers() {
+    for wrapper in ["sudo", "doas", "env", "nice", "nice -n 5", "ionice -c3", "nohup", "setsid", "command", "time"]
+        .into_iter()
+        .chain(["timeout 5", "stdbuf -o0", "chrt 1", "taskset 1", "busybox", "sudo env nice", "flock /tmp/l", "ssh h"])
+    {
+        for line in [format!("find / -print0 | xargs -0 {wrapper} rm -rf"), format!("fd . / -x {wrapper} rm -rf")] {
+            assert_eq!(assess(&parse(&line, Dialect::Bash)).level, Level::Danger, "{line}");
+        }
+        let line = format!("cat list | xargs {wrapper} rm");
+        assert!(!is_read_only(&parse(&line, Dialect::Bash)), "{line}");
+        let line = format!("cat list | xargs {wrapper}");
+        assert!(assess(&parse(&line, Dialect::Bash)).level >= Level::Caution, "{line}");
+    }
+}
+
 /// How long that takes grows with each of them, so what is deeper is not looked at, and that is told.
 #[test]
 fn programs_that_run_one_another_are_followed_so_far_only() {

@@ -160,7 +160,7 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         return;
     };
     let handed = handed::handed(script, index);
-    let with_unnamed = handed::unnamed(command, &handed);
+    let with_unnamed = handed::unnamed(script, index, &handed);
     let command = with_unnamed.as_ref().unwrap_or(command);
     let first = &command.words[0];
     let mut doing = Doing { script, index, command, found };
@@ -171,6 +171,9 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         if kind != Kind::Run || !wraps {
             doing.plain(kind, first);
         }
+    }
+    if !wraps && handed::runs_what_is_handed(script, index) {
+        doing.plain(Kind::Run, first);
     }
     if let Some(option) = table::suspect(&key, program, &read) {
         doing.plain(Kind::Unknown, read.word(option).unwrap_or(first));
@@ -264,7 +267,7 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
         }
         operands.extend(filled.iter().map(|(path, narrowed)| (path.clone(), word, *narrowed, true)));
     }
-    let appended = handed::appends(command);
+    let appended = handed::appends(script, index);
     if appended {
         operands.extend(handed.iter().map(|(path, narrowed)| (path.clone(), first, *narrowed, true)));
     }

@@ -229,8 +229,7 @@ fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> 
     if hosts.peek().is_some() && hosts.all(own) {
         return None;
     }
-    if command.via.last().is_some_and(|outer| matches!(outer.as_str(), "xargs" | "gxargs" | "parallel" | "find" | "fd"))
-    {
+    if matches!(command.runner(), Some("xargs" | "gxargs" | "parallel" | "find" | "fd")) {
         return Some(format!("`{name}` reaches addresses that another program puts together"));
     }
     let named = |word: &super::parse::Word| {

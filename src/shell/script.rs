@@ -263,6 +263,12 @@ impl Invocation {
         Some(name.strip_suffix(".exe").map_or(name.clone(), str::to_owned))
     }
 
+    /// The program that puts together what it runs, seen through those that only pass it on: `xargs` for the `rm` of
+    /// `xargs nice rm`.
+    pub fn runner(&self) -> Option<&str> {
+        self.via.iter().rev().map(String::as_str).find(|outer| !super::unwrap::passes_on(outer))
+    }
+
     /// The words after the program.
     pub fn args(&self) -> &[Word] {
         self.words.get(1..).unwrap_or(&[])

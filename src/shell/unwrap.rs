@@ -282,6 +282,13 @@ pub(super) fn keeps_functions(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
 
+/// True for wrappers that hand what is put behind their words on to what they run: `rm` of `xargs nice rm` gets it all.
+/// Not for those that put it there themselves.
+pub(super) fn passes_on(name: &str) -> bool {
+    let passes = |form: Form| matches!(form, Form::Rest(_) | Form::Option(_, Some(_)) | Form::Remote | Form::Container);
+    !matches!(name, "xargs" | "gxargs") && WRAPPERS.iter().any(|w| w.names.contains(&name) && passes(w.form))
+}
+
 /// True for programs that a script on standard input can be given to.
 pub(super) fn is_shell(name: &str) -> bool {
     WRAPPERS.iter().any(|w| w.names.contains(&name) && matches!(w.form, Form::Shell | Form::PowerShell))

@@ -77,7 +77,7 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
     };
     for (at, command) in script.commands.iter().enumerate() {
         let Some(name) = command.name().filter(|name| !tells(name)) else { continue };
-        let by = |names: &[&str]| command.via.last().is_some_and(|outer| names.contains(&outer.as_str()));
+        let by = |names: &[&str]| command.runner().is_some_and(|outer| names.contains(&outer));
         let found = by(&["find", "gfind", "fd", "fdfind"]);
         let made_up = read_by(at).any(|path| path.contains(['$', '`']));
         if found || made_up || by(&["xargs", "gxargs", "parallel"]) {
@@ -223,6 +223,8 @@ mod tests {
             "grep -rn KEY",
             "find . -type f -exec cat {} +",
             "find . -type f | xargs cat",
+            "find . -type f | xargs nice cat",
+            "find . -type f -exec env cat {} +",
             "ls -A | xargs cat",
             "ls -A src/deep | xargs -I{} head -n1 src/deep/{}",
             "cat $(ls -A)",

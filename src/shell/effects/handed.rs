@@ -2,6 +2,7 @@
 
 use super::paths::resolved;
 use crate::shell::parse::{How, Invocation, Script, Word};
+use crate::shell::unwrap::{Held, passes_on, unwrap};
 
 /// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
 /// come from below folders.
@@ -34,22 +35,48 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
 pub(super) const UNNAMED: &str = "$(...)";
 
 /// True if what is handed to that command is put behind its words. `fd` does so unless one of its marks says where.
-pub(super) fn appends(command: &Invocation) -> bool {
-    let outer = command.via.last().map_or("", String::as_str);
-    let marked = || command.words.iter().any(|w| w.text.contains('{') && w.text.contains('}'));
-    matches!(outer, "xargs" | "gxargs" | "parallel" | "fd" | "fdfind") && !marked()
+pub(super) fn appends(script: &Script, index: usize) -> bool {
+    let command = &script.commands[index];
+    if !matches!(command.runner(), Some("xargs" | "gxargs" | "parallel" | "fd" | "fdfind")) {
+        return false;
+    }
+    let braces = |w: &Word| w.text.contains('{') && w.text.contains('}');
+    let around = |c: &&Invocation| script.commands.get(c.inside.filter(|i| i.how == How::Wrapped)?.command);
+    let passes = |c: &&Invocation| c.name().is_some_and(passes_on);
+    let between: Vec<&Invocation> = std::iter::successors(around(&command), around).take_while(passes).collect();
+    // `xargs -I % ssh % rm -rf x`: it stands there, and nowhere else
+    let mark = around(between.last().unwrap_or(&command)).and_then(|xargs| {
+        let mut words = xargs.args().iter().map(|w| w.text.as_str());
+        words
+            .find_map(|w| w.strip_prefix("-I"))
+            .and_then(|mark| if mark.is_empty() { words.next() } else { Some(mark) })
+    });
+    let replaced = |w: &Word| braces(w) || mark.is_some_and(|mark| w.text.contains(mark));
+    !command.words.iter().any(braces) && !between.iter().any(|c| c.words.iter().any(replaced))
 }
 
 /// The command with a last word for what it is `handed`, where that is not known: `xargs -a list rm -rf`.
-pub(super) fn unnamed(command: &Invocation, handed: &[(String, bool)]) -> Option<Invocation> {
-    if !appends(command) || !handed.is_empty() {
-        return None;
-    }
+pub(super) fn unnamed(script: &Script, index: usize, handed: &[(String, bool)]) -> Option<Invocation> {
+    let with =
+        || Some(Invocation { words: with_unnamed(&script.commands[index], 1)?, ..script.commands[index].clone() });
+    if appends(script, index) && handed.is_empty() { with() } else { None }
+}
+
+/// The command's words, and so many for what it is handed.
+fn with_unnamed(command: &Invocation, count: usize) -> Option<Vec<Word>> {
     let Word { raw, span, .. } = command.words.first()?.clone();
     let word = Word { raw, text: UNNAMED.to_owned(), span, expands: true, ..Word::default() };
-    let mut command = command.clone();
-    command.words.push(word);
-    Some(command)
+    let behind = std::iter::repeat_n(word, count);
+    Some(command.words.iter().cloned().chain(behind).collect())
+}
+
+/// True if what is handed to that command becomes a command of its own: `xargs env`, `xargs timeout`.
+pub(super) fn runs_what_is_handed(script: &Script, index: usize) -> bool {
+    let command = &script.commands[index];
+    let seen = || unwrap(&with_unnamed(command, 2)?, script.dialect_of(command));
+    command.name().is_some_and(passes_on)
+        && appends(script, index)
+        && seen().is_some_and(|seen| seen.held.iter().any(|held| matches!(held, Held::Command(_))))
 }
 
 /// Options of `fd` whose value is the next word.
