@@ -1,7 +1,7 @@
 //! A model behind HTTP: a small server that is sound or not, and, where one can be started, a real one.
 
 use crate::http_server::{Req, Server, answer, head};
-use crate::machine::AMPLE;
+use crate::machine::{AMPLE, Machine};
 use caro::model::remote::{Options, Remote};
 use caro::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use serde_json::{Value, json};
@@ -131,6 +131,27 @@ fn a_server_that_knows_less_is_asked_for_less_and_only_once() {
         assert_eq!(done.tokens[0].logprob, None);
     }
     assert_eq!(*refusals.lock().unwrap(), 2);
+}
+
+/// What a rehearsed command complains with may be the text of a file.
+#[test]
+fn no_rehearsal_tells_a_server_what_stands_in_a_file() {
+    let machine = Machine::new();
+    let secret = "password-of-the-bank";
+    machine.write("home/.netrc", secret);
+    machine.write("work/notes.txt", secret);
+    let home = machine.path("home");
+    for line in ["cat ~/.netrc >&2; false".to_owned(), format!("cat {}/.netrc >&2; false", home.display())]
+        .into_iter()
+        .chain(["cat notes.txt >&2; false".to_owned()])
+    {
+        let server = Server::start(move |_, socket| stream(socket, &[event(&line), finish("stop")]));
+        let model = format!("openai:{}#tiny", server.url);
+        let ran = machine.run(&["--json", "--shell", "bash", "--model", &model, "show the notes"]);
+        let seen = server.seen();
+        assert!(!seen.is_empty(), "{ran:#?}");
+        assert!(seen.iter().all(|request| !request.body.contains(secret)), "{ran:#?}");
+    }
 }
 
 #[test]

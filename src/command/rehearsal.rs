@@ -1,10 +1,12 @@
 //! May a command be rehearsed? Its effects decide, and a list of programs that find nothing to show in a view
 //! (`platform-rules/rehearsal.toml`). How it is done is [`crate::exec::rehearse`]'s business.
 
+use crate::agent::guard::leads_to_secret;
 use crate::shell::Script;
 use crate::shell::effects::{Kind, effects};
 use crate::shell::safety::{Level, assess, is_read_only};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Why a command is not rehearsed.
@@ -54,6 +56,10 @@ pub fn fit(script: &Script) -> Result<Fit, Unfit> {
     for effect in effects(script) {
         if let Some(why) = outside(effect.kind) {
             return unfit(&effect.token, why);
+        }
+        // what it prints goes into the model's next prompt
+        if effect.kind == Kind::Read && effect.path.is_some_and(|path| leads_to_secret(Path::new(&path))) {
+            return unfit(&effect.token, "it reads keys or passwords");
         }
     }
     // A view would hold it, but nothing is learnt from trying what will be refused anyway.
@@ -161,6 +167,8 @@ mod tests {
             ("rm -rf /", "/"),
             ("bash -c 'curl x'", "curl"),
             ("echo 'unclosed", "'unclosed"),
+            ("cat ~/.netrc >&2; false", "~/.netrc"),
+            ("sort -u < .env", ".env"),
         ] {
             let found = of(text).expect_err(text);
             assert!(!found.why.is_empty(), "{text}");

@@ -191,7 +191,7 @@ impl Run<'_> {
                 severity: Severity::Warning,
                 token: draft.cmd.clone(),
                 span: None,
-                why: format!("tried out in a sandbox, it fails: {complaint}"),
+                why: failing(complaint, self.recipe.model.is_local()),
                 evidence: Vec::new(),
                 fix: None,
             });
@@ -220,5 +220,24 @@ impl Run<'_> {
                 candidates[index].trial = trial;
             }
         }
+    }
+}
+
+/// That a command fails, as the person and the model are told. What it complains with may be the text of any file here, and
+/// a model that is elsewhere would hear it.
+fn failing(complaint: &str, is_local: bool) -> String {
+    let fails = "tried out in a sandbox, it fails";
+    if is_local { format!("{fails}: {complaint}") } else { fails.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_model_of_this_machine_hears_what_a_command_complains_with() {
+        let complaint = "machine h login me password sesame";
+        assert!(failing(complaint, true).contains(complaint));
+        assert!(!failing(complaint, false).contains("sesame"));
     }
 }

@@ -64,6 +64,10 @@ impl Model for Metered {
         self.model.limits()
     }
 
+    fn is_local(&self) -> bool {
+        self.model.is_local()
+    }
+
     fn count(&self, text: &str) -> usize {
         self.model.count(text)
     }

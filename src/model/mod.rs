@@ -264,6 +264,11 @@ pub trait Model: Send + Sync {
     /// What it can take.
     fn limits(&self) -> Limits;
 
+    /// True if what it is told stays on this machine.
+    fn is_local(&self) -> bool {
+        true
+    }
+
     /// Tokens in `text`, by the model's own tokenizer where it has one here.
     fn count(&self, text: &str) -> usize;
 

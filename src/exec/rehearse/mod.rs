@@ -7,7 +7,8 @@
 //! `confine`: what the script itself may not do. `changes`: what the upper side has; `report`: that, with what was printed. `wire`: what they tell each other. `sys`: the system calls.
 //!
 //! **What the script may do.** Read whatever the person may read, their secrets too: it has no way to take them
-//! anywhere. Write wherever the person may write: into the view. Start processes and signal them: its own.
+//! anywhere itself; what it prints comes back, and the caller minds who hears it. Write wherever the person may write: into
+//! the view. Start processes and signal them: its own.
 //!
 //! **What it may not do, and what stops it.**
 //!

@@ -190,6 +190,11 @@ impl Model for Remote {
         Limits { context: self.options.context }
     }
 
+    /// Whoever serves it hears all that it is told.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// A guess: the tokenizer is on the server. One token for every four bytes begun, which is on the safe side for English.
     fn count(&self, text: &str) -> usize {
         text.len().div_ceil(4)
