@@ -164,6 +164,9 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let command = with_unnamed.as_ref().unwrap_or(command);
     let first = &command.words[0];
     let mut doing = Doing { script, index, command, found };
+    if paths::is_elsewhere(first) {
+        doing.plain(Kind::Unknown, first);
+    }
     let read = Reading::of(command, program);
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {

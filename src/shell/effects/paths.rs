@@ -182,6 +182,34 @@ fn fits_most(name: &str) -> bool {
     name.contains(['*', '?', '[']) && !name.contains(literal)
 }
 
+/// Where the programs that the table knows are put: by the system, by what installs packages.
+const PROGRAMS: &[&str] = &[
+    "/bin",
+    "/sbin",
+    "/usr",
+    "/lib",
+    "/libexec",
+    "/System",
+    "/opt/homebrew",
+    "/opt/local",
+    "/home/linuxbrew/.linuxbrew",
+    "/nix/store",
+    "/nix/var/nix/profiles",
+    "/run/current-system",
+    "/run/wrappers",
+    "/snap/bin",
+    "/var/lib/flatpak",
+];
+
+/// True for a program that is named by a path where anything may have the name of a well-known one: `./test`, `/tmp/ls`.
+pub(super) fn is_elsewhere(program: &Word) -> bool {
+    let Some(path) = program.value.as_deref().filter(|path| path.contains('/')) else { return false };
+    let own = windows(path) == Some(Place::System);
+    let path = normal(path);
+    let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    !own && !PROGRAMS.iter().any(|folder| below(folder))
+}
+
 /// True if the name is that, or a glob which begins like it.
 fn may_fit(name: &str, own: &str) -> bool {
     name == own || name.find(['*', '?', '[']).is_some_and(|at| at > 0 && own.starts_with(&name[..at]))
