@@ -29,10 +29,15 @@ pub(super) fn acts(text: &str) -> Vec<Act> {
                 until(&mut chars, end);
                 until(&mut chars, end);
             }
-            // text, labels, file names and comments go to the end of the line; `a\` goes on while lines end with `\`
+            // text, file names and comments go to the end of the line; `a\` goes on while lines end with `\`
             'a' | 'i' | 'c' => while line(&mut chars).ends_with('\\') {},
-            'r' | 'R' | ':' | '#' => {
+            'r' | 'R' | '#' => {
                 line(&mut chars);
+            }
+            // GNU's ends there; who takes the line for the label runs nothing that is in it
+            ':' => {
+                while chars.next_if_eq(&' ').is_some() {}
+                while chars.next_if(|c| !matches!(c, ';' | '}') && !c.is_whitespace()).is_some() {}
             }
             // what stands behind any other (`b label`, `q 1`, `l 80`) ends with the command
             _ => while chars.next_if(|c| !matches!(c, ';' | '\n' | '}')).is_some() {},
@@ -139,6 +144,10 @@ mod tests {
             ("/w x/d", vec![]),
             ("$!N;P;D", vec![]),
             (":a;N;$!ba;s/\\n/ /g", vec![]),
+            (":a;N;$!ba;s/\\n/,/g;w out", vec![file("out")]),
+            (":a w out", vec![file("out")]),
+            (": wide\n$!N;b wide", vec![]),
+            ("{:w};p", vec![]),
             ("y/abc/wed/", vec![]),
             ("2q", vec![]),
             ("/^#/!s/x/y/", vec![]),
