@@ -30,7 +30,7 @@ pub(super) fn acts(text: &str) -> Vec<Act> {
                 until(&mut chars, end);
             }
             // text, file names and comments go to the end of the line; `a\` goes on while lines end with `\`
-            'a' | 'i' | 'c' => while line(&mut chars).ends_with('\\') {},
+            'a' | 'i' | 'c' => while goes_on(&raw_line(&mut chars)) {},
             'r' | 'R' | '#' => {
                 line(&mut chars);
             }
@@ -69,14 +69,24 @@ fn address(chars: &mut Peekable<Chars<'_>>) -> bool {
     }
 }
 
-/// The rest of the line.
+/// The rest of the line, without blanks around it.
 fn line(chars: &mut Peekable<Chars<'_>>) -> String {
+    raw_line(chars).trim().to_owned()
+}
+
+/// True if the end of the line is escaped: it is not by a backslash that is escaped itself, or with a blank behind it.
+fn goes_on(line: &str) -> bool {
+    line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
+}
+
+/// The rest of the line.
+fn raw_line(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(c) = chars.next_if(|c| *c != '\n') {
         text.push(c);
     }
     chars.next();
-    text.trim().to_owned()
+    text
 }
 
 /// Skips to behind the next `end` that is not escaped.
@@ -153,6 +163,9 @@ mod tests {
             ("/^#/!s/x/y/", vec![]),
             ("1i\\\nw out\n", vec![]),
             ("a new line", vec![]),
+            ("a one\\\nw two\n", vec![]),
+            ("a foo\\ \nw out", vec![file("out")]),
+            ("a foo\\\\\nw out", vec![file("out")]),
             ("\\,x,d", vec![]),
             ("w /etc/passwd", vec![file("/etc/passwd")]),
             ("/x/w out", vec![file("out")]),
