@@ -11,6 +11,8 @@ enum Token {
     Value,
     Mark(&'static str),
     Other(char),
+    /// A text or pattern that never ends: something before it was not what it was taken for.
+    Torn,
 }
 
 /// What an awk program does besides reading and printing.
@@ -39,7 +41,7 @@ pub(super) fn acts(text: &str) -> Vec<Act> {
                 }));
             }
             // gawk: an extension or another program is taken in
-            Token::Other('@') => acts.push(Act::Run(None)),
+            Token::Other('@') | Token::Torn => acts.push(Act::Run(None)),
             _ => {}
         }
     }
@@ -73,13 +75,10 @@ fn tokens(text: &str) -> Vec<Token> {
             '\\' => {
                 chars.next();
             }
-            '"' => found.push(Token::Text(quoted(&mut chars))),
+            '"' => found.push(quoted(&mut chars).map_or(Token::Torn, Token::Text)),
             // after something with a value `/` divides
             '/' if divides(found.last()) => found.push(Token::Other('/')),
-            '/' => {
-                pattern(&mut chars);
-                found.push(Token::Value);
-            }
+            '/' => found.push(if pattern(&mut chars) { Token::Value } else { Token::Torn }),
             c if c.is_alphabetic() || c == '_' => {
                 let mut name = c.to_string();
                 while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
@@ -106,30 +105,33 @@ fn tokens(text: &str) -> Vec<Token> {
 
 fn divides(last: Option<&Token>) -> bool {
     match last {
-        Some(Token::Name(name)) => !matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case"),
+        Some(Token::Name(name)) => {
+            !matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case" | "else" | "do")
+        }
         Some(Token::Text(_) | Token::Value | Token::Other(')' | ']' | '$')) => true,
         _ => false,
     }
 }
 
-fn quoted(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
+/// A text to its closing quote.
+fn quoted(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
     let mut text = String::new();
     while let Some(c) = chars.next() {
         match c {
-            '"' => break,
-            '\\' => match chars.next() {
-                Some('n') => text.push('\n'),
-                Some('t') => text.push('\t'),
-                Some(c) => text.push(c),
-                None => break,
+            '"' => return Some(text),
+            '\\' => match chars.next()? {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                c => text.push(c),
             },
             c => text.push(c),
         }
     }
-    text
+    None
 }
 
-fn pattern(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+/// Skips a pattern; false if it never ends.
+fn pattern(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     let mut class = false;
     while let Some(c) = chars.next() {
         match c {
@@ -138,10 +140,11 @@ fn pattern(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
             }
             '[' => class = true,
             ']' => class = false,
-            '/' if !class => break,
+            '/' if !class => return true,
             _ => {}
         }
     }
+    false
 }
 
 #[cfg(test)]
@@ -175,7 +178,12 @@ mod tests {
             ("# system(\"x\") > \"y\"\n{ print }", vec![]),
             ("@load \"x\"", vec![Act::Run(None)]),
             ("{ print", vec![]),
-            ("\"", vec![]),
+            ("\"", vec![Act::Run(None)]),
+            ("{ if (0) x; else /\"/; print > \"out\" }", vec![file("out")]),
+            ("{ do /\"/; while (x++ < 2); print > \"out\" }", vec![file("out")]),
+            ("{ if (0) /\"/; print > \"out\" }", vec![Act::Run(None)]),
+            ("/a", vec![Act::Run(None)]),
+            ("{ print $1/2, (a)/b, x[1]/y } /[/\"]/ { n++ }", vec![]),
         ] {
             assert_eq!(super::acts(text), acts, "{text}");
         }
