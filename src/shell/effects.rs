@@ -11,6 +11,7 @@ mod tests;
 use super::Dialect;
 use super::embedded::{Act, Language};
 use super::parse::{Function, How, Invocation, Script, Word};
+use super::substitution;
 use super::unwrap::keeps_functions;
 pub use paths::{Place, is_socket, place_of};
 use reading::Reading;
@@ -236,7 +237,9 @@ fn scripts<'c>(program: &Program, read: &Reading<'c>) -> impl Iterator<Item = (&
 /// What the program in an argument of `awk` or `sed` does.
 fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, read: &Reading<'_>) {
     for (word, text) in scripts(program, read) {
-        if word.value.is_none() && text.starts_with('$') && !text.contains([' ', ';', '!']) {
+        let rest = substitution::without(text);
+        let computed = word.value.is_none() && text.starts_with(['$', '`']);
+        if computed && !rest.contains([' ', ';', '!']) && !matches!(rest.as_str(), "p" | "d" | "q") {
             // `sed "$script"`: nobody knows what it does; `sed "$n!d"` and the like are plain enough
             doing.plain(Kind::Run, word);
         }

@@ -36,6 +36,28 @@ pub(super) fn inside(text: &str, files: bool) -> Vec<Range<usize>> {
     found
 }
 
+/// The text without its `$(...)`, backticks and `${...}`.
+pub(super) fn without(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut left = String::new();
+    let (mut at, mut from) = (0, 0);
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'$' if bytes[at + 1..].starts_with(b"(") => closing(bytes, at + 2),
+            b'$' if bytes[at + 1..].starts_with(b"{") => text[at..].find('}').map_or(bytes.len(), |n| at + n),
+            b'`' => text[at + 1..].find('`').map_or(bytes.len(), |n| at + 1 + n),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        left.push_str(&text[from..at]);
+        at = (end + 1).min(bytes.len());
+        from = at;
+    }
+    left + &text[from..]
+}
+
 /// True for `$((1 + 2))`, false for a subshell that stands first in a substitution: `$((a); b)`.
 fn is_arithmetic(bytes: &[u8]) -> bool {
     bytes.starts_with(b"$((") && bytes.get(closing(bytes, 3) + 1) == Some(&b')')
