@@ -534,23 +534,39 @@ fn shell(words: &[Word], name: &str, out: &mut Unwrapped) {
     }
 }
 
+/// What stands behind the `-x` or `-X` of `fd` in the same word, if that has one: `rm` of `-xrm`, nothing of `-Hx`.
+pub(super) fn fd_exec(word: &str) -> Option<&str> {
+    const VALUED: &str = "etdEjcSo";
+    if let Some(long) = word.strip_prefix("--exec") {
+        let long = long.strip_prefix("-batch").unwrap_or(long);
+        return if long.is_empty() { Some(long) } else { long.strip_prefix('=') };
+    }
+    let cluster = word.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'))?;
+    let at = cluster.find(|c| matches!(c, 'x' | 'X') || VALUED.contains(c))?;
+    cluster[at..].strip_prefix(['x', 'X'])
+}
+
 /// `find ... -exec cmd {} \;`, `fd ... -x cmd`.
 fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
     let fd = name.starts_with("fd");
     let mut at = 1;
     while at < words.len() {
-        let starts = match words[at].text.as_str() {
-            "-exec" | "-execdir" | "-ok" | "-okdir" => true,
-            "-x" | "-X" | "--exec" | "--exec-batch" => fd,
-            _ => false,
+        let attached = match words[at].text.as_str() {
+            text if fd => fd_exec(text),
+            "-exec" | "-execdir" | "-ok" | "-okdir" => Some(""),
+            _ => None,
         };
         at += 1;
-        if !starts {
-            continue;
-        }
+        let Some(attached) = attached else { continue };
         let ends = |i: usize| words[i].text == ";" || (words[i].text == "+" && words[i - 1].text == "{}");
         let end = (at..words.len()).find(|i| ends(*i)).unwrap_or(words.len());
-        out.held.push(Held::Command(at..end));
+        if attached.is_empty() {
+            out.held.push(Held::Command(at..end));
+        } else {
+            let rest = words[at..end].iter().map(|w| w.raw.as_str());
+            let line: Vec<&str> = std::iter::once(attached).chain(rest).collect();
+            out.held.push(Held::Call(at - 1, line.join(" ")));
+        }
         at = end;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::paths::resolved;
 use crate::shell::parse::{How, Invocation, Script, Word};
-use crate::shell::unwrap::{Held, passes_on, unwrap};
+use crate::shell::unwrap::{Held, fd_exec, passes_on, unwrap};
 
 /// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
 /// come from below folders.
@@ -118,7 +118,7 @@ fn fd_operands(command: &Invocation) -> Vec<&Word> {
     let mut found = Vec::new();
     let mut words = command.args().iter();
     while let Some(word) = words.next() {
-        if matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch") {
+        if fd_exec(&word.text).is_some() {
             break;
         } else if FD_VALUED.contains(&word.text.as_str()) {
             words.next();
