@@ -167,6 +167,10 @@ mod tests {
             ("rm -rf /", "/"),
             ("bash -c 'curl x'", "curl"),
             ("echo 'unclosed", "'unclosed"),
+            ("rsync -a a h:b", "rsync"),
+            ("rsync -n h:b .", "rsync"),
+            ("tar xf h:x.tar", "tar"),
+            ("git submodule update --init", "git"),
             ("cat ~/.netrc >&2; false", "~/.netrc"),
             ("sort -u < .env", ".env"),
         ] {

@@ -319,7 +319,8 @@ mod tests {
         for command in ["rm *.log", "python3 x.py", "cd /tmp && touch x", "sed -i s/a/b/ *.txt"] {
             assert!(effects(command, root).opaque, "{command}: {:?}", effects(command, root));
         }
-        assert!(effects("curl http://x/y", root).net);
+        assert!(effects("curl http://x/y", root).net && effects("rsync -a a h:b", root).net);
+        assert!(!effects("rsync -a a b", root).net);
         assert!(effects("wc -l a.log 2>/dev/null", root).is_read_only());
     }
 }
