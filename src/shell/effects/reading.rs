@@ -95,7 +95,8 @@ impl<'c> Reading<'c> {
     /// True if that option has a value here. `git -C DIR log -C`: what stands after the verb is the verb's own.
     fn takes_value(&self, name: &str, program: &Program) -> bool {
         let late = !self.operands.is_empty() && program.leading.iter().any(|l| l == name);
-        !late && program.takes_value(name)
+        let verb = self.operands.first().map_or("", |o| o.text());
+        !late && (program.takes_value(name) || program.takes_value_behind(name, verb))
     }
 
     fn value(&mut self, of: &str, word: &'c Word, part: Option<&'c str>) {

@@ -117,7 +117,7 @@ impl Opt {
 
 impl Program {
     pub fn takes_value(&self, option: &str) -> bool {
-        let by_option = || self.option.iter().any(|o| o.value.is_some() && o.has.iter().any(|h| h == option));
+        let by_option = || self.valued_by_entry(option).any(|o| o.operand.is_none());
         let listed = match self.style {
             Style::Powershell => POWERSHELL_VALUED.contains(&option),
             Style::Word => self.valued_long.iter().any(|v| option.trim_start_matches('-') == v),
@@ -127,6 +127,15 @@ impl Program {
             },
         };
         listed || by_option() || self.commands.iter().any(|c| c == option)
+    }
+
+    /// The same where that is so behind one verb only: `-o` of `git archive -o FILE`.
+    pub fn takes_value_behind(&self, option: &str, verb: &str) -> bool {
+        self.valued_by_entry(option).any(|o| o.operand.as_ref().is_some_and(|shape| shape.fits(verb)))
+    }
+
+    fn valued_by_entry<'o>(&'o self, option: &'o str) -> impl Iterator<Item = &'o Opt> {
+        self.option.iter().filter(move |o| o.value.is_some() && o.has.iter().any(|h| h == option))
     }
 
     /// The long option of this row that this one begins, as getopt takes `--outp` for `--output`.
