@@ -169,6 +169,7 @@ mod tests {
             ("echo 'unclosed", "'unclosed"),
             ("rsync -a a h:b", "rsync"),
             ("rsync -n h:b .", "rsync"),
+            ("rsync --backup h:a b", "rsync"),
             ("tar xf h:x.tar", "tar"),
             ("git submodule update --init", "git"),
             ("cat ~/.netrc >&2; false", "~/.netrc"),

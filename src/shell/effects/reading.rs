@@ -153,7 +153,7 @@ impl<'c> Reading<'c> {
     /// `--name value`, `--name=value`, `--nam=value`.
     fn long(&mut self, word: &'c Word, next: Option<&'c Word>, program: &Program) -> bool {
         let (name, part) = spelt(word);
-        self.named(program.unabbreviated(name), part, word, next, program)
+        self.named(&program.unabbreviated(name), part, word, next, program)
     }
 
     /// An option that is a word of its own, with its value behind `=` or in the next word; true if that one is taken.

@@ -5,6 +5,7 @@ use super::{Kind, canonical};
 use crate::shell::Dialect;
 use crate::shell::embedded::Language;
 use crate::shell::pattern::Whole;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -139,9 +140,15 @@ impl Program {
     }
 
     /// The long option of this row that this one begins, as getopt takes `--outp` for `--output`.
-    pub fn unabbreviated<'n>(&'n self, name: &'n str) -> &'n str {
-        let known = name.len() < 3 || self.knows(name);
-        self.named().find(|n| !known && n.starts_with(name)).unwrap_or(name)
+    pub fn unabbreviated<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
+        if name.len() < 3 || self.knows(name) {
+            return name.into();
+        }
+        if let Some(named) = self.named().find(|n| n.starts_with(name)) {
+            return named.into();
+        }
+        let valued = self.valued_long.iter().find(|v| v.starts_with(&name[2..]));
+        valued.map_or(name.into(), |valued| format!("--{valued}").into())
     }
 
     fn named(&self) -> impl Iterator<Item = &str> {
