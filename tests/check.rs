@@ -93,6 +93,26 @@ fn nothing_is_left_in_the_folder_for_temporary_files() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_in_a_rehearsal_leaves_no_folder() {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("tmp")).unwrap();
+    let mut caro = machine.caro(&["check", "--rehearse", "--shell", "bash", "while :; do :; done"]);
+    let mut child = caro.env("TMPDIR", machine.path("tmp")).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let all = || std::fs::read_dir(machine.path("tmp")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let begun = || all().iter().any(|path| path.to_string_lossy().contains("caro-view-"));
+    while !begun() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    if child.try_wait().unwrap().is_none() {
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+    child.wait().unwrap();
+    assert_eq!(all(), Vec::<std::path::PathBuf>::new());
+}
+
 #[test]
 fn what_is_no_command_is_told() {
     Machine::new().run(&["check", " "]).fails(2, &["no command to check"]);

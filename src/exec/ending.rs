@@ -42,12 +42,17 @@ pub(super) struct Scratch(tempfile::TempDir);
 impl Scratch {
     /// A new one; nothing where there is no place for it.
     pub(super) fn new() -> Option<Self> {
+        Self::named("caro-").ok()
+    }
+
+    /// A new one whose name begins so.
+    pub(super) fn named(prefix: &str) -> io::Result<Self> {
         // made while the list is held: whoever ends this process sees it, or it is not made
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = own.as_mut()?;
-        let folder = tempfile::Builder::new().prefix("caro-").tempdir().ok()?;
+        let all = own.as_mut().ok_or_else(|| io::Error::other("this process is about to end"))?;
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
         all.push(folder.path().to_path_buf());
-        Some(Self(folder))
+        Ok(Self(folder))
     }
 
     /// Where it is.
@@ -61,6 +66,22 @@ impl Drop for Scratch {
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = own.as_mut() {
             all.retain(|folder| folder != self.0.path());
+        }
+    }
+}
+
+/// How old a folder is that nobody uses any more: no job takes nearly as long.
+#[cfg(target_os = "linux")]
+const LEFT: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
+/// Removes the folders whose names begin so that processes left when they were killed.
+#[cfg(target_os = "linux")]
+pub(super) fn sweep(temporary: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let modified = || entry.metadata().and_then(|meta| meta.modified());
+        let is_old = || modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT));
+        if entry.file_name().to_string_lossy().starts_with(prefix) && is_old() {
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
@@ -149,4 +170,24 @@ pub fn hangup_is_ignored() -> bool {
     // SAFETY: asks only; `now` is ours and large enough.
     let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now) };
     asked == 0 && now.sa_sigaction == libc::SIG_IGN
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_long_ago_is_swept_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * LEFT;
+        for (name, old) in [("caro-view-old", true), ("caro-view-new", false), ("other-old", true)] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+            if old {
+                std::fs::File::open(dir.path().join(name)).unwrap().set_modified(long_ago).unwrap();
+            }
+        }
+        sweep(dir.path(), "caro-view-");
+        let left = |name: &str| dir.path().join(name).exists();
+        assert_eq!((left("caro-view-old"), left("caro-view-new"), left("other-old")), (false, true, true));
+    }
 }
