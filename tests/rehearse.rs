@@ -359,6 +359,13 @@ async fn a_fixture_can_be_made_for_real() {
 }
 
 #[tokio::test]
+async fn it_is_the_first_to_go_where_memory_is_short() {
+    let dir = tree();
+    let Some(seen) = try_in(dir.path(), "cat /proc/self/oom_score_adj").await else { return };
+    assert_eq!(out(&seen), "1000\n", "{seen:?}");
+}
+
+#[tokio::test]
 async fn nothing_is_left_in_the_temporary_folder() {
     let count = || {
         std::fs::read_dir(std::env::temp_dir())

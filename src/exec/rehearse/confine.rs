@@ -44,8 +44,6 @@ pub(super) fn confine(wall: Duration) -> io::Result<()> {
         // A limit we may not set is one that is stricter already.
         let _ = setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) });
     }
-    // The first to go where memory is short.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let root = rustix::process::geteuid().is_root();
     for capability in 0..=LAST_CAPABILITY {
         if !(root && KEPT.contains(&capability)) {
