@@ -255,6 +255,22 @@ async fn the_fence_stops_the_network() {
     assert_eq!(text(&capture(&free).await.unwrap()).0, "sent\n");
 }
 
+/// `tail /dev/zero` keeps all that it reads.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_only_reads_has_some_memory_and_goes_first_where_there_is_none() {
+    let asked = "cat /proc/self/oom_score_adj; sed -n 's/^Max data size *\\([0-9]*\\) .*/\\1/p' /proc/self/limits";
+    let told = text(&capture(&sh(asked)).await.unwrap()).0;
+    let [score, most] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let total: u64 = meminfo.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let most: u64 = most.parse().unwrap();
+    assert_eq!(score, "1000");
+    assert!(most >= 1 << 30 && most <= (1 << 30).max(total * 1024 / 8), "{most}");
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    assert_eq!(text(&capture(&free("cat /proc/self/oom_score_adj")).await.unwrap()).0, own);
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_fence_stops_signals_to_others() {

@@ -19,6 +19,8 @@ pub(super) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 const TAG: &str = "CARO_JOB";
 /// The largest file a sandboxed child may write, bytes.
 const FILE_SIZE: u64 = 64 << 20;
+/// The least of private memory that a sandboxed child may have, bytes; on a large machine an eighth of what there is.
+const DATA: u64 = 1 << 30;
 
 /// Everything that is decided before the child exists, so that nothing is allocated between fork and exec.
 pub(in crate::exec) struct Fence {
@@ -30,6 +32,9 @@ pub(in crate::exec) struct Fence {
     profile: Option<String>,
     #[cfg(target_os = "linux")]
     linux: Sandboxed,
+    /// Where memory is short.
+    #[cfg(target_os = "linux")]
+    goes_first: bool,
 }
 
 impl Fence {
@@ -57,6 +62,8 @@ impl Fence {
                 Sandbox::AskKernel => Sandboxed::prepare(scratch, true),
                 Sandbox::Within(allowed) => Sandboxed::within(&places(allowed, scratch)),
             },
+            #[cfg(target_os = "linux")]
+            goes_first: sandboxed,
         }
     }
 
@@ -78,6 +85,8 @@ impl Fence {
     /// Has the fence put up in the child before its program begins.
     pub(in crate::exec) fn arm(&self, command: &mut Command) {
         let limits = self.limits.clone();
+        #[cfg(target_os = "linux")]
+        let goes_first = self.goes_first;
         let most = inherited::most();
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
@@ -100,7 +109,12 @@ impl Fence {
                 let _ = rustix::process::setrlimit(*resource, *limit);
             }
             #[cfg(target_os = "linux")]
-            linux.enter()?;
+            {
+                if goes_first {
+                    go_first();
+                }
+                linux.enter()?;
+            }
             Ok(())
         };
         // SAFETY: the hook runs in the forked child of a process with threads, so it must neither allocate nor take
@@ -154,7 +168,8 @@ fn limit(value: u64) -> Rlimit {
     Rlimit { current: Some(value), maximum: Some(value) }
 }
 
-/// CPU time a little above the wall limit, small files, no core dumps, and some hundred processes more than there are.
+/// CPU time a little above the wall limit, small files, no core dumps, some hundred processes more than there are, and not
+/// all of the memory.
 fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
     let mut limits = vec![
         (Resource::Core, limit(0)),
@@ -164,7 +179,30 @@ fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
     if let Some(running) = running_tasks() {
         limits.push((Resource::Nproc, limit(running.saturating_add(256))));
     }
+    if let Some(memory) = memory() {
+        limits.push((Resource::Data, limit(DATA.max(memory / 8))));
+    }
     limits
+}
+
+/// Bytes of memory that this machine has. Source: proc_meminfo(5).
+fn memory() -> Option<u64> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Makes the calling process the first to go where memory is short. Allocates nothing.
+#[cfg(target_os = "linux")]
+fn go_first() {
+    use rustix::fs::{Mode, OFlags, open};
+    // The worst is that another goes first.
+    if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = rustix::io::write(score, b"1000");
+    }
 }
 
 /// Threads of the whole machine, an upper bound for the person's own: the limit counts by user.
