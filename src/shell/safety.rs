@@ -11,6 +11,7 @@ use super::Dialect;
 use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
+use super::substitution;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -104,8 +105,14 @@ fn is_code(assignment: &Assignment, dialect: Dialect) -> bool {
     match variable(&assignment.name) {
         Some(Variable::Runs) => !is_read_only(&super::parse(&assignment.value.text, dialect)),
         Some(Variable::Loads | Variable::Steers) => true,
+        Some(Variable::Writes) => is_path(&assignment.value.text),
         None => false,
     }
+}
+
+/// True for the value of a variable that may be a path: `1` and `2` are descriptors.
+fn is_path(value: &str) -> bool {
+    value.starts_with(['/', '~', '$', '`'])
 }
 
 /// Every assignment: those before a command, and those that stand alone or are exported.
@@ -276,6 +283,13 @@ fn is_open_to_all(value: &str) -> bool {
     matches!(first, "/tmp" | "/var/tmp") || place_of(first) == Place::Temporary
 }
 
+/// True for a `PATH` in which a folder is not named from the root on: it is another wherever one stands.
+fn is_relative(value: &str) -> bool {
+    // what is computed is no colon's matter
+    let named = substitution::without(&value.replace("${", "/${").replace("$(", "/$("));
+    named.split(':').any(|folder| !folder.starts_with(['/', '~', '$', '`']))
+}
+
 /// `cp x /usr/bin/`: something new in a folder of the system's is no loss in itself.
 fn is_folder_target(effect: &Effect) -> bool {
     effect.path.as_deref().is_some_and(|p| {
@@ -342,13 +356,22 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         let kind = variable(name);
         if matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4" | "PROMPT") {
             // a prompt is expanded each time it is shown
-            for part in super::substitution::inside(&value.text, false) {
+            for part in substitution::inside(&value.text, false) {
                 let inner = assess(&super::parse(&value.text[part], script.dialect));
                 found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(value.span.clone()), ..r }));
             }
         } else if name == "PATH" && is_open_to_all(&value.text) {
             let why = "programs are looked for first where anybody may have put one";
             found.push(reason(Level::Caution, "code", &value.raw, value.span.clone(), why));
+        } else if name == "PATH" && script.dialect != Dialect::PowerShell && is_relative(&value.text) {
+            let why = "programs are looked for in whatever folder one happens to be in";
+            found.push(reason(Level::Caution, "code", &value.raw, value.span.clone(), why));
+        } else if kind == Some(Variable::Steers) && name != "PATH" && !script.assignments.contains(assignment) {
+            let why = format!("{name} says where the program finds code or what its options are");
+            found.push(reason(Level::Caution, "code", &value.raw, value.span.clone(), why));
+        } else if kind == Some(Variable::Writes) && is_path(&value.text) {
+            let why = format!("with {name} set, something is added to {}", value.text);
+            found.push(reason(Level::Caution, "overwrite", &value.raw, value.span.clone(), why));
         } else if kind == Some(Variable::Loads) {
             let why = format!("with {name} set, programs run code that is not theirs");
             found.push(reason(Level::Danger, "code", &value.raw, value.span.clone(), why));

@@ -239,6 +239,7 @@ struct Variables {
     runs: Vec<String>,
     loads: Vec<String>,
     steers: Vec<String>,
+    writes: Vec<String>,
 }
 
 /// How programs run other code because of a variable.
@@ -250,6 +251,8 @@ pub(in crate::shell) enum Variable {
     Loads,
     /// It says where code is found, or what options a program has.
     Steers,
+    /// A path in it is a file that something is added to.
+    Writes,
 }
 
 /// Options that write, run or kill in one program or another.
@@ -309,8 +312,9 @@ pub(in crate::shell) fn variable(name: &str) -> Option<Variable> {
         Some(beginning) => name.starts_with(beginning),
         None => listed == name,
     };
-    let Variables { runs, loads, steers } = &table().variables;
-    let kinds = [(runs, Variable::Runs), (loads, Variable::Loads), (steers, Variable::Steers)];
+    let Variables { runs, loads, steers, writes } = &table().variables;
+    let kinds =
+        [(runs, Variable::Runs), (loads, Variable::Loads), (steers, Variable::Steers), (writes, Variable::Writes)];
     kinds.into_iter().find(|(names, _)| names.iter().any(named)).map(|(_, kind)| kind)
 }
 
