@@ -1,6 +1,7 @@
 //! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 
+mod expanded;
 mod handed;
 mod paths;
 mod reading;
@@ -163,8 +164,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let handed = handed::handed(script, index);
     let with_unnamed = handed::unnamed(script, index, &handed);
     let command = with_unnamed.as_ref().unwrap_or(command);
+    let unknown = expanded::unknown(script, index, command);
+    let with_options = expanded::expanded(script, index, command);
+    let command = with_options.as_ref().unwrap_or(command);
     let first = &command.words[0];
     let mut doing = Doing { script, index, command, found };
+    if let Some(word) = unknown {
+        doing.plain(Kind::Unknown, word);
+    }
     if paths::is_elsewhere(first) {
         doing.plain(Kind::Unknown, first);
     }

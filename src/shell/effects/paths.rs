@@ -383,7 +383,7 @@ const FILLED: usize = 4096;
 
 /// `$name` and `${name}` replaced by what the script assigned last before, if that is plain text. Once, as the shell does:
 /// a `$` in a value is no variable.
-fn filled(script: &Script, text: &str, word: &Word) -> String {
+pub(super) fn filled(script: &Script, text: &str, word: &Word) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$').filter(|_| out.len() < FILLED) {
@@ -435,7 +435,7 @@ fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
 const OPENED: usize = 64;
 
 /// The braces of a text opened, as the shell does: `/{bin,etc}` is `/bin` and `/etc`, `{a..c}x` is `ax`, `bx` and `cx`.
-fn opened(text: &str) -> Vec<String> {
+pub(super) fn opened(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut pending = vec![text.to_owned()];
     while let Some(text) = pending.pop() {
