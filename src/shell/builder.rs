@@ -222,7 +222,9 @@ impl Builder {
                 }
                 Held::Call(index, text) => {
                     let place = Place::Within(words[index].1.span.clone());
-                    self.walk(&Source { text: &text, dialect: Dialect::Sh, place }, &inner);
+                    // what is in an option runs here, wherever the rest does
+                    let here = Cx { remote: cx.remote, ..inner.clone() };
+                    self.walk(&Source { text: &text, dialect: Dialect::Sh, place }, &here);
                 }
                 Held::Script(range, dialect) => {
                     let words: Vec<&Word> = words[range].iter().map(|(_, w)| w).collect();

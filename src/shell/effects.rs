@@ -339,6 +339,37 @@ pub(super) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, Strin
     held.into_iter().filter_map(|(word, text)| Some((index(word)?, text))).collect()
 }
 
+/// What a command sends by itself: files of this machine that it copies to another, and those that it posts.
+pub(super) fn sent(command: &Invocation, dialect: Dialect) -> Vec<&str> {
+    const POSTED: [&str; 10] = [
+        "-T",
+        "--upload-file",
+        "-F",
+        "--form",
+        "-d",
+        "--data",
+        "--data-binary",
+        "--data-urlencode",
+        "--data-ascii",
+        "--json",
+    ];
+    let Some(program) = command.key().and_then(|key| table::program(&key, dialect)) else { return Vec::new() };
+    let read = Reading::of(command, program);
+    match command.name() {
+        Some("scp" | "rsync") => {
+            let is_remote = |text: &str| text.split('/').next().is_some_and(|first| first.contains(':'));
+            let mut operands: Vec<&str> = read.operands.iter().map(|o| o.text()).collect();
+            if !operands.pop().is_some_and(is_remote) {
+                return Vec::new();
+            }
+            operands.retain(|text| !is_remote(text));
+            operands
+        }
+        Some("curl") => read.values.iter().filter(|v| POSTED.contains(&v.of.as_str())).map(|v| v.text()).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The cmdlet or program that a name stands for in that dialect's tables.
 pub(super) fn canonical(key: &str, dialect: Dialect) -> String {
     match dialect {

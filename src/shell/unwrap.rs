@@ -300,6 +300,9 @@ pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
     let mut out = Unwrapped::default();
     let commands = effects::commands_in(words, dialect).into_iter();
     out.held.extend(commands.map(|(index, text)| Held::Call(index, text)));
+    if matches!(name.as_str(), "ssh" | "scp" | "sftp" | "autossh" | "sshfs") {
+        proxies(words, &mut out);
+    }
     let Some(wrapper) = WRAPPERS.iter().find(|w| w.names.contains(&name.as_str())) else {
         return (!out.held.is_empty()).then_some(out);
     };
@@ -583,6 +586,22 @@ fn code(words: &[Word], out: &mut Unwrapped) {
                     out.held.push(Held::Call(index, script.to_owned()));
                 }
             }
+        }
+    }
+}
+
+/// `ssh -o ProxyCommand='cmd'`, `scp '-oProxyCommand cmd'`.
+fn proxies(words: &[Word], out: &mut Unwrapped) {
+    const OPTION: &str = "proxycommand";
+    for (index, word) in words.iter().enumerate().skip(1) {
+        let text = word.text.strip_prefix("-o").unwrap_or(&word.text).trim_start();
+        let named = text.get(..OPTION.len()).is_some_and(|name| name.eq_ignore_ascii_case(OPTION));
+        let Some(rest) = text.get(OPTION.len()..).filter(|rest| named && rest.starts_with([' ', '=', '\t'])) else {
+            continue;
+        };
+        let command = rest.trim_start_matches([' ', '=', '\t']);
+        if !command.eq_ignore_ascii_case("none") {
+            out.held.push(Held::Call(index, command.to_owned()));
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use super::flow::is_joined;
 use super::{Level, Reason, reason};
+use crate::shell::effects::sent;
 use crate::shell::parse::{Invocation, Script};
 
 /// Programs that send what they read.
-const SENDERS: [&str; 8] = ["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ftp"];
+const SENDERS: [&str; 13] =
+    ["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ssh", "scp", "sftp", "rsync", "mail"];
 
 /// How many pipes are followed back from what sends.
 const MAX_STAGES: usize = 16;
@@ -23,7 +25,9 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         }
         let mut behind = feeders(script, index);
         behind.extend(wrapped(script, index).filter(|_| joined));
-        if let Some(secret) = behind.into_iter().find_map(|at| secret_of(&script.commands[at], at != index || joined)) {
+        let own = sent(command, script.dialect_of(command)).into_iter().find(|text| is_secret(text));
+        let read = behind.into_iter().find_map(|at| secret_of(&script.commands[at], at != index || joined));
+        if let Some(secret) = own.map(str::to_owned).or(read) {
             let why = format!("`{}` sends {secret} to another machine", first.raw);
             found.push(reason(Level::Danger, "network", &first.raw, first.span.clone(), why));
         }
