@@ -312,8 +312,12 @@ fn downloads(script: &Script) -> Vec<String> {
         }
         // `-O`, and `-P DIR`: the name is the address's
         if !named || command.args().iter().any(|w| w.text.starts_with("-O") || w.text.starts_with("-P")) {
+            // these two take an address without its scheme
+            let kept = |w: &crate::shell::Word| is_one_of(script, command, &["wget"]) || w.text.starts_with("-O");
+            let short = command.args().iter().any(kept) && is_one_of(script, command, &["curl", "wget"]);
+            let is_address = |text: &str| text.contains("://") || short && text.contains('/') && !text.starts_with('-');
             let last = |text: &str| {
-                text.contains("://")
+                is_address(text)
                     .then(|| text.split(['?', '#']).next().unwrap_or(text).rsplit('/').next().unwrap_or("").to_owned())
             };
             names.extend(command.args().iter().filter_map(|w| last(&w.text)));
