@@ -106,6 +106,7 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
         (true, _) if is_socket(&redirect.target.text) => Kind::Send,
         (true, true) => Kind::Append,
         (true, false) => Kind::Overwrite,
+        (false, _) if is_socket(&redirect.target.text) => Kind::Fetch,
         (false, _) => Kind::Read,
     };
     for path in paths::resolved(script, &redirect.target) {
