@@ -12,6 +12,8 @@ const MAX_DEPTH: usize = 120;
 const MAX_WRAPPED: usize = 24;
 /// How many commands a script may have before the rest is given up as an error.
 const MAX_COMMANDS: usize = 20_000;
+/// Longer texts are no command lines and are not looked at.
+const MAX_BYTES: usize = 256 * 1024;
 /// How many links from one pipeline stage to the next are kept.
 const MAX_LINKS: usize = 64;
 
@@ -112,7 +114,11 @@ impl Builder {
 
     /// Parses a text into the script.
     pub fn walk(&mut self, source: &Source<'_>, cx: &Cx) {
-        if self.given_up(source, 0..source.text.len(), cx) {
+        let whole = 0..source.text.len();
+        if source.text.len() > MAX_BYTES {
+            return self.error(source.map(whole));
+        }
+        if self.given_up(source, whole, cx) {
             return;
         }
         match source.dialect {

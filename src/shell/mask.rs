@@ -6,8 +6,15 @@ use super::Dialect;
 /// The text as the grammar is shown it. `extended`: the script turns `extglob` on.
 pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
     let mut bytes = text.as_bytes().to_vec();
+    // true inside `(( ... ))`
+    let mut arithmetic = false;
     for i in 1..bytes.len() {
         let (before, here) = (bytes[i - 1], bytes[i]);
+        match bytes.get(i.wrapping_sub(2)) {
+            Some(b'(') if before == b'(' => arithmetic = true,
+            Some(b')') if before == b')' => arithmetic = false,
+            _ => {}
+        }
         match (before, here) {
             // Read and write on one descriptor.
             (b'<', b'>') if i < 2 || bytes[i - 2] != b'<' => bytes[i - 1..=i].copy_from_slice(b"> "),
@@ -16,7 +23,7 @@ pub(super) fn mask(text: &str, dialect: Dialect, extended: bool) -> String {
             // `{1..}` has no end, and is a word.
             (b'.', b'}') => blank_open_range(&mut bytes, i),
             // `$((10#$x))`: a number with its base.
-            (b'0'..=b'9', b'#') if in_arithmetic(&bytes[..i]) => bytes[i] = b'+',
+            (b'0'..=b'9', b'#') if arithmetic => bytes[i] = b'+',
             (b'>', b'!') if dialect == Dialect::Zsh => bytes[i] = b'|',
             (b'=', b'(') if dialect == Dialect::Zsh && i >= 2 && bytes[i - 2] == b' ' => bytes[i - 1] = b'<',
             // Glob qualifiers, `*(.om[1])`, and expansion flags, `${(f)x}`.
@@ -82,12 +89,6 @@ fn blank_open_range(bytes: &mut [u8], end: usize) {
         bytes[open] = b'_';
         bytes[end] = b'_';
     }
-}
-
-/// True if the text ends inside `(( ... ))`.
-fn in_arithmetic(before: &[u8]) -> bool {
-    let last = |pair: &[u8; 2]| before.windows(2).rposition(|w| w == pair);
-    last(b"((").is_some_and(|open| last(b"))").is_none_or(|close| close < open))
 }
 
 /// Which test is open, at what depth of parentheses, and which of its words are to be blanked once it is closed.

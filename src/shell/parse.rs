@@ -296,6 +296,7 @@ mod tests {
             "{a,".repeat(10_000),
             "`".repeat(50_001),
             "<<".repeat(3_000),
+            "((".to_owned() + &"(1#".repeat(30_000),
             "\u{fffd}é漢".repeat(10_000),
         ];
         for text in &texts {

@@ -13,8 +13,6 @@ pub(super) enum Grammar {
     PowerShell,
 }
 
-/// Longer texts are no command lines and are not parsed.
-const MAX_BYTES: usize = 256 * 1024;
 /// The time one parse may take: an error-laden text can make a grammar try a great many readings.
 const MAX_TIME: Duration = Duration::from_millis(1500);
 
@@ -22,11 +20,8 @@ thread_local! {
     static PARSERS: RefCell<[Option<Parser>; 3]> = const { RefCell::new([None, None, None]) };
 }
 
-/// Parses a text; `None` if it is too long or takes too long.
+/// Parses a text; `None` if it takes too long.
 pub(super) fn parse(text: &str, grammar: Grammar) -> Option<Tree> {
-    if text.len() > MAX_BYTES {
-        return None;
-    }
     PARSERS.with_borrow_mut(|parsers| {
         let slot = &mut parsers[grammar as usize];
         if slot.is_none() {
