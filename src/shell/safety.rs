@@ -5,6 +5,7 @@
 //! `platform-rules/all.toml`.
 
 mod flow;
+mod indices;
 mod secrets;
 
 use super::Dialect;
@@ -63,6 +64,7 @@ pub fn assess(script: &Script) -> Risk {
     let mut reasons: Vec<Reason> = all.iter().filter_map(|e| of_effect(script, &all, e)).collect();
     reasons.extend(flow::reasons(script));
     reasons.extend(secrets::reasons(script));
+    reasons.extend(indices::reasons(script));
     reasons.extend(of_structure(script));
     for found in matching(script, None) {
         let level = match found.rule.verdict {
