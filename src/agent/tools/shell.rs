@@ -279,6 +279,8 @@ mod tests {
             "tar cf - ~/.ssh | strings",
             "git diff --no-index /dev/null ~/.aws/credentials",
             "git blame .env",
+            "git show HEAD:.env",
+            "git cat-file -p main~2:config/.env",
             "git config -f ~/.aws/credentials -l",
             "man ./.env",
             "date -f .env",

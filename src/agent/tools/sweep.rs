@@ -80,7 +80,7 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
         let by = |names: &[&str]| command.runner().is_some_and(|outer| names.contains(&outer));
         let found = by(&["find", "gfind", "fd", "fdfind"]);
         let made_up = read_by(at).any(|path| path.contains(['$', '`']));
-        if found || made_up || by(&["xargs", "gxargs", "parallel"]) {
+        if found || made_up || takes_names(name, command) || by(&["xargs", "gxargs", "parallel"]) {
             // what another program of the line tells of; and, but for what that one hands over itself, what lies here
             folders.extend(told.iter().map(|folder| (folder.clone(), of_lists.clone())));
             if !found || told.is_empty() {
@@ -90,6 +90,11 @@ pub(super) fn unnamed_secret(script: &Script, effects: &[Effect], root: &Path) -
             let before = folders.len();
             let own = forms(std::iter::once(command));
             folders.extend(read_by(at).map(|path| (normal(root, &home(path)), own.clone())));
+            // the words of `tar` are no paths to the table
+            if matches!(name, "tar" | "gtar" | "bsdtar") {
+                let named = command.operands().map(|word| normal(root, &home(&word.text)));
+                folders.extend(named.filter(|path| path.exists()).map(|path| (path, own.clone())));
+            }
             if folders.len() == before {
                 folders.push((root.to_path_buf(), own));
             }
@@ -130,7 +135,9 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
             let value = |word: &Word| word.text.split_once('=').map_or(0, |(name, _)| name.len() + 1);
             let words =
                 command.args().iter().map(|w| if w.text.starts_with('-') { &w.text[value(w)..] } else { &w.text });
-            words.filter(|text| !text.starts_with('-')).flat_map(str::split_whitespace).collect()
+            let plain = words.filter(|text| !text.starts_with('-')).flat_map(str::split_whitespace);
+            // `git show HEAD:.env`
+            plain.flat_map(|text| std::iter::once(text).chain(text.split_once(':').map(|(_, path)| path))).collect()
         };
         let places = named.iter().flat_map(|path| folders.iter().map(|folder| normal(folder, &home(path))));
         found.extend(places.filter(|path| leads_to_secret(path)));
@@ -145,8 +152,18 @@ fn tells(name: &str) -> bool {
     TELLERS.contains(&name.to_lowercase().as_str())
 }
 
+/// True if the command prints from files whose names come to it.
+fn takes_names(name: &str, command: &Invocation) -> bool {
+    let listed = |word: &Word| word.text.starts_with("--files0-from") || word.text.starts_with("--files-from");
+    name == "cpio" && command.stdin_pipe || command.args().iter().any(listed)
+}
+
 /// True if the command prints from all files of the folders that it is given.
 fn goes_into_folders(name: &str, command: &Invocation) -> bool {
+    let says = |options: &[&str]| command.args().iter().any(|w| options.contains(&w.text.as_str()));
+    // the letters of `tar cf`, `tar -cf`
+    let letters = command.args().first().map_or("", |w| w.text.as_str());
+    let letter = |c: char| !letters.starts_with("--") && letters.contains(c);
     let asked = |word: &Word| {
         let short = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         short.is_some_and(|letters| letters.contains(['r', 'R'])) || word.text.contains("recursive")
@@ -154,6 +171,13 @@ fn goes_into_folders(name: &str, command: &Invocation) -> bool {
     match name {
         "rg" | "ag" | "ack" | "rgrep" => true,
         "grep" | "egrep" | "fgrep" | "ggrep" | "zgrep" | "diff" | "select-string" => command.args().iter().any(asked),
+        "tar" | "gtar" | "bsdtar" => {
+            let to_file = letter('f') || says(&["-f"]) || command.args().iter().any(|w| w.text.starts_with("--file"));
+            (letter('c') || says(&["-c", "--create"])) && (says(&["-", "--file=-"]) || !to_file)
+        }
+        "zip" => says(&["-"]),
+        "pax" => letter('w') && !letter('f') && !says(&["-f"]),
+        "git" => says(&["grep"]) && says(&["--no-index", "--untracked"]),
         _ => false,
     }
 }
@@ -233,6 +257,13 @@ mod tests {
             "find . ! -name '*.rs' -exec cat {} +",
             "find . -name '*.md' | head -1; grep -r KEY .",
             "find . -name '*.md'; find . | xargs cat",
+            "tar cf - . | cat",
+            "tar -c src | cat",
+            "zip -qr - .",
+            "pax -w src",
+            "find . -type f | cpio -o",
+            "find . -print0 | sort --files0-from=-",
+            "git grep --no-index ''",
         ] {
             assert_eq!(found(command), Some(root.join("src/deep/.env")), "{command}");
         }
@@ -255,6 +286,10 @@ mod tests {
             "grep -rn --include='*.rs' TODO .",
             "find . -type f | xargs wc -l",
             "cat notes.txt a.log",
+            "tar tf a.tgz",
+            "tar cf - notes.txt | cat",
+            "tar -xOf a.tgz",
+            "git grep TODO",
             "grep -c x *.log",
             "find . -type f -printf '%s %p\\n' | sort -n",
         ] {
