@@ -1,7 +1,6 @@
 //! A command line that the person runs: it has the terminal, the signals and the last word.
 
 use super::ExecError;
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitStatus;
 use tokio::process::Command;
@@ -23,7 +22,7 @@ pub async fn foreground(shell: &Path, line: &str, cwd: Option<&Path>) -> Result<
     // signals, are reset in the child by exec.
     let mut signals = Signals::listen().map_err(failed)?;
     let mut command = Command::new(shell);
-    command.args(shell_args(shell, line));
+    command.args(shell_options(shell)).arg(line);
     if let Some(cwd) = cwd {
         command.current_dir(cwd);
     }
@@ -36,16 +35,16 @@ pub async fn foreground(shell: &Path, line: &str, cwd: Option<&Path>) -> Result<
     }
 }
 
-/// How a shell program is told to run one line.
-fn shell_args(shell: &Path, line: &str) -> Vec<OsString> {
+/// The words by which a shell program is told that one line follows. `busybox` is called by its own name and told which
+/// applet.
+pub fn shell_options(shell: &Path) -> &'static [&'static str] {
     let name = shell.file_stem().map(|stem| stem.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let before: &[&str] = match name.as_str() {
+    match name.as_str() {
         "pwsh" | "powershell" => &["-NoProfile", "-Command"],
         "cmd" => &["/C"],
         "busybox" => &["sh", "-c"],
         _ => &["-c"],
-    };
-    before.iter().map(OsString::from).chain([OsString::from(line)]).collect()
+    }
 }
 
 /// The code a shell would report.
@@ -122,11 +121,17 @@ mod tests {
 
     #[test]
     fn every_shell_is_told_in_its_own_way() {
-        let args = |shell: &str| shell_args(Path::new(shell), "ls -l | wc");
-        assert_eq!(args("/bin/bash"), ["-c", "ls -l | wc"]);
-        assert_eq!(args("/usr/bin/fish"), ["-c", "ls -l | wc"]);
-        assert_eq!(args("/usr/bin/pwsh"), ["-NoProfile", "-Command", "ls -l | wc"]);
-        assert_eq!(args("/bin/busybox"), ["sh", "-c", "ls -l | wc"]);
-        assert_eq!(args("cmd.exe"), ["/C", "ls -l | wc"]);
+        for (shell, options) in [
+            ("/bin/bash", &["-c"][..]),
+            ("/usr/bin/fish", &["-c"]),
+            ("/usr/bin/pwsh", &["-NoProfile", "-Command"]),
+            ("/bin/busybox", &["sh", "-c"]),
+            ("cmd.exe", &["/C"]),
+        ] {
+            assert_eq!(shell_options(Path::new(shell)), options, "{shell}");
+            // in a rehearsal too
+            let play = crate::exec::rehearse::Play::new(Path::new(shell), "ls", ".");
+            assert_eq!(play.shell[1..], *options, "{shell}");
+        }
     }
 }

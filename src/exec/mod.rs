@@ -32,7 +32,7 @@ pub use ending::hangup_is_ignored;
 pub use ending::kill_all;
 pub use environment::find;
 pub use fence::{Support, support};
-pub use foreground::foreground;
+pub use foreground::{foreground, shell_options};
 pub use piped::{Piped, Process, piped};
 
 use std::ffi::OsString;

@@ -73,12 +73,7 @@ impl Shell {
     }
 
     fn job(&self, command: &str, cx: &ToolCx) -> Job {
-        let name = self.program.file_stem().map(|s| s.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let before: &[&str] = match name.as_str() {
-            "pwsh" | "powershell" => &["-NoProfile", "-Command"],
-            "cmd" => &["/C"],
-            _ => &["-c"],
-        };
+        let before = exec::shell_options(&self.program);
         let mut job = Job::new(&self.program).args(before.iter().copied()).args([command]);
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };

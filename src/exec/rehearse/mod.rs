@@ -87,7 +87,7 @@ impl Play {
     /// A line of this shell program, for at most a second.
     pub fn new(shell: &Path, script: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         let mut words = vec![shell.as_os_str().to_owned()];
-        words.extend(shell_option(shell).iter().map(OsString::from));
+        words.extend(super::shell_options(shell).iter().map(OsString::from));
         Self {
             shell: words,
             script: script.into(),
@@ -99,15 +99,6 @@ impl Play {
             digests: false,
             helper: None,
         }
-    }
-}
-
-/// How a shell is told to run one line. `busybox` is called by its own name and told which applet.
-fn shell_option(shell: &Path) -> &'static [&'static str] {
-    match shell.file_name().and_then(OsStr::to_str) {
-        Some("busybox") => &["sh", "-c"],
-        Some("pwsh") => &["-NoProfile", "-Command"],
-        _ => &["-c"],
     }
 }
 
