@@ -60,9 +60,12 @@ impl Shell {
         let mut places = vec![root.to_path_buf()];
         places.extend(more.iter().cloned());
         let foreseen = foresee(script, root, exec::support()).writes;
-        // what is not there yet is made in its folder
+        let all = shell::effects(script);
+        let into = redirected(script, &all, root);
+        // what is not there yet is made in its folder, and so is what takes the place of a file
         places.extend(foreseen.into_iter().filter(|path| !path.starts_with(root)).flat_map(|path| {
-            let folder = path.parent().map(Path::to_path_buf);
+            let stays = path.is_file() && into.contains(&path);
+            let folder = path.parent().filter(|_| !stays).map(Path::to_path_buf);
             [Some(path), folder]
                 .into_iter()
                 .flatten()
@@ -158,6 +161,23 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
         effects.shows = effects.reads.iter().filter(|p| p.is_file()).map(|path| shown_part(path, "")).collect();
     }
     effects
+}
+
+/// The files that are written by nothing but redirections and `tee`: they stay the files that they are.
+fn redirected(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBuf> {
+    let writes = |effect: &&shell::Effect| !matches!(effect.kind, Kind::None | Kind::Read);
+    let commands = script.commands.iter().flat_map(|command| &command.redirects);
+    let targets: Vec<_> = commands.chain(&script.redirects).map(|redirect| &redirect.target.span).collect();
+    let into = |effect: &shell::Effect| {
+        let tee = effect.command.is_some_and(|at| script.commands[at].name() == Some("tee"));
+        tee || targets.contains(&&effect.span)
+    };
+    let of = |wanted: bool| {
+        let found = all.iter().filter(writes).filter(move |effect| into(effect) == wanted);
+        found.filter_map(|effect| Some(normal(root, &home(effect.path.as_deref()?)))).collect::<Vec<PathBuf>>()
+    };
+    let otherwise = of(false);
+    of(true).into_iter().filter(|path| !otherwise.contains(path)).collect()
 }
 
 /// `~` is the person's home.
@@ -260,6 +280,28 @@ mod tests {
         assert!(matches!(sandbox("docker ps"), Sandbox::Within(_)));
         assert!(effects("ip addr", Path::new("/")).is_read_only());
         assert_eq!((sandbox("ip addr"), sandbox("ls")), (Sandbox::AskKernel, Sandbox::ReadOnly));
+    }
+
+    #[test]
+    fn what_adds_to_a_file_may_not_write_beside_it() {
+        let (work, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (root, folder) = (work.path().canonicalize().unwrap(), other.path().canonicalize().unwrap());
+        std::fs::write(folder.join("rc"), "x").unwrap();
+        let shell = Shell::new("/bin/sh".into(), Dialect::Bash);
+        let places = |command: &str| {
+            let command = command.replace("DIR", &folder.display().to_string());
+            match shell.sandbox(&shell::parse(&command, Dialect::Bash), &root) {
+                Sandbox::Within(places) => places,
+                other => panic!("{command}: {other:?}"),
+            }
+        };
+        for command in ["python3 gen.py >> DIR/rc", "echo x > DIR/rc", "echo x | tee -a DIR/rc"] {
+            let places = places(command);
+            assert!(places.contains(&folder.join("rc")) && !places.contains(&folder), "{command}: {places:?}");
+        }
+        for command in ["echo x > DIR/new", "sed -i s/a/b/ DIR/rc", "cp a DIR/rc", "echo x > DIR/rc; mv a DIR/rc"] {
+            assert!(places(command).contains(&folder), "{command}");
+        }
     }
 
     #[test]
