@@ -98,6 +98,12 @@ pub fn effects(script: &Script) -> Vec<Effect> {
     found
 }
 
+/// A file whose name is `-`, where that does not stand for standard output.
+const A_FILE: &str = "./-";
+
+/// Programs to which `-` is a name like any other.
+const TAKE_DASH_FOR_A_FILE: &[&str] = &["tee", "gtee", "cp", "gcp", "install", "mv", "gmv", "ln"];
+
 fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse::Redirect, found: &mut Vec<Effect>) {
     if redirect.operator.contains("<<") || redirect.duplicates() {
         return;
@@ -112,7 +118,7 @@ fn of_redirect(script: &Script, command: Option<usize>, redirect: &super::parse:
     for path in paths::resolved(script, &redirect.target) {
         found.push(Effect {
             kind,
-            path: Some(path),
+            path: Some(if path == "-" { A_FILE.to_owned() } else { path }),
             recursive: false,
             narrowed: false,
             command,
@@ -304,6 +310,8 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
         let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
         // what `find` hands over stands for all below it, which matters where it is written over
         let deep = if kind == Kind::Overwrite { deep } else { recursive };
+        let is_file = || command.key().is_some_and(|key| TAKE_DASH_FOR_A_FILE.contains(&key.as_str()));
+        let path = if path == "-" && is_file() { A_FILE.to_owned() } else { path };
         if kind != Kind::None {
             doing.push(kind, Some(path), deep, narrowed, word);
         }
