@@ -14,6 +14,7 @@ use super::embedded::{Act, Language};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::keeps_functions;
+use handed::Handed;
 pub use paths::{Place, is_socket, place_of};
 use reading::Reading;
 use std::ops::Range;
@@ -269,13 +270,13 @@ fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, rea
 }
 
 /// What the operands say, and what is `handed` over beside them.
-fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, handed: &[(String, bool)]) {
+fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, handed: &[Handed]) {
     let (script, command, index) = (doing.script, doing.command, doing.index);
     let Some(first) = command.words.first() else { return };
     let recursive = program.recursive.iter().any(|o| read.has(o));
     let scripted = read.has_any(&program.script)
         || read.options.iter().any(|(name, _)| program.script_word.as_ref().is_some_and(|p| p.fits(name)));
-    let mut operands: Vec<(String, &Word, bool, bool)> = Vec::new();
+    let mut operands: Vec<(String, &Word, Option<&Handed>)> = Vec::new();
     // an empty word names no file: it is the suffix of BSD's `sed -i ''`
     for operand in read.operands.iter().filter(|o| o.part.is_some() || o.word.value.as_deref() != Some("")) {
         let word = operand.word;
@@ -283,13 +284,13 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
         let filled = if word.text.contains("{}") && within { handed } else { &[] };
         if filled.is_empty() || word.text != "{}" {
             let paths = paths::resolved_part(script, word, operand.part).into_iter();
-            operands.extend(paths.map(|p| (p, word, false, recursive)));
+            operands.extend(paths.map(|p| (p, word, None)));
         }
-        operands.extend(filled.iter().map(|(path, narrowed)| (path.clone(), word, *narrowed, true)));
+        operands.extend(filled.iter().map(|h| (h.path.clone(), word, Some(h))));
     }
     let appended = handed::appends(script, index);
     if appended {
-        operands.extend(handed.iter().map(|(path, narrowed)| (path.clone(), first, *narrowed, true)));
+        operands.extend(handed.iter().map(|h| (h.path.clone(), first, Some(h))));
     }
     let kind = program.operand(read);
     let takes = program.style == Style::Powershell && operands.is_empty() && command.stdin_pipe;
@@ -304,12 +305,17 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
         }
     }
     let count = operands.len();
-    for (at, (path, word, narrowed, deep)) in operands.into_iter().enumerate() {
+    for (at, (path, word, by)) in operands.into_iter().enumerate() {
         let of_first = program.first(read).filter(|_| at == 0 && !scripted);
         let of_last = program.last(read).filter(|_| at + 1 == count && (count > 1 || appended));
         let kind = of_first.or(of_last).unwrap_or_else(|| program.operand(read));
-        // what `find` hands over stands for all below it, which matters where it is written over
-        let deep = if kind == Kind::Overwrite { deep } else { recursive };
+        // what `find` hands over stands for all below it, which matters where it is written over or deleted
+        let deep = match kind {
+            Kind::Overwrite => recursive || by.is_some(),
+            Kind::Delete => recursive || by.is_some_and(|h| h.walked),
+            _ => recursive,
+        };
+        let narrowed = by.is_some_and(|h| h.narrowed);
         let is_file = || command.key().is_some_and(|key| TAKE_DASH_FOR_A_FILE.contains(&key.as_str()));
         let path = if path == "-" && is_file() { A_FILE.to_owned() } else { path };
         if kind != Kind::None {

@@ -56,7 +56,7 @@ pub(super) fn appends(script: &Script, index: usize) -> bool {
 }
 
 /// The command with a last word for what it is `handed`, where that is not known: `xargs -a list rm -rf`.
-pub(super) fn unnamed(script: &Script, index: usize, handed: &[(String, bool)]) -> Option<Invocation> {
+pub(super) fn unnamed(script: &Script, index: usize, handed: &[Handed]) -> Option<Invocation> {
     let with =
         || Some(Invocation { words: with_unnamed(&script.commands[index], 1)?, ..script.commands[index].clone() });
     if appends(script, index) && handed.is_empty() { with() } else { None }
@@ -197,24 +197,31 @@ const TESTS: &[&str] = &[
     "-xtype",
 ];
 
-/// What `{}` of `find -exec` and the end of an `xargs` command stand for: paths, and whether they are narrowed.
-pub(super) fn handed(script: &Script, index: usize) -> Vec<(String, bool)> {
+/// What a command is handed.
+#[derive(Debug, Clone)]
+pub(super) struct Handed {
+    pub path: String,
+    /// True if not all of it is.
+    pub narrowed: bool,
+    /// True if the path stands for all below it, each handed over by itself: `find` walks.
+    pub walked: bool,
+}
+
+/// What `{}` of `find -exec` and the end of an `xargs` command stand for.
+pub(super) fn handed(script: &Script, index: usize) -> Vec<Handed> {
     let mut at = index;
     while let Some(inside) = script.commands[at].inside.filter(|i| i.how == How::Wrapped) {
         at = inside.command;
         let wrapper = &script.commands[at];
         match wrapper.name() {
-            Some("find" | "gfind" | "fd" | "fdfind") => {
-                let narrowed = narrowed(wrapper);
-                return roots(script, wrapper).into_iter().map(|root| (root, narrowed)).collect();
-            }
+            Some("find" | "gfind" | "fd" | "fdfind") => return walked(script, wrapper),
             Some("xargs" | "gxargs") => {
                 let feeders: Vec<&Invocation> = script.commands.iter().filter(|c| c.feeds.contains(&at)).collect();
                 return feeders.iter().flat_map(|f| from_feeder(script, f)).collect();
             }
             Some("parallel") => {
                 let after = wrapper.words.iter().skip_while(|w| !w.text.starts_with(":::")).skip(1);
-                return after.flat_map(|w| resolved(script, w)).map(|path| (path, false)).collect();
+                return after.flat_map(|w| resolved(script, w)).map(listed).collect();
             }
             _ => {}
         }
@@ -222,24 +229,31 @@ pub(super) fn handed(script: &Script, index: usize) -> Vec<(String, bool)> {
     Vec::new()
 }
 
-fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<(String, bool)> {
+fn listed(path: String) -> Handed {
+    Handed { path, narrowed: false, walked: false }
+}
+
+/// What a `find` or `fd` hands over.
+fn walked(script: &Script, command: &Invocation) -> Vec<Handed> {
+    let narrowed = narrowed(command);
+    roots(script, command).into_iter().map(|path| Handed { path, narrowed, walked: true }).collect()
+}
+
+fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<Handed> {
     let of = |feeder: &Invocation| match feeder.name() {
         Some("echo" | "printf") => Some(
             feeder
                 .operands()
                 .flat_map(|w| resolved(script, w))
                 .filter(|p| !p.contains('%'))
-                .map(|p| (p.replace("\\0", "").replace("\\n", ""), false))
+                .map(|p| listed(p.replace("\\0", "").replace("\\n", "")))
                 .collect(),
         ),
-        Some("find" | "gfind" | "fd" | "fdfind") => {
-            let narrowed = narrowed(feeder);
-            Some(roots(script, feeder).into_iter().map(|root| (root, narrowed)).collect())
-        }
+        Some("find" | "gfind" | "fd" | "fdfind") => Some(walked(script, feeder)),
         Some("ls" | "dir") => {
             let named: Vec<String> = feeder.operands().flat_map(|w| resolved(script, w)).collect();
             let named = if named.is_empty() { vec!["*".to_owned()] } else { named };
-            Some(named.into_iter().map(|p| (p, false)).collect::<Vec<_>>())
+            Some(named.into_iter().map(listed).collect::<Vec<_>>())
         }
         _ => None,
     };
@@ -248,7 +262,7 @@ fn from_feeder(script: &Script, feeder: &Invocation) -> Vec<(String, bool)> {
     let mut fewer = false;
     for _ in 0..8 {
         if let Some(paths) = of(at) {
-            return paths.into_iter().map(|(path, narrowed)| (path, narrowed || fewer)).collect();
+            return paths.into_iter().map(|h| Handed { narrowed: h.narrowed || fewer, ..h }).collect();
         }
         fewer |= matches!(at.name(), Some("grep" | "egrep" | "rg" | "head" | "tail" | "awk"));
         if !fewer && !matches!(at.name(), Some("sort" | "uniq" | "cat" | "tac" | "tr")) {
