@@ -88,7 +88,12 @@ impl Tool for Edit {
         if old.is_empty() {
             return Err(ToolError::Arguments("`old` is empty: give the text to replace".into()));
         }
-        let size = std::fs::metadata(&path).map_err(failed)?.len();
+        let meta = std::fs::metadata(&path).map_err(failed)?;
+        if !meta.is_file() {
+            // a pipe would never end
+            return Err(ToolError::Failed(format!("{name} is no regular file")));
+        }
+        let size = meta.len();
         if size > LARGEST {
             return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to edit here")));
         }

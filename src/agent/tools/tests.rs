@@ -105,6 +105,15 @@ fn errors_say_what_there_is_instead() {
     assert!(bench.failed("read", json!({})).contains("`path` is required"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let bench = Bench::new();
+    rustix::fs::mkfifoat(rustix::fs::CWD, bench.root().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    assert_eq!(bench.failed("read", json!({"path": "pipe"})), "pipe is no regular file");
+    assert_eq!(bench.failed("edit", json!({"path": "pipe", "old": "a", "new": "b"})), "pipe is no regular file");
+}
+
 #[test]
 fn a_long_file_comes_in_pages_and_a_binary_one_not_at_all() {
     let bench = Bench::new();
