@@ -377,7 +377,14 @@ impl Builder {
         if !matches!(feeder.name()?, "echo" | "printf" | "print") {
             return None;
         }
-        let words: Vec<&Word> = feeder.operands().collect();
+        let mut words: Vec<&Word> = feeder.operands().collect();
+        // a format that only puts them one behind the other
+        let bare = |w: &Word| {
+            w.text.contains('%') && w.text.replace("%s", "").replace("%b", "").replace("\\n", "").trim().is_empty()
+        };
+        if feeder.name() == Some("printf") && words.len() > 1 && words.first().is_some_and(|w| bare(w)) {
+            words.remove(0);
+        }
         let span = words.first()?.span.start..words.last()?.span.end;
         let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
         // `printf 'ls\n'` and `echo -e` resolve escapes; for a parse it is enough that lines end there.

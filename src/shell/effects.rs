@@ -15,6 +15,7 @@ use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::keeps_functions;
 use handed::Handed;
+pub(super) use paths::opened;
 pub use paths::{Place, is_socket, place_of};
 use reading::Reading;
 use std::ops::Range;

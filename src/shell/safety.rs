@@ -9,7 +9,7 @@ mod indices;
 mod secrets;
 
 use super::Dialect;
-use super::effects::{Effect, Kind, Place, Variable, effects, place_of, variable};
+use super::effects::{Effect, Kind, Place, Variable, effects, opened, place_of, variable};
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
 use super::substitution;
@@ -323,6 +323,18 @@ fn into_sink(script: &Script, effect: &Effect) -> bool {
     command.words.last().is_some_and(|w| place_of(&w.text) == Place::Sink)
 }
 
+/// What a word of braces does that is a command line: `{rm,-rf,/}`.
+fn of_braces(script: &Script, word: &str, args: &[super::parse::Word], span: &Range<usize>) -> Vec<Reason> {
+    let opened = if word.starts_with('{') { opened(word) } else { Vec::new() };
+    if opened.len() < 2 || opened.iter().any(|word| word.contains('{')) {
+        return Vec::new();
+    }
+    let rest = args.iter().map(|w| w.raw.as_str());
+    let line: Vec<&str> = opened.iter().map(String::as_str).chain(rest).collect();
+    let inner = assess(&super::parse(&line.join(" "), script.dialect));
+    inner.reasons.into_iter().map(|r| Reason { span: Some(span.clone()), ..r }).collect()
+}
+
 /// What the shape of the script says: fork bombs, programs named by a variable, text that is no shell.
 fn of_structure(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
@@ -340,6 +352,7 @@ fn of_structure(script: &Script) -> Vec<Reason> {
     }
     for command in &script.commands {
         let Some(first) = command.words.first().filter(|w| w.value.is_none()) else { continue };
+        found.extend(of_braces(script, &first.text, command.args(), &first.span));
         let why = format!("which program runs depends on `{}`", first.raw);
         let vital = |w: &super::parse::Word| {
             let recursive = command.has_option(Some('r'), "recursive") || command.has_option(Some('R'), "");
@@ -400,6 +413,9 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         }
     }
     if let Some(span) = script.errors.first() {
+        // where a command begins with one, the grammar takes it for a block
+        let words = script.text.split_whitespace();
+        found.extend(words.flat_map(|word| of_braces(script, word, &[], span)));
         let token: String = script.torn(span).0.chars().take(40).collect();
         found.push(reason(
             Level::Caution,

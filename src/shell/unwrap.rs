@@ -121,8 +121,9 @@ const WRAPPERS: &[Wrapper] = &[
             "not",
             "and",
             "or",
-            // `time { cmd; }`: the grammar takes the brace for a program
+            // `time { cmd; }`, `time ! cmd`: the grammar takes these for programs
             "{",
+            "!",
         ],
         Form::Rest(0),
         "",
@@ -277,8 +278,8 @@ const BEFORE_VERB: Wrapper = wrapper(
 
 /// True for wrappers in which the shell's own functions are still known: they are words of the shell's, no programs.
 pub(super) fn keeps_functions(name: &str) -> bool {
-    const KEYWORDS: [&str; 11] =
-        ["time", "coproc", "not", "and", "or", "{", "noglob", "nocorrect", "repeat", "eval", "trap"];
+    const KEYWORDS: [&str; 12] =
+        ["time", "coproc", "not", "and", "or", "{", "!", "noglob", "nocorrect", "repeat", "eval", "trap"];
     KEYWORDS.contains(&name)
 }
 

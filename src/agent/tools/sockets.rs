@@ -103,7 +103,7 @@ fn asks_kernel(name: &str, args: &[&str]) -> bool {
                 && match args[options..] {
                     [] | ["netns", ..] => false,
                     [_] => true,
-                    [_, verb, ..] => matches!(verb, "s" | "sh" | "show" | "l" | "ls" | "list" | "lst" | "get"),
+                    [_, verb, ..] => matches!(verb, "sh" | "show" | "l" | "ls" | "list" | "lst" | "get"),
                 }
         }
         // -K ends connections

@@ -435,7 +435,7 @@ fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
 const OPENED: usize = 64;
 
 /// The braces of a text opened, as the shell does: `/{bin,etc}` is `/bin` and `/etc`, `{a..c}x` is `ax`, `bx` and `cx`.
-pub(super) fn opened(text: &str) -> Vec<String> {
+pub(in crate::shell) fn opened(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut pending = vec![text.to_owned()];
     while let Some(text) = pending.pop() {
