@@ -542,6 +542,8 @@ impl From<ModelError> for End {
 #[cfg(test)]
 mod batch_tests;
 #[cfg(test)]
+mod edit_tests;
+#[cfg(test)]
 mod limit_tests;
 #[cfg(test)]
 mod tests;
