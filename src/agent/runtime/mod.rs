@@ -543,6 +543,8 @@ impl From<ModelError> for End {
 mod batch_tests;
 #[cfg(test)]
 mod edit_tests;
+#[cfg(all(test, unix))]
+mod fault_tests;
 #[cfg(test)]
 mod limit_tests;
 #[cfg(test)]
