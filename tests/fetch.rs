@@ -544,6 +544,36 @@ fn a_program_killed_in_the_middle_of_the_mirror_keeps_its_whole_parts() {
 }
 
 #[test]
+fn a_file_that_is_not_the_catalogs_stays_until_another_has_come() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Status(500));
+    let place = Place::new(Some(&hub), None);
+    let path = place.settings.models.join("tiny.gguf");
+    std::fs::create_dir_all(&place.settings.models).unwrap();
+    std::fs::write(&path, b"somebody's own").unwrap();
+    assert!(place.ensure(&card(&bytes)).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), b"somebody's own");
+    hub.set(Mood::Sound);
+    assert_eq!(place.ensure(&card(&bytes)).unwrap(), path);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_file_that_is_not_the_catalogs_makes_room_where_there_is_too_little() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let mut place = Place::new(Some(&hub), None);
+    // room for the headroom and one model, and not for two
+    let Some(disk) = disk::Disk::mount(place.folder.path(), "17000k") else {
+        return println!("skipped: {NO_DISK}");
+    };
+    place.settings.models = disk.path().to_path_buf();
+    std::fs::write(disk.path().join("tiny.gguf"), vec![0; 440_000]).unwrap();
+    let path = place.ensure(&card(&bytes)).unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
+}
+
+#[test]
 fn a_sound_file_stays_when_the_hub_has_another_by_now() {
     let bytes = model();
     let first = Hub::of(&bytes, Mood::Sound);

@@ -167,11 +167,7 @@ impl One<'_> {
                     self.fetcher
                         .progress
                         .note(&format!("{} is not the catalog's ({reason}); fetching it", target.display()));
-                    // without a sum of the catalog's it may be sound: it stays until there is another to take its place
-                    if self.file.sha256.is_some() {
-                        fs::remove_file(&target).map_err(|e| io_error("replace", &target, e))?;
-                    }
-                    self.fetch(&target)?
+                    self.replace(&target)?
                 }
                 Found::Nothing => self.fetch(&target)?,
             },
@@ -229,6 +225,18 @@ impl One<'_> {
     fn remember(&self, path: &Path, sum: &str) {
         if let Ok(record) = Record::of(path, sum) {
             record::write(self.fetcher.settings, &record_name(self.card, self.file), &record);
+        }
+    }
+
+    /// Fetches what takes the place of a wrong file. That one stays until then, unless there is no room for both; without a
+    /// sum of the catalog's it may be sound, and stays in any case.
+    fn replace(&self, target: &Path) -> Result<PathBuf, FetchError> {
+        match self.fetch(target) {
+            Err(FetchError::NoSpace { .. }) if self.file.sha256.is_some() => {
+                fs::remove_file(target).map_err(|e| io_error("replace", target, e))?;
+                self.fetch(target)
+            }
+            fetched => fetched,
         }
     }
 
