@@ -283,10 +283,12 @@ impl One<'_> {
         let pip = mirror::Pip { spawn: self.fetcher.spawn, settings, python: &python, work: &work };
         let keep = self.card.files.len() > 1;
         let partial = mirror::fetch(pip, self.file, mirror, sum, target, keep, &self.cx());
-        if partial.is_err() || !keep {
+        let sealed = partial.and_then(|partial| self.seal(partial, Some(sum), target));
+        // A wheel with wrong bytes would be found there the next time.
+        if sealed.is_err() || !keep {
             let _ = fs::remove_dir_all(&work);
         }
-        self.seal(partial?, Some(sum), target)
+        sealed
     }
 
     /// Holds what came against its sum and gives it its name, or deletes it.
