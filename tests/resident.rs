@@ -428,6 +428,16 @@ fn a_model_file_that_is_replaced_or_gone() {
 }
 
 #[test]
+fn a_runtime_folder_with_a_relative_name_is_the_callers() {
+    let home = Home::new();
+    let mut caro = home.command(&["--json", "list files"]);
+    let ran = Ran::of(caro.current_dir(home.machine.path("")).env("CARO_RUNTIME_DIR", "run").output().unwrap());
+    assert_eq!(ran.json()["resident"], true, "{ran:#?}");
+    assert_eq!(home.processes().len(), 1, "its socket is where it was told");
+    assert!(home.processes().contains(&home.pid()));
+}
+
+#[test]
 fn it_ends_when_it_is_idle() {
     let home = Home::new();
     let ran = Ran::of(home.command(&["--json", "list files"]).env("CARO_RESIDENT_IDLE", "0.5").output().unwrap());

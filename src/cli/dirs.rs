@@ -27,7 +27,8 @@ impl Dirs {
     pub fn find(env: &Env) -> Self {
         let home = directories::ProjectDirs::from("", "", "caro");
         let of = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
-        let over = |name| env.get(name).map(PathBuf::from);
+        // The resident process runs elsewhere: what is relative means the folder of this call, there too.
+        let over = |name| env.get(name).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
         let cache = over(env::CACHE_DIR).or_else(|| of(|h| h.cache_dir()));
         let config = of(|h| h.config_dir());
         Self {
@@ -86,6 +87,15 @@ mod tests {
         assert_eq!(dirs.config_file.as_deref(), Some(Path::new("/f.toml")));
         let env = Env::from_lookup(|name| (name == env::MODELS_DIR).then(|| "/m".into()));
         assert_eq!(Dirs::find(&env).models().unwrap(), Path::new("/m"));
+    }
+
+    /// The resident process runs in `/`: what it is told of is to be the same place there.
+    #[test]
+    fn a_variable_that_is_relative_means_the_callers_folder() {
+        let env = Env::from_lookup(|name| name.ends_with("_DIR").then(|| "here".into()));
+        let dirs = Dirs::find(&env);
+        let here = std::env::current_dir().unwrap().join("here");
+        assert_eq!([dirs.cache, dirs.models, dirs.runtime], [0; 3].map(|_| Some(here.clone())));
     }
 
     #[test]

@@ -94,7 +94,10 @@ impl Settings {
         state: Option<PathBuf>,
         vars: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, FetchError> {
-        let models = models.ok_or(FetchError::NoFolder)?;
+        // What is remembered of a file has its absolute path.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let models = absolute(models.ok_or(FetchError::NoFolder)?);
+        let state = state.map(absolute);
         let vars: Vec<(OsString, OsString)> = vars.into_iter().filter(|(_, v)| !v.is_empty()).collect();
         let path = |name: &str| vars.iter().find(|(k, _)| k == name).map(|(_, v)| PathBuf::from(v));
         let text = |name: &str| path(name).and_then(|p| p.into_os_string().into_string().ok());
@@ -141,6 +144,12 @@ mod tests {
     fn no_place_for_models_is_an_error_that_names_the_variable() {
         let error = Settings::new(None, None, vars(&[])).unwrap_err();
         assert!(error.hint().contains("CARO_MODELS_DIR"), "{error} {}", error.hint());
+    }
+
+    #[test]
+    fn folders_are_absolute_whoever_names_them() {
+        let settings = Settings::new(Some("models".into()), Some("state".into()), vars(&[])).unwrap();
+        assert!(settings.models.is_absolute() && settings.state.unwrap().is_absolute());
     }
 
     #[test]
