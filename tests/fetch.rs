@@ -652,6 +652,11 @@ fn the_verbs_of_caro_model_work_together() {
     assert_eq!(run(&["model", "path", "my-own"]).1.trim(), mine.to_str().unwrap());
     let ModelSource::Card(added) = fetch::resolve("my-own", &place.settings).unwrap() else { panic!("no card") };
     assert_eq!((added.arch.as_str(), added.ctx), ("llama", 512));
+    std::fs::write(&mine, &bytes[..1000]).unwrap();
+    for verb in ["pull", "verify"] {
+        let (code, _, stderr) = run(&["model", verb, "my-own"]);
+        assert!(code == Some(1) && stderr.contains("hint: `caro model rm my-own`, then `caro model add"), "{stderr}");
+    }
     assert_eq!(run(&["model", "rm", "my-own"]).0, Some(0));
     assert!(mine.exists(), "the user's file is gone");
     assert_eq!(run(&["model", "path", "my-own"]).0, Some(2));

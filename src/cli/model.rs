@@ -182,7 +182,9 @@ impl From<FetchError> for Failure {
         let hint = error.hint();
         match error {
             FetchError::Cancelled => Self::silent(Exit::Interrupted),
-            FetchError::Damaged { .. } | FetchError::NoGguf { .. } => Self::no(error).hint(hint),
+            FetchError::Damaged { .. } | FetchError::Changed { .. } | FetchError::NoGguf { .. } => {
+                Self::no(error).hint(hint)
+            }
             _ => Self::usage(error).hint(hint),
         }
     }

@@ -73,6 +73,16 @@ pub enum FetchError {
         /// What is wrong.
         reason: String,
     },
+    /// A file that the user added is not what it was.
+    #[error("{} is damaged or another file: {reason}", path.display())]
+    Changed {
+        /// The id that it was added under.
+        id: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// What is to be added is no model.
     #[error("{} is no sound GGUF file: {reason}", path.display())]
     NoGguf {
@@ -215,6 +225,9 @@ impl FetchError {
             Self::Io { .. } => "`caro model path` shows the folder; CARO_MODELS_DIR sets another".into(),
             Self::NoGguf { .. } => "a model is one file in the GGUF format; fetch it again if it should be one".into(),
             Self::Damaged { .. } => "`caro model rm` and then `caro model pull` fetch it anew".into(),
+            Self::Changed { id, path, .. } => {
+                format!("`caro model rm {id}`, then `caro model add {}` takes it as it is now", path.display())
+            }
             Self::Sources { id, tried } => sources_hint(id, tried),
             Self::Cancelled => "`caro model pull` goes on where it stopped".into(),
         }

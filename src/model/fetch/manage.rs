@@ -36,7 +36,8 @@ pub fn list(settings: &Settings) -> Vec<Result<Listed, CardError>> {
 /// Hashes the files of a model anew, whatever is remembered, and returns their paths with their SHA-256.
 ///
 /// # Errors
-/// [`FetchError::NoFile`] for what is not here, [`FetchError::Damaged`] for what is not as it should be; it is forgotten then.
+/// [`FetchError::NoFile`] for what is not here, [`FetchError::Damaged`] and [`FetchError::Changed`] for what is not
+/// as it should be; it is forgotten then.
 pub fn verify(card: &Card, fetcher: &Fetcher<'_>) -> Result<Vec<(PathBuf, String)>, FetchError> {
     let mut sums = Vec::new();
     for file in &card.files {
@@ -57,7 +58,7 @@ pub fn verify(card: &Card, fetcher: &Fetcher<'_>) -> Result<Vec<(PathBuf, String
         };
         if let Some(reason) = wrong {
             record::forget(fetcher.settings, &name);
-            return Err(FetchError::Damaged { path, reason });
+            return Err(one.damaged(path, reason));
         }
         one.remember(&path, &sum);
         sums.push((path, sum));

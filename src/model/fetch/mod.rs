@@ -149,9 +149,7 @@ impl One<'_> {
         let target = file_path(self.card, self.file, settings);
         match self.found(&target)? {
             Found::Right(path) => return Ok(path),
-            Found::Wrong(reason) if self.file.path.is_some() => {
-                return Err(FetchError::Damaged { path: target, reason });
-            }
+            Found::Wrong(reason) if self.file.path.is_some() => return Err(self.damaged(target, reason)),
             Found::Nothing if self.file.path.is_some() => return Err(FetchError::NoFile { path: target }),
             Found::Wrong(_) | Found::Nothing => {}
         }
@@ -220,6 +218,14 @@ impl One<'_> {
             return Ok(());
         }
         header::read(path).map(drop)
+    }
+
+    fn damaged(&self, path: PathBuf, reason: String) -> FetchError {
+        if self.file.path.is_some() {
+            FetchError::Changed { id: self.card.id.clone(), path, reason }
+        } else {
+            FetchError::Damaged { path, reason }
+        }
     }
 
     fn remember(&self, path: &Path, sum: &str) {
