@@ -97,7 +97,7 @@ impl Model for Client {
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
         // What the caller has been given already.
         let mut said = String::new();
-        let done = self.relay(|link| link.work(Work::of(request), request, on, &mut said));
+        let done = self.relay(|link| link.work(Work::of(request), request, on, &mut said)).transpose()?;
         if let Some(completion) = done.and_then(|mut completions| completions.pop()) {
             return Ok(completion);
         }
@@ -120,7 +120,7 @@ impl Model for Client {
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
         let work = Work::sampled(request, count);
-        let done = self.relay(|link| link.work(work, request, &mut silently, &mut String::new()));
+        let done = self.relay(|link| link.work(work, request, &mut silently, &mut String::new())).transpose()?;
         match done {
             Some(completions) => Ok(completions),
             None if request.cancel.is_cancelled() => Ok(Vec::new()),
@@ -131,7 +131,7 @@ impl Model for Client {
     fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
         let request = Request::nothing(cancel);
         let work = Work::scored(&request, replies);
-        let done = self.relay(|link| link.work(work, &request, &mut silently, &mut String::new()));
+        let done = self.relay(|link| link.work(work, &request, &mut silently, &mut String::new())).transpose()?;
         match done {
             Some(completions) => Ok(completions),
             None if cancel.is_cancelled() => Ok(Vec::new()),
@@ -163,13 +163,21 @@ const fn failed(why: &'static str) -> Failed {
 }
 
 const GONE: Failed = failed("ended");
+const DEAF: Failed = failed("did not stop");
 const HANGS: Failed = Failed { why: "does not answer any more", hangs: true };
 const STRANGE: Failed = Failed { why: "said something that is no answer", hangs: true };
 
 impl Link {
+    fn begin(&mut self, call: &Call) -> Result<(), Failed> {
+        if self.left {
+            return Err(DEAF);
+        }
+        self.channel.send(call).map_err(|_| GONE)
+    }
+
     /// A question with a short answer.
     fn ask<T>(&mut self, call: &Call, read: impl FnOnce(Reply) -> Option<T>) -> Result<T, Failed> {
-        self.channel.send(call).map_err(|_| GONE)?;
+        self.begin(call)?;
         let mut silent = 0;
         loop {
             silent += 1;
@@ -184,19 +192,20 @@ impl Link {
         }
     }
 
-    /// The whole of a generation: one completion, or those sampled together. `said` is what `on` was given.
+    /// The whole of a generation: one completion, or those sampled together, or what is wrong with the request. `said` is
+    /// what `on` was given.
     fn work(
         &mut self,
         work: Work,
         request: &Request,
         on: &mut dyn FnMut(&str) -> Flow,
         said: &mut String,
-    ) -> Result<Vec<Completion>, Failed> {
+    ) -> Result<Result<Vec<Completion>, ModelError>, Failed> {
         let call = Call::Generate(Box::new(work));
         if serde_json::to_vec(&call).map_or(usize::MAX, |frame| frame.len()) > MOST_CALL {
             return Err(failed("takes no request of that length"));
         }
-        self.channel.send(&call).map_err(|_| GONE)?;
+        self.begin(&call)?;
         let (began, mut silent) = (Instant::now(), 0);
         // Since when it is to stop, and whether the reader of the text wanted that.
         let (mut stopping, mut enough) = (None, false);
@@ -218,9 +227,10 @@ impl Link {
                 }
                 // What came between our word and its end was not wanted any more.
                 Some(Reply::Text(_)) => {}
-                Some(Reply::Done(completion)) if enough => return Ok(vec![cut(*completion, said)]),
-                Some(Reply::Done(completion)) => return Ok(vec![*completion]),
-                Some(Reply::Sampled(completions)) => return Ok(completions),
+                Some(Reply::Done(completion)) if enough => return Ok(Ok(vec![cut(*completion, said)])),
+                Some(Reply::Done(completion)) => return Ok(Ok(vec![*completion])),
+                Some(Reply::Sampled(completions)) => return Ok(Ok(completions)),
+                Some(Reply::Refused(why)) => return Ok(Err(why.into())),
                 Some(Reply::Failed(_)) => return Err(failed("could not do it")),
                 Some(_) => return Err(STRANGE),
             }
@@ -231,10 +241,11 @@ impl Link {
             if stopping.is_some_and(|since| since.elapsed() > STOPPING) {
                 if enough {
                     // The reader has what it wanted, and the next call is made here.
+                    self.left = true;
                     self.channel.close();
-                    return Ok(vec![cancelled(said.clone())]);
+                    return Ok(Ok(vec![cancelled(said.clone())]));
                 }
-                return Err(failed("did not stop"));
+                return Err(DEAF);
             }
         }
     }
@@ -257,7 +268,7 @@ fn cut(mut completion: Completion, said: &str) -> Completion {
 }
 
 /// What is left of a completion whose end nobody waited for.
-fn cancelled(said: String) -> Completion {
+pub(super) fn cancelled(said: String) -> Completion {
     Completion { text: said, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
 }
 

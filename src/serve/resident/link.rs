@@ -25,6 +25,8 @@ const LOCK: Duration = Duration::from_millis(500);
 pub(super) struct Link {
     pub channel: Channel,
     pub pid: u32,
+    /// True once this side has closed it, since the other did not stop in time.
+    pub left: bool,
     place: Place,
 }
 
@@ -148,10 +150,10 @@ impl Wanted<'_> {
             Ok(Some(Reply::Hello { protocol: PROTOCOL, program, model, pid }))
                 if program == self.program && model == self.model =>
             {
-                Found::Fits(Link { channel, pid, place })
+                Found::Fits(Link { channel, pid, left: false, place })
             }
             Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel)),
-            Ok(Some(Reply::Failed(_))) => return Err(Absent::Lost("has as many callers as it takes")),
+            Ok(Some(Reply::Failed(_))) => return Err(Absent::Busy),
             // Another protocol, no protocol at all, or at its end: it loses its socket, and sees that itself.
             Ok(Some(_)) | Err(_) => Found::Old(None),
         })

@@ -16,6 +16,8 @@ mod identity;
 
 #[cfg(unix)]
 mod client;
+#[cfg(all(test, unix))]
+mod client_tests;
 #[cfg(unix)]
 mod control;
 #[cfg(unix)]
@@ -158,6 +160,9 @@ pub enum Absent {
     /// It runs as somebody else: whoever made the socket is not this user.
     #[error("the process behind the socket belongs to user {0}")]
     Stranger(u32),
+    /// It has enough to do.
+    #[error("the resident process has as many callers as it takes")]
+    Busy,
     /// It does not answer, or not in our language.
     #[error("the resident process {0}")]
     Lost(&'static str),
@@ -170,7 +175,7 @@ impl Absent {
     /// What the user can do next.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::System => "nothing to do: the answer is computed in this process",
+            Self::System | Self::Busy => "nothing to do: the answer is computed in this process",
             Self::Folder { .. } => "mend or remove that folder, or set CARO_RUNTIME_DIR to one of your own (mode 700)",
             Self::Weights(_) | Self::Start(_) | Self::Socket(_) => "`--resident off` computes in this process",
             Self::Memory { .. } => "free some memory, or use a smaller model (`caro model list`)",

@@ -296,6 +296,10 @@ impl Resident {
                     under_way = None;
                     channel.send(&Reply::Failed(why))
                 }
+                Ok(News::Refused(why)) => {
+                    under_way = None;
+                    channel.send(&Reply::Refused(why))
+                }
                 Ok(News::Call(Call::Cancel)) => {
                     if let Some((cancel, _)) = &under_way {
                         cancel.cancel();

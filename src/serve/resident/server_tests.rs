@@ -16,12 +16,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Far more than anything here takes, on a slow machine too.
-const SOON: Duration = Duration::from_secs(60);
+pub(super) const SOON: Duration = Duration::from_secs(60);
 /// What that is held against.
-const AGES: Duration = Duration::from_secs(600);
+pub(super) const AGES: Duration = Duration::from_secs(600);
 
-struct Server {
-    dir: tempfile::TempDir,
+pub(super) struct Server {
+    pub dir: tempfile::TempDir,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -44,7 +44,7 @@ impl Server {
         )
     }
 
-    fn with(
+    pub fn with(
         idle: Duration,
         short: impl Fn() -> bool + Send + Sync + 'static,
         open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
@@ -70,7 +70,7 @@ impl Server {
         stream
     }
 
-    fn client(&self) -> Channel {
+    pub fn client(&self) -> Channel {
         Channel::new(self.raw(), MOST_REPLY).unwrap()
     }
 

@@ -4,14 +4,14 @@
 //! else may change with [`PROTOCOL`].
 
 use super::Status;
-use crate::model::{Cancel, Completion, Prompt, Request, Sampling, Shape};
+use crate::model::{Cancel, Completion, ModelError, Prompt, Request, Sampling, Shape};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 4;
+pub(super) const PROTOCOL: u32 = 5;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
@@ -82,10 +82,42 @@ pub(super) enum Reply {
     Sampled(Vec<Completion>),
     /// It cannot be done here.
     Failed(String),
+    /// It cannot be done anywhere.
+    Refused(Refusal),
     /// About the resident.
     Status(Box<Status>),
     /// To [`Call::Retire`] and [`Call::Stop`].
     Leaving,
+}
+
+/// What is wrong with a request itself: the same model in the caller's process would say no other word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Refusal {
+    /// [`ModelError::TooLong`].
+    TooLong { tokens: usize, limit: usize },
+    /// [`ModelError::BadShape`].
+    BadShape(String),
+}
+
+impl Refusal {
+    /// `None` for an error that may be this process's own.
+    pub fn of(error: &ModelError) -> Option<Self> {
+        match error {
+            ModelError::TooLong { tokens, limit } => Some(Self::TooLong { tokens: *tokens, limit: *limit }),
+            ModelError::BadShape(why) => Some(Self::BadShape(why.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl From<Refusal> for ModelError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::TooLong { tokens, limit } => Self::TooLong { tokens, limit },
+            Refusal::BadShape(why) => Self::BadShape(why),
+        }
+    }
 }
 
 /// What is wanted of the model.

@@ -1,7 +1,8 @@
 //! The one thread of a resident that computes: it opens the model, then takes one request after the other, first come, first
 //! served.
 
-use super::wire::Task;
+use super::client::cancelled;
+use super::wire::{Refusal, Task};
 use crate::model::{Completion, Flow, Model, Request};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,8 @@ pub(super) enum News {
     Sampled(Vec<Completion>),
     /// It went wrong.
     Failed(String),
+    /// It is wrong.
+    Refused(Refusal),
     /// From the other end of the socket.
     Call(super::wire::Call),
     /// The other end is gone.
@@ -77,7 +80,7 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
         let answered = matches!(result, Ok(Ok(_)));
         let _ = news.send(match result {
             Ok(Ok(done)) => done,
-            Ok(Err(error)) => News::Failed(error.to_string()),
+            Ok(Err(error)) => Refusal::of(&error).map_or_else(|| News::Failed(error.to_string()), News::Refused),
             Err(_) => News::Failed("it broke off".into()),
         });
         done(answered);
