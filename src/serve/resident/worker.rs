@@ -59,9 +59,18 @@ impl Loaded {
     }
 }
 
-/// Does the jobs; `begin` is called before each with its deadline, and `done` after it.
+/// Does the jobs; `begin` is called before each with its deadline, unless it is not done at all, and `done` after it.
 pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Option<Instant>), done: impl Fn(bool)) {
     for Job { request, task, begun, news } in jobs {
+        if request.cancel.is_cancelled() {
+            // Its caller has gone: it would cost the next one what is kept of a prompt.
+            let _ = news.send(match task {
+                Task::Complete => News::Done(Box::new(cancelled(String::new()))),
+                Task::Sample(_) | Task::Score(_) => News::Sampled(Vec::new()),
+            });
+            done(false);
+            continue;
+        }
         begun.store(true, Ordering::Relaxed);
         begin(request.cancel.deadline());
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -84,5 +93,58 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
             Err(_) => News::Failed("it broke off".into()),
         });
         done(answered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Cancel, Finish};
+    use std::cell::RefCell;
+    use std::sync::mpsc;
+
+    /// The model keeps the state of one prompt: whoever left would cost the next caller its own.
+    #[test]
+    fn a_caller_that_has_gone_is_not_computed_for() {
+        let model: Scripted = r#"{"rules": [{"replies": ["first", "second", "third", "fourth"]}]}"#.parse().unwrap();
+        let (jobs, waiting) = mpsc::channel();
+        let (news, told) = mpsc::channel();
+        let queue = |gone: bool, task: Task| {
+            let cancel = Cancel::new();
+            if gone {
+                cancel.cancel();
+            }
+            let request = Request { max_tokens: 9, ..Request::nothing(&cancel) };
+            let begun = Arc::<AtomicBool>::default();
+            jobs.send(Job { request, task, begun: begun.clone(), news: news.clone() }).unwrap();
+            begun
+        };
+        let begun = [(false, Task::Complete), (true, Task::Complete), (true, Task::Sample(2)), (false, Task::Complete)]
+            .map(|(gone, task)| queue(gone, task));
+        drop(jobs);
+        let log = RefCell::new(Vec::new());
+        work(
+            &model,
+            &waiting,
+            |_| log.borrow_mut().push("begun"),
+            |done| {
+                log.borrow_mut().push(if done { "answered" } else { "dropped" });
+            },
+        );
+        drop(news);
+        let ends: Vec<_> = told
+            .iter()
+            .filter_map(|news| match news {
+                News::Done(done) => Some((done.text, Some(done.finish))),
+                News::Sampled(all) => Some((format!("{} completions", all.len()), None)),
+                _ => None,
+            })
+            .collect();
+        let ends: Vec<_> = ends.iter().map(|(text, finish)| (text.as_str(), *finish)).collect();
+        let (stop, cancelled) = (Some(Finish::Stop), Some(Finish::Cancelled));
+        assert_eq!(ends, [("first", stop), ("", cancelled), ("0 completions", None), ("second", stop)]);
+        assert_eq!(*log.borrow(), ["begun", "answered", "dropped", "dropped", "begun", "answered"]);
+        assert_eq!(begun.map(|begun| begun.load(Ordering::Relaxed)), [true, false, false, true]);
     }
 }
