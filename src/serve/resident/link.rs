@@ -142,7 +142,7 @@ impl Wanted<'_> {
             return Err(Absent::Stranger(peer.uid));
         }
         let mut channel = Channel::new(stream, MOST_REPLY)?;
-        let hello = Call::Hello { idle_s: self.setup.idle.as_secs_f64() };
+        let hello = Call::Hello { idle_s: stay(self.setup.idle) };
         // Where that fails, there may still be a word of why.
         let _ = channel.send(&hello);
         Ok(match channel.receive(Some(wait)) {
@@ -170,11 +170,8 @@ impl Wanted<'_> {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
             _ => {}
         }
-        let orders = Orders {
-            socket: self.socket.clone(),
-            weights: self.setup.weights.clone(),
-            idle_s: self.setup.idle.as_secs_f64(),
-        };
+        let orders =
+            Orders { socket: self.socket.clone(), weights: self.setup.weights.clone(), idle_s: stay(self.setup.idle) };
         let orders = serde_json::to_string(&orders).map_err(|e| Absent::Weights(e.to_string()))?;
         // The socket is made here and handed over: who connects from now on waits in its queue, and sees at once when the
         // process ends before it has begun.
@@ -198,6 +195,11 @@ impl Wanted<'_> {
         let size = fs::metadata(self.setup.weights.file()).map_or(0, |meta| meta.len());
         enough(memory::Machine::now(), size)
     }
+}
+
+/// Seconds that a resident is to stay: whoever has greeted it, or started it, asks this much later.
+fn stay(idle: Duration) -> f64 {
+    idle.max(Duration::from_secs(1)).as_secs_f64()
 }
 
 /// Whether a process that we start is not held back for good by what holds us back: it is for all later calls too.

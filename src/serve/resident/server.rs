@@ -341,14 +341,26 @@ impl Resident {
         (cancel, begun)
     }
 
-    /// The model, with a sign of life as long as it is being opened.
+    /// The model, with a sign of life as long as it is being opened: who waits for that is counted, lest we end meanwhile.
     fn model(&self, channel: &mut Channel) -> io::Result<Result<Arc<dyn Model>, String>> {
-        loop {
-            match self.loaded.wait(BEAT) {
-                Some(model) => return Ok(model),
-                None => channel.send(&Reply::Beat { queued: false })?,
-            }
+        if let Some(model) = self.loaded.wait(Duration::ZERO) {
+            return Ok(model);
         }
+        self.activity().jobs += 1;
+        let opened = loop {
+            match self.loaded.wait(BEAT) {
+                Some(model) => break Ok(model),
+                None => {
+                    if let Err(gone) = channel.send(&Reply::Beat { queued: false }) {
+                        break Err(gone);
+                    }
+                }
+            }
+        };
+        let mut activity = self.activity();
+        activity.jobs = activity.jobs.saturating_sub(1);
+        activity.last = Instant::now();
+        opened
     }
 
     /// Answers what needs no queue.

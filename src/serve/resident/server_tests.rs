@@ -296,6 +296,26 @@ fn it_does_not_end_while_it_works() {
 }
 
 #[test]
+fn who_waits_for_the_model_to_be_opened_keeps_it_there() {
+    let (release, opened) = mpsc::channel::<()>();
+    let server = Server::with(
+        AGES,
+        || false,
+        move || {
+            let _ = opened.recv();
+            Ok(Arc::new(Scripted::parse(r#"{"rules": [{"reply": "ls"}]}"#, "script")?))
+        },
+    );
+    let mut client = server.client();
+    client.send(&work("list")).unwrap();
+    assert_eq!(client.receive::<Reply>(Some(SOON)).unwrap(), Some(Reply::Beat { queued: false }));
+    assert_eq!(server.waiting(), (1, 0), "nobody is counted, and so it may end under its caller");
+    drop(release);
+    assert!(matches!(all(&mut client).1, Reply::Done(_)));
+    assert_eq!(server.waiting(), (0, 1));
+}
+
+#[test]
 fn it_ends_when_its_model_or_its_socket_is_replaced() {
     for what in ["model", "s.sock"] {
         let mut server = Server::start(AGES);
