@@ -214,13 +214,12 @@ fn unhindered(nice: i32, limits: [Option<u64>; 2]) -> Result<(), Absent> {
 
 /// Whether a machine has room to keep a model file of `size` bytes ready; one that does not tell has.
 fn enough(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
-    let wanted = memory::Machine::wanted(size);
-    match machine {
-        Some(machine) if machine.available < wanted => {
-            Err(Absent::Memory { available_mb: machine.available >> 20, wanted_mb: wanted >> 20 })
-        }
-        _ => Ok(()),
+    let Some(machine) = machine else { return Ok(()) };
+    let wanted = machine.wanted(size);
+    if machine.available < wanted {
+        return Err(Absent::Memory { available_mb: machine.available >> 20, wanted_mb: wanted >> 20 });
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -233,6 +232,24 @@ mod tests {
         let short = enough(machine(1500), 1 << 30).unwrap_err().to_string();
         assert!(short.contains("1500 MB available, 1536 MB wanted"), "{short}");
         assert!(enough(machine(1600), 1 << 30).is_ok() && enough(None, u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn a_resident_stays_long_enough_to_be_asked() {
+        assert_eq!([Duration::from_millis(1), Duration::from_secs(900)].map(stay), [1.0, 900.0]);
+    }
+
+    /// What a model takes beside its file counts as in use once it is there.
+    #[test]
+    fn one_that_is_started_does_not_end_at_once_for_want_of_memory() {
+        let sizes = || (20..42).map(|bits| 1_u64 << bits);
+        for (total, available, size) in sizes().flat_map(|t| sizes().flat_map(move |a| sizes().map(move |s| (t, a, s))))
+        {
+            let machine = |available| memory::Machine { total, available };
+            let started = enough(Some(machine(available)), size).is_ok();
+            let after = machine(available.saturating_sub(512 << 20));
+            assert!(!started || !after.is_short(), "{size} of {available} of {total}");
+        }
     }
 
     #[test]

@@ -17,14 +17,20 @@ impl Machine {
         parse_machine(&std::fs::read_to_string("/proc/meminfo").ok()?)
     }
 
-    /// What should be available before a process is left behind that keeps a model file of this many bytes ready.
-    pub fn wanted(model: u64) -> u64 {
-        model.saturating_add(BESIDE)
+    /// What should be available before a process is left behind that keeps a model file of this many bytes ready: so much
+    /// that it need not end again for its own sake.
+    pub fn wanted(self, model: u64) -> u64 {
+        model.max(self.least()).saturating_add(BESIDE)
     }
 
     /// True where others need the memory more than we do.
     pub fn is_short(self) -> bool {
-        self.available < (256 << 20).max(self.total / 20)
+        self.available < self.least()
+    }
+
+    /// What should stay available for others.
+    fn least(self) -> u64 {
+        (self.total / 20).clamp(256 << 20, 1 << 30)
     }
 }
 
@@ -71,7 +77,11 @@ mod tests {
         let machine =
             |total_mb: u64, available_mb: u64| Machine { total: total_mb << 20, available: available_mb << 20 };
         assert!(machine(2048, 255).is_short() && !machine(2048, 257).is_short());
-        assert!(machine(64 << 10, 3000).is_short() && !machine(64 << 10, 3300).is_short());
+        assert!(machine(8 << 10, 409).is_short() && !machine(8 << 10, 410).is_short());
+        assert!(
+            machine(64 << 10, 1023).is_short() && !machine(64 << 10, 1025).is_short(),
+            "a gigabyte is enough for all"
+        );
     }
 
     #[cfg(target_os = "linux")]
