@@ -278,7 +278,9 @@ impl<'a> Stream<'a> {
             line.clear();
             let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
             match read {
+                // The answer is whole, however the connection ends.
                 Ok(0) if finished => return Ok(()),
+                Err(e) if finished && e.kind() != std::io::ErrorKind::Interrupted => return Ok(()),
                 Ok(0) => return Err("the answer was cut off".into()),
                 Ok(n) if n as u64 == MAX_LINE => return Err("it sends an endless line".into()),
                 Ok(_) => {}
