@@ -177,6 +177,74 @@ fn a_moment_of_trouble_costs_nothing_later() {
 }
 
 #[test]
+fn trouble_that_lasts_longer_costs_one_answer_and_no_later_one() {
+    let bodies = Arc::<Mutex<Vec<Value>>>::default();
+    let heard = bodies.clone();
+    let server = Server::start(move |request, socket| {
+        let mut heard = heard.lock().unwrap();
+        heard.push(serde_json::from_str(&request.body).unwrap());
+        if heard.len() <= 2 {
+            answer(socket, 500, &[], br#"{"error": {"message": "the model is overloaded"}}"#);
+        } else {
+            stream(socket, &[event("ls"), finish("stop")]);
+        }
+    });
+    let model = model(&server.url);
+    for _ in 0..2 {
+        assert_eq!(model.generate(&request("x", text()), &mut |_| Flow::Continue).unwrap().text, "ls");
+    }
+    let bodies = bodies.lock().unwrap();
+    assert_eq!(bodies.len(), 4);
+    assert!(bodies[3]["logprobs"] == json!(true) && bodies[3].get("stream_options").is_some(), "{}", bodies[3]);
+}
+
+#[test]
+fn a_request_that_is_refused_for_itself_is_sent_once() {
+    for (status, said) in [(400, "context too long"), (422, "messages: the last one is empty")] {
+        let body = json!({ "error": { "message": said } }).to_string();
+        let server = Server::start(move |_, socket| answer(socket, status, &[], body.as_bytes()));
+        let error = ask(&server, &request("x", text())).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        assert_eq!(server.seen().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn a_schema_that_a_server_does_not_take_is_left_out() {
+    let server = Server::start(|request, socket| {
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        if body.get("response_format").is_some() {
+            // as vLLM and llama-server speak of it
+            answer(
+                socket,
+                400,
+                &[],
+                br#"{"error": {"message": "The provided JSON schema has features without a grammar"}}"#,
+            );
+        } else {
+            stream(socket, &[event("{}"), finish("stop")]);
+        }
+    });
+    let schema = Shape::Json(json!({"type": "object"}));
+    assert_eq!(ask(&server, &request("x", schema)).unwrap().0.text, "{}");
+}
+
+#[test]
+fn an_answer_that_was_finished_counts_however_the_connection_ends() {
+    // one that ends without a word, and one whose last chunk is announced and never comes
+    for tail in [&b""[..], b"10\r\nhalf"] {
+        let server = Server::start(move |_, socket| {
+            let events = [event("ls"), finish("stop").replace("data: [DONE]\n\n", "")].concat();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let _ = write!(socket, "{head}{:x}\r\n{events}\r\n", events.len());
+            let _ = socket.write_all(tail);
+        });
+        let (done, pieces) = ask(&server, &request("x", text())).unwrap();
+        assert_eq!((done.text.as_str(), done.finish, pieces.concat().as_str()), ("ls", Finish::Stop, "ls"));
+    }
+}
+
+#[test]
 fn a_server_that_does_not_stream_is_understood() {
     let server = Server::start(|_, socket| {
         let body = json!({"choices": [{"message": {"content": "ls"}, "finish_reason": "length"}],

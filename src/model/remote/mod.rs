@@ -88,16 +88,22 @@ impl Remote {
         on: &mut dyn FnMut(&str) -> Flow,
     ) -> Result<Completion, ModelError> {
         let mut level = Level::from_index(self.level.load(Ordering::Relaxed));
-        let mut again = true;
+        // Whether to ask again, and whether the server has said all the way what it does not understand.
+        let (mut again, mut clear) = (true, true);
         loop {
             let body = wire::body(&self.name, request, level, objection);
             let refused = match self.send(request, &body, on)? {
                 Answer::Done(completion) => {
-                    self.level.store(level.index(), Ordering::Relaxed);
+                    if clear {
+                        self.level.store(level.index(), Ordering::Relaxed);
+                    }
                     return Ok(completion);
                 }
                 Answer::Refused(_, Why::Unclear) if std::mem::take(&mut again) => continue,
-                Answer::Refused(reason, _) => reason,
+                Answer::Refused(reason, why) => {
+                    clear &= matches!(why, Why::Asked);
+                    reason
+                }
             };
             level = level.below().ok_or_else(|| self.failed(refused))?;
         }
@@ -125,10 +131,10 @@ impl Remote {
                 let said = wire::error_text(&text);
                 return match status {
                     // llama-cpp-python says 500 to a field that it does not know.
-                    400 | 422 | 500 => {
-                        let why = if status != 500 || names_a_field(&said, body) { Why::Asked } else { Why::Unclear };
-                        Ok(Answer::Refused(format!("HTTP status {status}: {said}"), why))
+                    400 | 422 | 500 if names_a_field(&said, body) => {
+                        Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Asked))
                     }
+                    500 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Unclear)),
                     401 | 403 => {
                         Err(self.failed(format!("it wants another key in CARO_API_KEY (HTTP status {status}: {said})")))
                     }
@@ -175,10 +181,13 @@ enum Why {
     Unclear,
 }
 
-/// True if an error speaks of something that the request has.
+/// True if an error speaks of something that the request has, and need not have.
 fn names_a_field(said: &str, body: &Value) -> bool {
-    let common = ["model", "messages"];
-    body.as_object().is_some_and(|fields| fields.keys().any(|f| !common.contains(&f.as_str()) && said.contains(f)))
+    let said = said.to_ascii_lowercase();
+    // A schema is told by what it is, and by what servers make of it.
+    let fields = [("logprobs", "logprobs"), ("stream_options", "stream_options")];
+    let schema = ["response_format", "schema", "grammar"].map(|word| ("response_format", word));
+    fields.into_iter().chain(schema).any(|(field, word)| body.get(field).is_some() && said.contains(word))
 }
 
 impl Model for Remote {
