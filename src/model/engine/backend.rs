@@ -48,7 +48,8 @@ pub(super) trait Backend: Send {
     }
 
     /// Appends tokens and computes the logits after the last of them. False if cancelled; then any leading part of the
-    /// tokens may be held, as [`Self::len`] tells.
+    /// tokens may be held, as [`Self::len`] tells: where it is resumable, such a part that feeding the rest of them gives to
+    /// the bit what feeding all of them does.
     ///
     /// # Errors
     /// [`ModelError::TooLong`] beyond the context; [`ModelError::Engine`] if computing fails.

@@ -33,6 +33,8 @@ pub(super) struct Sequence {
     held: Vec<u32>,
     /// How many of the tokens held are a stable beginning, computed by itself.
     anchor: usize,
+    /// True if what is held is a part of a stable beginning whose caller ran out of time.
+    begun: bool,
     /// Where stable beginnings are kept.
     store: Option<Store>,
     /// True if the stable beginning is new to the store.
@@ -52,6 +54,7 @@ impl Sequence {
             backend,
             held: Vec::new(),
             anchor: 0,
+            begun: false,
             store,
             is_new: false,
             certain: 0,
@@ -80,6 +83,7 @@ impl Sequence {
     /// that are.
     pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
         let Encoded { ids, stable } = prompt;
+        let begun = std::mem::take(&mut self.begun);
         let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
         if *stable == 0 || !self.backend.is_resumable() {
             return self.cut(common.min(ids.len().saturating_sub(1)));
@@ -87,8 +91,14 @@ impl Sequence {
         if self.anchor == *stable && common >= *stable {
             return self.cut(*stable);
         }
-        self.cut(0);
         let stable = &ids[..*stable];
+        if begun && stable.starts_with(&self.held) {
+            // Whole batches of it are held, and `complete` goes on behind them: on a slow machine each call would otherwise
+            // run out of time where the one before did.
+            self.begun = true;
+            return self.held.len();
+        }
+        self.cut(0);
         if self.store.as_ref().is_some_and(|store| store.load(stable, &mut *self.backend)) {
             self.held.extend_from_slice(stable);
             self.anchor = stable.len();
@@ -150,6 +160,7 @@ impl Sequence {
             self.backend.truncate(len);
         }
         let len = self.backend.len().min(len);
+        self.begun &= len == self.held.len();
         self.held.truncate(len);
         self.certain = self.certain.min(len);
         if len < self.anchor {
@@ -161,8 +172,10 @@ impl Sequence {
     /// Computes what `reuse` has left of the prompt; false if cancelled.
     pub(super) fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
         let Encoded { ids, stable } = prompt;
-        if self.held.is_empty() && *stable > 0 && self.backend.is_resumable() {
-            if !self.feed(&ids[..*stable], request)? {
+        if (self.held.is_empty() || self.begun) && *stable > 0 && self.backend.is_resumable() {
+            let whole = self.feed(&ids[self.held.len()..*stable], request)?;
+            self.begun = !whole && !self.held.is_empty();
+            if !whole {
                 return Ok(false);
             }
             (self.anchor, self.is_new) = (*stable, true);

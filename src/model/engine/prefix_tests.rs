@@ -1,5 +1,7 @@
 use super::super::forward::Forward;
+use super::super::generate::Sequence;
 use super::super::kernels::{Kernels, Tier};
+use super::super::template::Encoded;
 use super::super::testing::{self, Tiny};
 use super::super::threads::Pool;
 use super::super::{Device, Engine, Options};
@@ -357,4 +359,64 @@ fn a_state_too_large_to_keep_is_not_kept() {
     let setup = Setup::new();
     setup.store("a").save(&[1], &Large);
     assert_eq!(fs::read_dir(setup.folder()).unwrap().count(), 0, "nor is what was begun");
+}
+
+/// A forward pass whose first call is cancelled behind its first batch.
+struct Hurried {
+    forward: Forward,
+    calls: usize,
+}
+
+impl Backend for Hurried {
+    fn context(&self) -> usize {
+        self.forward.context()
+    }
+    fn len(&self) -> usize {
+        self.forward.len()
+    }
+    fn truncate(&mut self, len: usize) {
+        self.forward.truncate(len);
+    }
+    fn is_resumable(&self) -> bool {
+        true
+    }
+    fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, crate::model::ModelError> {
+        self.calls += 1;
+        let whole = self.calls > 1;
+        Ok(self.forward.feed(if whole { tokens } else { &tokens[..256] }, cancel)? && whole)
+    }
+    fn logits(&mut self) -> &mut [f32] {
+        self.forward.logits()
+    }
+    fn describe(&self) -> String {
+        String::new()
+    }
+}
+
+#[test]
+fn a_stable_beginning_that_nobody_waited_for_is_gone_on_with() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let forward = || Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(2)), Tier::Portable), 512).unwrap();
+    let prompt = |first: u32, stable| Encoded { ids: (first..first + 420).map(|i| i * 7 % 300).collect(), stable };
+    let request = request("", Shape::Text { stop: vec![] });
+    let logits = |sequence: &mut Sequence, prompt: &Encoded, kept: usize| {
+        assert_eq!(sequence.reuse(prompt), kept);
+        let whole = sequence.complete(prompt, &request).unwrap();
+        whole.then(|| sequence.logits().iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    };
+    let (wanted, other) = (prompt(0, 400), prompt(1, 400));
+    let alone = |prompt| logits(&mut Sequence::new(Box::new(forward()), None, false), prompt, 0);
+    let hurried = || {
+        let mut sequence = Sequence::new(Box::new(Hurried { forward: forward(), calls: 0 }), None, false);
+        assert_eq!(logits(&mut sequence, &wanted, 0), None);
+        sequence
+    };
+    let mut sequence = hurried();
+    assert_eq!(logits(&mut sequence, &wanted, 256), alone(&wanted));
+    assert_eq!(logits(&mut sequence, &wanted, 400), alone(&wanted), "and it is one from then on");
+    assert_eq!(logits(&mut hurried(), &other, 0), alone(&other));
+    // what is no beginning of whole batches any more is not taken for one
+    let mut sequence = hurried();
+    assert!(logits(&mut sequence, &prompt(0, 0), 256).is_some());
+    assert_eq!(logits(&mut sequence, &wanted, 0), alone(&wanted));
 }
