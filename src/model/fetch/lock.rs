@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
+    /// False where the file system has no locks: others may write at the same time.
+    pub(super) is_ours_alone: bool,
 }
 
 impl Lock {
@@ -25,7 +27,7 @@ impl Lock {
         let mut told = false;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Self { file, path }),
+                Ok(()) => return Ok(Self { file, path, is_ours_alone: true }),
                 Err(TryLockError::WouldBlock) => {
                     if !told {
                         let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -38,14 +40,14 @@ impl Lock {
                     std::thread::sleep(Duration::from_millis(100));
                 }
                 // Some network file systems have no locks. Fetching twice is then better than not at all.
-                Err(TryLockError::Error(_)) => return Ok(Self { file, path }),
+                Err(TryLockError::Error(_)) => return Ok(Self { file, path, is_ours_alone: false }),
             }
         }
     }
 
     /// Gives it back after success, when nobody will need it again. Who waits has the file open and finds the model there.
     pub(super) fn release(self) {
-        let Self { file, path } = self;
+        let Self { file, path, .. } = self;
         let _ = std::fs::remove_file(path);
         drop(file);
     }

