@@ -28,6 +28,9 @@ enum Net {
     Qwen3(quantized_qwen3::ModelWeights),
     Glm4(quantized_glm4::ModelWeights),
     Lfm2(quantized_lfm2::ModelWeights),
+    /// What a test says comes of tokens at a position.
+    #[cfg(test)]
+    Test(Box<dyn FnMut(&Tensor, usize) -> candle_core::Result<Tensor> + Send>),
 }
 
 impl Candle {
@@ -76,6 +79,8 @@ impl Candle {
             Net::Qwen3(model) => model.forward(&input, self.len)?,
             Net::Glm4(model) => model.forward(&input, self.len)?,
             Net::Lfm2(model) => model.forward(&input, self.len)?,
+            #[cfg(test)]
+            Net::Test(forward) => forward(&input, self.len)?,
         };
         self.logits = output.flatten_all()?.to_dtype(candle_core::DType::F32)?.to_vec1()?;
         self.len += tokens.len();
@@ -121,7 +126,11 @@ impl Backend for Candle {
             if cancel.is_cancelled() {
                 return Ok(false);
             }
-            self.step(tokens).map_err(|error| ModelError::Engine(error.to_string()))?;
+            if let Err(error) = self.step(tokens) {
+                // The first layers may hold these tokens already: nobody knows what is held, so it begins anew.
+                self.len = 0;
+                return Err(ModelError::Engine(error.to_string()));
+            }
         }
         Ok(true)
     }
@@ -213,6 +222,30 @@ mod tests {
             let opened = Candle::open(&gguf, file.path(), Device::Cpu, 64);
             assert!(matches!(opened, Err(ModelError::BadFile { .. })), "{architecture} {key} {value:?}");
         }
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_held() {
+        let place = Place::Cpu;
+        let (told, seen) = std::sync::mpsc::channel();
+        let mut calls = 0;
+        let forward = move |input: &Tensor, position: usize| {
+            told.send((input.elem_count(), position)).unwrap();
+            calls += 1;
+            if calls == 2 {
+                candle_core::bail!("out of memory")
+            } else {
+                Tensor::zeros(8, candle_core::DType::F32, &Place::Cpu)
+            }
+        };
+        let model = Net::Test(Box::new(forward));
+        let mut model = Candle { model, place, context: 64, vocab: 8, len: 0, logits: Vec::new() };
+        let cancel = Cancel::new();
+        assert!(model.feed(&[1, 2], &cancel).unwrap());
+        assert!(model.feed(&[3], &cancel).is_err());
+        assert_eq!(model.len(), 0);
+        assert!(model.feed(&[1, 2, 3], &cancel).unwrap());
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [(2, 0), (1, 2), (3, 0)]);
     }
 
     #[test]
