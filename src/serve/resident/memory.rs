@@ -1,5 +1,7 @@
 //! How much memory the machine has left, and how much this process has.
 
+use std::path::Path;
+
 /// What the machine has, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Machine {
@@ -12,9 +14,44 @@ pub(super) struct Machine {
 const BESIDE: u64 = 512 << 20;
 
 impl Machine {
-    /// As it is now; `None` where the system does not tell. Source: proc_meminfo(5).
+    /// As it is now for this process; `None` where the system does not tell. Source: proc_meminfo(5).
     pub fn now() -> Option<Self> {
-        parse_machine(&std::fs::read_to_string("/proc/meminfo").ok()?)
+        let read = |path: &Path| std::fs::read_to_string(path).ok();
+        let machine = parse_machine(&read(Path::new("/proc/meminfo"))?)?;
+        Some(machine.within(&read(Path::new("/proc/self/cgroup")).unwrap_or_default(), read))
+    }
+
+    /// What of it these control groups (`/proc/self/cgroup`) and those above them leave. Files that are mapped count as
+    /// available here too: the kernel takes their pages back at the group's limit as at the machine's. Source: the kernel's
+    /// admin-guide/cgroup-v2.rst and admin-guide/cgroup-v1/memory.rst.
+    fn within(self, groups: &str, read: impl Fn(&Path) -> Option<String>) -> Self {
+        let mut machine = self;
+        for line in groups.lines() {
+            // `0::/a/b` in version 2, `4:memory:/a/b` in version 1
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (Some(kind), Some(group)) = (parts.next(), parts.next()) else { continue };
+            let (root, [limit, used, prefix]) = match kind {
+                "" => ("/sys/fs/cgroup", ["memory.max", "memory.current", ""]),
+                "memory" => ("/sys/fs/cgroup/memory", ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_"]),
+                _ => continue,
+            };
+            let lowest = Path::new(root).join(group.trim_start_matches('/'));
+            for group in lowest.ancestors().take_while(|group| group.starts_with(root)) {
+                let number = |name: &str| read(&group.join(name))?.trim().parse::<u64>().ok();
+                // `max` is no number: no limit
+                let (Some(limit), Some(used)) = (number(limit), number(used)) else { continue };
+                let stat = read(&group.join("memory.stat")).unwrap_or_default();
+                let of = |name: &str| {
+                    let mut lines = stat.lines();
+                    let value = lines.find_map(|line| line.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix(' '));
+                    value.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0)
+                };
+                let files = of("inactive_file").saturating_add(of("active_file"));
+                machine.total = machine.total.min(limit);
+                machine.available = machine.available.min(limit.saturating_sub(used.saturating_sub(files)));
+            }
+        }
+        machine
     }
 
     /// What should be available before a process is left behind that keeps a model file of this many bytes ready: so much
@@ -82,6 +119,38 @@ mod tests {
             machine(64 << 10, 1023).is_short() && !machine(64 << 10, 1025).is_short(),
             "a gigabyte is enough for all"
         );
+    }
+
+    #[test]
+    fn a_control_group_leaves_what_its_limit_and_those_above_it_leave() {
+        const MACHINE: Machine = Machine { total: 64_000, available: 50_000 };
+        let within = |groups: &str, files: &[(&str, &str)]| {
+            let machine = MACHINE.within(groups, |path| {
+                let known = files.iter().find(|(name, _)| path == Path::new("/sys/fs/cgroup").join(name));
+                known.map(|(_, text)| (*text).to_string())
+            });
+            (machine.total, machine.available)
+        };
+        let alone = (MACHINE.total, MACHINE.available);
+        assert_eq!(within("", &[]), alone);
+        assert_eq!(within("0::/\n", &[]), alone);
+        let stat = "anon 2000\nfile 900\ninactive_file 600\nactive_file 300\n";
+        let own = [("a/b/memory.max", "4000\n"), ("a/b/memory.current", "3000\n"), ("a/b/memory.stat", stat)];
+        assert_eq!(within("0::/a/b\n", &own), (4000, 1900));
+        let free = [("a/b/memory.max", "max\n"), ("a/b/memory.current", "3000\n"), ("a/b/memory.stat", stat)];
+        assert_eq!(within("0::/a/b\n", &free), alone);
+        // the tightest on the way up counts, in a container too, where the way begins at the top
+        let above = [own.as_slice(), &[("a/memory.max", "9000\n"), ("a/memory.current", "8500\n")]].concat();
+        assert_eq!(within("0::/a/b\n", &above), (4000, 500));
+        assert_eq!(within("0::/\n", &[("memory.max", "4000\n"), ("memory.current", "5000\n")]), (4000, 0));
+        let first = [
+            ("memory/a/memory.limit_in_bytes", "4000\n"),
+            ("memory/a/memory.usage_in_bytes", "3000\n"),
+            ("memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 600\ntotal_active_file 300\n"),
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/memory.usage_in_bytes", "60000\n"),
+        ];
+        assert_eq!(within("7:cpu,cpuacct:/a\n4:memory:/a\n", &first), (4000, 1900));
     }
 
     #[cfg(target_os = "linux")]
