@@ -145,10 +145,11 @@ impl Guide {
     /// Takes, and returns, the tokens that the grammar forces next: forced text as the tokenizer spells it, up to where
     /// what may follow could be part of the same token.
     pub fn forced(&mut self) -> Result<Vec<u32>, ModelError> {
-        if self.is_complete() {
-            return Ok(Vec::new());
+        let forced = if self.is_complete() { Vec::new() } else { self.matcher.compute_ff_tokens() };
+        // One that broke down says the same as one that is complete: that it has stopped, and forces nothing.
+        if let Some(error) = self.matcher.get_error() {
+            return Err(failed(anyhow::Error::msg(error)));
         }
-        let forced = self.matcher.compute_ff_tokens();
         if forced.is_empty() {
             return Ok(Vec::new());
         }

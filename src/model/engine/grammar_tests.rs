@@ -253,3 +253,13 @@ fn shapes_that_make_no_sense_are_refused() {
         assert!(matches!(error, ModelError::BadShape(_)), "{shape:?}: {error}");
     }
 }
+
+#[test]
+fn a_grammar_that_breaks_down_is_not_complete() {
+    let (_, grammar) = grammar();
+    let mut guide = grammar.guide(&Shape::Lark("start: /[a-z]+/".into())).unwrap().unwrap();
+    assert!(guide.forced().unwrap().is_empty());
+    let _ = guide.matcher.test_trigger_lexer_error();
+    let error = guide.forced().unwrap_err().to_string();
+    assert!(error.contains("the grammar failed"), "{error}");
+}
