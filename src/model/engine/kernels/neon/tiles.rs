@@ -176,7 +176,7 @@ impl Unit for Matrices {
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs {
         // Pairs that are missing: the last one again. Nobody reads what comes of them.
         let pair = |p: usize| (first / 2 + p).min((m - 1) / 2) * 2 * k + 2 * chunk;
-        let pairs = [pair(0), pair(1)].map(|at| x.paired[at..][..2 * STEP].as_ptr());
+        let pairs = [pair(0), pair(1)].map(|at| x.paired[at..].as_ptr());
         Inputs {
             starts: [pairs[0], pairs[0].wrapping_add(STEP), pairs[1], pairs[1].wrapping_add(STEP)],
             step: 2 * STEP,
