@@ -478,3 +478,14 @@ fn a_time_limit_of_the_project_is_told_with_its_file() {
     assert_eq!(ran.code, Some(124), "{ran:#?}");
     assert!(ran.err.contains(".caro.toml:1"), "{ran:#?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_costs_no_answer() {
+    let machine = Machine::new();
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", "ulimit -f 1; exec \"$0\" list files"]).arg(machine.caro(&[]).get_program());
+    shell.env_clear().envs(machine.env()).env("CARO_MODEL", machine.model(rules()));
+    let ran = Ran::of(shell.current_dir(machine.path("work")).stdin(Stdio::null()).output().unwrap());
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"), "{ran:#?}");
+}

@@ -144,6 +144,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     let started = Instant::now();
+    crate::exec::outlive_large_files();
     // Before there is any second thread.
     crate::model::engine::init();
     let argv: Vec<OsString> = std::env::args_os().collect();

@@ -6,7 +6,7 @@
 //! | the end of a job, its limits, a dropped future | [`Group`] |
 //! | Ctrl-C, SIGTERM, SIGHUP | whoever hears it, by [`kill_all`] |
 //! | SIGKILL, a crash | Linux: the kernel, for the child itself; what that has started lives on to its own end |
-#![cfg_attr(unix, allow(unsafe_code))] // One question to the system about a signal.
+#![cfg_attr(unix, allow(unsafe_code))] // What the system does with two signals.
 
 use super::fence::Members;
 use std::io;
@@ -165,12 +165,37 @@ fn start_all(orders: mpsc::Receiver<Order>) {
 /// True if we were started to outlive the terminal (`nohup`): SIGHUP is to be left alone then.
 #[cfg(unix)]
 pub fn hangup_is_ignored() -> bool {
+    is_ignored(libc::SIGHUP)
+}
+
+/// True if whoever started us has the system ignore a signal.
+#[cfg(unix)]
+fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: all zeros is a valid `sigaction`: the default handler with an empty mask.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: asks only; `now` is ours and large enough.
-    let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now) };
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut now) };
     asked == 0 && now.sa_sigaction == libc::SIG_IGN
 }
+
+/// Has what goes beyond the largest file allowed (`ulimit -f`) fail as on a full disk, and not end us. By a handler, which
+/// our children do not inherit: they end as they always do.
+#[cfg(unix)]
+pub fn outlive_large_files() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    if is_ignored(libc::SIGXFSZ) {
+        return;
+    }
+    // SAFETY: all zeros is a valid `sigaction`, see above.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is ours, and its handler takes one number and does nothing at all.
+    let _ = unsafe { libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut()) };
+}
+
+#[cfg(not(unix))]
+pub fn outlive_large_files() {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

@@ -29,7 +29,7 @@ pub use capture::{capture, capture_blocking};
 pub use detach::detach;
 #[cfg(unix)]
 pub use ending::hangup_is_ignored;
-pub use ending::kill_all;
+pub use ending::{kill_all, outlive_large_files};
 pub use environment::find;
 pub use fence::{Support, support};
 pub use foreground::{foreground, shell_options};
