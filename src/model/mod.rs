@@ -23,6 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// When a file was last changed, in nanoseconds since 1970.
+pub(crate) fn changed(meta: &std::fs::Metadata) -> std::io::Result<u128> {
+    Ok(meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
+}
+
 /// Who speaks in a [`Turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -214,7 +214,6 @@ mod tests {
             kv_heads,
             head_dim,
             vocab: 1,
-            context: 1024,
             eps: 1e-6,
             rope: Rope { frequencies: vec![], halves: true },
         }

@@ -43,8 +43,6 @@ pub(super) struct Config {
     pub head_dim: usize,
     /// Tokens of the vocabulary.
     pub vocab: usize,
-    /// Positions the model was trained for.
-    pub context: usize,
     /// Term that keeps the norms from dividing by zero.
     pub eps: f32,
     /// Rotary positions.
@@ -104,7 +102,6 @@ impl Config {
             kv_heads,
             head_dim,
             vocab,
-            context: number("context_length", 1 << 24)?,
             eps,
             rope: Rope::read(gguf, name, architecture, head_dim)?,
         })
@@ -192,7 +189,10 @@ mod tests {
         assert!(with("qwen2.rope.scaling.type", Field::Text("yarn".into())).contains("yarn"));
         assert!(with("general.architecture", Field::Text("mamba".into())).contains("mamba"));
         let mut tiny = Tiny::new("qwen2");
+        // how much it was trained for need not be said
         tiny.remove("qwen2.context_length");
-        assert!(read(&tiny).unwrap_err().to_string().contains("context_length"));
+        assert!(read(&tiny).is_ok());
+        tiny.remove("qwen2.feed_forward_length");
+        assert!(read(&tiny).unwrap_err().to_string().contains("feed_forward_length"));
     }
 }

@@ -29,7 +29,6 @@ pub struct Gguf {
 struct Inner {
     file: String,
     bytes: Bytes,
-    version: u32,
     meta: HashMap<String, Value>,
     tensors: HashMap<String, Tensor>,
     names: Vec<String>,
@@ -167,18 +166,13 @@ impl Gguf {
     pub fn parse(file: impl Into<String>, bytes: Bytes) -> Result<Self, ModelError> {
         let file = file.into();
         let inner = Reader { file: &file, data: &bytes, at: 0 }.header()?;
-        let (version, meta, tensors, names) = inner;
-        Ok(Self { inner: Arc::new(Inner { file, bytes, version, meta, tensors, names }) })
+        let (meta, tensors, names) = inner;
+        Ok(Self { inner: Arc::new(Inner { file, bytes, meta, tensors, names }) })
     }
 
     /// The file's name, for messages.
     pub fn file(&self) -> &str {
         &self.inner.file
-    }
-
-    /// The format version, 2 or 3.
-    pub fn version(&self) -> u32 {
-        self.inner.version
     }
 
     /// The whole mapped file.
@@ -218,14 +212,6 @@ impl Gguf {
     pub fn f32(&self, key: &str) -> Option<f32> {
         match self.inner.meta.get(key)? {
             Value::Scalar(scalar, bits) => scalar.float(*bits).map(|value| value as f32),
-            _ => None,
-        }
-    }
-
-    /// A truth value.
-    pub fn bool(&self, key: &str) -> Option<bool> {
-        match self.inner.meta.get(key)? {
-            Value::Scalar(Scalar::Bool, bits) => Some(*bits != 0),
             _ => None,
         }
     }
@@ -321,16 +307,6 @@ impl<'a> Array<'a> {
             _ => None,
         }
     }
-
-    /// The elements as floating-point numbers; `None` where they are none.
-    pub fn floats(&self) -> Option<impl Iterator<Item = f32> + use<'a>> {
-        match self.element {
-            Element::Scalar(scalar) if scalar.float(0).is_some() => Some(
-                self.bytes.chunks_exact(scalar.size()).filter_map(move |b| scalar.float(bits(b))).map(|v| v as f32),
-            ),
-            _ => None,
-        }
-    }
 }
 
 /// Up to eight little-endian bytes as a number.
@@ -338,7 +314,7 @@ fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
 
-type Header = (u32, HashMap<String, Value>, HashMap<String, Tensor>, Vec<String>);
+type Header = (HashMap<String, Value>, HashMap<String, Tensor>, Vec<String>);
 
 /// A cursor over the header that believes nothing.
 struct Reader<'a> {
@@ -419,7 +395,7 @@ impl<'a> Reader<'a> {
             listed.push(self.tensor(alignment)?);
         }
         let (tensors, names) = self.place(listed, alignment)?;
-        Ok((version, meta, tensors, names))
+        Ok((meta, tensors, names))
     }
 
     fn value(&mut self, key: &str) -> Result<Value, ModelError> {

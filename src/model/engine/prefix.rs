@@ -13,6 +13,7 @@
 
 use super::backend::Backend;
 use super::gguf::Gguf;
+use crate::model::changed;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -48,8 +49,9 @@ impl Store {
     /// The store in `folder`, which need not exist, for the model in `file` as `computer` computes it: the same build of
     /// this program on other kernels, or another build, rounds differently.
     pub fn new(folder: &Path, file: &Path, gguf: &Gguf, computer: &str) -> Self {
-        let program = std::env::current_exe().and_then(fs::metadata).map(|meta| (meta.len(), changed(&meta)));
-        let model = fs::metadata(file).map(|meta| (meta.len(), changed(&meta)));
+        let program =
+            std::env::current_exe().and_then(fs::metadata).map(|meta| (meta.len(), changed(&meta).unwrap_or_default()));
+        let model = fs::metadata(file).map(|meta| (meta.len(), changed(&meta).unwrap_or_default()));
         let version = env!("CARGO_PKG_VERSION");
         let sample = sample(gguf.bytes());
         let identity = format!(
@@ -149,12 +151,6 @@ fn read(file: File, head: &[u8], len: usize, backend: &mut dyn Backend) -> io::R
     let mut end = Vec::new();
     summed.inner.take(9).read_to_end(&mut end)?;
     if end == summed.sum.value().to_le_bytes() { Ok(()) } else { Err(damaged()) }
-}
-
-/// When a file was last changed, in nanoseconds since 1970.
-fn changed(meta: &fs::Metadata) -> u128 {
-    let since = meta.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    since.unwrap_or_default().as_nanos()
 }
 
 /// Tells model files apart that were changed at the same time and have one size: their beginning, and pieces of the rest.

@@ -10,10 +10,9 @@ use std::collections::BinaryHeap;
 pub(super) struct Peak {
     /// The likeliest token.
     pub best: u32,
-    /// The second likeliest.
-    pub second: u32,
     /// The logit of the likeliest.
     pub best_logit: f32,
+    /// The logit of the second likeliest.
     second_logit: f32,
     /// Logarithm of the sum of all exponentials.
     log_sum: f32,
@@ -22,20 +21,20 @@ pub(super) struct Peak {
 impl Peak {
     /// Reads the logits once for the two largest, once for their sum. Logits that are no numbers count as impossible.
     pub fn of(logits: &[f32]) -> Self {
-        let (mut best, mut second) = (0, 0);
+        let mut best = 0;
         let (mut best_logit, mut second_logit) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
         for (id, &logit) in (0u32..).zip(logits) {
             if logit > second_logit {
                 if logit > best_logit {
-                    (second, second_logit) = (best, best_logit);
+                    second_logit = best_logit;
                     (best, best_logit) = (id, logit);
                 } else {
-                    (second, second_logit) = (id, logit);
+                    second_logit = logit;
                 }
             }
         }
         let log_sum = best_logit + simd::sum_exp(logits, best_logit).ln();
-        Self { best, second, best_logit, second_logit, log_sum }
+        Self { best, best_logit, second_logit, log_sum }
     }
 
     /// False if no logit is a finite number.
@@ -211,7 +210,7 @@ mod tests {
     fn the_peak_is_the_distribution_s() {
         let logits = [1.0, 3.0, -2.0, 2.5, f32::NAN];
         let peak = Peak::of(&logits);
-        assert_eq!((peak.best, peak.second), (1, 3));
+        assert_eq!(peak.best, 1);
         let sum: f32 = logits[..4].iter().map(|x| x.exp()).sum();
         assert!((peak.logprob(3.0) - (3.0f32.exp() / sum).ln()).abs() < 1e-5);
         assert!((peak.runner_up(1) - (2.5f32.exp() / sum).ln()).abs() < 1e-5);

@@ -4,11 +4,11 @@
 //! is verified anew. In a read-only models folder the record goes to the cache folder instead.
 
 use super::Settings;
+use crate::model::changed;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 /// One verification that went well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +28,7 @@ impl Record {
     pub(super) fn of(path: &Path, sha256: &str) -> std::io::Result<Self> {
         let path = std::path::absolute(path)?;
         let meta = fs::metadata(&path)?;
-        let modified = meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos());
-        Ok(Self { path, bytes: meta.len(), modified, sha256: sha256.into() })
+        Ok(Self { path, bytes: meta.len(), modified: changed(&meta)?, sha256: sha256.into() })
     }
 
     /// True if the file is still the one that was verified.

@@ -84,9 +84,8 @@ impl Weights {
 #[cfg(unix)]
 pub(super) fn of_file(file: &Path) -> Option<String> {
     let meta = std::fs::metadata(file).ok()?;
-    let changed = meta.modified().ok().and_then(|time| time.duration_since(std::time::SystemTime::UNIX_EPOCH).ok());
     let number = std::os::unix::fs::MetadataExt::ino(&meta);
-    Some(format!("{:x}.{:x}.{number:x}", meta.len(), changed.unwrap_or_default().as_nanos()))
+    Some(format!("{:x}.{:x}.{number:x}", meta.len(), crate::model::changed(&meta).unwrap_or_default()))
 }
 
 /// What a program is: its version and its file.

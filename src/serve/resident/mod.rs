@@ -7,7 +7,8 @@
 //! - `wire`: frames and messages. `peer`: who is at the other end. `folder`: where the sockets are, and who may be there.
 //! - `identity`: which weights, which program; `link`: from a call to a resident that fits, started where there is none.
 //! - [`Client`]: the [`crate::model::Model`] of the calling side. Whatever happens to the resident's process, it answers: in
-//!   its own, within the same call. A computation alone that hangs costs one call its time, and then ends the resident.
+//!   its own, within the same call. A computation alone that hangs costs one call its time, and then ends the resident, if
+//!   that call had an end to its time.
 //! - `server`, `worker`, `memory`: the process itself. `control`: what runs, and how to end it.
 //!
 //! On systems without Unix sockets there is no resident, and `attach` says so.

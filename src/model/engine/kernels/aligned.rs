@@ -23,7 +23,8 @@ macro_rules! numbers {
 }
 numbers!(i8, i16, u16, i32, f32);
 
-/// A growing buffer of numbers that starts on a cache line. New elements are zero; old ones keep their bits.
+/// A growing buffer of numbers that starts on a cache line. New elements are zero, or what was there before it shrank;
+/// old ones keep their bits.
 #[derive(Debug)]
 pub(super) struct Aligned<T> {
     lines: Vec<Line>,
