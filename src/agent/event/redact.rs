@@ -1,6 +1,6 @@
 //! What must not be stored: keys, tokens, passwords. By their well-known forms, and by value where the value is known.
 
-use regex::{Regex, RegexSet};
+use regex::{Captures, Regex, RegexSet};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,37 +8,68 @@ use std::sync::LazyLock;
 /// What stands where a secret was.
 pub const MARK: &str = "[redacted]";
 
-/// Forms of secrets that nothing else has. What is in a group named `keep` before it, or `rest` behind it, stays.
+/// What a secret is called, in words that may be parts of a longer name. [`FORMS`] have them as `NAMES`.
+const NAMES: &str = "password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|account[_-]?key";
+
+/// Forms of secrets that nothing else has. What is in a group named `keep` before it, or `rest` behind it, stays. Where a
+/// word may stand as well, in a group named `random` or `numbered`, only what is no word goes: see [`may_be_a_word`].
 const FORMS: &[&str] = &[
     // a private key, to its end or the end of the text
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    // AWS access key, GitHub, GitLab, Slack, OpenAI-like, Google, npm, Hugging Face tokens
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+    // AWS access key, GitHub, GitLab, Slack, OpenAI-like, Stripe, Google, npm, Hugging Face, DigitalOcean, Grafana tokens
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r"\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{20,}",
     r"\bglpat-[A-Za-z0-9_-]{20,}",
     r"\bxox[abposr]-[A-Za-z0-9-]{10,}",
     r"\bsk-[A-Za-z0-9_-]{16,}",
+    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
     r"\bAIza[0-9A-Za-z_-]{35}",
     r"\bnpm_[A-Za-z0-9]{36}",
     r"\bhf_[A-Za-z0-9]{30,}",
+    r"\bdo[opr]_v1_[0-9a-f]{32,}",
+    r"\bglsa_[A-Za-z0-9_]{20,}",
     // a JSON web token
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}",
-    // Authorization: Bearer ..., Basic ...
-    r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9+/._~=-]{12,}",
-    // password=..., api_key: "...", --token ...
-    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)(?:["']?\s*(?:=|:\s)|["']\s*:)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"',;&}]{6,})"#,
-    // user:password in an address
+    // Authorization: Bearer ..., Basic ..., token ...; the first two also by themselves
+    r#"(?i)(?P<keep>\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+)[A-Za-z0-9+/._~=-]{8,}"#,
+    r"(?i)(?P<keep>\b(?:bearer|basic)\s+)(?P<random>[A-Za-z0-9+/._~=-]{12,})",
+    // password=..., api_key: "..."; without quotes behind a colon a type or a word may stand
+    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)(?:["']?\s*(?:=|:\s)|["']\s*:)\s*)(?:"[^"\n]{4,}"|'[^'\n]{4,}')"#,
+    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)["']?\s*=\s*)[^\s"',;&}]{6,}"#,
+    r#"(?i)(?P<keep>\b[A-Za-z0-9_.-]*(?:NAMES)(?:["']?\s*:\s|["']\s*:)\s*)(?P<numbered>[^\s"',;&}]{6,})"#,
+    // user:password in an address, and a token in the place of both
     r"(?P<keep>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<rest>@)",
+    r"(?P<keep>\bhttps?://)(?P<random>[A-Za-z0-9_-]{16,})(?P<rest>(?::[^\s/@]*)?@)",
     // --password ..., --token ... as words of their own
-    r"(?i)(?P<keep>\s--?(?:password|passwd|pass|secret|token|api[_-]?key)\s+)[^\s-]\S{3,}",
+    r"(?i)(?P<keep>\s--?(?:NAMES|pass)\s+)[^\s-]\S{3,}",
     // curl -u user:password, mysql -ppassword, sshpass -p password
     r#"(?P<keep>\bcurl\b[^\n|;&]*\s(?:-u\s*|--user[\s=]|--proxy-user[\s=])["']?[^\s:"']+:)[^\s"']+"#,
     r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|mariadb-admin)\b[^\n|;&]*\s-p)[^\s-]\S*",
     r"(?P<keep>\bsshpass\s+-p\s*)\S+",
 ];
 
-static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(FORMS).ok());
-static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| FORMS.iter().filter_map(|form| Regex::new(form).ok()).collect());
+/// The same with the names.
+fn forms() -> impl Iterator<Item = String> {
+    FORMS.iter().map(|form| form.replace("NAMES", NAMES))
+}
+
+static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(forms()).ok());
+static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| forms().filter_map(|form| Regex::new(&form).ok()).collect());
+/// The key of a secret, without what stands between its words.
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?:{NAMES}|private[_-]?key)$")).ok());
+/// An option whose value is a secret, as a word of its own.
+static OPTION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?i)^--?(?:{NAMES}|pass)$")).ok());
+
+/// True where what was found stands where a word may stand, and could be one.
+fn may_be_a_word(found: &Captures<'_>) -> bool {
+    let digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let mixed = |text: &str| {
+        let mut pairs = text.chars().zip(text.chars().skip(1));
+        text.contains(['=', '+']) || pairs.any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+    };
+    let word = |name: &str, is_word: &dyn Fn(&str) -> bool| found.name(name).is_some_and(|text| is_word(text.as_str()));
+    word("random", &|text| !digit(text) && !mixed(text)) || word("numbered", &|text| !digit(text))
+}
 
 /// Takes secrets out of text.
 #[derive(Debug, Clone, Default)]
@@ -67,9 +98,15 @@ impl Redactor {
         let Some(set) = &*SET else { return MARK.into() };
         let found: Vec<usize> = set.matches(&text).into_iter().collect();
         for form in found.into_iter().filter_map(|i| EACH.get(i)) {
-            // a group that a form does not have is empty
-            let with = format!("${{keep}}{MARK}${{rest}}");
-            text = Cow::Owned(form.replace_all(&text, with.as_str()).into_owned());
+            let without = |found: &Captures<'_>| {
+                if may_be_a_word(found) {
+                    return found[0].to_owned();
+                }
+                // a group that a form does not have is empty
+                let group = |name: &str| found.name(name).map_or("", |group| group.as_str());
+                format!("{}{MARK}{}", group("keep"), group("rest"))
+            };
+            text = Cow::Owned(form.replace_all(&text, without).into_owned());
         }
         text.into_owned()
     }
@@ -78,7 +115,21 @@ impl Redactor {
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Array(items) => {
+                // a form has only what stands in one text: here the words of a command are one each
+                let option = |text: &str| OPTION.as_ref().is_some_and(|option| option.is_match(text));
+                let mut behind_option = false;
+                for item in items {
+                    let is_option = item.as_str().is_some_and(option);
+                    match item {
+                        Value::String(text) if behind_option && text.len() >= 4 && !text.starts_with('-') => {
+                            *text = MARK.into();
+                        }
+                        item => self.value(item),
+                    }
+                    behind_option = is_option;
+                }
+            }
             Value::Object(map) => {
                 let fields = std::mem::take(map);
                 for (key, mut field) in fields {
@@ -95,14 +146,23 @@ impl Redactor {
     }
 }
 
+/// True if a secret was taken out of a document.
+pub fn is_redacted(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MARK),
+        Value::Array(items) => items.iter().any(is_redacted),
+        Value::Object(map) => map.iter().any(|(key, field)| key.contains(MARK) || is_redacted(field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// True where a key says that its value is a secret: `password`, `api_key`. A token may be a word like any other.
 fn is_secret_of(key: &str, value: &str) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    let named = ["password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey"];
     let random = value.len() >= 8 && value.chars().any(|c| c.is_ascii_digit());
     let plain = value.len() >= 4 && !value.contains(char::is_whitespace);
-    value != MARK
-        && (named.iter().any(|n| key.ends_with(n)) && !value.is_empty() || key.ends_with("token") && plain && random)
+    let named = KEY.as_ref().is_some_and(|name| name.is_match(&key)) && !value.is_empty();
+    value != MARK && if key.ends_with("token") { plain && random } else { named }
 }
 
 #[cfg(test)]
@@ -121,9 +181,21 @@ mod tests {
     }
 
     #[test]
+    fn in_a_list_of_words_an_option_says_what_the_next_one_is() {
+        let mut call = serde_json::json!({"args": ["--password", "hunter22xy", "-TOKEN", "abcd", "--user", "root"]});
+        Redactor::default().value(&mut call);
+        assert_eq!(call["args"], serde_json::json!(["--password", MARK, "-TOKEN", MARK, "--user", "root"]));
+        for harmless in [["--token", "--count"], ["--token-file", "secrets.txt"], ["password", "wanted"]] {
+            let mut words = serde_json::json!(harmless);
+            Redactor::default().value(&mut words);
+            assert_eq!(words, serde_json::json!(harmless));
+        }
+    }
+
+    #[test]
     fn every_form_compiles() {
         assert_eq!(EACH.len(), FORMS.len());
-        assert!(SET.is_some());
+        assert!(SET.is_some() && KEY.is_some() && OPTION.is_some());
     }
 
     #[test]
@@ -151,6 +223,25 @@ mod tests {
             ("it is hunter2-hunter2!", "it is [redacted]!"),
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", "[redacted]\nrest"),
             ("-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]"),
+            (
+                "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOY\n-----END PGP PRIVATE KEY BLOCK-----\nrest",
+                "[redacted]\nrest",
+            ),
+            ("Authorization: token abcdefgh", "Authorization: token [redacted]"),
+            (r#"{"Authorization": "Basic correcthorse"}"#, r#"{"Authorization": "Basic [redacted]"}"#),
+            ("basic dXNlcjpwYXNzd29yZA==", "basic [redacted]"),
+            ("bearer abcdefghiJklmnop", "bearer [redacted]"),
+            ("pay with sk_live_abcdefghijklmnop", "pay with [redacted]"),
+            ("AccountName=a;AccountKey=abcdefgh/ijk==;x", "AccountName=a;AccountKey=[redacted];x"),
+            ("dop_v1_0123456789abcdef0123456789abcdef", "[redacted]"),
+            ("glsa_abcdefghijklmnopqrstuvwx_01234567", "[redacted]"),
+            (
+                "git clone https://0a1b2c3d4e5f6a7b8c9d@git.example.com/x",
+                "git clone https://[redacted]@git.example.com/x",
+            ),
+            ("https://0a1b2c3d4e5f6a7b8c9d:x-oauth-basic@host", "https://[redacted]:[redacted]@host"),
+            ("password: correct1horse", "password: [redacted]"),
+            ("password: 'correcthorse'", "password: [redacted]"),
         ] {
             assert_eq!(redactor.text(text), kept);
         }
@@ -165,6 +256,14 @@ mod tests {
             "curl -u me https://x:8080/a",
             "ls -p dir",
             "grep --token --count f",
+            "explain what basic authentication is",
+            "Basic Authentication, Bearer authentication",
+            "basic configuration",
+            "basic documentation/installation",
+            "fn f(token: String, password: string, secret: SecretBytes)",
+            "def login(password: str, api_key: Optional): pass",
+            r#"{"token": Identifier}"#,
+            "ssh://git@example.com https://somebody@example.com https://continuous-integration@example.com",
         ] {
             assert_eq!(redactor.text(harmless), harmless);
         }
