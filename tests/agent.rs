@@ -383,6 +383,31 @@ fn a_hundred_kills_lose_at_most_the_event_in_flight() {
     println!("{kills} kills, {runs} runs came to their end, {told} events were told");
 }
 
+/// Killed during a call that had a secret, it goes on without that call: with the mark in the secret's place it would be
+/// another one than was allowed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_whose_secret_was_not_kept_is_not_made_again() {
+    let machine = Machine::new();
+    let command = "echo password=correct1horse >> out.txt; exec sleep 4302.1";
+    let replies = [step("note it", &[("shell", json!({ "command": command }))]), answer("left as it is")];
+    let script = machine.model(by_step(&replies));
+    let mut caro = machine.caro(&["agent", "write password=correct1horse to out.txt", "--yes"]);
+    caro.env("CARO_MODEL", &script).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut caro = caro.spawn().unwrap();
+    let out = || std::fs::read_to_string(machine.path("work/out.txt")).unwrap_or_default();
+    let begun = std::time::Instant::now();
+    while out().is_empty() && begun.elapsed() < AMPLE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    caro.kill().unwrap();
+    caro.wait().unwrap();
+    let ran = Ran::of(machine.caro(&["resume", "--yes"]).env("CARO_MODEL", &script).output().unwrap());
+    assert_eq!(out(), "password=correct1horse\n", "{ran:#?}");
+    assert!(ran.err.contains("the task had a secret in it"), "{ran:#?}");
+    assert!(ran.err.contains("Not run: a secret that was in this call"), "{ran:#?}");
+}
+
 // --- what injected text cannot do; what it has the model try is in `attacks`
 
 /// Calls of one step are judged before any of them runs: a link that the first one makes must not lead the others astray.

@@ -4,6 +4,7 @@
 
 use super::disk::Snapshot;
 use super::{Approval, Question, Runtime};
+use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
@@ -93,6 +94,11 @@ impl Runtime {
     fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Pending {
         let ended =
             |call: Call, result, refused| Pending::Settled(Ended { call, result, refused, took: Duration::ZERO });
+        if resumed && is_redacted(&json!(call.args)) {
+            let text =
+                "Not run: a secret that was in this call was not kept when the run was stopped. Write the call anew.";
+            return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
+        }
         let tool = match self.registry.get(&call.tool) {
             Ok(tool) => tool.clone(),
             Err(error) => return ended(call, Err(error), None),

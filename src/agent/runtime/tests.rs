@@ -427,6 +427,24 @@ fn an_interrupted_writer_is_not_run_again_by_itself() {
 }
 
 #[test]
+fn an_interrupted_call_whose_secret_was_not_kept_is_not_made_without_it() {
+    for (path, made) in [("token=abcdef123", 0), ("a", 1)] {
+        let bench = bench(&[ANSWER]);
+        let mut turn = turn(8);
+        turn.assembled(Default::default(), bench.runtime.shown("x"), Vec::new(), &bench.runtime.guards);
+        turn.decided(&step(&[call("read", path)]), Finish::Stop, TOKENS, &bench.runtime.guards);
+        let mut kept = serde_json::to_value(&turn).unwrap();
+        Redactor::default().value(&mut kept);
+        let report = report(&bench, serde_json::from_value(kept).unwrap());
+        assert_eq!((report.response.as_str(), bench.read.load(Ordering::Relaxed)), ("ok", made), "{path}");
+        let events = bench.memory.events();
+        let told = of(&events, Kind::ToolError).iter().any(|e| e.output.to_string().contains("a secret that was in"));
+        assert_eq!(told, made == 0, "{path}");
+        one_result_each(&events);
+    }
+}
+
+#[test]
 fn secrets_are_neither_in_events_nor_in_checkpoints_and_orders_do_not_reach_the_model() {
     #[derive(Default)]
     struct Keeps(Mutex<String>);

@@ -3,10 +3,12 @@
 use super::view::Shows;
 use super::wire::{self, failure};
 use super::{Drive, drive, told};
+use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Event, Kind};
 use crate::agent::store::{Run, Store, StoreError, is_alive};
 use crate::agent::turn::Report;
 use crate::cli::{Cx, Failure, Outcome};
+use serde_json::json;
 
 /// Go on with a run that was stopped
 #[derive(Debug, clap::Args)]
@@ -48,6 +50,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             .hint("begin the task again where it belongs"));
     }
     let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
+    if is_redacted(&json!(turn.task().text)) {
+        cx.ui.warn("the task had a secret in it, which is not kept: what is left of it has [redacted] instead");
+    }
     let harness = wire::open(cx, &args.drive, &turn.task().agent, args.drive.options(), &found.root)?;
     turn.limit(args.drive.limits(turn.state().limits));
     let cancel = cx.interrupt().cancel().clone();
