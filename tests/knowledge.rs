@@ -135,6 +135,20 @@ fn the_agent_is_told_what_is_near_as_data_and_says_so_in_its_events() {
 }
 
 #[test]
+fn letters_inside_other_words_are_no_knowledge() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("work/docs")).unwrap();
+    machine.write("work/docs/old.md", "Rustic furniture improves relations with the neighbours.\n");
+    ingest(&machine);
+    for task in ["what is rust", "explain ions"] {
+        let ran = machine.ask(answer("x"), &["agent", task, "--show-prompt"]);
+        assert!(ran.code == Some(0) && !ran.out.contains("Rustic furniture"), "{task}: {ran:#?}");
+    }
+    let ran = machine.ask(answer("x"), &["agent", "what is rustic furniture", "--show-prompt"]);
+    assert!(ran.out.contains("Rustic furniture improves"), "{ran:#?}");
+}
+
+#[test]
 fn without_retrieval_the_library_is_not_even_opened() {
     let machine = Machine::new();
     documents(&machine);

@@ -29,7 +29,7 @@ pub struct Hit {
     /// Its text.
     pub text: String,
     /// How well it fits, 0 to 1: the cosine with the question, or, where that is more, the part of the question's words
-    /// that it holds (rare ones weigh more).
+    /// that it holds (rare ones weigh more, and those that only begin so little).
     pub score: f64,
 }
 
@@ -62,7 +62,7 @@ impl Librarian {
     /// The passages that fit a question best, at most `limit`.
     ///
     /// If none of them shares a word with it, the search is widened: words stand for what begins with them, and in the last
-    /// resort every passage is read for the bare letters, which finds words of languages that are written without spaces.
+    /// resort every passage is read for the letters of words of languages that are written without spaces.
     ///
     /// # Errors
     /// [`LibraryError::Empty`] if nothing was ever ingested; otherwise if the library cannot be read.
@@ -143,10 +143,11 @@ fn widened(
     Ok(ranked)
 }
 
-/// Reads every passage for the letters of the question's words.
+/// Reads every passage for the letters of those of the question's words whose language has no spaces between words: of
+/// others they may be in any longer word.
 fn scanned(sql: &Connection, question: &Question) -> Result<Vec<Found>, LibraryError> {
-    // a single letter is in everything
-    let words: Vec<&String> = question.terms.words().iter().filter(|w| w.len() > 1).collect();
+    let all = question.terms.words();
+    let words: Vec<&String> = all.iter().filter(|word| word.contains(is_unspaced)).collect();
     if words.is_empty() {
         return Ok(Vec::new());
     }
@@ -161,10 +162,16 @@ fn scanned(sql: &Connection, question: &Question) -> Result<Vec<Found>, LibraryE
         if held > 0 {
             let id = row.get(0)?;
             let at = Match { id, fused: 0.0, cosine: cosines.get(&id).copied() };
-            found.push(Found { at, covered: held as f64 / words.len() as f64 });
+            found.push(Found { at, covered: held as f64 / all.len() as f64, widened: false });
         }
     }
     Ok(found)
+}
+
+/// True for a letter of a script that is written without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}')
+        || matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// Sorts by the exact phrase, then by words in common, then by nearness.

@@ -21,6 +21,10 @@ pub struct Question {
     pub embed: Duration,
 }
 
+/// What a word counts for that only begins as one of the question does: less than whoever shows passages to a model asks
+/// for. `rust` is not what `rustic` is about.
+const BEGINNING: f64 = 0.3;
+
 /// A passage that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
@@ -28,12 +32,15 @@ pub struct Found {
     pub at: Match,
     /// The part of the question's words that it holds, 0 to 1.
     pub covered: f64,
+    /// True if it holds them only where a word stands for every word that begins with it.
+    pub widened: bool,
 }
 
 impl Found {
     /// How well it fits, 0 to 1: the cosine, or the part of the words where that is more.
     pub fn score(&self) -> f64 {
-        let score = self.covered.max(f64::from(self.at.cosine.unwrap_or_default())).clamp(0.0, 1.0);
+        let covered = if self.widened { self.covered * BEGINNING } else { self.covered };
+        let score = covered.max(f64::from(self.at.cosine.unwrap_or_default())).clamp(0.0, 1.0);
         (score * 1e4).round() / 1e4
     }
 }
@@ -70,6 +77,7 @@ impl Question {
     pub fn ask_wider(&self, index: Index, sql: &Connection, limit: usize) -> rusqlite::Result<Vec<Found>> {
         let mut found = self.found(&self.terms.widened(), index, sql, limit)?;
         found.retain(|f| f.covered > 0.0);
+        found.iter_mut().for_each(|f| f.widened = true);
         Ok(found)
     }
 
@@ -77,7 +85,7 @@ impl Question {
         let matches = index.search(sql, terms, self.vector.as_deref(), limit)?;
         let ids: Vec<i64> = matches.iter().map(|m| m.id).collect();
         let covered = index.coverage(sql, terms, &ids)?;
-        Ok(matches.into_iter().zip(covered).map(|(at, covered)| Found { at, covered }).collect())
+        Ok(matches.into_iter().zip(covered).map(|(at, covered)| Found { at, covered, widened: false }).collect())
     }
 }
 
