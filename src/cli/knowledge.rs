@@ -153,7 +153,7 @@ impl From<LibraryError> for Failure {
             | LibraryError::Busy(_)
             | LibraryError::NotBuilt { .. }
             | LibraryError::Remote { .. } => Self::usage(error).hint(hint),
-            LibraryError::Open { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
+            LibraryError::Open { .. } | LibraryError::Disk { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
                 Self::internal(error).hint(hint)
             }
         }

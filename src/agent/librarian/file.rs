@@ -19,6 +19,14 @@ pub enum LibraryError {
         /// Why.
         reason: String,
     },
+    /// The disk does not let it be read or written: full, broken or not allowed. Nothing is wrong with the file.
+    #[error("could not use {path}: {reason}")]
+    Disk {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A later version of this program made it.
     #[error("{0} was made by a newer version of caro")]
     Newer(String),
@@ -77,6 +85,7 @@ impl LibraryError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
             Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
             Self::Blank(_) => "`caro memory remember \"...\"` keeps a note, in plain words",
@@ -98,6 +107,7 @@ impl LibraryError {
         match self {
             Self::Busy(_) => Self::Busy(named),
             Self::Open { reason, .. } => Self::Open { path: named, reason },
+            Self::Disk { reason, .. } => Self::Disk { path: named, reason },
             other => other,
         }
     }
@@ -119,6 +129,13 @@ impl From<rusqlite::Error> for LibraryError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Open { path: unnamed(), reason: error.to_string() }
             }
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied,
+            ) => Self::Disk { path: unnamed(), reason: error.to_string() },
             _ => Self::Sql(error),
         }
     }
@@ -137,11 +154,11 @@ pub struct Layout<'a> {
 /// # Errors
 /// If it cannot be opened or made, or is none of ours.
 pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryError> {
-    let open = |reason: String| LibraryError::Open { path: file.display().to_string(), reason };
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(|e| open(e.to_string()))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|e| LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
     }
-    let mut sql = Connection::open(file).map_err(|e| open(e.to_string()))?;
+    let mut sql = Connection::open(file).map_err(|e| unopened(e, file))?;
     // Others' documents and one's own notes are nobody else's business.
     #[cfg(unix)]
     {
@@ -154,10 +171,7 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
         sql.pragma_update(None, "foreign_keys", true)?;
         database::tables(&mut sql, layout.tables, layout.version)
     };
-    let found = prepare().map_err(|e| match LibraryError::from(e).at(file) {
-        LibraryError::Sql(e) => open(e.to_string()),
-        other => other,
-    })?;
+    let found = prepare().map_err(|e| unopened(e, file))?;
     check(file, found, layout)?;
     Ok(sql)
 }
@@ -167,10 +181,10 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
 /// # Errors
 /// If it cannot be opened or is none of ours.
 pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, LibraryError> {
-    let open = |e: rusqlite::Error| LibraryError::Open { path: file.display().to_string(), reason: e.to_string() };
+    let open = |e: rusqlite::Error| unopened(e, file);
     match file.try_exists() {
         Ok(false) => return Ok(None),
-        Err(e) => return Err(LibraryError::Open { path: file.display().to_string(), reason: e.to_string() }),
+        Err(e) => return Err(LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() }),
         Ok(true) => {}
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -185,6 +199,22 @@ pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, Libr
     }
     check(file, found, layout)?;
     Ok(Some(sql))
+}
+
+/// Why a file cannot be opened; what SQLite has no better word for is the file's own fault.
+fn unopened(error: rusqlite::Error, file: &Path) -> LibraryError {
+    match LibraryError::from(error).at(file) {
+        LibraryError::Sql(e) => LibraryError::Open { path: file.display().to_string(), reason: e.to_string() },
+        other => other,
+    }
+}
+
+/// A text; what is damaged in it is marked, so that one damaged row does not hide the others.
+///
+/// # Errors
+/// If the column is no text.
+pub fn text(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
 }
 
 /// A count as SQLite has numbers: with a sign.
@@ -244,6 +274,24 @@ mod tests {
         drop(write(&file, &Layout { tables: "", version: 4 }).unwrap());
         assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Newer(_))));
         assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Newer(_))));
-        assert!(matches!(read(dir.path(), &LAYOUT), Err(LibraryError::Open { .. })));
+        assert!(matches!(read(dir.path(), &LAYOUT), Err(LibraryError::Disk { .. })));
+        assert!(matches!(write(&file.join("x.db"), &LAYOUT), Err(LibraryError::Disk { .. })), "no folder can be there");
+    }
+
+    #[test]
+    fn what_the_disk_does_not_let_do_is_not_held_against_the_file() {
+        use rusqlite::ffi;
+        let of = |code: i32| LibraryError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_PERM]
+        {
+            let error = of(code).at(Path::new("/data/x.db"));
+            assert!(matches!(&error, LibraryError::Disk { path, .. } if path == "/data/x.db"), "{code}: {error}");
+            assert!(!error.hint().contains("move the file away"), "{code}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            assert!(matches!(of(code), LibraryError::Open { .. }), "{code}");
+        }
+        assert!(matches!(of(ffi::SQLITE_BUSY), LibraryError::Busy(_)));
+        assert!(matches!(of(ffi::SQLITE_ERROR), LibraryError::Sql(_)));
     }
 }

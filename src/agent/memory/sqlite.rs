@@ -264,20 +264,20 @@ fn title(draft: &Draft) -> String {
 /// If SQLite fails.
 pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusqlite::Result<Vec<Numbered>> {
     let lines = |row: &Row<'_>, column: &str| -> rusqlite::Result<Vec<String>> {
-        Ok(row.get::<_, String>(column)?.lines().map(str::to_owned).collect())
+        Ok(file::text(row, column)?.lines().map(str::to_owned).collect())
     };
     let mut find = sql.prepare_cached(&format!("SELECT * FROM notes {end}"))?;
     let rows = find.query_map(params, |row| {
         let draft = Draft {
-            title: row.get("title")?,
-            category: Category::of(&row.get::<_, String>("category")?),
-            content: row.get("content")?,
+            title: file::text(row, "title")?,
+            category: Category::of(&file::text(row, "category")?),
+            content: file::text(row, "content")?,
             tags: lines(row, "tags")?,
             related_files: lines(row, "files")?,
-            run: row.get("run")?,
+            run: file::text(row, "run")?,
         };
         let (created, updated) = (file::count(row, "created")?, file::count(row, "updated")?);
-        Ok(Numbered { number: row.get("number")?, note: Note { id: row.get("id")?, draft, created, updated } })
+        Ok(Numbered { number: row.get("number")?, note: Note { id: file::text(row, "id")?, draft, created, updated } })
     })?;
     rows.collect()
 }
@@ -302,6 +302,23 @@ mod tests {
         kept.unsay("s").unwrap();
         drop(readers);
         assert!(!holds("qwzkoba7") && !holds("vjxmuri3"));
+    }
+
+    #[test]
+    fn a_damaged_note_does_not_hide_the_others_and_can_be_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Sqlite::new(dir.path().join("memory.db"));
+        for id in ["note_1", "note_2"] {
+            let draft = Draft { content: format!("the words of {id}"), ..Draft::default() }.tidy().unwrap();
+            kept.keep(&Note { id: id.into(), draft, created: 1, updated: 1 }).unwrap();
+        }
+        let damage = "UPDATE notes SET content = CAST(x'6162ff6364' AS TEXT) WHERE id = 'note_1'";
+        assert_eq!(kept.writer().unwrap().execute(damage, []), Ok(1));
+        let notes = kept.notes(9).unwrap();
+        let contents: Vec<&str> = notes.iter().map(|note| note.draft.content.as_str()).collect();
+        assert_eq!(contents, ["the words of note_2", "ab\u{fffd}cd"]);
+        assert!(kept.remove(&notes[1]).unwrap());
+        assert_eq!(kept.notes(9).unwrap().len(), 1);
     }
 
     #[test]

@@ -55,6 +55,14 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// The disk does not let it be read or written; nothing is wrong with the file.
+    #[error("could not use {path}: {reason}")]
+    Disk {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A later version of this program made it.
     #[error("{0} was made by a newer version of caro")]
     Newer(String),
@@ -108,6 +116,7 @@ impl From<LibraryError> for StoreError {
     fn from(error: LibraryError) -> Self {
         match error {
             LibraryError::Open { path, reason } => Self::Open { path, reason },
+            LibraryError::Disk { path, reason } => Self::Disk { path, reason },
             LibraryError::Newer(file) => Self::Newer(file),
             LibraryError::Busy(file) => Self::Locked(file),
             LibraryError::Sql(error) => Self::Sql(error),
@@ -127,6 +136,7 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
             Self::Locked(_) => "wait for the other `caro` to end, and try again",
             Self::Missing { .. } => "`caro session list` shows what there is",
@@ -661,6 +671,17 @@ mod tests {
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is no database, and long enough to be looked at").unwrap();
         assert!(matches!(Store::open(&file), Err(StoreError::Open { path, .. }) if path.ends_with("x.db")));
+    }
+
+    #[test]
+    fn a_full_disk_is_not_held_against_the_store() {
+        let store = Store::in_memory().unwrap();
+        store.sql().execute_batch("PRAGMA max_page_count = 1").unwrap();
+        let mut long = task("run_1", "s_1");
+        long.session = "s".repeat(1 << 20);
+        let error = store.begin(&long, "x", Path::new("/"), |_| false).unwrap_err();
+        assert!(matches!(&error, StoreError::Disk { path, .. } if path == FILE), "{error}");
+        assert!(!error.hint().contains("move the file away"));
     }
 
     #[test]

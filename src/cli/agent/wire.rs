@@ -42,9 +42,11 @@ pub fn failure(error: StoreError) -> Failure {
         | StoreError::Busy(_)
         | StoreError::Locked(_)
         | StoreError::Occupied { .. } => Failure::usage(error).hint(hint),
-        StoreError::Open { .. } | StoreError::Newer(_) | StoreError::Damaged { .. } | StoreError::Sql(_) => {
-            Failure::internal(error).hint(hint)
-        }
+        StoreError::Open { .. }
+        | StoreError::Disk { .. }
+        | StoreError::Newer(_)
+        | StoreError::Damaged { .. }
+        | StoreError::Sql(_) => Failure::internal(error).hint(hint),
     }
 }
 
