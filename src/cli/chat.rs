@@ -12,7 +12,7 @@ use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::chat::{Limit, Originals, Remember};
-use crate::agent::harness::{CHATTER, Harness, Options, session_name};
+use crate::agent::harness::{CHATTER, Harness, Options};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::tool::ToolSpec;
@@ -55,7 +55,7 @@ pub struct Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
-    let session = session_name(args.session.as_deref())?;
+    let session = wire::session(args.session.as_deref(), cx)?;
     let flags: Vec<(&'static str, String)> = args.history.clone().map(|how| ("history", how)).into_iter().collect();
     let remember = cx.settings(&flags)?.history;
     let options = Options { remember, ..args.drive.options() };

@@ -16,8 +16,11 @@ pub enum HarnessError {
     #[error("the task cannot be taken: {0}")]
     Input(#[from] InputError),
     /// The session cannot be named so.
-    #[error("a session's name has 1 to 200 characters")]
+    #[error("a session's name has 1 to 200 characters, none of them a control character")]
     Session,
+    /// The session would be taken for that of a run's helpers, which nobody sees.
+    #[error("`{0}` is no name for a session: runs and helpers are named so")]
+    NamedAsRun(String),
     /// Helpers have nowhere to leave what they come to.
     #[error("helpers need a workspace")]
     NoWorkspace,
@@ -47,7 +50,7 @@ impl HarnessError {
         match self {
             Self::Unclear(_) => "say what is to be done, and with what",
             Self::Input(error) => error.hint(),
-            Self::Session => "give it another name, or none for a new session",
+            Self::Session | Self::NamedAsRun(_) => "give it another name, or none for a new session",
             Self::NoWorkspace => "say where the agent's own files are to be",
             Self::Tools(error) => error.hint(),
             Self::Skill(error) => error.hint(),

@@ -310,8 +310,11 @@ pub const CHATTER: &str = "chat";
 /// If it cannot be one.
 pub fn session_name(given: Option<&str>) -> Result<String, HarnessError> {
     let Some(name) = given else { return Ok(id::fresh("session")) };
-    if name.trim().is_empty() || name.chars().count() > NAME {
+    if name.trim().is_empty() || name.chars().count() > NAME || name.contains(char::is_control) {
         return Err(HarnessError::Session);
+    }
+    if name.starts_with("run_") || name.starts_with("worker_") {
+        return Err(HarnessError::NamedAsRun(name.to_owned()));
     }
     Ok(name.to_owned())
 }

@@ -18,7 +18,7 @@ pub use options::Drive;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
-use crate::agent::harness::{Prepared, session_name};
+use crate::agent::harness::Prepared;
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
 use crate::agent::state::Limits;
@@ -98,7 +98,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
-    let session = session_name(args.session.as_deref())?;
+    let session = wire::session(args.session.as_deref(), cx)?;
     let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root)?;
     let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
     let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(warning))?;

@@ -2,7 +2,7 @@
 
 use super::options::{Advise, Drive};
 use crate::agent::advise::Adviser;
-use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared};
+use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
 use crate::agent::librarian::Librarian;
 use crate::agent::mcp::Hub;
 use crate::agent::observe::Artifacts;
@@ -32,6 +32,22 @@ pub fn store(cx: &Cx) -> Result<Store, Failure> {
     }
 }
 
+/// The name of a session, as it was given or a new one; of a run's id it is said which session that run belongs to.
+///
+/// # Errors
+/// If it cannot be one.
+pub fn session(given: Option<&str>, cx: &Cx) -> Result<String, Failure> {
+    session_name(given).map_err(|error| {
+        let name = given.filter(|_| matches!(error, HarnessError::NamedAsRun(_)));
+        let run = name.and_then(|name| store(cx).ok()?.run(name).ok());
+        let failure = Failure::from(error);
+        match run {
+            Some(run) => failure.hint(format!("the run {} belongs to the session {}", run.id, run.session)),
+            None => failure,
+        }
+    })
+}
+
 /// A store's error for a person.
 pub fn failure(error: StoreError) -> Failure {
     let hint = error.hint();
@@ -59,7 +75,9 @@ impl From<HarnessError> for Failure {
             HarnessError::Skill(error) => error.into(),
             HarnessError::Workspace(error) => error.into(),
             HarnessError::Tools(error) => Self::internal(error).hint(hint),
-            HarnessError::Session => Self::usage(error).hint("for example: --session work"),
+            HarnessError::Session | HarnessError::NamedAsRun(_) => {
+                Self::usage(error).hint("for example: --session work")
+            }
             HarnessError::NoWorkspace => {
                 Self::usage("--subagents needs a workspace, and this user has no home folder for it")
                     .hint("set XDG_DATA_HOME to a folder that can be written")
