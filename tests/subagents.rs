@@ -43,6 +43,8 @@ fn helpers_leave_what_the_lead_reads_and_are_kept_with_its_run() {
     let document = ran.json();
     assert_eq!(document["response"], "The first log has 2 errors.", "{ran:#?}");
     assert_eq!(document["metric"]["total_requests"], 9, "three of the lead and of each helper");
+    let stats = machine.run(&["stats", "--json"]).json();
+    assert_eq!((&stats["runs"], &stats["total_requests"]), (&json!(1), &json!(9)), "helpers count once: {stats}");
     let lead = events(&machine, "");
     assert_eq!(kinds(&lead).iter().filter(|kind| **kind == "subagent_result").count(), 2);
     let read = lead.iter().find(|e| e["span_id"] == "s2c1" && e["event_type"] == "tool_result").unwrap();

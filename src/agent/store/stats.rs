@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The sums. A run that was killed counts up to its last checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Runs that are kept.
+    /// Runs that are kept, those of helpers not counted: what these cost is in the cost of the run that they worked for.
     pub runs: u64,
     /// How many of them ended with an answer that was borne out.
     pub completed: u64,
@@ -36,7 +36,8 @@ const QUERY: &str = "
            COALESCE(SUM(json_extract(metric, '$.tool_calls')), 0) AS tool_calls,
            COALESCE(SUM(json_extract(metric, '$.total_ms')), 0) AS total_ms,
            COALESCE(SUM(json_extract(metric, '$.total_ms') > 0), 0) AS timed
-    FROM (SELECT status, CASE WHEN json_valid(turn) THEN json_extract(turn, '$.metric') END AS metric FROM runs)";
+    FROM (SELECT status, CASE WHEN json_valid(turn) THEN json_extract(turn, '$.metric') END AS metric FROM runs
+          WHERE session NOT IN (SELECT id FROM runs))";
 
 impl Store {
     /// The sums over every run.
@@ -82,17 +83,19 @@ mod tests {
                 "tool_calls": 1, "total_ms": ms
             }})
         };
-        store.sql().execute("INSERT INTO sessions VALUES ('s', 0, 0)", []).unwrap();
-        for (id, status, turn) in [
-            ("a", "completed", turn(1000).to_string()),
-            ("b", "failed", turn(3000).to_string()),
-            ("c", "running", turn(0).to_string()),
-            ("d", "stopped", "{ no turn".to_owned()),
-            ("e", "running", String::new()),
+        // the session of a helper is named as the run that it works for
+        store.sql().execute("INSERT INTO sessions VALUES ('s', 0, 0), ('a', 0, 0)", []).unwrap();
+        for (id, session, status, turn) in [
+            ("a", "s", "completed", turn(1000).to_string()),
+            ("b", "s", "failed", turn(3000).to_string()),
+            ("c", "s", "running", turn(0).to_string()),
+            ("d", "s", "stopped", "{ no turn".to_owned()),
+            ("e", "s", "running", String::new()),
+            ("worker", "a", "completed", turn(500).to_string()),
         ] {
             let row = "INSERT INTO runs (id, session, task, status, root, created, updated, turn)
-                       VALUES (?1, 's', 't', ?2, '/', 0, 0, ?3)";
-            store.sql().execute(row, [id, status, turn.as_str()]).unwrap();
+                       VALUES (?1, ?2, 't', ?3, '/', 0, 0, ?4)";
+            store.sql().execute(row, [id, session, status, turn.as_str()]).unwrap();
         }
         let stats = store.stats().unwrap();
         assert_eq!((stats.runs, stats.completed, stats.not_completed, stats.open), (5, 1, 1, 3));
