@@ -7,13 +7,13 @@ use super::chunk::{self, Kind};
 use super::file::{self, LibraryError, int};
 use super::index::Passage;
 use super::walk::{self, Document, Found};
-use super::{INDEX, Known, Librarian, forget, leave, manifest};
+use super::{INDEX, Known, Librarian, forget, leave, manifest, roots as named_roots};
 use crate::agent::id;
 use crate::model::embed::Embedder;
 use crate::model::{Cancel, ModelError};
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -121,8 +121,11 @@ impl Librarian {
         for root in roots {
             walk::find(root, &mut found)?;
         }
-        on(Progress::Found(found.files.len()));
         let sql = self.writer()?;
+        if !options.clean {
+            named_below(&sql, roots, &mut found)?;
+        }
+        on(Progress::Found(found.files.len()));
         let mut work = Work {
             sql: &sql,
             embedder: self.embedder.as_deref(),
@@ -179,8 +182,14 @@ impl Work<'_> {
     fn all(&mut self, roots: &[PathBuf], found: Found) -> Result<(), LibraryError> {
         if self.options.clean {
             INDEX.clear(self.sql)?;
-            self.sql.execute_batch("DELETE FROM chunks; DELETE FROM documents;")?;
+            self.sql.execute_batch("DELETE FROM chunks; DELETE FROM documents; DELETE FROM roots;")?;
         }
+        self.transaction(|work| {
+            for root in roots.iter().filter_map(|root| root.to_str()) {
+                work.sql.execute("INSERT OR IGNORE INTO roots VALUES (?1)", [root])?;
+            }
+            Ok(())
+        })?;
         if let Some(embedder) = self.embedder {
             let id = embedder.id().to_owned();
             self.transaction(|work| Ok(INDEX.use_embedder(work.sql, &id)?))?;
@@ -189,12 +198,11 @@ impl Work<'_> {
         for (path, reason) in &found.errors {
             self.failed(path, reason.clone());
         }
-        let named = self.named(roots, &found);
-        for path in found.secret.difference(&named) {
+        for path in found.secret.difference(&found.files) {
             self.pass_over(path, "it may hold keys or passwords; name the file itself to read it in");
         }
         let mut waiting = Vec::new();
-        for path in found.files.union(&named) {
+        for path in &found.files {
             self.check()?;
             waiting.extend(self.look(path));
             if waiting.iter().map(|w: &Waiting| w.chunks.len()).sum::<usize>() >= BATCH {
@@ -336,14 +344,6 @@ impl Work<'_> {
         })
     }
 
-    /// What the library has of below the roots though the walk leaves it out: files that a person once named themselves.
-    fn named(&self, roots: &[PathBuf], found: &Found) -> BTreeSet<PathBuf> {
-        let below = self.known.keys().map(Path::new).filter(|path| roots.iter().any(|root| path.starts_with(root)));
-        // what a link leads to is something else
-        let is_there = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-        below.filter(|path| !found.files.contains(*path) && is_there(path)).map(Path::to_owned).collect()
-    }
-
     /// Forgets what was not come to below the roots, unless that could not be looked into.
     fn purge(&mut self, roots: &[PathBuf], found: &Found) -> Result<(), LibraryError> {
         let hidden = |path: &Path| found.errors.iter().any(|(closed, _)| path.starts_with(closed));
@@ -405,6 +405,20 @@ impl Work<'_> {
         work(self)?;
         Ok(tx.commit()?)
     }
+}
+
+/// Finds what a person once named itself below the roots, though a walk from there leaves it out.
+fn named_below(sql: &Connection, roots: &[PathBuf], found: &mut Found) -> Result<(), LibraryError> {
+    for named in named_roots(sql)?.into_iter().map(PathBuf::from) {
+        let below = roots.iter().any(|root| named.starts_with(root) && named != *root);
+        // what a link leads to is something else
+        if below && std::fs::symlink_metadata(&named).is_ok_and(|meta| meta.is_file() || meta.is_dir()) {
+            if let Err(error) = walk::find(&named, found) {
+                found.errors.push((named, error.to_string()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a passage means: its text under its title, or under its file's name if it has none.

@@ -51,6 +51,9 @@ const TABLES: &str = "
     CREATE INDEX chunks_of_document ON chunks(document);
 ";
 
+/// What a person has named to be read in. The table came later than the others and stands beside them.
+const ROOTS: &str = "CREATE TABLE IF NOT EXISTS roots (path TEXT PRIMARY KEY) WITHOUT ROWID;";
+
 /// The layout of the file.
 fn tables() -> String {
     format!("{TABLES}{}", INDEX.layout())
@@ -136,6 +139,9 @@ impl Librarian {
             for id in &gone {
                 forget(&tx, *id)?;
             }
+            for root in roots(&tx)?.iter().filter(|root| Path::new(root).starts_with(path)) {
+                tx.execute("DELETE FROM roots WHERE path = ?1", [root])?;
+            }
             if !gone.is_empty() {
                 INDEX.purge(&tx)?;
             }
@@ -148,7 +154,12 @@ impl Librarian {
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
-        file::write(&self.file, &Layout { tables: &tables(), version: VERSION })
+        let sql = file::write(&self.file, &Layout { tables: &tables(), version: VERSION })?;
+        // a look takes no lock: only who finds nothing writes
+        if !sql.table_exists(None, "roots")? {
+            sql.execute_batch(ROOTS)?;
+        }
+        Ok(sql)
     }
 
     fn reader(&self) -> Result<Option<Connection>, LibraryError> {
@@ -170,6 +181,11 @@ fn manifest(sql: &Connection) -> rusqlite::Result<Vec<Known>> {
     let rows = all
         .query_map([], |row| Ok(Known { id: row.get(0)?, path: row.get(1)?, hash: row.get(2)?, kind: row.get(3)? }))?;
     rows.collect()
+}
+
+/// What a person has named to be read in.
+fn roots(sql: &Connection) -> rusqlite::Result<Vec<String>> {
+    sql.prepare("SELECT path FROM roots")?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Has what was removed leave the files of the library.

@@ -129,6 +129,41 @@ fn what_was_named_itself_stays_though_its_folder_leaves_it_out() {
     assert_eq!(place.librarian.stats().unwrap().documents, 1);
 }
 
+#[test]
+fn what_an_ignore_file_leaves_out_later_is_forgotten() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha");
+    place.write("draft.txt", "words that are not for others");
+    place.write("sub/b.txt", "beta");
+    assert_eq!(place.ingest().files_processed, 3);
+    place.write(".gitignore", "draft.txt\nsub\n");
+    let again = place.ingest();
+    assert_eq!((again.removed, again.unchanged), (2, 1), "{again:?}");
+    assert!(!holds(&place, "not for others"));
+    // a folder that was named itself is meant, like a file
+    let only = |path: PathBuf| {
+        place.librarian.ingest(&[path], Options::default(), &Cancel::new(), &mut |_| {}).unwrap().files_processed
+    };
+    assert_eq!(only(place.docs().join("sub")), 1);
+    let again = place.ingest();
+    assert_eq!((again.removed, again.unchanged), (0, 2), "{again:?}");
+    // until it is to be forgotten
+    assert_eq!(place.librarian.remove(&place.docs().join("sub")).unwrap(), 1);
+    assert_eq!(place.ingest().unchanged, 1);
+    assert_eq!(place.librarian.remove(Path::new("")).unwrap(), 1);
+}
+
+/// A library of an earlier version has no record of what was named.
+#[test]
+fn a_library_without_a_record_of_what_was_named_is_gone_on_with() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha");
+    place.ingest();
+    place.librarian.writer().unwrap().execute_batch("DROP TABLE roots").unwrap();
+    let again = place.ingest();
+    assert_eq!((numbers(&again), again.unchanged), ((0, 0, 0, 0, 0), 1));
+}
+
 /// True if a file of the library holds the word.
 fn holds(place: &Place, word: &str) -> bool {
     crate::database::holds(&place.dir.path().join("data"), word)
