@@ -1,7 +1,8 @@
 //! Which files of a folder are documents, and their text.
 //!
 //! What the project's own ignore files leave out is left out, and so are hidden files, folders that tools fill, files
-//! that nobody wrote for reading, and files that by their names hold keys or passwords. Links are not followed.
+//! that nobody wrote for reading, and files that by their names hold keys or passwords. Links are not followed. A folder
+//! that is named itself is meant, also where an ignore file above it leaves all of it out.
 
 use super::file::LibraryError;
 use crate::agent::guard::is_secret;
@@ -59,8 +60,21 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
     } else if !meta.is_file() {
         return Err(input("neither a file nor a folder".into()));
     }
+    let mut here = walked(root, true);
+    if here.files.is_empty() && here.secret.is_empty() && here.errors.is_empty() {
+        here = walked(root, false);
+    }
+    found.files.extend(here.files);
+    found.secret.extend(here.secret);
+    found.errors.extend(here.errors);
+    Ok(())
+}
+
+/// Walks through `root`; `above` has the ignore files of the folders above it count too.
+fn walked(root: &Path, above: bool) -> Found {
+    let mut found = Found::default();
     let mut walk = ignore::WalkBuilder::new(root);
-    walk.require_git(false).filter_entry(|entry| {
+    walk.require_git(false).parents(above).filter_entry(|entry| {
         let name = entry.file_name().to_string_lossy();
         let folder = entry.file_type().is_some_and(|t| t.is_dir());
         entry.depth() == 0 || !(folder && SKIPPED_FOLDERS.contains(&&*name))
@@ -83,7 +97,7 @@ pub fn find(root: &Path, found: &mut Found) -> Result<(), LibraryError> {
             }
         }
     }
-    Ok(())
+    found
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {
@@ -122,20 +136,35 @@ pub fn read(path: &Path) -> std::io::Result<Document> {
     if bytes.len() as u64 > MAX_BYTES {
         return Ok(Document::Skipped("larger than 4 MiB"));
     }
-    if bytes.contains(&0) {
-        return Ok(Document::Skipped("binary"));
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => match legacy(error.as_bytes()) {
-            Some(text) => text,
-            None => return Ok(Document::Skipped("neither UTF-8 nor Latin-1")),
+    let text = match utf16(&bytes) {
+        Some(text) => text,
+        None if bytes.contains(&0) => return Ok(Document::Skipped("binary")),
+        None => match String::from_utf8(bytes) {
+            // a mark at the beginning says how it is written, and is no part of the first line
+            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
+            Err(error) => match legacy(error.as_bytes()) {
+                Some(text) => text,
+                None => return Ok(Document::Skipped("neither UTF-8 nor Latin-1")),
+            },
         },
     };
     if text.len() > LONG_LINES && text.len() / (text.lines().count().max(1)) > LONG_LINES {
         return Ok(Document::Skipped("its lines are too long for a text"));
     }
     Ok(Document::Text(text))
+}
+
+/// The text of a file that is UTF-16 and begins with the mark that says so; nothing if it is not.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let (unit, pairs): (fn([u8; 2]) -> u16, _) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return None,
+    };
+    let units = pairs.chunks_exact(2);
+    let is_whole = units.remainder().is_empty();
+    let text: String = char::decode_utf16(units.map(|pair| unit([pair[0], pair[1]]))).collect::<Result<_, _>>().ok()?;
+    (is_whole && !text.contains('\0')).then_some(text)
 }
 
 /// Text that is not UTF-8: UTF-8 with damaged places, which are marked, or Latin-1 as Windows has it (code page 1252).
@@ -215,6 +244,23 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_is_named_is_meant_though_one_above_it_leaves_everything_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = dir.path().join("notes");
+        std::fs::create_dir(&notes).unwrap();
+        for file in ["a.md", "b.md", "c.md"] {
+            std::fs::write(notes.join(file), "x").unwrap();
+        }
+        std::fs::write(notes.join(".gitignore"), "c.md\n").unwrap();
+        for (above, left) in [("*\n", 2), ("a.md\n", 1)] {
+            std::fs::write(dir.path().join(".gitignore"), above).unwrap();
+            let mut found = Found::default();
+            find(&notes, &mut found).unwrap();
+            assert_eq!(found.files.len(), left, "{above}");
+        }
+    }
+
+    #[test]
     fn what_a_folder_of_keys_holds_is_secret_though_the_folder_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let (folder, key) = (dir.path().join(".ssh"), dir.path().join(".ssh/work"));
@@ -236,6 +282,11 @@ mod tests {
             super::read(&file).unwrap()
         };
         assert_eq!(read(b"plain"), Document::Text("plain".into()));
+        assert_eq!(read("\u{feff}# Title\n".as_bytes()), Document::Text("# Title\n".into()));
+        assert_eq!(read(b"\xff\xfe#\0 \0\xe9\0"), Document::Text("# é".into()));
+        assert_eq!(read(b"\xfe\xff\0#\0 \0\xe9"), Document::Text("# é".into()));
+        assert_eq!(read(b"\xff\xfe#\0 \0\0"), Document::Skipped("binary"));
+        assert_eq!(read(b"\xff\xfe\0\0#\0\0\0"), Document::Skipped("binary"), "that is UTF-32");
         assert_eq!(read(b"caf\xe9 au lait \x93x\x94"), Document::Text("café au lait “x”".into()));
         assert_eq!(
             read("naïve café \u{1f600}".as_bytes().split_last().unwrap().1),
