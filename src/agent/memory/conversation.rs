@@ -44,8 +44,44 @@ impl Sink for Conversation {
 
 impl Keeps for Conversation {
     fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
+        // the runs first: what is gone from the memory is not asked for a second time, and its runs would stay
+        self.runs.fold(session, fold)?;
         let whose = Whose { session, agent: &self.agent };
-        self.memory.fold(whose, fold).map_err(|e| e.to_string())?;
-        self.runs.fold(session, fold)
+        self.memory.fold(whose, fold).map_err(|e| e.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::chat::Originals;
+    use std::sync::Mutex;
+
+    /// Runs that cannot be folded the first time.
+    #[derive(Default)]
+    struct FailsOnce(Mutex<Vec<Vec<String>>>);
+
+    impl Keeps for FailsOnce {
+        fn fold(&self, _: &str, fold: Fold<'_>) -> Result<(), String> {
+            let mut asked = self.0.lock().unwrap();
+            asked.push(fold.runs.to_vec());
+            if asked.len() == 1 { Err("held".into()) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_folded_with_its_runs_can_be_the_next_time() {
+        let (memory, runs) = (Arc::new(Memory::in_memory()), Arc::new(FailsOnce::default()));
+        let (session, agent, asked) = ("s".to_owned(), "chat".to_owned(), "q".to_owned());
+        let conversation = Conversation { memory: memory.clone(), session, agent, asked, runs: runs.clone() };
+        let exchange = Exchange { run: "run_1".into(), asked: "q".into(), answered: "a".into() };
+        memory.say(conversation.whose(), &exchange).unwrap();
+        let known = || memory.past(conversation.whose(), 9).unwrap().exchanges.len();
+        let out = ["run_1".to_owned()];
+        let fold = Fold { summary: None, runs: &out, originals: Originals::Delete };
+        assert!(conversation.fold("s", fold).is_err());
+        assert_eq!(known(), 1, "it is still there to be folded again");
+        conversation.fold("s", fold).unwrap();
+        assert_eq!((known(), runs.0.lock().unwrap().len()), (0, 2));
     }
 }
