@@ -79,6 +79,8 @@ impl Changes {
                 Some(at) => _ = all.created.remove(at),
                 None => all.removed.push(path.clone()),
             }
+            all.changed.retain(|entry| entry.path != *path);
+            all.modes.retain(|mode| mode != path);
         }
         for entry in &later.created {
             match all.removed.iter().position(|path| *path == entry.path) {

@@ -169,5 +169,7 @@ mod tests {
         let both = changes(&["x"], &["a", "b", "c"], &[]).then(&changes(&["y"], &["d", "x"], &["e"]));
         assert_eq!(both, changes(&["y"], &["a", "b", "c", "d"], &["e"]));
         assert_eq!(changes(&[], &["a"], &[]).then(&changes(&["a"], &[], &[])), changes(&[], &[], &["a"]));
+        let modes = Changes { modes: vec!["a".into()], ..changes(&[], &[], &["a"]) };
+        assert_eq!(modes.then(&changes(&[], &["a"], &[])), changes(&[], &["a"], &[]), "what is gone has not changed");
     }
 }
