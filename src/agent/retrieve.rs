@@ -24,28 +24,32 @@ const SHARED: usize = 2;
 
 /// The words of a text, in lower case; `snake_case` and `camelCase` are split, plurals lose their `s`.
 pub fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut before_lower = false;
-    for c in text.chars() {
-        let starts = c.is_uppercase() && before_lower;
-        if (!c.is_alphanumeric() || starts) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        before_lower = c.is_lowercase() || c.is_numeric();
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
+    let names = text.split(|c: char| !c.is_alphanumeric()).filter(|name| !name.is_empty());
+    let mut words: Vec<String> = names.flat_map(parts).map(str::to_lowercase).collect();
     for word in &mut words {
         if word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") {
             word.pop();
         }
     }
     words
+}
+
+/// The parts of a name: `open` and `File` of `openFile`, `HTTP` and `Server` of `HTTPServer`; `URLs` is one.
+pub fn parts(name: &str) -> Vec<&str> {
+    let chars: Vec<(usize, char)> = name.char_indices().collect();
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for (i, pair) in chars.windows(2).enumerate() {
+        let ((_, before), (at, c)) = (pair[0], pair[1]);
+        let next_is_small = chars.get(i + 2).is_some_and(|(_, next)| next.is_lowercase());
+        let is_plural = &name[at + c.len_utf8()..] == "s";
+        let begins_word = before.is_uppercase() && next_is_small && !is_plural;
+        if c.is_uppercase() && (before.is_lowercase() || before.is_numeric() || begins_word) {
+            parts.push(&name[from..at]);
+            from = at;
+        }
+    }
+    parts.push(&name[from..]);
+    parts
 }
 
 /// True for a word that says something about what a text is about.
@@ -179,6 +183,7 @@ mod tests {
     #[test]
     fn names_are_split_into_words() {
         assert_eq!(words("read_file listDirs HTTP2 naïve's"), ["read", "file", "list", "dir", "http2", "naïve", "s"]);
+        assert_eq!(words("HTTPServer parseHTTPRequest URLs"), ["http", "server", "parse", "http", "request", "url"]);
         assert_eq!(words("  "), [""; 0]);
     }
 

@@ -1,5 +1,6 @@
 //! The words of a question, as the index is asked for them.
 
+use crate::agent::retrieve;
 use std::collections::BTreeSet;
 
 /// Words that say nothing about what a text is about. A question of nothing else is asked with all of them.
@@ -66,14 +67,10 @@ fn split(text: &str) -> impl Iterator<Item = String> {
 pub fn with_parts(text: &str) -> String {
     let mut parts = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
-        let bounds =
-            word.char_indices().zip(word.chars().skip(1)).filter(|((_, a), b)| a.is_lowercase() && b.is_uppercase());
-        let cuts: Vec<usize> = bounds.map(|((at, a), _)| at + a.len_utf8()).collect();
-        let mut from = 0;
-        for cut in cuts.iter().copied().chain((!cuts.is_empty()).then_some(word.len())) {
+        let of = retrieve::parts(word);
+        for part in of.iter().filter(|_| of.len() > 1) {
             parts.push(' ');
-            parts.push_str(&word[from..cut]);
-            from = cut;
+            parts.push_str(part);
         }
     }
     if parts.is_empty() { text.to_owned() } else { format!("{text}\n{parts}") }
@@ -96,6 +93,7 @@ mod tests {
     #[test]
     fn names_are_found_by_their_parts() {
         assert_eq!(with_parts("call openFileNow(x)"), "call openFileNow(x)\n open File Now");
+        assert_eq!(with_parts("parseHTTPRequest URLs"), "parseHTTPRequest URLs\n parse HTTP Request");
         assert_eq!(with_parts("ÄpfelÖl"), "ÄpfelÖl\n Äpfel Öl");
         assert_eq!(with_parts("plain words_here HTTP"), "plain words_here HTTP");
     }
