@@ -124,7 +124,8 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     );
     let listed = machine.run(&["session", "list"]).out;
     assert!(listed.starts_with("s1  ") && listed.contains("run_") && listed.contains("  completed  "), "{listed}");
-    assert_eq!(machine.run(&["session", "rm", "s1"]).code, Some(0));
+    let removed = machine.run(&["session", "rm", "s1"]);
+    assert!(removed.code == Some(0) && removed.err.contains("removed s1 with 1 run\n"), "{removed:#?}");
     assert_eq!(machine.run(&["session", "list"]).out, "");
 }
 

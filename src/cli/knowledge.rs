@@ -102,10 +102,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Query { words, json, limit } => query(&librarian, &question(words)?, usize::from(*limit), *json, cx),
         What::Stats { json } => stats(&librarian, *json, cx),
         What::Rm { paths, all } => {
-            let roots = if *all { vec![PathBuf::from("/")] } else { paths.iter().map(|p| place(p, cx)).collect() };
-            let mut gone = 0;
-            for root in &roots {
-                gone += librarian.remove(root)?;
+            let mut gone = if *all { librarian.remove(Path::new(""))? } else { 0 };
+            for path in paths {
+                gone += librarian.remove(&place(path, cx))?;
             }
             cx.ui.note(&format!("forgot {}", plural(gone, "document")));
             if gone == 0 && !*all {
@@ -147,7 +146,9 @@ impl From<LibraryError> for Failure {
         let hint = error.hint();
         match error {
             LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
-            LibraryError::Empty(_) | LibraryError::Blank(_) | LibraryError::Missing(_) => Self::no(error).hint(hint),
+            LibraryError::Empty(_) | LibraryError::Nothing | LibraryError::Blank(_) | LibraryError::Missing(_) => {
+                Self::no(error).hint(hint)
+            }
             LibraryError::Input { .. }
             | LibraryError::Ambiguous { .. }
             | LibraryError::Busy(_)

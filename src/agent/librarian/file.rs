@@ -33,6 +33,9 @@ pub enum LibraryError {
     /// Nothing was ever put into it.
     #[error("{0}")]
     Empty(&'static str),
+    /// Nothing was found that could take the place of what is there.
+    #[error("nothing to read in was found, so what was there before is kept")]
+    Nothing,
     /// What was to be read is not there, or may not be.
     #[error("{path}: {reason}")]
     Input {
@@ -88,6 +91,7 @@ impl LibraryError {
             Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
             Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
+            Self::Nothing => "name a folder that has documents; `caro knowledge rm --all` forgets everything",
             Self::Blank(_) => "`caro memory remember \"...\"` keeps a note, in plain words",
             Self::Input { .. } => "give a folder or file that exists and that you can read",
             Self::Missing(_) => "`caro memory list` shows what there is",

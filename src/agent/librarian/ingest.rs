@@ -151,7 +151,7 @@ impl Librarian {
                 return Err(LibraryError::Input { path: path.clone(), reason });
             }
             if !keep {
-                return Err(LibraryError::Empty("nothing to read in was found, so what was there before is kept"));
+                return Err(LibraryError::Nothing);
             }
             leave(&sql);
         } else {

@@ -84,7 +84,7 @@ pub struct Stats {
     /// Whose vectors they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
-    /// Bytes of the library itself.
+    /// Bytes of the library itself, with what its write-ahead log has.
     pub file_bytes: u64,
 }
 
@@ -119,11 +119,14 @@ impl Librarian {
             stats.kinds.insert(row.get(0)?, count);
         }
         (stats.chunks, stats.vectors) = (INDEX.passages(&sql)?, INDEX.vectors(&sql)?);
-        stats.file_bytes = std::fs::metadata(&self.file).map_or(0, |meta| meta.len());
+        let mut log = self.file.clone().into_os_string();
+        log.push("-wal");
+        let size = |file: &Path| std::fs::metadata(file).map_or(0, |meta| meta.len());
+        stats.file_bytes = size(&self.file) + size(Path::new(&log));
         Ok(stats)
     }
 
-    /// Removes every document at or below `path`; tells how many.
+    /// Removes every document at or below `path`, all there are for an empty one; tells how many.
     ///
     /// # Errors
     /// If it cannot be written.

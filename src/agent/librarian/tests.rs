@@ -77,7 +77,8 @@ fn clean_starts_anew_but_never_from_nothing() {
     let other = tempfile::tempdir().unwrap();
     let clean = Options { clean: true, ..Options::default() };
     let into = |dir: &Path| place.librarian.ingest(&[dir.to_owned()], clean, &Cancel::new(), &mut |_| {});
-    assert!(matches!(into(other.path()), Err(LibraryError::Empty(_))));
+    let error = into(other.path()).unwrap_err();
+    assert!(matches!(error, LibraryError::Nothing) && !error.hint().contains("ingest"), "{}", error.hint());
     assert_eq!(place.finds("alpha"), ["a.txt"], "what was there is kept");
     std::fs::write(other.path().join("b.txt"), "beta").unwrap();
     let done = into(other.path()).unwrap();
@@ -325,6 +326,23 @@ fn nothing_ingested_says_so_and_makes_no_file() {
     assert_eq!(place.librarian.stats().unwrap(), Stats::default());
     assert_eq!(place.librarian.remove(&place.docs()).unwrap(), 0);
     assert!(!place.librarian.exists());
+}
+
+#[test]
+fn what_the_log_has_counts_too() {
+    let place = Place::new(None);
+    place.write("a.txt", "alpha beta gamma\n".repeat(9000));
+    // whoever reads keeps the log from being taken into the file
+    place.ingest();
+    let reader = place.librarian.reader().unwrap().unwrap();
+    let count = || reader.query_row("SELECT count(*) FROM chunks", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert!(count() > 0);
+    place.write("b.txt", "delta epsilon\n".repeat(9000));
+    place.ingest();
+    let size = |file: &str| std::fs::metadata(place.dir.path().join("data").join(file)).unwrap().len();
+    let (file, log) = (size("knowledge.db"), size("knowledge.db-wal"));
+    assert!(log > 0);
+    assert_eq!(place.librarian.stats().unwrap().file_bytes, file + log);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::agent::harness::empty;
 use crate::agent::id;
 use crate::agent::store::is_alive;
 use crate::cli::history::History;
+use crate::cli::knowledge::plural;
 use crate::cli::memory::memory;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome};
@@ -84,14 +85,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         What::Rm { id } => {
             let session = store.session(id).map_err(failure)?;
+            let runs = plural(session.runs.len(), "run");
             if !session.id.starts_with(id) {
                 // who names one run means no more than that
                 return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
-                    .hint(format!(
-                        "`caro session rm {}` removes it with its {} runs",
-                        session.id,
-                        session.runs.len()
-                    )));
+                    .hint(format!("`caro session rm {}` removes it with its {runs}", session.id)));
             }
             let settings = cx.settings(&[])?;
             let (memory, workspaces) = (memory(cx, &settings)?, super::wire::workspaces(cx, &settings)?);
@@ -100,7 +98,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             History::of(&cx.dirs).map_or(Ok(()), |history| history.forget(&asked))?;
             // last: whatever has failed until here can be tried again
             store.delete_session(&session.id, is_alive).map_err(failure)?;
-            cx.ui.note(&format!("removed {} with {} runs", session.id, session.runs.len()));
+            cx.ui.note(&format!("removed {} with {runs}", session.id));
         }
     }
     Ok(Exit::Success)
