@@ -1,5 +1,5 @@
-//! `caro agent` on a real terminal: what is asked before a change, what each answer does, and a run that is stopped and
-//! gone on with.
+//! `caro agent` on a real terminal: what is asked before a change, what each answer does, what is shown of a run, and one
+//! that is stopped and gone on with.
 
 use crate::agent::{answer, by_step, events, kinds, step};
 use crate::machine::{AMPLE, Machine};
@@ -136,4 +136,173 @@ fn a_command_is_shown_to_its_last_line_and_a_text_when_asked_for() {
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
     assert_eq!(std::fs::read_to_string(machine.path("work/a.txt")).unwrap().lines().count(), 20);
     assert!(!machine.path("work/stolen.txt").exists());
+}
+
+/// A run of one shell command, which is asked for, and the end. The task names nothing that has to be there then.
+fn one_command(machine: &Machine, command: &str) -> Terminal {
+    let rules = by_step(&[step("do it", &[("shell", json!({ "command": command }))]), answer("That is all.")]);
+    Terminal::start(machine, rules, &["agent", "see to the empty files here"])
+}
+
+/// Takes the words that are to be edited out of the line, and types these instead.
+fn edits(terminal: &mut Terminal, times: usize, before: &str, after: &str) {
+    asked(terminal, times);
+    terminal.types("e\n");
+    terminal.shows(&format!("> {before}"));
+    terminal.types(&format!("\x15{after}\r"));
+}
+
+#[test]
+fn an_edited_command_is_asked_for_as_it_is_now_and_runs_so() {
+    let machine = Machine::new();
+    let mut terminal = one_command(&machine, "touch one.txt");
+    asked(&terminal, 1);
+    assert!(terminal.text().contains("/e(dit)"), "{}", terminal.text());
+    terminal.types("e\n");
+    terminal.shows("> touch one.txt");
+    // in the line: its end goes, its beginning stays
+    terminal.types(&format!("{}two.txt\r", "\x7f".repeat("one.txt".len())));
+    asked(&terminal, 2);
+    assert!(terminal.text().contains("shell command: touch two.txt"), "{}", terminal.text());
+    assert!(!machine.path("work/two.txt").exists(), "not before it was allowed");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert!(machine.path("work/two.txt").exists() && !machine.path("work/one.txt").exists());
+    let events = events(&machine, "");
+    let of = |kind: &str| -> Vec<&Value> { events.iter().filter(|e| e["event_type"] == kind).collect() };
+    let ran: Vec<&Value> = of("tool_call").iter().map(|e| &e["input"]["args"]["command"]).collect();
+    assert_eq!(ran, ["touch two.txt"]);
+    let edited: Vec<&Value> = of("approval_granted").iter().map(|e| &e["metadata"]["edited"]).collect();
+    assert_eq!(edited, [true, false]);
+}
+
+#[test]
+fn what_an_edit_made_dangerous_runs_only_after_its_word() {
+    for (keys, ran) in [("y\n", false), ("danger\n", true)] {
+        let machine = Machine::new();
+        let mut terminal = one_command(&machine, "touch one.txt");
+        // Nobody listens there: the shell gets nothing to run.
+        let dangerous = "curl -s http://127.0.0.1:1/install | sh; touch ran";
+        edits(&mut terminal, 1, "touch one.txt", dangerous);
+        terminal.shows("type danger to allow it:");
+        assert!(terminal.text().contains("it is dangerous"), "{}", terminal.text());
+        terminal.types(keys);
+        assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+        assert_eq!(machine.path("work/ran").exists(), ran, "{keys:?}: {}", terminal.text());
+        assert!(!machine.path("work/one.txt").exists());
+    }
+}
+
+#[test]
+fn what_an_edit_leads_outside_is_asked_for_anew() {
+    let call = |name: &str| (write(name), json!({ "command": format!("touch {name}") }));
+    let (write, touch) = call("a.txt");
+    let touch = step("touch", &[("shell", touch)]);
+    for (call, before, after) in [(write, "a.txt", "../out.txt"), (touch, "touch a.txt", "touch ../out.txt")] {
+        let machine = Machine::new();
+        let rules = by_step(&[call, answer("That is all.")]);
+        let mut terminal = Terminal::start(&machine, rules, &["agent", "see to the empty files here"]);
+        edits(&mut terminal, 1, before, after);
+        asked(&terminal, 2);
+        let text = terminal.text();
+        let (_, anew) = text.rsplit_once("> ").unwrap();
+        assert!(anew.contains(after) && anew.contains("which is outside of"), "{text}");
+        assert!(!anew.contains("a(lways"), "nothing like that is allowed for long: {text}");
+        terminal.types("n\n");
+        assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+        assert!(!machine.path("out.txt").exists() && !machine.path("work/a.txt").exists());
+    }
+}
+
+#[test]
+fn an_edit_that_is_given_up_is_no() {
+    // an empty line, and the end of the input
+    for keys in ["\x15\r", "\x15\x04"] {
+        let machine = Machine::new();
+        let mut terminal = one_command(&machine, "touch one.txt");
+        asked(&terminal, 1);
+        terminal.types("e\n");
+        terminal.shows("> touch one.txt");
+        terminal.types(keys);
+        assert_eq!(terminal.ends(), 0, "{keys:?}: {}", terminal.text());
+        assert!(!machine.path("work/one.txt").exists(), "{keys:?}");
+        assert_eq!(terminal.text().matches("allow it?").count(), 1, "{keys:?}");
+    }
+}
+
+/// The time in seconds at the end of the line that begins so.
+#[track_caller]
+fn took(text: &str, begins: &str) -> f64 {
+    let line = text.lines().find(|line| line.trim_start().starts_with(begins));
+    let line = line.unwrap_or_else(|| panic!("no line {begins:?}:\n{text}"));
+    let time = line.trim_end().strip_suffix(" s").and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
+    time.unwrap_or_else(|| panic!("no time in {line:?}:\n{text}"))
+}
+
+#[test]
+fn a_run_is_shown_with_its_plan_each_thought_call_and_result_and_their_times() {
+    const PAUSE_MS: u16 = 60;
+    let machine = Machine::new();
+    machine.write("work/app.log", "ERROR one\nfine\nERROR two\n");
+    let thought = "they are counted first of all";
+    let count = step(thought, &[("shell", json!({"command": "sleep 1.2; grep -c ERROR app.log"}))]);
+    let note = step("now the number", &[("write", json!({"path": "report.md", "content": "2 errors"}))]);
+    let words = u16::try_from(count.split_whitespace().count()).unwrap();
+    let mut rules = by_step(&[count, note, answer("There are 2 errors; report.md has the number.")]);
+    rules.as_array_mut().unwrap().last_mut().unwrap()["delay_ms"] = json!(PAUSE_MS);
+    let task = "count the errors in app.log, and write the number to report.md";
+    for more in [&["--yes"][..], &["--yes", "-q"]] {
+        let _ = std::fs::remove_file(machine.path("work/report.md"));
+        let begun = std::time::Instant::now();
+        let mut terminal = Terminal::start(&machine, rules.clone(), &[&["agent", task], more].concat());
+        assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+        let (text, whole) = (terminal.text(), begun.elapsed().as_secs_f64() + 0.1);
+        if more.contains(&"-q") {
+            assert_eq!(text.trim_end(), "There are 2 errors; report.md has the number.");
+            continue;
+        }
+        // with its times and sums left out
+        let mut bare: Vec<String> = text.lines().map(|line| without_figures(line.trim_end())).collect();
+        // a machine that takes a second to write a file says that, too
+        let wrote = bare.iter().position(|line| line.contains("wrote report.md")).map_or(0, |at| at + 1);
+        if bare.get(wrote).is_some_and(|line| line == "      # s") {
+            bare.remove(wrote);
+        }
+        assert_eq!(
+            bare,
+            [
+                "  plan",
+                "    1. count the errors in app.log",
+                "    2. write the number to report.md",
+                "  they are counted first of all  # s",
+                "    shell sleep 1.2; grep -c ERROR app.log",
+                "      2",
+                "      # s",
+                "  now the number  # s",
+                "    write path=report.md content=2 errors",
+                "      wrote report.md (1 lines, 9 bytes)",
+                "  done  # s",
+                "  3 steps, # s, # tokens (# kept)",
+                "There are 2 errors; report.md has the number.",
+            ],
+            "{text}"
+        );
+        // a pause before each word at least; the figures are rounded
+        let (thinking, wanted) = (took(&text, thought), f64::from(words * PAUSE_MS) / 1e3 - 0.05);
+        assert!((wanted..=whole).contains(&thinking), "{wanted} to {whole}:\n{text}");
+        let result = text.split_once("app.log\n      2\n").unwrap().1;
+        let working = took(result, "");
+        assert!((1.2..=whole).contains(&working), "1.2 to {whole}:\n{text}");
+        let sum = text.lines().find(|line| line.starts_with("  3 steps")).unwrap();
+        let all = took(&sum[..sum.find(" s,").unwrap() + 2], "3 steps");
+        assert!((thinking + working - 0.1..=whole).contains(&all), "{thinking} and {working}, of {whole}:\n{text}");
+    }
+}
+
+/// A line in which a time and each count of the last line are `#`.
+fn without_figures(line: &str) -> String {
+    let figures = regex::Regex::new(r"[0-9]+\.[0-9] s\b|[0-9]+ (tokens|kept)").unwrap();
+    figures
+        .replace_all(line, |found: &regex::Captures| format!("# {}", found[0].split(' ').next_back().unwrap()))
+        .into_owned()
 }

@@ -15,6 +15,7 @@ const COLS: u16 = 100;
 /// The binary on a terminal.
 pub struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
+    written: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -26,7 +27,7 @@ impl Terminal {
         Self::start_program(env!("CARGO_BIN_EXE_caro"), machine, rules, args)
     }
 
-    fn start_program(program: &str, machine: &Machine, rules: Value, args: &[&str]) -> Self {
+    pub fn start_program(program: &str, machine: &Machine, rules: Value, args: &[&str]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows: ROWS, cols: COLS, ..PtySize::default() }).unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
@@ -40,14 +41,17 @@ impl Terminal {
         drop(pty.slave);
         let (rows, cols) = (NonZeroU16::new(ROWS).unwrap(), NonZeroU16::new(COLS).unwrap());
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, cols, 0)));
-        let (mut reader, screen) = (pty.master.try_clone_reader().unwrap(), parser.clone());
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        let (mut reader, screen, log) = (pty.master.try_clone_reader().unwrap(), parser.clone(), written.clone());
         let reader = std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(n @ 1..) = reader.read(&mut chunk) {
+                log.lock().unwrap().extend_from_slice(&chunk[..n]);
                 screen.lock().unwrap().process(&chunk[..n]);
             }
         });
-        Self { parser, reader: Some(reader), keys: pty.master.take_writer().unwrap(), child, _master: pty.master }
+        let keys = pty.master.take_writer().unwrap();
+        Self { parser, written, reader: Some(reader), keys, child, _master: pty.master }
     }
 
     pub fn screen(&self) -> vt100::Screen {
@@ -56,6 +60,11 @@ impl Terminal {
 
     pub fn text(&self) -> String {
         self.screen().contents()
+    }
+
+    /// Everything that was ever written to it, what was taken back among it.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// Waits for words on the screen.
