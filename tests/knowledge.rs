@@ -78,6 +78,58 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
     assert_eq!(machine.run(&["knowledge", "stats", "--json"]).json()["documents"], 1);
 }
 
+/// The numbers of files that a bar told on its way.
+#[cfg(unix)]
+fn bar(written: &str, total: usize) -> Vec<usize> {
+    let frames = written.split('\r').filter(|frame| frame.contains("reading ("));
+    let at = frames.filter_map(|frame| frame.split(&format!("/{total} ")).next()?.rsplit(' ').next()?.parse().ok());
+    at.collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bar_tells_how_far_reading_in_is_and_leaves_nothing() {
+    use crate::pty::Terminal;
+    const FILES: usize = 40;
+    let with_notes = || {
+        let machine = Machine::new();
+        std::fs::create_dir(machine.path("work/docs")).unwrap();
+        for i in 0..FILES {
+            machine.write(format!("work/docs/{i:04}.md"), format!("# Note {i}\n\nThe number is {i}.\n"));
+        }
+        machine
+    };
+    let (told, parts) = ("read 40 files (40 passages)", ["reading", "\u{2588}", "\u{2591}"]);
+    let ingest = ["knowledge", "ingest", "docs"];
+    let machine = with_notes();
+    let mut terminal = Terminal::start(&machine, json!([]), &ingest);
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    let (written, text) = (terminal.written(), terminal.text());
+    let mut at = bar(&written, FILES);
+    assert!(at.is_sorted() && at.iter().all(|n| *n <= FILES), "{at:?}");
+    at.dedup();
+    // the first twenty are drawn, however fast they come; later ones may be left out
+    assert!(at.len() >= 5, "it advances: {at:?} in {written:?}");
+    assert!(text.trim_end().ends_with(told) && !parts.iter().any(|part| text.contains(part)), "{text}");
+    assert!(!terminal.screen().hide_cursor());
+
+    let machine = with_notes();
+    let mut terminal = Terminal::start(&machine, json!([]), &[&["-q"][..], &ingest].concat());
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert_eq!(terminal.written().trim_end(), told, "quiet");
+
+    // the answer on a terminal, and the rest elsewhere
+    let machine = with_notes();
+    let line = "\"$0\" \"$@\" 2> told";
+    let args = [&["-c", line, env!("CARGO_BIN_EXE_caro")][..], &ingest].concat();
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, json!([]), &args);
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert_eq!(terminal.written().trim_end(), told);
+    let err = std::fs::read_to_string(machine.path("work/told")).unwrap();
+    assert!(err.contains("caro model pull"), "{err:?}");
+    assert!(!err.contains(['\r', '\u{1b}']) && !parts.iter().any(|part| err.contains(part)), "{err:?}");
+}
+
 /// Killed again and again, and in the end everything is there once.
 #[cfg(unix)]
 #[test]
