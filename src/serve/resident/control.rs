@@ -126,4 +126,25 @@ mod tests {
         assert_eq!(stop(dir.path()).unwrap(), []);
         assert!(socket.exists(), "somebody listens");
     }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn another_user_who_listens_is_neither_asked_nor_ended() {
+        use super::peer::stranger;
+        use std::io::Read;
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let socket = dir.path().join("s.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        if stranger::does(|| peer::listen(&listener).unwrap()).is_none() {
+            return;
+        }
+        assert!(list(dir.path()).unwrap().is_empty() && stop(dir.path()).unwrap().is_empty());
+        for verb in ["status", "stop"] {
+            let (mut stream, mut said) = (listener.accept().unwrap().0, Vec::new());
+            stream.read_to_end(&mut said).unwrap();
+            assert_eq!(String::from_utf8_lossy(&said), "", "{verb}");
+        }
+        assert!(socket.exists(), "what is his is left alone");
+    }
 }

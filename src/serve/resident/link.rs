@@ -226,6 +226,37 @@ fn enough(machine: Option<memory::Machine>, size: u64) -> Result<(), Absent> {
 mod tests {
     use super::*;
 
+    /// The folder keeps him away; this is for the day that it does not.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_said_to_another_user_who_listens_in_our_place() {
+        use super::peer::stranger;
+        use std::io::Read;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("model");
+        fs::write(&file, "model").unwrap();
+        let setup = Setup {
+            folder: dir.path().join("run"),
+            program: std::env::current_exe().unwrap(),
+            weights: super::super::Weights::Script(file),
+            idle: Duration::from_secs(60),
+            insist: true,
+        };
+        let folder = Folder::open(&setup.folder).unwrap();
+        let socket = folder.socket(&setup.weights.slot(&setup.program)).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        if stranger::does(|| peer::listen(&listener).unwrap()).is_none() {
+            return;
+        }
+        let open = || Err(crate::model::ModelError::Engine("it is not opened".into()));
+        let refused = attach(&setup, Box::new(open)).err();
+        assert!(matches!(refused, Some(Absent::Stranger(stranger::UID))), "{refused:?}");
+        let (mut stream, mut said) = (listener.accept().unwrap().0, Vec::new());
+        stream.read_to_end(&mut said).unwrap();
+        assert_eq!(String::from_utf8_lossy(&said), "");
+        assert!(socket.exists(), "what is his is left alone");
+    }
+
     #[test]
     fn no_process_is_left_behind_where_memory_is_short() {
         let machine = |mb: u64| Some(memory::Machine { total: 8 << 30, available: mb << 20 });

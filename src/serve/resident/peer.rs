@@ -101,6 +101,27 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// Another user, for tests of what he is not to do.
+#[cfg(all(test, target_os = "linux"))]
+pub(super) mod stranger {
+    use rustix::process::Uid;
+
+    /// Nobody, or somebody else: not who runs the tests.
+    pub const UID: u32 = 65534;
+
+    /// Does something as that user, in a thread of its own: to Linux each thread has its own. `None`, with a printed reason,
+    /// where that is not allowed.
+    pub fn does<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+        let user = Uid::from_raw(UID);
+        let become_it = || rustix::thread::set_thread_res_uid(user, user, user).is_ok();
+        let done = std::thread::scope(|scope| scope.spawn(|| become_it().then(work)).join().unwrap());
+        if done.is_none() {
+            println!("skipped: only root can be another user");
+        }
+        done
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +139,20 @@ mod tests {
             assert_eq!(peer.uid, rustix::process::geteuid().as_raw());
             assert!(peer.pid.is_none_or(|pid| pid == std::process::id()), "{peer:?}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn each_end_is_told_the_others_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join("s")).unwrap();
+        if stranger::does(|| listen(&listener).unwrap()).is_none() {
+            return;
+        }
+        let client = connect(&dir.path().join("s")).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let users = [&client, &server].map(|end| of(end).unwrap().uid);
+        assert_eq!(users, [stranger::UID, rustix::process::geteuid().as_raw()]);
     }
 
     #[cfg(target_os = "linux")]

@@ -238,6 +238,30 @@ fn nonsense_ends_a_conversation_and_nothing_else() {
     assert!(matches!(all(&mut client).1, Reply::Done(_)));
 }
 
+/// The folder keeps him away; this is for the day that it does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_is_not_served_and_ends_nothing() {
+    use super::peer::stranger;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start(AGES);
+    assert_eq!(server.waiting(), (0, 0), "it has begun");
+    set_permissions(server.dir.path(), Permissions::from_mode(0o711)).unwrap();
+    set_permissions(server.socket(), Permissions::from_mode(0o666)).unwrap();
+    for call in [Call::Hello { idle_s: 60.0 }, Call::Status, work("list"), Call::Stop] {
+        let said = stranger::does(|| {
+            let mut client = server.client();
+            // it may have hung up by now
+            let _ = client.send(&call);
+            client.receive::<Reply>(Some(SOON))
+        });
+        let Some(said) = said else { return };
+        assert!(said.is_err(), "{call:?} is answered: {said:?}");
+    }
+    assert_eq!(server.waiting(), (0, 0), "its own user is served as before");
+}
+
 #[test]
 fn a_flood_of_callers_leaves_it_alive() {
     let server = Server::start(AGES);
