@@ -348,6 +348,61 @@ fn version_and_help() {
     }
 }
 
+/// What they print is held up, and there is time to look: no second thread, nothing open of this machine, nothing made on it.
+#[cfg(target_os = "linux")]
+#[test]
+fn version_and_help_start_open_and_make_nothing() {
+    use crate::machine::AMPLE;
+    use std::io::{Read, Write};
+    use std::time::{Duration, Instant};
+    for flag in ["--version", "--help"] {
+        let machine = Machine::new();
+        // who opens one of these waits for ever
+        let (script, config) = (machine.path("script"), machine.path("config.toml"));
+        for file in [&script, &config] {
+            rustix::fs::mkfifoat(rustix::fs::CWD, file, rustix::fs::Mode::RWXU).unwrap();
+        }
+        std::fs::remove_dir(machine.path("home")).unwrap();
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+        writer.write_all(&vec![b'.'; room]).unwrap();
+        let mut caro = machine.caro(&[flag]);
+        let mut child = caro.env("CARO_MODEL", format!("script:{}", script.display())).stdout(writer).spawn().unwrap();
+        drop(caro);
+        let proc = std::path::PathBuf::from(format!("/proc/{}", child.id()));
+        let sleeps = || {
+            let stat = std::fs::read_to_string(proc.join("stat")).unwrap();
+            stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
+        };
+        let (begun, mut still) = (Instant::now(), 0);
+        while still < 20 {
+            assert!(begun.elapsed() < AMPLE, "{flag} does not come to printing");
+            std::thread::sleep(Duration::from_millis(5));
+            still = if sleeps() { still + 1 } else { 0 };
+        }
+        assert_eq!(std::fs::read_dir(proc.join("task")).unwrap().count(), 1, "{flag} has a second thread");
+        let open = std::fs::read_dir(proc.join("fd")).unwrap().flatten();
+        let open: Vec<_> = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).collect();
+        assert!(!open.iter().any(|file| file.starts_with(machine.path(""))), "{flag}: {open:?}");
+        let mut said = String::new();
+        let reader = std::thread::spawn(move || reader.read_to_string(&mut said).map(|_| said));
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() > AMPLE * 2 => {
+                    child.kill().unwrap();
+                    panic!("{flag} waits for something else");
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        assert!(status.success() && reader.join().unwrap().unwrap().contains("caro"), "{flag}");
+        let mut there: Vec<_> = std::fs::read_dir(machine.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        there.sort_unstable();
+        assert_eq!(there, ["config.toml", "script", "work"], "{flag}");
+    }
+}
+
 #[test]
 fn completions_know_verbs_and_values() {
     let machine = Machine::new();
