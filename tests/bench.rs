@@ -73,5 +73,6 @@ fn the_engine_is_measured_on_the_real_model() {
     assert!(rate(&effective["decode_tokens_per_s"]) > 0.5, "{document}");
     assert!(rate(&document["one_core_busy"]["decode_tokens_per_s"]) > 0.2, "{document}");
     // the file itself counts as memory where it is mapped
-    assert!(document["peak_memory_bytes"].as_u64().is_none_or(|b| b > 500 << 20 && b < 1600 << 20), "{document}");
+    let peak = document["peak_memory_bytes"].as_u64();
+    assert!(peak.is_none_or(|b| b > 500 << 20 && b <= 1_250_000_000), "{document}");
 }
