@@ -119,7 +119,11 @@ fn figures_are_those_of_their_records() {
     }
     let benches = include_str!("../benches/README.md");
     let count = |texts: &[&str]| texts.iter().flat_map(|t| t.lines()).filter(|l| l.starts_with("[[task")).count();
-    let tasks = count(&[include_str!("../benches/agent/tasks.toml"), include_str!("../benches/agent/unseen.toml")]);
+    let tasks = count(&[
+        include_str!("../benches/agent/tasks.toml"),
+        include_str!("../benches/agent/fresh2.toml"),
+        include_str!("../benches/agent/unseen.toml"),
+    ]);
     assert!(benches.contains(&format!("| {tasks} tasks of several steps")), "there are {tasks}");
     let skills = count(&[include_str!("../benches/agent/skills.toml")]);
     assert!(benches.contains(&format!("{skills} texts that a skill has rules for")), "there are {skills}");

@@ -99,7 +99,8 @@ def main():
     parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("-v", action="store_true", help="show what each run did")
     args = parser.parse_args()
-    tasks = [t for name in ("tasks.toml", "unseen.toml", "skills.toml") for t in tomllib.loads((HERE / name).read_text())["task"]]
+    files = ("tasks.toml", "fresh2.toml", "unseen.toml", "skills.toml")
+    tasks = [t for name in files for t in tomllib.loads((HERE / name).read_text())["task"]]
     every = {t["set"] for t in tasks} - {"skills", "skills2"}
     tasks = [t for t in tasks if t["set"] in (every if args.set == "all" else {args.set}) and (not args.only or t["id"] in args.only)]
     rows = []
