@@ -412,10 +412,9 @@ fn named_below(sql: &Connection, roots: &[PathBuf], found: &mut Found) -> Result
     for named in named_roots(sql)?.into_iter().map(PathBuf::from) {
         let below = roots.iter().any(|root| named.starts_with(root) && named != *root);
         // what a link leads to is something else
-        if below && std::fs::symlink_metadata(&named).is_ok_and(|meta| meta.is_file() || meta.is_dir()) {
-            if let Err(error) = walk::find(&named, found) {
-                found.errors.push((named, error.to_string()));
-            }
+        let is_there = below && std::fs::symlink_metadata(&named).is_ok_and(|meta| meta.is_file() || meta.is_dir());
+        if is_there && let Err(error) = walk::find(&named, found) {
+            found.errors.push((named, error.to_string()));
         }
     }
     Ok(())

@@ -22,15 +22,18 @@ pub(super) struct Candle {
     logits: Vec<f32>,
 }
 
+/// A forward pass of a test: what comes of tokens at a position.
+#[cfg(test)]
+type Pass = Box<dyn FnMut(&Tensor, usize) -> candle_core::Result<Tensor> + Send>;
+
 enum Net {
     Qwen2(quantized_qwen2::ModelWeights),
     Llama(quantized_llama::ModelWeights),
     Qwen3(quantized_qwen3::ModelWeights),
     Glm4(quantized_glm4::ModelWeights),
     Lfm2(quantized_lfm2::ModelWeights),
-    /// What a test says comes of tokens at a position.
     #[cfg(test)]
-    Test(Box<dyn FnMut(&Tensor, usize) -> candle_core::Result<Tensor> + Send>),
+    Test(Pass),
 }
 
 impl Candle {

@@ -103,6 +103,7 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
 
 /// Another user, for tests of what he is not to do.
 #[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::print_stdout)] // a test that is skipped says why
 pub(super) mod stranger {
     use rustix::process::Uid;
 
