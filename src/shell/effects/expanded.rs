@@ -44,7 +44,7 @@ pub(super) fn unknown<'c>(script: &Script, index: usize, command: &'c Invocation
         let (name, whole) = name_of(&word.text);
         let given = || script.assignments.iter().filter(|a| a.name == name && a.value.span.start <= word.span.start);
         let made = |range: std::ops::Range<usize>| script.commands.get(range).is_some_and(|made| names(made.iter()));
-        if !word.expands || !word.text.starts_with(['$', '`']) {
+        if !word.expands || !word.text.starts_with(['$', '`', '(']) {
             false
         } else if whole {
             (given().next().is_some() || matches!(name, "@" | "*") && given_last(script, index).is_some()) && !known()
@@ -74,7 +74,8 @@ fn parts(script: &Script, index: usize, at: usize, word: &Word) -> Option<Vec<St
     }
     let text = filled(script, &word.text, word);
     let opened = if text.contains('{') { opened(&text) } else { vec![text] };
-    let known = !opened.iter().any(|text| text.contains(['$', '`']));
+    // what stands in brackets are commands: `<(ls -l)`, `(ls -l)` of fish
+    let known = !opened.iter().any(|text| text.contains(['$', '`', '(']));
     known.then(|| opened.iter().flat_map(|text| split(text, word)).collect())
 }
 
@@ -124,7 +125,7 @@ fn inside(script: &Script, index: usize, at: usize) -> impl Iterator<Item = &Inv
 
 /// What the lone `echo` puts out that a word is.
 fn echoed(script: &Script, index: usize, at: usize, word: &Word) -> Option<String> {
-    let whole = word.text.starts_with("$(") && word.text.ends_with(')')
+    let whole = word.text.starts_with(['$', '(']) && word.text.contains('(') && word.text.ends_with(')')
         || word.text.len() > 1 && word.text.starts_with('`') && word.text.ends_with('`');
     let mut inner = inside(script, index, at).filter(|_| whole);
     let only = inner.next().filter(|c| matches!(c.name(), Some("echo" | "printf")))?;
