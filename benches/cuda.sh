@@ -2,7 +2,8 @@
 # Builds caro for NVIDIA cards where no toolkit and no driver is installed: benches/cuda.sh [COMPUTE_CAP] [WORK_DIR]
 # The toolkit comes as Python wheels. COMPUTE_CAP is the card's, without the dot (default 90: H100, H200).
 # The binary needs libcuda (the driver's), libcudart, libcublas and libcurand where it runs; the last lines say how to run it.
-# State: the recipe built candle-core 0.11.1 once on a machine without a card; this script as it stands has never run.
+# State: built caro with candle-core 0.11.1 on 2026-11-23 on a machine without a card (records/2026-11-23-audits.md); what it built has never
+# computed anything.
 set -euo pipefail
 cap=${1:-90}
 work=$(realpath -m "${2:-target/cuda-toolkit}")
