@@ -112,9 +112,13 @@ fn a_task_is_done_in_steps_and_can_be_read_again() {
     }
     // a session that was named as a run would be that of its helpers: nobody would see it
     let run = events[0]["trace_id"].as_str().unwrap();
-    machine.run(&["agent", TASK, "--session", run]).fails(2, &[run, "belongs to the session s1"]);
-    machine.run(&["agent", TASK, "--session", "worker_1"]).fails(2, &["is no name for a session"]);
-    machine.run(&["chat", "--session", "a\nb"]).fails(2, &["none of them a control character"]);
+    for (name, why) in [
+        (run, "belongs to the session s1"),
+        ("worker_1", "is no name for a session"),
+        ("a\nb", "none of them a control character"),
+    ] {
+        agent(&machine, &script(), &[TASK, "--session", name]).fails(2, &[why]);
+    }
     let show = machine.run(&["session", "show", "s1"]);
     assert!(show.out.contains(TASK) && show.out.contains("There are 2 errors"), "{show:#?}");
     let again = machine.run(&["resume"]);
