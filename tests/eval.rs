@@ -328,6 +328,16 @@ fn held_out_tasks_are_good() {
 }
 
 #[test]
+fn held_out_tasks_of_a_prompt_are_good() {
+    own("held-plain.toml", &["jq", "zip", "unzip"]);
+}
+
+#[test]
+fn held_out_tasks_of_question_sites_are_good() {
+    own("held-tree.toml", &[]);
+}
+
+#[test]
 fn own_git_tasks_are_good() {
     own("git.toml", &["git"]);
 }
