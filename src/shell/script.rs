@@ -243,6 +243,12 @@ impl Script {
         (before.split_whitespace().next_back().unwrap_or(whole), false)
     }
 
+    /// The one command that reads what that command prints; `None` if nobody does, or several do.
+    pub fn reader(&self, command: &Invocation) -> Option<&Invocation> {
+        let [next] = command.feeds[..] else { return None };
+        self.commands.get(next)
+    }
+
     /// The dialect in which that command is read: inside `bash -c '...'` it is bash, whatever the shell around it.
     pub(super) fn dialect_of(&self, command: &Invocation) -> Dialect {
         command.via.iter().rev().find_map(|outer| Dialect::of_program(outer)).unwrap_or(self.dialect)

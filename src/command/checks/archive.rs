@@ -26,8 +26,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `tar -xzf a.tgz | grep x`: files are written, and what reads behind gets nothing, or their names with `-v`.
 fn into_files(it: &Inspected, tar: &Invocation) -> Option<Finding> {
     const READERS: [&str; 11] = ["awk", "cat", "cut", "grep", "head", "less", "sed", "sort", "tail", "uniq", "wc"];
-    let [next] = tar.feeds.as_slice() else { return None };
-    let reads = it.script.commands.get(*next)?.name().is_some_and(|name| READERS.contains(&name));
+    let reads = it.script.reader(tar)?.name().is_some_and(|name| READERS.contains(&name));
     let bundle = tar.args().first()?;
     let letters = bundle.value.as_deref()?.trim_start_matches('-');
     let extracts =

@@ -71,8 +71,7 @@ fn types(it: &Inspected, words: &Words) -> Option<Finding> {
 /// `du -sh . | grep -v .git`: one line for all is printed, and the folder is in it.
 fn counted(it: &Inspected) -> Option<Finding> {
     let du = named(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
-    let [next] = du.feeds.as_slice() else { return None };
-    let grep = it.script.commands.get(*next).filter(|c| c.name() == Some("grep"))?;
+    let grep = it.script.reader(du).filter(|c| c.name() == Some("grep"))?;
     let [flag, pattern] = grep.args() else { return None };
     let one = du.operands().all(|w| !w.glob) && du.operands().count() < 2;
     if flag.text != "-v" || !one || du.args().iter().any(|w| w.text.starts_with("--exclude")) {

@@ -79,8 +79,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     const WAITS: [&str; 4] = ["tail", "sort", "wc", "tac"];
     let commands = &it.script.commands;
     let tail = commands.iter().find(|c| follows(c))?;
-    let [next] = tail.feeds.as_slice() else { return None };
-    let waits = commands.get(*next).filter(|c| c.name().is_some_and(|n| WAITS.contains(&n)))?;
+    let waits = it.script.reader(tail).filter(|c| c.name().is_some_and(|n| WAITS.contains(&n)))?;
     let program = waits.words.first()?;
     let why = format!("tail -f does not end, and {} says nothing before the end", program.raw);
     // how many of the last lines to begin with is tail's own option

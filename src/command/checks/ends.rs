@@ -20,11 +20,11 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorting)?;
-    let mut taker = fed_by(sort, commands)?;
+    let mut taker = it.script.reader(sort)?;
     let mut takers = 1;
     // the line "total" of `ls -l` is left out before
     if sort.name() == Some("ls") && taker.name() == Some("tail") && skips_one(taker) {
-        (taker, takers) = (fed_by(taker, commands)?, 2);
+        (taker, takers) = (it.script.reader(taker)?, 2);
     }
     let first = first_taken(taker)?;
     // who takes from what was taken, or turns it around, means something else
@@ -44,12 +44,6 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let turned = if reversal.is_some() { without(&flag.raw, 'r') } else { format!("{}r", flag.raw) };
     let fix = Edits::new(it.script).replace(flag, &turned).done();
     (has_high != wants_high).then(|| warning("wrong-end", flag, why, fix))
-}
-
-/// The one command that reads what this one prints.
-fn fed_by<'a>(command: &Invocation, commands: &'a [Invocation]) -> Option<&'a Invocation> {
-    let [next] = command.feeds.as_slice() else { return None };
-    commands.get(*next)
 }
 
 /// `tail -n +2`: all but the first line.

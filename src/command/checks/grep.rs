@@ -26,8 +26,7 @@ fn contradicted(it: &Inspected) -> Option<Finding> {
         all.map(|w| matches!(w.text.as_str(), "-E" | "-F" | "-i" | "-w" | "-P").then(|| w.text.clone())).collect()
     };
     commands.iter().filter(|c| finds(c)).find_map(|grep| {
-        let [next] = grep.feeds.as_slice() else { return None };
-        let other = commands.get(*next).filter(|c| c.name() == Some("grep"))?;
+        let other = it.script.reader(grep).filter(|c| c.name() == Some("grep"))?;
         let (pattern, out) = (grep.operands().next()?, other.operands().next()?);
         let same = pattern.value.is_some() && pattern.value == out.value && flags(grep)? == flags(other)?;
         let inverts = other.args().iter().any(|w| w.text == "-v");

@@ -11,8 +11,7 @@ fn header(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let source = commands.iter().find(|c| c.name() == Some("ps"))?;
     // after `| sort` the header is wherever its text sorts, after `| grep` it is gone: only ps straight into head counts
-    let [next] = source.feeds.as_slice() else { return None };
-    let head = commands.get(*next).filter(|c| c.name() == Some("head"))?;
+    let head = it.script.reader(source).filter(|c| c.name() == Some("head"))?;
     let sorted = source.args().iter().any(|w| w.text.starts_with("--sort"));
     let headless =
         source.args().iter().any(|w| w.text.starts_with("--no-head") || w.text.ends_with('=') || w.text == "h");

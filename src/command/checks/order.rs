@@ -14,8 +14,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 fn unkeyed(it: &Inspected, words: &Words) -> Option<Finding> {
     const SIZE: [&str; 9] = ["size", "sizes", "largest", "biggest", "smallest", "heaviest", "large", "big", "larger"];
     let ls = it.script.commands.iter().find(|c| c.name() == Some("ls"))?;
-    let [next] = ls.feeds.as_slice() else { return None };
-    let sort = it.script.commands.get(*next).filter(|c| c.name() == Some("sort"))?;
+    let sort = it.script.reader(ls).filter(|c| c.name() == Some("sort"))?;
     let sized = ls_cluster_with(ls, 's').is_some();
     let long = ls_cluster_with(ls, 'l').is_some();
     let keyed =
@@ -114,8 +113,7 @@ fn keyed(sort: &Invocation) -> bool {
 fn total_line(it: &Inspected, words: &Words) -> Option<Finding> {
     let commands = &it.script.commands;
     let ls = commands.iter().find(|c| c.name() == Some("ls"))?;
-    let [next] = ls.feeds.as_slice() else { return None };
-    let head = commands.get(*next).filter(|c| c.name() == Some("head"))?;
+    let head = it.script.reader(ls).filter(|c| c.name() == Some("head"))?;
     let ranked = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains(['t', 'S']) || w.text.starts_with("--sort"));
     let long = ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('l'));
     if !ranked || !long || lists_no_folder(ls) {

@@ -46,8 +46,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 fn heading(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let lsof = commands.iter().find(|c| c.name() == Some("lsof") && !c.has_option(Some('t'), "terse"))?;
-    let [next] = lsof.feeds.as_slice() else { return None };
-    let awk = commands.get(*next).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+    let awk = it.script.reader(lsof).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
     let [program] = awk.args() else { return None };
     let second: String = program.text.split_whitespace().collect();
     let fix = Edits::new(it.script).replace(program, "'NR>1 {print $2}'").done();

@@ -57,8 +57,7 @@ fn unit(it: &Inspected) -> Option<Finding> {
 fn sorted(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let source = commands.iter().find(|c| c.name() == Some("du"))?;
-    let [next] = outermost(commands, source).feeds.as_slice() else { return None };
-    let sort = commands.get(*next).filter(|c| c.name() == Some("sort"))?;
+    let sort = it.script.reader(outermost(commands, source)).filter(|c| c.name() == Some("sort"))?;
     let human = source.args().iter().any(|w| w.text.starts_with("--human") || w.text.starts_with("--si"))
         || cluster_with(source.args(), 'h').is_some();
     let letter = |l: char| {

@@ -28,8 +28,8 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         Some(_) => false,
         None => files.len() > 1 || files.iter().any(|w| w.glob),
     };
-    let [next] = outer.unwrap_or(counter).feeds.as_slice() else { return None };
-    let adder = commands.get(*next).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
+    let adder =
+        it.script.reader(outer.unwrap_or(counter)).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
     let [program] = adder.args() else { return None };
     if !many || !sums_first(program.value.as_deref()?) {
         return None;
