@@ -154,14 +154,14 @@ fn no_rehearsal_tells_a_server_what_stands_in_a_file() {
     }
 }
 
-#[test]
-fn a_moment_of_trouble_costs_nothing_later() {
+/// What a server is asked that has trouble with the first so many requests, by somebody who wants two answers and gets them.
+fn asked_of_one_in_trouble(first: usize) -> Vec<Value> {
     let bodies = Arc::<Mutex<Vec<Value>>>::default();
     let heard = bodies.clone();
     let server = Server::start(move |request, socket| {
         let mut heard = heard.lock().unwrap();
         heard.push(serde_json::from_str(&request.body).unwrap());
-        if heard.len() == 1 {
+        if heard.len() <= first {
             answer(socket, 500, &[], br#"{"error": {"message": "the model is overloaded"}}"#);
         } else {
             stream(socket, &[event("ls"), finish("stop")]);
@@ -171,29 +171,19 @@ fn a_moment_of_trouble_costs_nothing_later() {
     for _ in 0..2 {
         assert_eq!(model.generate(&request("x", text()), &mut |_| Flow::Continue).unwrap().text, "ls");
     }
-    let bodies = bodies.lock().unwrap();
+    std::mem::take(&mut *bodies.lock().unwrap())
+}
+
+#[test]
+fn a_moment_of_trouble_costs_nothing_later() {
+    let bodies = asked_of_one_in_trouble(1);
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|body| body["logprobs"] == json!(true) && body.get("stream_options").is_some()));
 }
 
 #[test]
 fn trouble_that_lasts_longer_costs_one_answer_and_no_later_one() {
-    let bodies = Arc::<Mutex<Vec<Value>>>::default();
-    let heard = bodies.clone();
-    let server = Server::start(move |request, socket| {
-        let mut heard = heard.lock().unwrap();
-        heard.push(serde_json::from_str(&request.body).unwrap());
-        if heard.len() <= 2 {
-            answer(socket, 500, &[], br#"{"error": {"message": "the model is overloaded"}}"#);
-        } else {
-            stream(socket, &[event("ls"), finish("stop")]);
-        }
-    });
-    let model = model(&server.url);
-    for _ in 0..2 {
-        assert_eq!(model.generate(&request("x", text()), &mut |_| Flow::Continue).unwrap().text, "ls");
-    }
-    let bodies = bodies.lock().unwrap();
+    let bodies = asked_of_one_in_trouble(2);
     assert_eq!(bodies.len(), 4);
     assert!(bodies[3]["logprobs"] == json!(true) && bodies[3].get("stream_options").is_some(), "{}", bodies[3]);
 }

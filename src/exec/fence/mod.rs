@@ -19,6 +19,8 @@ mod windows;
 pub(super) use linux::hold_to;
 #[cfg(target_os = "linux")]
 pub(super) use seccomp::view_filter;
+#[cfg(target_os = "linux")]
+pub(super) use unix::go_first;
 #[cfg(unix)]
 pub(super) use unix::{Fence, Members};
 #[cfg(windows)]

@@ -185,19 +185,21 @@ fn resource_limits(job: &Job) -> Vec<(Resource, Rlimit)> {
     limits
 }
 
-/// Bytes of memory that this machine has. Source: proc_meminfo(5).
+/// Bytes of memory that this machine has, where it says so.
+#[cfg(target_os = "linux")]
 fn memory() -> Option<u64> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).checked_mul(info.mem_unit.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory() -> Option<u64> {
+    None
 }
 
 /// Makes the calling process the first to go where memory is short. Allocates nothing.
 #[cfg(target_os = "linux")]
-fn go_first() {
+pub(in crate::exec) fn go_first() {
     use rustix::fs::{Mode, OFlags, open};
     // The worst is that another goes first.
     if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {

@@ -5,7 +5,7 @@ use super::mounts::View;
 use super::sys::{self, Fork};
 use super::wire::{End, How, Report, Spec, path};
 use super::{changes, confine};
-use crate::exec::fence::hold_to;
+use crate::exec::fence::{go_first, hold_to};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -151,8 +151,8 @@ struct Room<'a> {
 impl Room<'_> {
     /// Process 1: moves into the view, starts the shell, buries the dead until the shell is among them.
     fn first(&self, spec: &Spec, mut go: PipeReader, mut tell: PipeWriter) -> i32 {
-        // The first to go where memory is short; in the view `/proc` cannot be written.
-        let _ = fs::write("/proc/self/oom_score_adj", "1000");
+        // Here, since in the view `/proc` cannot be written.
+        go_first();
         // If the helper dies, so does this, and with it the namespace.
         let prepared = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64)
             .and_then(|()| go.read_exact(&mut [0]))

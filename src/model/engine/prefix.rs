@@ -49,9 +49,9 @@ impl Store {
     /// The store in `folder`, which need not exist, for the model in `file` as `computer` computes it: the same build of
     /// this program on other kernels, or another build, rounds differently.
     pub fn new(folder: &Path, file: &Path, gguf: &Gguf, computer: &str) -> Self {
-        let program =
-            std::env::current_exe().and_then(fs::metadata).map(|meta| (meta.len(), changed(&meta).unwrap_or_default()));
-        let model = fs::metadata(file).map(|meta| (meta.len(), changed(&meta).unwrap_or_default()));
+        let stamp = |meta: fs::Metadata| (meta.len(), changed(&meta).unwrap_or_default());
+        let program = std::env::current_exe().and_then(fs::metadata).map(stamp);
+        let model = fs::metadata(file).map(stamp);
         let version = env!("CARGO_PKG_VERSION");
         let sample = sample(gguf.bytes());
         let identity = format!(

@@ -185,9 +185,12 @@ enum Why {
 fn names_a_field(said: &str, body: &Value) -> bool {
     let said = said.to_ascii_lowercase();
     // A schema is told by what it is, and by what servers make of it.
-    let fields = [("logprobs", "logprobs"), ("stream_options", "stream_options")];
-    let schema = ["response_format", "schema", "grammar"].map(|word| ("response_format", word));
-    fields.into_iter().chain(schema).any(|(field, word)| body.get(field).is_some() && said.contains(word))
+    let words = [
+        ("logprobs", &["logprobs"][..]),
+        ("stream_options", &["stream_options"]),
+        ("response_format", &["response_format", "schema", "grammar"]),
+    ];
+    words.iter().any(|(field, words)| body.get(field).is_some() && words.iter().any(|word| said.contains(word)))
 }
 
 impl Model for Remote {

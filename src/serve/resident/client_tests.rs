@@ -1,12 +1,10 @@
 //! The calling side, with a resident in this process.
 
-use super::server_tests::{AGES, SOON, Server};
+use super::server_tests::{AGES, Hanging, SOON, Server};
 use super::wire::{Call, Reply};
 use super::{Absent, Client, Setup, Weights, attach};
 use crate::model::scripted::Scripted;
-use crate::model::{
-    Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Sampling, Shape,
-};
+use crate::model::{Cancel, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::{Arc, Mutex, mpsc};
 
 /// A server with a model of this script.
@@ -76,33 +74,10 @@ fn one_that_has_as_many_callers_as_it_takes_is_not_to_be_stopped() {
     drop(others);
 }
 
-/// A model that says a word and does not come back before the other end of this is gone, whoever cancels.
-struct Deaf(Mutex<mpsc::Receiver<()>>);
-
-impl Model for Deaf {
-    fn id(&self) -> &str {
-        "deaf"
-    }
-
-    fn limits(&self) -> Limits {
-        Limits { context: 4096 }
-    }
-
-    fn count(&self, text: &str) -> usize {
-        text.len()
-    }
-
-    fn generate(&self, _: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        on("ls");
-        let _ = self.0.lock().unwrap().recv();
-        Err(ModelError::Engine("it heard nothing".into()))
-    }
-}
-
 #[test]
 fn one_that_does_not_stop_when_its_reader_has_enough_has_not_ended() {
     let (held, until) = mpsc::channel();
-    let model = Arc::new(Deaf(Mutex::new(until)));
+    let model = Arc::new(Hanging { word: "ls", until: Mutex::new(until) });
     let server = Server::with(AGES, || false, move || Ok(model));
     let client = client_of(&server).unwrap();
     let done = client.generate(&request("list", text()), &mut |_| Flow::Stop).unwrap();

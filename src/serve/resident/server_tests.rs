@@ -404,8 +404,11 @@ fn a_model_that_breaks_off_when_it_is_opened_is_told_and_ends_it() {
     assert!(server.ends_within(SOON));
 }
 
-/// A model that does not come back before the other end of this is gone.
-struct Hanging(Mutex<mpsc::Receiver<()>>);
+/// A model that says a word, if it has one, and does not come back before the other end of this is gone, whoever cancels.
+pub(super) struct Hanging {
+    pub word: &'static str,
+    pub until: Mutex<mpsc::Receiver<()>>,
+}
 
 impl Model for Hanging {
     fn id(&self) -> &str {
@@ -420,8 +423,11 @@ impl Model for Hanging {
         text.len()
     }
 
-    fn generate(&self, _: &Request, _: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
-        let _ = self.0.lock().unwrap().recv();
+    fn generate(&self, _: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        if !self.word.is_empty() {
+            on(self.word);
+        }
+        let _ = self.until.lock().unwrap().recv();
         Err(ModelError::Engine("it hung".into()))
     }
 }
@@ -429,7 +435,7 @@ impl Model for Hanging {
 #[test]
 fn a_computation_that_does_not_heed_its_deadline_ends_it() {
     let (_held, until) = mpsc::channel();
-    let model = Arc::new(Hanging(Mutex::new(until)));
+    let model = Arc::new(Hanging { word: "", until: Mutex::new(until) });
     let mut server = Server::with(AGES, || false, move || Ok(model));
     let mut client = server.client();
     let cancel = Cancel::new().with_deadline(Instant::now() + Duration::from_millis(50));
