@@ -57,11 +57,12 @@ impl Default for Chunk {
     }
 }
 
-/// Sixteen rows in memory, at equal distances.
+/// Sixteen rows in memory, at equal distances, and what is read after them.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     start: *const u8,
     stride: usize,
+    next: *const u8,
 }
 
 impl Source {
@@ -77,12 +78,11 @@ impl Source {
 }
 
 impl Source {
-    /// Fetches `len` bytes of the row sixteen rows after row `r` early: it is what comes after this panel, and in between
-    /// lies enough work for memory to answer. Row by row, between other work: many at once would fill the queues of the
-    /// CPU and hold everything up.
+    /// Fetches `len` bytes of row `r` of what comes next, early: in between lies enough work for memory to answer. Row by
+    /// row, between other work: many at once would fill the queues of the CPU and hold everything up.
     #[inline(always)]
     pub fn fetch_next(self, r: usize, len: usize) {
-        let next = self.start.wrapping_add((ROWS + r) * self.stride);
+        let next = self.next.wrapping_add(r * self.stride);
         for line in (0..len).step_by(64) {
             // SAFETY: a hint, for which any address will do.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(line).cast()) };
@@ -125,19 +125,29 @@ impl Default for Copied {
 
 /// Finds chunk number `chunk` of the sixteen rows from `start` on. Rows that the weight does not have are zero.
 ///
+/// Of `panels` panels that are unpacked together, one has its own next chunk to come, or the first one that many panels on;
+/// a panel alone is followed by the next one, whose same chunk is fetched while this one's chunks are worked through.
+///
 /// Every row of the result has `count` blocks of `F`, as long as the weight lives and `copied` is not used again.
 #[inline(always)]
-pub(super) fn part<F: Format>(task: &Task, start: usize, chunk: usize, copied: &mut Copied) -> Part {
+pub(super) fn part<F: Format>(task: &Task, start: usize, chunk: usize, panels: usize, copied: &mut Copied) -> Part {
     let blocks = task.weight.cols / F::LEN;
     let first = chunk * (CHUNK / F::LEN);
     let count = (CHUNK / F::LEN).min(blocks - first);
     let (at, size, stride) = (first * F::BYTES, count * F::BYTES, blocks * F::BYTES);
     if start + ROWS <= task.weight.rows {
         let bytes = &task.weight.bytes[start * stride..][..ROWS * stride];
-        return Part { rows: Source { start: bytes[at..].as_ptr(), stride }, count };
+        let start = bytes[at..].as_ptr();
+        let next = match panels {
+            1 => start.wrapping_add(ROWS * stride),
+            _ if first + count < blocks => start.wrapping_add(size),
+            _ => bytes.as_ptr().wrapping_add(panels * ROWS * stride),
+        };
+        return Part { rows: Source { start, stride, next }, count };
     }
     for (copy, row) in copied.0.chunks_exact_mut(LARGEST).zip(start..task.weight.rows) {
         copy[..size].copy_from_slice(&task.weight.row(row)[at..at + size]);
     }
-    Part { rows: Source { start: copied.0.as_ptr(), stride: LARGEST }, count }
+    let start = copied.0.as_ptr();
+    Part { rows: Source { start, stride: LARGEST, next: start }, count }
 }

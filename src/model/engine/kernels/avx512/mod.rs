@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 
 use super::activation::{CHUNK, Form, TILE, Tile};
 use super::aligned::Aligned;
-use super::panel::{self, Chunk, Copied, Lanes, Panel, ROWS};
+use super::panel::{self, Chunk, Copied, Lanes, Panel, ROWS, STEP};
 use super::{Task, portable};
 use crate::model::engine::quant::{Kind, Q4K, Q5K, Q6K, with_format};
 
@@ -40,7 +40,7 @@ pub(super) fn rows(task: &Task, scratch: &mut Scratch) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
 fn panels<F: Panel>(task: &Task, scratch: &mut Scratch) {
-    let m = task.m;
+    let (m, kind) = (task.m, task.weight.kind);
     let form = Form::of(F::KIND);
     let count = if m > TILE { PANELS } else { 1 };
     scratch.chunks.resize(PANELS, Chunk::default());
@@ -51,24 +51,20 @@ fn panels<F: Panel>(task: &Task, scratch: &mut Scratch) {
         scratch.sums.fill(0.0);
         for chunk in 0..task.weight.cols.div_ceil(CHUNK) {
             for (start, to) in starts().zip(&mut scratch.chunks) {
-                let part = panel::part::<F>(task, start, chunk, &mut copied);
+                let part = panel::part::<F>(task, start, chunk, count, &mut copied);
                 // SAFETY: the features are enabled here, and the part has that many blocks.
                 unsafe { F::fill(part.rows, part.count, to) };
             }
             for first in (0..m).step_by(TILE) {
                 let x = task.activations.tile(form, chunk, first);
-                let sums = scratch.sums.chunks_exact_mut(m * ROWS);
-                for ((weights, sums), _) in scratch.chunks.iter().zip(sums).zip(starts()) {
-                    let sums = &mut sums[first * ROWS..][..x.width * ROWS];
-                    match x.width {
-                        1 => multiply::<1>(task.weight.kind, weights, &x, sums),
-                        2 => multiply::<2>(task.weight.kind, weights, &x, sums),
-                        3 => multiply::<3>(task.weight.kind, weights, &x, sums),
-                        4 => multiply::<4>(task.weight.kind, weights, &x, sums),
-                        5 => multiply::<5>(task.weight.kind, weights, &x, sums),
-                        6 => multiply::<6>(task.weight.kind, weights, &x, sums),
-                        7 => multiply::<7>(task.weight.kind, weights, &x, sums),
-                        _ => multiply::<8>(task.weight.kind, weights, &x, sums),
+                let part = first * ROWS..(first + x.width) * ROWS;
+                let filled = &scratch.chunks[..starts().len()];
+                for (weights, sums) in filled.chunks(2).zip(scratch.sums.chunks_mut(2 * m * ROWS)) {
+                    let (one, other) = sums.split_at_mut(m * ROWS);
+                    match weights {
+                        [a, b] => tile(kind, [a, b], &x, [&mut one[part.clone()], &mut other[part.clone()]]),
+                        [a, ..] => tile(kind, [a], &x, [&mut one[part.clone()]]),
+                        [] => {}
                     }
                 }
             }
@@ -88,15 +84,32 @@ fn store(task: &Task, start: usize, sums: &[f32]) {
     }
 }
 
-/// Adds the products of one chunk and `T` rows of activations.
+/// Adds the products of one chunk of `P` panels and all rows of activations in the tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn multiply<const T: usize>(kind: Kind, weights: &Chunk, x: &Tile, sums: &mut [f32]) {
+fn tile<const P: usize>(kind: Kind, weights: [&Chunk; P], x: &Tile, sums: [&mut [f32]; P]) {
+    match x.width {
+        1 => multiply::<1, P>(kind, weights, x, sums),
+        2 => multiply::<2, P>(kind, weights, x, sums),
+        3 => multiply::<3, P>(kind, weights, x, sums),
+        4 => multiply::<4, P>(kind, weights, x, sums),
+        5 => multiply::<5, P>(kind, weights, x, sums),
+        6 => multiply::<6, P>(kind, weights, x, sums),
+        7 => multiply::<7, P>(kind, weights, x, sums),
+        _ => multiply::<8, P>(kind, weights, x, sums),
+    }
+}
+
+/// Adds the products of one chunk of `P` panels and `T` rows of activations. Two panels read a word of the activations
+/// once for both, and have twice as many sums that do not wait for each other.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
+fn multiply<const T: usize, const P: usize>(kind: Kind, weights: [&Chunk; P], x: &Tile, sums: [&mut [f32]; P]) {
     match kind {
-        Kind::Q4K => fours::<T>(weights, x, sums),
-        Kind::Q5K => fives::<T>(weights, x, sums),
-        Kind::Q6K => sixes::<T>(weights, x, sums),
-        _ => blocks::<T>(weights, x, sums),
+        Kind::Q4K => fours::<T, P>(weights, x, sums),
+        Kind::Q5K => fives::<T, P>(weights, x, sums),
+        Kind::Q6K => sixes::<T, P>(weights, x, sums),
+        _ => blocks::<T, P>(weights, x, sums),
     }
 }
 
@@ -120,23 +133,27 @@ fn load<T>(from: &Lanes<T>) -> __m512i {
 macro_rules! add_products {
     ($dots:ident, $weights:expr, $x:expr, $at:expr, $steps:literal) => {
         // What the loop relies on; the compiler sees that it holds for the first, and the second is one comparison.
-        assert!($at + $steps <= $weights.q.len() && ($at + $steps) * T <= $x.steps.len());
-        let (q, words) = ($weights.q[$at..].as_ptr(), $x.steps[$at * T..].as_ptr());
+        assert!($at + $steps <= CHUNK / STEP && ($at + $steps) * T <= $x.steps.len());
+        let (q, words) = ($weights.map(|weights| weights.q[$at..].as_ptr()), $x.steps[$at * T..].as_ptr());
         // Few rows have their even and odd steps summed apart: one sum alone would wait for itself at every step.
-        let mut odd = [_mm512_setzero_si512(); T];
+        let mut odd = [[_mm512_setzero_si512(); T]; P];
         for s in 0..$steps {
             // SAFETY: the steps lie inside, as just seen.
-            let q = load(unsafe { &*q.add(s) });
-            let dots = if T <= 4 && s % 2 == 1 { &mut odd } else { &mut $dots };
-            for (t, dot) in dots.iter_mut().enumerate() {
+            let q = q.map(|q| load(unsafe { &*q.add(s) }));
+            let dots = if T * P <= 4 && s % 2 == 1 { &mut odd } else { &mut $dots };
+            for t in 0..T {
                 // SAFETY: likewise; each step has `T` words.
-                let word = unsafe { *words.add(s * T + t) };
-                *dot = _mm512_dpbusd_epi32(*dot, q, _mm512_set1_epi32(word));
+                let word = _mm512_set1_epi32(unsafe { *words.add(s * T + t) });
+                for p in 0..P {
+                    dots[p][t] = _mm512_dpbusd_epi32(dots[p][t], q[p], word);
+                }
             }
         }
-        if T <= 4 {
-            for (dot, odd) in $dots.iter_mut().zip(odd) {
-                *dot = _mm512_add_epi32(*dot, odd);
+        if T * P <= 4 {
+            for (dots, odd) in $dots.iter_mut().zip(&odd) {
+                for (dot, &odd) in dots.iter_mut().zip(odd) {
+                    *dot = _mm512_add_epi32(*dot, odd);
+                }
             }
         }
     };
@@ -196,68 +213,85 @@ fn dpwssd(mut sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
 /// 2^24 (4 x 32 x 15 x 127 x 63), so that floating point holds them exactly; the last addition rounds as the conversion of
 /// their integer sum does.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn fours<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32]) {
-    let mut halves = [[_mm512_setzero_ps(); T]; 2];
+fn fours<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
+    let mut halves = [[[_mm512_setzero_ps(); T]; P]; 2];
     for (half, sums) in halves.iter_mut().enumerate() {
         for g in half * 4..half * 4 + 4 {
             // Keeps the loop a loop: unrolled for two rows, it moves loads ahead until most of them are spilled.
             let g = if T == 2 { std::hint::black_box(g) } else { g };
-            let mut dots = [_mm512_setzero_si512(); T];
+            let mut dots = [[_mm512_setzero_si512(); T]; P];
             add_products!(dots, weights, x, g * 8, 8);
-            let scale = load_ps(&weights.scale[g]);
-            for (sum, dot) in sums.iter_mut().zip(dots) {
-                *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, *sum);
+            for (p, weights) in weights.iter().enumerate() {
+                let scale = load_ps(&weights.scale[g]);
+                for (sum, &dot) in sums[p].iter_mut().zip(&dots[p]) {
+                    *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, *sum);
+                }
             }
         }
     }
-    end_with_minima(weights, x, to, std::array::from_fn::<_, T, _>(|t| _mm512_add_ps(halves[0][t], halves[1][t])));
+    let [low, high] = &halves;
+    for (p, to) in to.into_iter().enumerate() {
+        end_with_minima::<T>(weights[p], x, to, |t| _mm512_add_ps(low[p][t], high[p][t]));
+    }
 }
 
 /// Q5_K: eight groups of 32.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn fives<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32]) {
-    let mut totals = [_mm512_setzero_si512(); T];
-    for (g, scale) in weights.whole[..CHUNK / 32].iter().enumerate() {
-        let mut dots = [_mm512_setzero_si512(); T];
+fn fives<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
+    let mut totals = [[_mm512_setzero_si512(); T]; P];
+    for g in 0..CHUNK / 32 {
+        let mut dots = [[_mm512_setzero_si512(); T]; P];
         add_products!(dots, weights, x, g * 8, 8);
-        let scale = load(scale);
-        for (total, dot) in totals.iter_mut().zip(dots) {
+        add_scaled(&mut totals, &dots, weights.map(|weights| load(&weights.whole[g])));
+    }
+    for (p, to) in to.into_iter().enumerate() {
+        end_with_minima::<T>(weights[p], x, to, |t| _mm512_cvtepi32_ps(totals[p][t]));
+    }
+}
+
+/// `totals += dots * scales`, in integers.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_scaled<const T: usize, const P: usize>(
+    totals: &mut [[__m512i; T]; P],
+    dots: &[[__m512i; T]; P],
+    scales: [__m512i; P],
+) {
+    for (p, &scale) in scales.iter().enumerate() {
+        for (total, &dot) in totals[p].iter_mut().zip(&dots[p]) {
             *total = _mm512_add_epi32(*total, _mm512_mullo_epi32(dot, scale));
         }
     }
-    end_with_minima(weights, x, to, totals.map(|total| _mm512_cvtepi32_ps(total)));
 }
 
+/// Adds a block of Q4_K or Q5_K: `total(t)` is what row `t` of the activations has of it, in units.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn end_with_minima<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32], totals: [__m512; T]) {
+fn end_with_minima<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32], total: impl Fn(usize) -> __m512) {
     let (unit, minimum) = (load_ps(&weights.unit), load_ps(&weights.minimum));
     let [a, b, c, d] = &weights.minima;
     let minima = [load(a), load(b), load(c), load(d)];
-    for (t, total) in totals.into_iter().enumerate() {
-        let sum = add(sums_at(to, t), total, unit, x.scale[t]);
+    for t in 0..T {
+        let sum = add(sums_at(to, t), total(t), unit, x.scale[t]);
         put(to, t, less_minima(sum, minima, minimum, x.scale[t], &x.pairs[t]));
     }
 }
 
 /// Q6_K: sixteen groups of 16, of weights that are 32 too large.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn sixes<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32]) {
-    let mut totals = [_mm512_setzero_si512(); T];
-    for (g, scale) in weights.whole.iter().enumerate() {
-        let mut dots = [_mm512_setzero_si512(); T];
-        for (dot, less) in dots.iter_mut().zip(x.less) {
-            *dot = _mm512_set1_epi32(less[g]);
-        }
+fn sixes<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
+    let mut totals = [[_mm512_setzero_si512(); T]; P];
+    for g in 0..CHUNK / 16 {
+        let less: [__m512i; T] = std::array::from_fn(|t| _mm512_set1_epi32(x.less[t][g]));
+        let mut dots = [less; P];
         add_products!(dots, weights, x, g * 4, 4);
-        let scale = load(scale);
-        for (total, dot) in totals.iter_mut().zip(dots) {
-            *total = _mm512_add_epi32(*total, _mm512_mullo_epi32(dot, scale));
-        }
+        add_scaled(&mut totals, &dots, weights.map(|weights| load(&weights.whole[g])));
     }
-    let unit = load_ps(&weights.unit);
-    for (t, total) in totals.into_iter().enumerate() {
-        put(to, t, add(sums_at(to, t), _mm512_cvtepi32_ps(total), unit, x.scale[t]));
+    for (p, to) in to.into_iter().enumerate() {
+        let unit = load_ps(&weights[p].unit);
+        for (t, &total) in totals[p].iter().enumerate() {
+            put(to, t, add(sums_at(to, t), _mm512_cvtepi32_ps(total), unit, x.scale[t]));
+        }
     }
 }
 
@@ -272,17 +306,21 @@ fn end_of_block(dot: __m512i, scale: __m512, shift: __m512, x: &Tile, at: usize,
 
 /// The formats with 32 weights in a block: eight blocks, or fewer at the end of a row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")]
-fn blocks<const T: usize>(weights: &Chunk, x: &Tile, to: &mut [f32]) {
-    let mut sums: [__m512; T] = std::array::from_fn(|t| sums_at(to, t));
+fn blocks<const T: usize, const P: usize>(weights: [&Chunk; P], x: &Tile, to: [&mut [f32]; P]) {
+    let mut sums: [[__m512; T]; P] = std::array::from_fn(|p| std::array::from_fn(|t| sums_at(to[p], t)));
     for b in 0..x.steps.len() / (8 * T) {
-        let mut dots = [_mm512_setzero_si512(); T];
+        let mut dots = [[_mm512_setzero_si512(); T]; P];
         add_products!(dots, weights, x, b * 8, 8);
-        let (scale, shift) = (load_ps(&weights.scale[b]), load_ps(&weights.shift[b]));
-        for (t, (sum, dot)) in sums.iter_mut().zip(dots).enumerate() {
-            *sum = end_of_block(dot, scale, shift, x, b * x.stride + t, *sum);
+        for (p, weights) in weights.iter().enumerate() {
+            let (scale, shift) = (load_ps(&weights.scale[b]), load_ps(&weights.shift[b]));
+            for (t, (sum, &dot)) in sums[p].iter_mut().zip(&dots[p]).enumerate() {
+                *sum = end_of_block(dot, scale, shift, x, b * x.stride + t, *sum);
+            }
         }
     }
-    for (t, sum) in sums.into_iter().enumerate() {
-        put(to, t, sum);
+    for (p, to) in to.into_iter().enumerate() {
+        for (t, &sum) in sums[p].iter().enumerate() {
+            put(to, t, sum);
+        }
     }
 }

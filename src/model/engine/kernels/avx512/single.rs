@@ -32,7 +32,7 @@ pub(super) fn rows<F: Single>(task: &Task) {
     for start in task.rows.clone().step_by(ROWS) {
         let mut sum = _mm512_setzero_ps();
         for chunk in 0..task.weight.cols / CHUNK {
-            let part = panel::part::<F>(task, start, chunk, &mut copied);
+            let part = panel::part::<F>(task, start, chunk, 1, &mut copied);
             let q = &activations.q[chunk * CHUNK..][..CHUNK];
             let sums = &activations.sums[chunk * (CHUNK / 16)..][..CHUNK / 16];
             let x = task.activations.tile(Form::Block256, chunk, 0);
