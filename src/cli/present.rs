@@ -158,6 +158,7 @@ pub fn timing(ui: &Ui, timing: &Timing) {
         ("load", timing.load),
         ("prefill", timing.prefill),
         ("decode", timing.decode),
+        ("  grammar", timing.grammar),
         ("manual", timing.manual),
         ("iteration 1", timing.iteration1),
         ("iteration 2", timing.iteration2),

@@ -113,6 +113,9 @@ pub struct Timing {
     pub prefill: f64,
     /// Generating.
     pub decode: f64,
+    /// Holding what is generated to its grammar: a part of `decode`.
+    #[serde(default)]
+    pub grammar: f64,
     /// Tokens generated in that time, forced ones included.
     #[serde(default)]
     pub tokens: usize,

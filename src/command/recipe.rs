@@ -264,6 +264,11 @@ impl Run<'_> {
         self.ask.budget.min(self.ask.timeout)
     }
 
+    /// What is left of the budget.
+    pub(super) fn left(&self) -> Duration {
+        self.budget().saturating_sub(self.started.elapsed())
+    }
+
     /// How long after the request something is written that is only to be better than what there is.
     pub(super) fn latest(&self) -> Duration {
         self.budget().mul_f64(LATEST)
@@ -301,10 +306,12 @@ impl Run<'_> {
             text.push_str(&piece);
         }
         let completion = generation.await?;
-        let Usage { load, prefill, decode, completion_tokens, drafted_tokens, accepted_tokens, .. } = completion.usage;
+        let Usage { load, prefill, decode, shaping, completion_tokens, drafted_tokens, accepted_tokens, .. } =
+            completion.usage;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);
         self.timing.decode += ms(decode);
+        self.timing.grammar += ms(shaping);
         self.timing.tokens += completion_tokens;
         self.timing.drafted += drafted_tokens;
         self.timing.accepted += accepted_tokens;

@@ -11,8 +11,8 @@ use crate::model::{Finish, Prompt, Role};
 use crate::shell::Target;
 use std::time::Duration;
 
-/// Time for it, as far as that is known before: some hundred tokens in one batch. Where that is not enough, commands are
-/// chosen without.
+/// Time for it, as far as that is known before and the budget has so much left: some hundred tokens in one batch. Where that
+/// is not enough, commands are chosen without.
 const TIME: Duration = Duration::from_millis(1000);
 
 /// Tokens of a prompt around command and request.
@@ -26,13 +26,14 @@ impl Run<'_> {
         // counted at once: each count asks the resident
         let commands = candidates.iter().map(|c| c.draft.cmd.as_str()).collect::<Vec<_>>().join("\n");
         let tokens = candidates.len() * (AROUND + model.count(&self.ask.request)) + model.count(&commands);
-        if self.reading.mul_f64(tokens as f64) > TIME {
+        if self.reading.mul_f64(tokens as f64) > TIME.min(self.left()) {
             return;
         }
         let asked = |c: &Candidate| (prompt(&c.draft.cmd, self.ask.target), self.ask.request.clone());
         let replies = candidates.iter().map(asked).collect();
         // a model that fails here has answered already: its commands stay
-        let Ok(told) = runtime::score(model.clone(), replies, self.cancel.clone()).await else { return };
+        let cancel = self.cancel.with_deadline(self.started + self.budget());
+        let Ok(told) = runtime::score(model.clone(), replies, cancel).await else { return };
         if told.len() == candidates.len() && told.iter().all(|t| t.finish == Finish::Stop) {
             for (candidate, told) in candidates.iter_mut().zip(&told) {
                 candidate.explains = confidence::likelihood(told);

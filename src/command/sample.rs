@@ -153,6 +153,7 @@ impl Run<'_> {
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
             self.timing.decode += ms(completion.usage.decode);
+            self.timing.grammar += ms(completion.usage.shaping);
             self.timing.tokens += completion.usage.completion_tokens;
         }
         let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
@@ -209,11 +210,12 @@ impl Run<'_> {
     /// Rehearses what may be rehearsed, side by side.
     async fn rehearse(&self, candidates: &mut [Candidate]) {
         let Some(shell) = self.stage() else { return };
+        let wall = trial::COMPARED.min(self.left().max(trial::SHORTEST));
         let mut trials = tokio::task::JoinSet::new();
         for (index, candidate) in candidates.iter().enumerate() {
             let (shell, line, cwd) = (shell.clone(), candidate.draft.cmd.clone(), self.ask.cwd.clone());
             let dialect = self.ask.dialect;
-            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd, trial::COMPARED).await) });
+            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd, wall).await) });
         }
         while let Some(done) = trials.join_next().await {
             if let Ok((index, trial)) = done {

@@ -79,6 +79,9 @@ const BLANKS: [&str; 8] = ["[:space:]", "[:blank:]", "\\s", "\\t", "[ ", "^ ", "
 /// Time for one rehearsal of several that are held against each other. What takes longer is not worth the wait.
 pub const COMPARED: Duration = Duration::from_millis(800);
 
+/// The same where the budget is spent: nearly all commands that work have done so by then.
+pub const SHORTEST: Duration = Duration::from_millis(200);
+
 /// Time for a rehearsal that is only to show whether a command is understood by its programs: that shows at once.
 pub const UNDERSTOOD: Duration = Duration::from_millis(120);
 

@@ -235,6 +235,9 @@ pub struct Usage {
     pub prefill: Duration,
     /// Time to generate.
     pub decode: Duration,
+    /// Time that holding the answer to its shape took, its set-up apart. All but the beginning is part of `decode`.
+    #[serde(default)]
+    pub shaping: Duration,
 }
 
 /// What came of a [`Request`].

@@ -47,6 +47,8 @@ struct Sample {
     accepted: usize,
     /// Time to generate them.
     decode: f64,
+    /// How much of it went into the grammar.
+    grammar: f64,
 }
 
 /// A stage's times against what they may be.
@@ -79,10 +81,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         samples.push(sample);
     }
     let stages = stages(&samples);
-    let rate = rate(&samples);
+    let (rate, share) = (rate(&samples), grammar_share(&samples));
     if args.answer.json {
         let document = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"), "requests": samples, "stages": stages, "decode_tokens_per_s": rate,
+            "grammar_share": share,
         });
         cx.ui.document(&document)?;
     } else {
@@ -97,6 +100,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             })?;
         }
         row(cx, "decode, as it went", &format!("{rate:.1} tok/s"))?;
+        row(cx, "of it the grammar", &format!("{:.1} %", share * 100.0))?;
         let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
         row(cx, "guessed rightly", &format!("{} of {}", sum(|s| s.accepted), sum(|s| s.drafted)))?;
     }
@@ -167,6 +171,7 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
         drafted: t.drafted,
         accepted: t.accepted,
         decode: t.decode,
+        grammar: t.grammar,
     })
 }
 
@@ -205,6 +210,12 @@ fn rate(samples: &[Sample]) -> f64 {
     if ms > 0.0 { tokens as f64 * 1e3 / ms } else { 0.0 }
 }
 
+/// What part of generating went into the grammar, over all samples.
+fn grammar_share(samples: &[Sample]) -> f64 {
+    let (grammar, decode) = samples.iter().fold((0.0, 0.0), |(g, d), s| (g + s.grammar, d + s.decode));
+    if decode > 0.0 { grammar / decode } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +234,7 @@ mod tests {
             drafted: 4,
             accepted: 3,
             decode: 250.0,
+            grammar: 5.0,
         }
     }
 
@@ -242,6 +254,7 @@ mod tests {
     fn the_rate_is_of_all_tokens_together() {
         assert_eq!(rate(&[sample(1, 1.0, 0.0), sample(1, 1.0, 0.0)]), 40.0);
         assert_eq!(rate(&[]), 0.0);
+        assert_eq!((grammar_share(&[sample(1, 1.0, 0.0)]), grammar_share(&[])), (0.02, 0.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::speculate::{Guesser, Guesses, Known, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What generation needs to know of a model besides its forward pass.
 pub(super) struct Language<'a> {
@@ -381,6 +381,8 @@ pub(super) struct Run<'a> {
     room: usize,
     /// Tokens that are not computed yet.
     pub(super) pending: Vec<u32>,
+    /// What the guide has taken so far ([`Usage::shaping`]).
+    shaping: Duration,
 }
 
 impl<'a> Run<'a> {
@@ -406,6 +408,7 @@ impl<'a> Run<'a> {
             end: None,
             room,
             pending: Vec::new(),
+            shaping: Duration::ZERO,
         }
     }
 
@@ -416,12 +419,18 @@ impl<'a> Run<'a> {
     /// The completion.
     pub(super) fn finish(self, finish: Finish, usage: Usage) -> Completion {
         let completion_tokens = self.tokens.len();
-        let Self { mut emitter, tokens, end, on, .. } = self;
+        let Self { mut emitter, tokens, end, on, shaping, .. } = self;
         let rest = emitter.finish();
         if !rest.is_empty() {
             on(rest);
         }
-        Completion { text: emitter.into_text(), tokens, end, finish, usage: Usage { completion_tokens, ..usage } }
+        Completion {
+            text: emitter.into_text(),
+            tokens,
+            end,
+            finish,
+            usage: Usage { completion_tokens, shaping, ..usage },
+        }
     }
 
     /// Sets up the guide and takes what it forces first.
@@ -454,7 +463,7 @@ impl<'a> Run<'a> {
         }
         self.pending.clear();
         if let Some(guide) = &mut self.guide {
-            guide.accept(id)?;
+            timed(&mut self.shaping, || guide.accept(id))?;
         }
         match self.take(id, token)? {
             None => self.take_forced(),
@@ -464,7 +473,8 @@ impl<'a> Run<'a> {
 
     /// Takes the tokens that the grammar forces.
     fn take_forced(&mut self) -> Result<Option<Finish>, ModelError> {
-        let forced = self.guide.as_mut().map(Guide::forced).transpose()?.unwrap_or_default();
+        let (guide, shaping) = (&mut self.guide, &mut self.shaping);
+        let forced = guide.as_mut().map(|guide| timed(shaping, || guide.forced())).transpose()?.unwrap_or_default();
         for id in forced {
             let token = self.token(id, None, None);
             if let Some(finish) = self.take(id, token)? {
@@ -506,15 +516,16 @@ impl<'a> Run<'a> {
         let vocab = self.language.tokenizer.vocab();
         let ends = self.language.ends;
         let speaks = |id: u32| matches!(vocab.kind(id), Kind::Normal | Kind::UserDefined) || ends.contains(&id);
-        let guide = &mut self.guide;
-        let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
+        let (guide, shaping) = (&mut self.guide, &mut self.shaping);
+        let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| timed(shaping, || guide.allows(id)));
         let id = if self.sampler.is_greedy() && allows(peak.best)? {
             // Nearly always.
             Some(peak.best)
         } else {
-            let beginnings = guide.as_mut().map(Guide::beginnings).transpose()?;
+            let beginnings = guide.as_mut().map(|guide| timed(shaping, || guide.beginnings())).transpose()?;
             let may = |id: u32| beginnings.as_ref().map_or_else(|| speaks(id), |begin| begin.admit(id, vocab));
-            let mut allows = |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| guide.allows(id));
+            let mut allows =
+                |id: u32| guide.as_mut().map_or(Ok(speaks(id)), |guide| timed(shaping, || guide.allows(id)));
             self.sampler.choose(peak.best_logit, |floor| Ranked::above(floor, logits, may), &mut allows)?
         };
         let id = id.ok_or_else(|| ModelError::Engine("the shape leaves no token to choose".into()))?;
@@ -525,4 +536,12 @@ impl<'a> Run<'a> {
     fn token(&self, id: u32, logprob: Option<f32>, runner_up: Option<f32>) -> Token {
         Token { bytes: self.language.tokenizer.vocab().bytes(id).into_owned(), logprob, runner_up }
     }
+}
+
+/// Does `work`, and adds the time that it takes.
+fn timed<T>(sum: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = work();
+    *sum += began.elapsed();
+    result
 }

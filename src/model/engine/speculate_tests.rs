@@ -6,6 +6,7 @@ use super::*;
 use crate::model::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The guess after `text`, which has a stable beginning.
 fn guess(guesser: &mut Guesser, text: &[u32], stable: usize, phrases: &[&str], most: usize, ends: &[u32]) -> Vec<u32> {
@@ -102,6 +103,8 @@ fn compare(plain: &Engine, guessing: &Engine, request: &Request) -> (usize, usiz
     assert_eq!((want.usage.drafted_tokens, want.usage.accepted_tokens), (0, 0));
     assert!(got.usage.accepted_tokens <= got.usage.drafted_tokens);
     assert!(got.usage.accepted_tokens <= got.tokens.len());
+    let is_shaped = !matches!(request.shape, Shape::Text { .. });
+    assert_eq!(got.usage.shaping > Duration::ZERO, is_shaped, "{:?} of {:?}", got.usage.shaping, got.usage.decode);
     (got.usage.drafted_tokens, got.usage.accepted_tokens)
 }
 
