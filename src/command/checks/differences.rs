@@ -1,13 +1,66 @@
-//! What `diff` prints, where less is asked for: which files differ, how many lines do; and `comm`, which wants sorted files.
+//! What `diff` prints, where less is asked for: which files differ, how many lines do; and `comm` and `join`, which want sorted
+//! files.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
+use crate::shell::parse::How;
 use crate::shell::{Dialect, Finding, Invocation, Word};
+use std::path::Path;
+
+/// Bytes of a file that are read to see whether it is sorted.
+const MOST: u64 = 1 << 20;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    which(it, &words).or_else(|| lines(it, &words)).or_else(|| unsorted(it, &words)).into_iter().collect()
+    let of_diff = which(it, &words).or_else(|| lines(it, &words));
+    of_diff.or_else(|| unsorted(it, &words)).or_else(|| unjoined(it)).or_else(|| listed(it)).into_iter().collect()
+}
+
+/// `comm -23 <(ls a.txt) <(ls b.txt)`: that compares two names.
+fn listed(it: &Inspected) -> Option<Finding> {
+    let commands = &it.script.commands;
+    let inside = |c: &Invocation| {
+        let outer = c.inside.filter(|i| i.how == How::Process).and_then(|i| commands.get(i.command));
+        outer.is_some_and(|c| matches!(c.name(), Some("comm" | "diff" | "join" | "paste")))
+    };
+    let names = |c: &&Invocation| {
+        let [_, file] = c.words.as_slice() else { return false };
+        let is_file = it.cwd.zip(file.value.as_deref()).is_some_and(|(cwd, name)| cwd.join(name).is_file());
+        c.name() == Some("ls") && inside(c) && !c.stdout_pipe && is_file
+    };
+    let lists: Vec<&Invocation> = commands.iter().filter(names).collect();
+    let program = lists.first()?.words.first()?;
+    let programs = lists.iter().filter_map(|c| c.words.first());
+    let fix = programs.fold(Edits::new(it.script), |edits, word| edits.replace(word, "sort")).done();
+    Some(warning("name-for-lines", program, "ls of a file is its name: its lines are compared sorted", fix))
+}
+
+/// `join a b` of files that are here and not sorted: it stops, or leaves lines out.
+fn unjoined(it: &Inspected) -> Option<Finding> {
+    let [join] = it.script.commands.as_slice() else { return None };
+    let (options, files): (Vec<&Word>, Vec<&Word>) = join.args().iter().partition(|w| w.text.starts_with('-'));
+    let by = match options.as_slice() {
+        [] => String::new(),
+        [by] if by.text.starts_with("-t") && by.text.len() > 2 => format!("{} -k1,1 ", by.raw),
+        _ => return None,
+    };
+    let ([one, other], Some("join")) = (files.as_slice(), join.name()) else { return None };
+    let mixed = |w: &Word| it.cwd.zip(w.value.as_deref()).is_some_and(|(cwd, name)| is_unsorted(&cwd.join(name)));
+    let able = matches!(it.dialect, Dialect::Bash | Dialect::Zsh);
+    if !able || !(mixed(one) || mixed(other)) {
+        return None;
+    }
+    let sorted = |w: &Word| format!("<(sort {by}{})", w.raw);
+    let fix = Edits::new(it.script).replace(one, &sorted(one)).replace(other, &sorted(other)).done();
+    Some(warning("not-sorted", join.words.first()?, "join wants its files sorted, and they are not", fix))
+}
+
+/// True for a text whose first words are not in order.
+fn is_unsorted(file: &Path) -> bool {
+    let Some(text) = super::read(file, MOST) else { return false };
+    let keys: Vec<&str> = text.lines().filter_map(|line| line.split([' ', '\t', ',', ';', ':']).next()).collect();
+    keys.windows(2).any(|pair| pair[0] > pair[1])
 }
 
 /// `comm -23 a b` of files that nobody has sorted: what it prints is wrong, and it says so only on the side.
@@ -91,6 +144,32 @@ mod tests {
             ("how many files differ in a and b", "diff -rq a b | wc -l"),
         ] {
             assert_eq!(fix(request, right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn lines_are_compared_and_not_names() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [("a.txt", "red x\nblue y\n"), ("b.txt", "blue 1\nred 2\n"), ("c.txt", "ash 1\noak 2\n")] {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        std::fs::create_dir(dir.path().join("old")).unwrap();
+        let fix = |command| {
+            super::super::tests::findings_in(Some(dir.path()), check, "", command)
+                .into_iter()
+                .next()
+                .and_then(|f| f.fix)
+        };
+        for (wrong, right) in [
+            ("comm -23 <(ls a.txt) <(ls b.txt)", "comm -23 <(sort a.txt) <(sort b.txt)"),
+            ("join a.txt b.txt", "join <(sort a.txt) <(sort b.txt)"),
+            ("join -t, b.txt a.txt", "join -t, <(sort -t, -k1,1 b.txt) <(sort -t, -k1,1 a.txt)"),
+        ] {
+            assert_eq!(fix(wrong).as_deref(), Some(right));
+            assert_eq!(fix(right), None);
+        }
+        for right in ["join b.txt c.txt", "comm -23 <(ls old) <(ls .)", "join none.txt a.log", "diff <(ls old) <(ls)"] {
+            assert_eq!(fix(right), None, "{right}");
         }
     }
 }

@@ -52,13 +52,18 @@ fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding
     let has = |letter: char, long: &str| grep.has_option(Some(letter), long);
     let several = has('r', "recursive")
         || has('R', "dereference-recursive")
+        || grep.via.iter().any(|by| matches!(by.as_str(), "xargs" | "find"))
         || grep.operands().skip(1).any(|w| w.glob)
         || grep.operands().count() > 2;
     let told = has('h', "no-filename") || has('H', "with-filename") || has('n', "line-number") || has('c', "count");
     // whoever cuts or prints columns knows of the names
-    let plain =
-        it.script.commands.iter().all(|c| matches!(c.name(), Some("grep" | "egrep" | "sort" | "uniq" | "head" | "wc")));
-    let asked = words.say(&TAKES) && !words.say(&PLACE);
+    let plain = it.script.commands.iter().all(|c| {
+        matches!(c.name(), Some("grep" | "egrep" | "sort" | "uniq" | "head" | "tail" | "wc" | "xargs" | "find"))
+    });
+    // what is the same is to be found together, and behind different names nothing is
+    let dedups =
+        |c: &Invocation| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique");
+    let asked = (words.say(&TAKES) || it.script.commands.iter().any(dedups)) && !words.say(&PLACE);
     let program = grep.words.first().filter(|_| asked && plain && several && !told && has('o', "only-matching"))?;
     let fix = Edits::new(it.script).after(program, " -h").done();
     Some(warning("names-in-output", program, "each match stands behind the name of its file: -h leaves it out", fix))

@@ -33,7 +33,9 @@ fn exact(it: &Inspected) -> Option<Finding> {
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
-    const SAID: [&str; 14] = [
+    const SAID: [&str; 16] = [
+        "any case",
+        "any letter case",
         "regardless of upper",
         "upper or lower case",
         "case insensitive",
@@ -51,11 +53,16 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     ];
     const ELSEWHERE: [&str; 7] = ["tr", "awk", "gawk", "mawk", "perl", "python3", "shopt"];
     let words = Words::of(it.request);
-    if !words.say(&SAID) || words.say(&["not case insensitive", "not ignoring case", "not ignore case"]) {
+    // "in any case" is "anyway" as often
+    let denied = words.say(&["not case insensitive", "not ignoring case", "not ignore case", "in any case"]);
+    if !words.say(&SAID) || denied && !words.say(&["in any case mix"]) {
         return None;
     }
     let commands = &it.script.commands;
-    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n)) || ignores(c)) {
+    // who only adds up numbers compares no letters
+    let adds =
+        |c: &Invocation| c.name() == Some("awk") && !c.args().iter().any(|w| w.text.contains(['/', '"', '~', '(']));
+    if commands.iter().any(|c| c.name().is_none_or(|n| ELSEWHERE.contains(&n) && !adds(c)) || ignores(c)) {
         return None;
     }
     let able: Vec<&Invocation> = commands.iter().filter(|c| can_ignore(c, it)).collect();
@@ -63,7 +70,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
     let program = able.first()?.words.first()?;
     let fix = match able.as_slice() {
         [one] => match one.name()? {
-            "grep" | "egrep" | "fgrep" | "rg" => edits.after(program, " -i"),
+            "grep" | "egrep" | "fgrep" | "zgrep" | "rg" => edits.after(program, " -i"),
             "sort" => edits.after(program, " -f"),
             "uniq" => edits.after(program, " -i"),
             "find" => one.args().iter().fold(edits, |edits, w| match w.text.as_str() {
@@ -97,7 +104,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 /// True for a program that tells upper from lower case here, and has an option not to.
 fn can_ignore(command: &Invocation, it: &Inspected) -> bool {
     match command.name() {
-        Some("grep" | "egrep" | "fgrep" | "rg" | "sort" | "uniq") => true,
+        Some("grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "sort" | "uniq") => true,
         Some("find") => command.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-path")),
         Some("sed") => it.target.userland != Userland::Bsd && command.args().iter().any(|w| is_substitution(&w.text)),
         _ => false,
@@ -111,7 +118,7 @@ fn ignores(command: &Invocation) -> bool {
             || command.args().iter().any(|w| w.text.starts_with("--ignore") || w.text.starts_with("--smart"))
     };
     match command.name() {
-        Some("grep" | "egrep" | "fgrep") => {
+        Some("grep" | "egrep" | "fgrep" | "zgrep") => {
             letter(&['i', 'y']) || command.args().iter().any(|w| w.text.contains("(?i)"))
         }
         Some("rg") => letter(&['i', 'S']) || command.args().iter().any(|w| w.text.contains("(?i)")),

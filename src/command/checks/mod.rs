@@ -31,6 +31,7 @@ mod flags;
 mod grep;
 mod header;
 mod here;
+mod holding;
 pub(super) mod in_place;
 mod input;
 mod kept_header;
@@ -45,6 +46,7 @@ mod names;
 mod numbers;
 mod order;
 mod overwritten;
+mod passwd;
 mod place;
 mod placeholder;
 mod precedence;
@@ -53,6 +55,8 @@ pub(crate) mod programs;
 pub(super) mod prose;
 mod quoting;
 mod ranked;
+mod renamed;
+mod replaced;
 pub(super) mod saved;
 mod sed;
 mod separator;
@@ -113,7 +117,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 52] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 55] = [
     commit::check,
     branches::check,
     executable::check,
@@ -164,6 +168,9 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 52] = [
     endings::check,
     endless::check,
     here::check,
+    holding::check,
+    passwd::check,
+    replaced::check,
     processes::check,
     text::check,
 ];

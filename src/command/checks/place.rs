@@ -57,8 +57,14 @@ fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
         edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, it.dialect) })
     });
     let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
-    // where something would be lost, nobody is sent elsewhere unasked
-    let loses = effects(it.script).iter().any(|e| e.span == first.span && matches!(e.kind, Kind::Delete | Kind::Move));
+    // where something would be lost, nobody is sent elsewhere unasked; but what cannot be moved, for want of it, is not lost
+    let plain: PathBuf =
+        whole(first).iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
+    let loses = effects(it.script).iter().filter(|e| e.span == first.span).any(|e| match e.kind {
+        Kind::Delete => true,
+        Kind::Move => plain.symlink_metadata().is_ok(),
+        _ => false,
+    });
     Some(warning("other-place", first, why, edits.done().filter(|_| !loses)))
 }
 
@@ -204,6 +210,7 @@ mod tests {
         for (request, wrong, right) in [
             ("files in logs changed today", "find /opt/build/logs -type f -mtime -1", "find logs -type f -mtime -1"),
             ("move all .sh files to the inbox folder", "mv *.sh ~/inbox", "mv *.sh inbox"),
+            ("move the .log files from logs to inbox", "mv /none/logs/*.log inbox", "mv logs/*.log inbox"),
             ("last line of logs/boot.log", "tail -n 1 /var/log/logs/boot.log", "tail -n 1 logs/boot.log"),
             ("last line of logs/boot.log", "tail -n 1 /var/log/boot.log", "tail -n 1 logs/boot.log"),
             ("sort the files in the logs directory by size", "ls -S /dev/sda1", "ls -S logs"),

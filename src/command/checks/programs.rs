@@ -1,7 +1,7 @@
 //! Is every program there?
 
-use super::Inspected;
 use super::edit::Edits;
+use super::{Inspected, renamed};
 use crate::shell::parse::Invocation;
 use crate::shell::{Finding, Severity, extract_commands};
 
@@ -31,7 +31,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
                 fix: match &near {
                     _ if name == "sudo" => without_sudo(it),
                     Some(other) if **other == format!("{name}3") => called(it, &name, other),
-                    _ => None,
+                    _ => renamed::as_loop(it).filter(|_| name.ends_with("rename")),
                 },
                 token: name,
                 evidence: Vec::new(),

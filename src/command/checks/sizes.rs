@@ -3,10 +3,56 @@
 use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
 use super::{Inspected, only};
-use crate::shell::{Finding, Invocation, Userland};
+use crate::shell::{Finding, Invocation, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    unit(it).into_iter().chain(sorted(it)).collect()
+    unit(it).into_iter().chain(sorted(it)).chain(blocks(it)).collect()
+}
+
+/// `find -size +1024` for "more than 1 KiB": without a letter behind it, a size is in blocks of 512 bytes.
+fn blocks(it: &Inspected) -> Option<Finding> {
+    let said = said(it.request);
+    let tests = it.script.commands.iter().filter(|c| c.name() == Some("find")).flat_map(|c| c.args().windows(2));
+    let sizes = tests.filter(|pair| pair[0].text == "-size").map(|pair| &pair[1]);
+    let meant = |word: &Word| {
+        let sign = word.text.get(..1).filter(|s| matches!(*s, "+" | "-")).unwrap_or("");
+        let number: u64 = word.text[sign.len()..].parse().ok()?;
+        let (_, exact) = said.iter().find(|(loose, exact)| number == *loose || number == *exact)?;
+        Some(format!("{sign}{exact}c"))
+    };
+    let found: Vec<(&Word, String)> = sizes.filter_map(|word| Some((word, meant(word)?))).collect();
+    let (first, _) = found.first()?;
+    let fix = found.iter().fold(Edits::new(it.script), |edits, (word, text)| edits.replace(word, text)).done();
+    Some(warning(
+        "size-in-blocks",
+        first,
+        "without a letter behind it, a size is in blocks of 512 bytes: c is bytes",
+        fix,
+    ))
+}
+
+/// Sizes that a request names with their unit, in bytes: by thousands, as some count, and exactly.
+fn said(request: &str) -> Vec<(u64, u64)> {
+    let words: Vec<String> = request
+        .split([' ', '\t', '(', ')', ','])
+        .map(|w| w.trim_end_matches(['.', '?', ';']).to_lowercase())
+        .filter(|w| !w.is_empty())
+        .collect();
+    let power = |unit: &str| match unit {
+        "b" | "byte" | "bytes" => Some(0),
+        "k" | "kb" | "kib" | "kilobyte" | "kilobytes" => Some(1),
+        "m" | "mb" | "mib" | "megabyte" | "megabytes" => Some(2),
+        "g" | "gb" | "gib" | "gigabyte" | "gigabytes" => Some(3),
+        _ => None,
+    };
+    let size = |(i, word): (usize, &String)| {
+        let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+        let number: u64 = word[..digits].parse().ok()?;
+        let unit = if digits == word.len() { words.get(i + 1)?.as_str() } else { &word[digits..] };
+        let power = power(unit)?;
+        Some((number.checked_mul(1000u64.pow(power))?, number.checked_mul(1024u64.pow(power))?))
+    };
+    words.iter().enumerate().filter_map(size).collect()
 }
 
 /// Bytes where sizes for people are asked for, or the other way round.
@@ -111,6 +157,25 @@ mod tests {
             ["du -k . | sort -rn", "du -sh * | sort -h", "du -a | sort -k2", "du -b | sort -nrk1", "du | sort --key=2"]
         {
             assert_eq!(fix(right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_size_has_its_unit() {
+        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let request = "files below raw larger than 1 KiB (1024 bytes) but smaller than 100 KiB?";
+        let right = "find raw -type f -size +1024c -size -102400c";
+        assert_eq!(fix(request, "find raw -type f -size +1024 -size -100000").as_deref(), Some(right));
+        assert_eq!(fix("over 5000 bytes", "find . -size +5000").as_deref(), Some("find . -size +5000c"));
+        assert_eq!(fix("over 2MB", "find . -size +2097152").as_deref(), Some("find . -size +2097152c"));
+        for (request, right) in [
+            (request, right),
+            ("over 5000 blocks", "find . -size +5000"),
+            ("over 5 KB", "find . -size +10"),
+            ("empty files", "find . -size 0"),
+            ("over 5 MB", "find . -size +5M"),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
         }
     }
 }

@@ -112,7 +112,9 @@ fn check(tier: Tier, kind: Kind, n: usize, k: usize, m: usize) {
 fn every_tier_and_kind_against_exact_products() {
     for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
         for kind in Kind::ALL {
-            for (n, k, m) in [(1, 256, 1), (3, 512, 1), (17, 1536, 2), (33, 768, 5), (64, 256, 16), (50, 512, 33), (40, 512, 19)] {
+            for (n, k, m) in
+                [(1, 256, 1), (3, 512, 1), (17, 1536, 2), (33, 768, 5), (64, 256, 16), (50, 512, 33), (40, 512, 19)]
+            {
                 check(tier, kind, n, k, m);
             }
             if kind.block_len() <= 32 {
