@@ -62,6 +62,7 @@ fn json_is_one_document_with_every_field() {
             "load",
             "prefill",
             "decode",
+            "grammar",
             "tokens",
             "drafted",
             "accepted",
@@ -125,7 +126,19 @@ fn debug_verbose_and_timing_go_to_stderr() {
     let stages: Vec<&str> = ran.err.lines().filter_map(|l| l.split_whitespace().next()).collect();
     assert_eq!(
         stages,
-        ["context", "load", "prefill", "decode", "manual", "iteration", "iteration", "choice", "total", "tokens"]
+        [
+            "context",
+            "load",
+            "prefill",
+            "decode",
+            "grammar",
+            "manual",
+            "iteration",
+            "iteration",
+            "choice",
+            "total",
+            "tokens"
+        ]
     );
 }
 
