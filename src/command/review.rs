@@ -57,7 +57,81 @@ fn prompt(cmd: &str, target: Target) -> Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Os, Userland};
+    use crate::command::{Ask, Before, FewShot, Recipe, Refine};
+    use crate::host::ExecutionContext;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
+    use crate::shell::{Dialect, Os, Userland};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    /// A scripted model that takes so long to read a token, and notes the deadline of each review.
+    struct Reader {
+        script: Scripted,
+        reading: Duration,
+        deadlines: Mutex<Vec<Instant>>,
+    }
+
+    impl Model for Reader {
+        fn id(&self) -> &str {
+            "reader"
+        }
+
+        fn limits(&self) -> Limits {
+            self.script.limits()
+        }
+
+        fn count(&self, text: &str) -> usize {
+            self.script.count(text)
+        }
+
+        fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+            let mut completion = self.script.generate(request, on)?;
+            completion.usage.prefill = self.reading * completion.usage.prompt_tokens as u32;
+            Ok(completion)
+        }
+
+        fn score(&self, _: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
+            self.deadlines.lock().unwrap().extend(cancel.deadline());
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_review_ends_with_the_budget_and_is_not_begun_where_it_would_not_be_done() {
+        // nothing here takes as long as an hour, however slow the machine
+        let (budget, timeout) = (Duration::from_secs(3600), Duration::from_secs(36_000));
+        for (reading, reviews) in [(Duration::ZERO, 1), (Duration::from_secs(1), 0)] {
+            let script = r#"{"rules": [{"replies": ["ls", "ls -a", "ls -l"], "logprob": -1}]}"#.parse().unwrap();
+            let model = Arc::new(Reader { script, reading, deadlines: Mutex::default() });
+            let context = Arc::new(ExecutionContext::detect(None));
+            let ask = Ask {
+                request: "list files".into(),
+                cwd: "/".into(),
+                target: context.target,
+                dialect: Dialect::Bash,
+                refine: Refine::Evidence,
+                max_iterations: 2,
+                timeout,
+                budget,
+                alternatives: 1,
+                few_shot: FewShot::Nearest(0),
+                candidates: 3,
+                rehearse: false,
+                before: Before::default(),
+                spent: vec![],
+                cancel: Cancel::new(),
+            };
+            let recipe = Recipe { model: model.clone(), context, manual: None, documents: None };
+            let began = Instant::now();
+            let answer = recipe.answer(&ask, &mut |_| ()).await.unwrap();
+            let ended = Instant::now();
+            assert_eq!(answer.candidates, 3);
+            let deadlines = model.deadlines.lock().unwrap();
+            assert_eq!(deadlines.len(), reviews);
+            assert!(deadlines.iter().all(|&end| began + budget <= end && end <= ended + budget), "{deadlines:?}");
+        }
+    }
 
     #[test]
     fn the_command_comes_last_and_all_before_it_is_stable() {
