@@ -1,8 +1,9 @@
-//! `awk '... END {print sum, max}'`, where nothing ever sets `max`: awk takes it for an empty text and says nothing.
+//! `awk '... END {print sum, max}'`, where nothing ever sets `max`: awk takes it for an empty text and says nothing. Nor does
+//! `awk '{ sum += $1 }'`, where nothing prints.
 
 use super::Inspected;
 use super::edit::warning;
-use crate::shell::{Finding, Invocation};
+use crate::shell::{Finding, Invocation, Severity, Word};
 use std::collections::HashSet;
 
 /// Variables of awk itself, gawk's included.
@@ -69,18 +70,49 @@ const WORDS: &[&str] = &[
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let awks = it.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
-    awks.filter_map(unset).collect()
+    awks.filter_map(|awk| {
+        // another program's text belongs to it
+        if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
+            return None;
+        }
+        let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
+        let text = program.value.as_deref()?;
+        let tokens = tokens(text)?;
+        // a line's end ends a rule, and no token tells it
+        let mute = !text.contains('\n') && is_mute(&tokens);
+        if mute { Some(silent(program)) } else { unset(awk, program, &tokens) }
+    })
+    .collect()
 }
 
-fn unset(awk: &Invocation) -> Option<Finding> {
-    let program = awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '$']))?;
-    let tokens = tokens(program.value.as_deref()?)?;
-    // `-v name=`, `name=` among the files, and another program's text
-    let given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
-    if awk.args().iter().any(|w| w.text.starts_with("-f") || w.text.starts_with("--file") || w.text == "-i") {
-        return None;
+fn silent(program: &Word) -> Finding {
+    let why =
+        "nothing in it prints: what it works out is lost without a print, in END { ... } if it is one for all lines";
+    Finding { severity: Severity::Error, ..warning("awk-silent", program, why, None) }
+}
+
+/// True where every rule has an action, and none prints, runs something or ends with a status.
+fn is_mute(tokens: &[Token]) -> bool {
+    const HEARD: [&str; 6] = ["print", "printf", "system", "exit", "function", "func"];
+    let (mut depth, mut pattern) = (0_usize, false);
+    for token in tokens {
+        match token {
+            Token::Name(name) if HEARD.contains(name) => return false,
+            Token::Sign('@') => return false,
+            Token::Sign('{') => (depth, pattern) = (depth + 1, false),
+            Token::Sign('}') => depth = depth.saturating_sub(1),
+            Token::Sign(';') if depth == 0 && pattern => return false,
+            Token::Sign(';') => {}
+            _ => pattern |= depth == 0,
+        }
     }
-    let set = set_names(&tokens);
+    !pattern
+}
+
+fn unset(awk: &Invocation, program: &Word, tokens: &[Token]) -> Option<Finding> {
+    // `-v name=`, `name=` among the files
+    let given = |name: &str| awk.args().iter().any(|w| w.text.contains(&format!("{name}=")) && w != program);
+    let set = set_names(tokens);
     let name = tokens.iter().enumerate().find_map(|(at, token)| {
         let name = token.name().filter(|name| !OWN.contains(name) && !WORDS.contains(name))?;
         let called = matches!(tokens.get(at + 1), Some(Token::Sign('(')));
@@ -224,6 +256,34 @@ mod tests {
         let since = std::time::Instant::now();
         assert_eq!(findings(check, "", &format!("awk '{{ print {names}; (((x = 1 }}' a.txt")).len(), 0);
         assert!(since.elapsed() < std::time::Duration::from_secs(20), "{:?}", since.elapsed());
+    }
+
+    #[test]
+    fn a_program_prints_something() {
+        let told = |command| findings(check, "", command).into_iter().any(|f| f.id == "awk-silent");
+        for wrong in [
+            "awk '{ s += $1 }' a.txt",
+            "awk -F, '$2 == \"it\" && $4 > max { max = $4; best = $1 }' staff.csv",
+            "cat a.txt | awk '{ n[$1]++ } END { }'",
+            "awk 'NR > 1 { sub(/a/, \"b\") }' a.txt > b.txt",
+        ] {
+            assert!(told(wrong), "{wrong}");
+        }
+        for right in [
+            "awk '{ s += $1 } END { print s }' a.txt",
+            "awk '$1 > 3' a.txt",
+            "awk '{ $1 = 2 } 1' a.txt",
+            "awk '{ $1 = 2 }; 1; { x++ }' a.txt",
+            "awk '!seen[$0]++' a.txt",
+            "awk '/x/ { found = 1 } END { exit !found }' a.txt",
+            "awk '{ system(\"ls \" $1) }' a.txt",
+            "awk '{ printf \"%s\", $0 > $1 \".txt\" }' a.txt",
+            "awk 'NR == 1\n{ x++ }' a.txt",
+            "awk -f prog.awk -v '{$x=1}' a.txt",
+            "awk '@include \"lib.awk\"; { x++ }' a.txt",
+        ] {
+            assert!(!told(right), "{right}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! `grep -c x a.txt | grep -c x b.txt` throws away what the first one found: who is given a file does not read the pipe.
+//! `grep x | sort` has neither, and waits for somebody to type.
 
 use super::Inspected;
-use super::edit::warning;
-use crate::shell::{Finding, Invocation, Severity, Word};
+use super::edit::{Edits, warning};
+use super::words::Words;
+use crate::shell::{Finding, Invocation, Severity, Word, quote};
+use std::collections::BTreeSet;
 
 /// Programs that read the files they are given, and their standard input only without one: how many operands come before
 /// the files, and the letters of options with a value in the next word.
@@ -23,7 +26,40 @@ const READERS: [(&str, usize, &str); 13] = [
 ];
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(ignored).collect()
+    let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(ignored);
+    ignored.chain(waiting(it)).collect()
+}
+
+/// The first program of a line, which is given nothing to read.
+fn waiting(it: &Inspected) -> Option<Finding> {
+    // who says so means to type, or to paste
+    const MEANT: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
+    let first = it.script.commands.first()?;
+    let program = first.words.first().filter(|w| w.span.start == 0)?;
+    let fed = first.stdin_pipe
+        || first.inside.is_some()
+        || first.redirects.iter().chain(&it.script.redirects).any(|r| r.operator.starts_with('<'));
+    let name = first.name()?;
+    let short = |letter| first.has_option(Some(letter), "");
+    let alone = match name {
+        // `cat > notes.txt` is how a text is typed
+        "cat" => true,
+        "awk" => first.args().iter().any(|w| w.text.contains("BEGIN")),
+        "jq" => short('n'),
+        name if name.ends_with("grep") => ['r', 'R', 'd', 'V'].into_iter().any(short),
+        _ => false,
+    };
+    if fed || alone || !first.via.is_empty() || !files(first)?.is_empty() || Words::of(it.request).say(&MEANT) {
+        return None;
+    }
+    let spoken = it.request.split_whitespace().map(|w| w.trim_matches(|c: char| ",;:?!()'\"`".contains(c)));
+    let spoken = spoken.map(|w| w.strip_suffix('.').unwrap_or(w)).filter(|w| !w.is_empty() && !w.starts_with('-'));
+    let is_file = |name: &&str| it.cwd.is_some_and(|cwd| cwd.join(name).is_file());
+    let named: BTreeSet<&str> = spoken.filter(is_file).filter(|name| !it.script.text.contains(name)).collect();
+    let fix = super::only(named.into_iter())
+        .zip(first.words.last())
+        .and_then(|(name, last)| Edits::new(it.script).after(last, &format!(" {}", quote(name, it.dialect))).done());
+    Some(warning("no-input", program, format!("{name} is given nothing to read: it waits for somebody to type"), fix))
 }
 
 /// True if a pipe stands right before it, not before a loop or a group around it.
@@ -86,8 +122,44 @@ fn is_assignment(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::findings;
+    use super::super::tests::{findings, findings_in};
     use super::*;
+
+    #[test]
+    fn a_program_that_begins_a_line_has_something_to_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("app.log"), "x\n").unwrap();
+        let told = |request: &str, command: &str| findings_in(Some(dir.path()), check, request, command).pop();
+        for (request, wrong, right) in [
+            ("count ERROR in app.log", "grep -c ERROR", Some("grep -c ERROR app.log")),
+            ("errors of app.log, sorted", "grep -i error | sort", Some("grep -i error app.log | sort")),
+            ("sort app.log.", "sort | uniq -c", Some("sort app.log | uniq -c")),
+            ("lines of it", "wc -l", None),
+            ("most frequent of app.log", "grep -o app.log | sort | uniq -c", None),
+            ("first column", "awk '{ print $1 }' OFS=,", None),
+        ] {
+            let finding = told(request, wrong).unwrap_or_else(|| panic!("{wrong}"));
+            assert_eq!((finding.id.as_str(), finding.fix.as_deref()), ("no-input", right), "{wrong}");
+        }
+        for (request, right) in [
+            ("", "grep -r ERROR | wc -l"),
+            ("", "sort < app.log"),
+            ("", "wc -w <<< 'a b'"),
+            ("", "cat > notes.txt"),
+            ("", "awk 'BEGIN { print 2 ^ 10 }'"),
+            ("", "jq -n '{a: 1}'"),
+            ("", "head -n 3 *.log"),
+            ("", "sort \"$file\""),
+            ("", "find . | sort"),
+            ("", "while read -r f; do wc -l \"$f\"; done < list"),
+            ("", "ls | xargs grep x"),
+            ("", "grep --version"),
+            ("sort what I type", "sort"),
+            ("count the lines of standard input", "wc -l"),
+        ] {
+            assert_eq!(told(request, right), None, "{right}");
+        }
+    }
 
     #[test]
     fn a_pipe_into_a_program_with_a_file_is_lost() {

@@ -46,6 +46,7 @@ mod names;
 mod numbers;
 mod order;
 mod overwritten;
+mod passed_on;
 mod passwd;
 mod place;
 mod placeholder;
@@ -117,7 +118,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 55] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 56] = [
     commit::check,
     branches::check,
     executable::check,
@@ -169,6 +170,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 55] = [
     endless::check,
     here::check,
     holding::check,
+    passed_on::check,
     passwd::check,
     replaced::check,
     processes::check,
