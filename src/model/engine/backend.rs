@@ -113,6 +113,10 @@ pub(super) trait Backend: Send {
         Err(ModelError::Engine("this backend computes one continuation at a time".into()))
     }
 
+    /// Lets continuation `to` begin with the first `steps` tokens of continuation `from`, as [`Self::feed_lanes`] has computed
+    /// them since anything else fed, each with room for `room`.
+    fn copy_lane(&mut self, _from: usize, _to: usize, _steps: usize, _room: usize) {}
+
     /// Computes tokens of several continuations of what is held, which itself does not change, in one batch: at most
     /// [`Self::tree`] of them, those of one continuation in order, each continuation at most `room`. Shows the logits after
     /// the tokens of number `wanted`, in ascending order. What they computed is gone with the next call of anything else that

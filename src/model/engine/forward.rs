@@ -379,6 +379,12 @@ impl Backend for Forward {
         Ok(true)
     }
 
+    fn copy_lane(&mut self, from: usize, to: usize, steps: usize, room: usize) {
+        let base = self.kv.len();
+        let row = |lane: usize| Lane::new(base, lane, room).row(base);
+        self.kv.copy(row(from)..row(from) + steps, row(to));
+    }
+
     fn tree(&self) -> usize {
         BATCH
     }

@@ -121,6 +121,11 @@ impl Sequence {
         self.backend.feed_lanes(tokens, room, &request.cancel)
     }
 
+    /// Lets a continuation begin as another does; see [`Backend::copy_lane`].
+    pub(super) fn copy_lane(&mut self, from: usize, to: usize, steps: usize, room: usize) {
+        self.backend.copy_lane(from, to, steps, room);
+    }
+
     /// Holds the first `stable` of these tokens, and nothing behind them, and tells how many it had kept or restored; stores
     /// them if they are new. `None` if cancelled.
     pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<Option<usize>, ModelError> {

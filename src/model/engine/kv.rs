@@ -100,6 +100,15 @@ impl Kv {
         }
     }
 
+    /// Copies rows to those from `to` on, in every layer.
+    pub fn copy(&mut self, rows: Range<usize>, to: usize) {
+        for (layer, head) in self.runs() {
+            let (from, to) = (self.rows(layer, head, rows.clone()), self.rows(layer, head, to..to).start);
+            self.keys.copy_within(from.clone(), to);
+            self.values.copy_within(from, to);
+        }
+    }
+
     /// Keys of one head at some positions, row by row.
     pub fn keys(&self, layer: usize, head: usize, positions: Range<usize>) -> &[u16] {
         &self.keys[self.rows(layer, head, positions)]
@@ -206,6 +215,20 @@ mod tests {
         assert_eq!((keys[0], keys[16]), (1000.0 + 150.0 + 16.0, 1000.0 + 200.0 + 16.0));
         simd::widen(kv.values(1, 1, 3..5), &mut keys);
         assert_eq!(keys[0], -1166.0);
+    }
+
+    #[test]
+    fn copied_rows_are_those_of_every_layer_and_head() {
+        let mut kv = filled(8);
+        let (before, kept) = (filled(8), 0..5);
+        kv.copy(1..3, 5);
+        for (layer, head) in kv.runs() {
+            assert_eq!(kv.keys(layer, head, 5..7), before.keys(layer, head, 1..3));
+            assert_eq!(kv.values(layer, head, 5..7), before.values(layer, head, 1..3));
+            for rows in [kept.clone(), 7..8] {
+                assert_eq!(kv.keys(layer, head, rows.clone()), before.keys(layer, head, rows));
+            }
+        }
     }
 
     #[test]
