@@ -92,7 +92,7 @@ fn texts() -> impl Iterator<Item = &'static Text> {
 }
 
 /// The files, in alphabetical order.
-const FILES: [&str; 37] = [
+const FILES: [&str; 40] = [
     include_str!("../../../platform-rules/library/accounts.toml"),
     include_str!("../../../platform-rules/library/archives.toml"),
     include_str!("../../../platform-rules/library/bulk.toml"),
@@ -117,10 +117,12 @@ const FILES: [&str; 37] = [
     include_str!("../../../platform-rules/library/machine.toml"),
     include_str!("../../../platform-rules/library/media.toml"),
     include_str!("../../../platform-rules/library/network.toml"),
+    include_str!("../../../platform-rules/library/oneliners.toml"),
     include_str!("../../../platform-rules/library/packages.toml"),
     include_str!("../../../platform-rules/library/permissions.toml"),
     include_str!("../../../platform-rules/library/pipelines-text.toml"),
     include_str!("../../../platform-rules/library/processes.toml"),
+    include_str!("../../../platform-rules/library/reports.toml"),
     include_str!("../../../platform-rules/library/running.toml"),
     include_str!("../../../platform-rules/library/search.toml"),
     include_str!("../../../platform-rules/library/services.toml"),
@@ -129,6 +131,7 @@ const FILES: [&str; 37] = [
     include_str!("../../../platform-rules/library/system.toml"),
     include_str!("../../../platform-rules/library/tables.toml"),
     include_str!("../../../platform-rules/library/text.toml"),
+    include_str!("../../../platform-rules/library/trees.toml"),
     include_str!("../../../platform-rules/library/users.toml"),
 ];
 
