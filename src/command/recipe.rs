@@ -74,6 +74,8 @@ pub(super) struct Run<'a> {
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
+    /// True once the model's own answer is most likely wrong ([`turn::LOST`]).
+    is_lost: bool,
 }
 
 impl Recipe {
@@ -102,7 +104,9 @@ impl Recipe {
         let (manuals, timing) = (Manuals::new(), Timing::default());
         let reading = Duration::ZERO;
         let shape = reply::shape(library::has(&ask.request, ask.target));
-        let run = Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, reading, candidates: 1, started };
+        let (candidates, is_lost) = (1, false);
+        let run =
+            Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, reading, candidates, started, is_lost };
         Ok(Answer { slips, ..run.go(trace).await? })
     }
 
@@ -189,7 +193,9 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 let until = if turn.has_answer() { run.latest() } else { run.ask.timeout };
                 let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
-                turn.decided(&completion, confidence::of(&completion), run.has_time())
+                let confidence = confidence::of(&completion);
+                run.is_lost |= iteration == 1 && confidence < turn::LOST;
+                turn.decided(&completion, confidence, run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
                 let draft = run.inspect(cmd, confidence).await;
@@ -261,7 +267,8 @@ impl Run<'_> {
 
     /// How long a better answer is looked for, from the request on.
     pub(super) fn budget(&self) -> Duration {
-        self.ask.budget.min(self.ask.timeout)
+        let budget = if self.is_lost { 2 * self.ask.budget } else { self.ask.budget };
+        budget.min(self.ask.timeout)
     }
 
     /// What is left of the budget.

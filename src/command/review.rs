@@ -101,8 +101,13 @@ mod tests {
     async fn a_review_ends_with_the_budget_and_is_not_begun_where_it_would_not_be_done() {
         // nothing here takes as long as an hour, however slow the machine
         let (budget, timeout) = (Duration::from_secs(3600), Duration::from_secs(36_000));
-        for (reading, reviews) in [(Duration::ZERO, 1), (Duration::from_secs(1), 0)] {
-            let script = r#"{"rules": [{"replies": ["ls", "ls -a", "ls -l"], "logprob": -1}]}"#.parse().unwrap();
+        let slow = Duration::from_secs(1);
+        // what is most likely wrong gets twice the time
+        for (logprob, reading, reviews, times) in
+            [(-0.3, Duration::ZERO, 1, 1), (-1.0, Duration::ZERO, 1, 2), (-0.3, slow, 0, 1), (-1.0, slow, 0, 2)]
+        {
+            let rule = serde_json::json!({"replies": ["ls", "ls -a", "ls -l"], "logprob": logprob});
+            let script = serde_json::json!({ "rules": [rule] }).to_string().parse().unwrap();
             let model = Arc::new(Reader { script, reading, deadlines: Mutex::default() });
             let context = Arc::new(ExecutionContext::detect(None));
             let ask = Ask {
@@ -129,6 +134,7 @@ mod tests {
             assert_eq!(answer.candidates, 3);
             let deadlines = model.deadlines.lock().unwrap();
             assert_eq!(deadlines.len(), reviews);
+            let budget = budget * times;
             assert!(deadlines.iter().all(|&end| began + budget <= end && end <= ended + budget), "{deadlines:?}");
         }
     }

@@ -31,6 +31,11 @@ pub const SURE: f64 = 0.8;
 /// and mends next to nothing (`benches/records/2026-11-22-documents.md`).
 pub const DOUBT: f64 = 0.5;
 
+/// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 36 such answers to
+/// requests that nobody had read 4 were right, and 13 of those that were chosen in their place
+/// (`benches/records/2026-11-24-doubt.md`).
+pub const LOST: f64 = 0.2;
+
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
 /// For the first answer that is too much to read: it has those that ask for nearly the same.
 const NEAREST: usize = 3;
