@@ -11,6 +11,7 @@ use super::super::examples::Example;
 use super::words::{is_filler, raw, says_something, stem, topic};
 use super::{Pair, pairs};
 use crate::shell::Target;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -177,7 +178,8 @@ impl Index {
         let mut nearest: Vec<(f64, &'static str)> = self.pairs.iter().map(|pair| (0.0, &*pair.request)).collect();
         for (wording, both) in std::iter::zip(&self.wordings, common).filter(|(_, both)| *both > 0.0) {
             let likeness = share(both, asked.weight, wording.weight);
-            if likeness > nearest[wording.pair].0 {
+            let best = nearest[wording.pair];
+            if (likeness, wording.text == request) > (best.0, best.1 == request) {
                 nearest[wording.pair] = (likeness, wording.text);
             }
         }
@@ -188,8 +190,10 @@ impl Index {
                 Some(Found { score, wording, command: pair.command(target)? })
             })
             .collect();
-        // stable: equal ones stay in the order of the files
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        // of several that differ only in names and numbers, that which was asked for in the very words; else, for the sort is
+        // stable, the order of the files
+        let near = |pair: &Found| (pair.score, pair.wording == request);
+        found.sort_by(|a, b| near(b).partial_cmp(&near(a)).unwrap_or(Ordering::Equal));
         let mut best: Vec<Found> = Vec::new();
         for pair in found {
             if best.len() == k {
