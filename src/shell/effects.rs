@@ -334,6 +334,12 @@ pub(super) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &st
     Some((index, operand.text()))
 }
 
+/// True if what follows this letter in a cluster of options is its value: `econds` of `date -Iseconds`.
+pub(super) fn has_value(command: &Invocation, letter: char) -> bool {
+    let program = command.key().and_then(|key| table::program(&key, Dialect::Bash));
+    program.is_some_and(|program| program.takes_value(&format!("-{letter}")))
+}
+
 /// The commands in a command's arguments, with the index of their word: the value of an option (`gzip` of `tar -I gzip`),
 /// what a program of `awk` or `sed` hands to a shell.
 pub(super) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, String)> {

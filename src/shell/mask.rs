@@ -235,7 +235,7 @@ impl Scan {
             (b"time", None) if begins => {
                 let portable = self.bytes[next..].starts_with(b"-p ").then(|| self.next_word(next + 3));
                 let body = portable.unwrap_or(next);
-                if opens(body) {
+                if opens(body) || self.is_compound(body) {
                     self.bytes[word.start..body].fill(b' ');
                 }
                 self.begins = true;
@@ -254,6 +254,13 @@ impl Scan {
             _ => self.begins = begins && text.contains(&b'='),
         }
         self.before = [self.before[1].clone(), word];
+    }
+
+    /// True if a loop, a choice or a test begins there.
+    fn is_compound(&self, at: usize) -> bool {
+        let text = self.bytes.get(at..).unwrap_or_default();
+        let word = text.split(|b| !b.is_ascii_lowercase() && *b != b'[').next().unwrap_or_default();
+        matches!(word, b"for" | b"while" | b"until" | b"if" | b"case" | b"select" | b"[[")
     }
 
     fn names_a_loop(&self) -> bool {
@@ -310,6 +317,11 @@ mod tests {
             ("bash -O extglob -c 'ls !(a)'", &["bash -O extglob -c 'ls !(a)'", "ls !(a)"]),
             ("time { ls; }", &["ls"]),
             ("time -p { ls; }", &["ls"]),
+            ("time for i in 1 2; do ls; done", &["ls"]),
+            ("time while read x; do ls; done < f", &["read x", "ls"]),
+            ("x=1; time if true; then ls; fi", &["true", "ls"]),
+            ("time [[ -f x ]]", &[]),
+            ("time format x", &["time", "format x"]),
             ("! { ls; }", &["ls"]),
             ("coproc cat", &["cat"]),
             ("coproc X { cat; }", &["cat"]),

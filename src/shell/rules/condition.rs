@@ -1,7 +1,7 @@
 //! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
 //! text of a command.
 
-use crate::shell::effects::verb;
+use crate::shell::effects::{has_value, verb};
 use crate::shell::parse::{Construct, Invocation, Script};
 use crate::shell::pattern::Pattern;
 
@@ -123,7 +123,9 @@ pub(crate) fn option(command: &Invocation, option: &str) -> Option<usize> {
             }
             let (Some(letter), false) = (letter, whole) else { return false };
             let Some(cluster) = text.strip_prefix('-').filter(|c| !c.starts_with('-')) else { return false };
-            cluster.chars().take_while(char::is_ascii_alphabetic).any(|c| c == letter)
+            let Some(at) = cluster.find(letter) else { return false };
+            let mut before = cluster[..at].chars();
+            before.all(|c| c.is_ascii_alphabetic() && !has_value(command, c))
         })
         .map(|(index, _)| index)
 }
