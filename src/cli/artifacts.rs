@@ -1,8 +1,8 @@
 //! `caro artifacts`: results of tools that were too long for a prompt. They are kept for a week beside their sessions.
 
 use super::agent::wire::workspaces;
-use super::knowledge::{no_home, plural};
-use super::ui::Role;
+use super::knowledge::no_home;
+use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::observe::Artifacts;
 use crate::agent::workspace::{Kept, LookupError};
@@ -58,7 +58,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             let kept = all.artifacts(session.as_deref())?;
             cx.ui.list(*json, &kept, "no result has been too long for a prompt in the last 7 days", |kept| {
                 let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);
-                let size = format!("{} bytes  {} lines", artifact.bytes, artifact.lines);
+                let size = format!("{}  {}", plural(artifact.bytes, "byte"), plural(artifact.lines, "line"));
                 cx.ui.line(&format!("{head}  {size}  {}", cx.ui.paint(Role::Dim, &kept.session)))
             })?;
         }

@@ -1,6 +1,6 @@
 //! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
 
-use super::ui::Role;
+use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, download, tldr};
 use crate::agent::librarian::chunk::Kind;
 use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
@@ -296,9 +296,4 @@ fn stats(librarian: &Librarian, json: bool, cx: &Cx) -> Outcome {
     cx.ui.line(&format!("{}, {} of them found by meaning too{by}", plural(stats.chunks, "passage"), stats.vectors))?;
     cx.ui.line(&format!("{} on disk", Size(stats.file_bytes)))?;
     Ok(Exit::Success)
-}
-
-/// `1 file`, `2 files`.
-pub fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -3,9 +3,8 @@
 //! They are named in `mcp.json` beside the configuration file, and in a project's own `.mcp.json`, which counts once the
 //! person has agreed to it: it starts programs.
 
-use super::knowledge::plural;
 use super::request::typed;
-use super::ui::Role;
+use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, download, env, project};
 use crate::agent::mcp::{self, Config, Hub, Origin, Place, Standing, Trust};
 use std::path::{Path, PathBuf};

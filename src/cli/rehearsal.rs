@@ -1,7 +1,7 @@
 //! `caro check --rehearse`: what a command would create, change and delete, tried out in a view that is thrown away.
 
 use super::request::Place;
-use super::ui::Role;
+use super::ui::{Role, plural};
 use super::{Cx, Failure};
 use crate::command::rehearsal::{Fit, Unfit, fit};
 use crate::exec::Status;
@@ -113,7 +113,7 @@ pub fn print(shown: &Shown, cwd: &Path, cx: &Cx) -> Result<(), Failure> {
         }
         let more = text.lines().count().saturating_sub(MAX_LINES);
         if more > 0 {
-            ui.line(&ui.paint(Role::Dim, &format!("    ... and {more} lines more")))?;
+            ui.line(&ui.paint(Role::Dim, &format!("    ... {}", plural(more, "more line"))))?;
         }
     }
     for change in done.changes.iter().filter(|c| !c.time_only) {

@@ -350,6 +350,11 @@ impl Drop for Status {
     }
 }
 
+/// `1 file`, `2 files`.
+pub fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Text as it may be shown on a terminal. Control characters could move the cursor, rename the window or hide half of a
 /// command, and bidirectional marks could reorder it: all but newline and tab are written out as `\x1b`, `\u{202e}`.
 pub fn visible(text: &str) -> String {

@@ -4,9 +4,8 @@ use crate::agent::runtime::{Approval, Question};
 use crate::agent::tool::Hazard;
 use crate::agent::{Args, Call};
 use crate::cli::interrupt::Phase;
-use crate::cli::knowledge::plural;
 use crate::cli::request::typed;
-use crate::cli::ui::Role;
+use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, edit};
 use serde_json::Value;
 

@@ -5,9 +5,8 @@ use crate::agent::harness::empty;
 use crate::agent::id;
 use crate::agent::store::is_alive;
 use crate::cli::history::History;
-use crate::cli::knowledge::plural;
 use crate::cli::memory::memory;
-use crate::cli::ui::Role;
+use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, Exit, Failure, Outcome};
 use std::time::{Duration, UNIX_EPOCH};
 
