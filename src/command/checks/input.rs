@@ -76,6 +76,11 @@ fn ignored(command: &Invocation) -> Option<Finding> {
     Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
 }
 
+/// True for a program that reads text, from files or from a pipe.
+pub(super) fn is_reader(name: &str) -> bool {
+    READERS.iter().any(|(reader, ..)| *reader == name)
+}
+
 /// The files that a program reads, as far as they are given by name; `None` of other programs, and where that is not clear.
 pub(super) fn files(command: &Invocation) -> Option<Vec<&Word>> {
     let name = command.name()?;

@@ -13,6 +13,7 @@ mod bounds;
 mod branches;
 mod column_name;
 mod commit;
+mod compressed;
 mod counts;
 mod csv;
 mod depth;
@@ -63,6 +64,7 @@ mod sed;
 mod separator;
 mod silent;
 mod sizes;
+mod sorted;
 mod stamped;
 mod sums;
 pub(super) mod syntax;
@@ -118,7 +120,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 56] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
     commit::check,
     branches::check,
     executable::check,
@@ -127,6 +129,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 56] = [
     overwritten::check,
     quoting::check,
     input::check,
+    compressed::check,
     precedence::check,
     silent::check,
     totals::check,
@@ -164,6 +167,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 56] = [
     names::check,
     duplicates::check,
     differences::check,
+    sorted::check,
     listing::check,
     sed::check,
     endings::check,

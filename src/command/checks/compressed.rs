@@ -1,0 +1,165 @@
+//! `grep error app.log.1.gz` looks into what gzip wrote, where no such word stands: a compressed file is unpacked first.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::input::{files, is_reader};
+use crate::shell::{Finding, Invocation, Target, Userland, Word};
+use std::fs::File;
+use std::io::Read;
+
+/// A way to compress a file.
+struct Packer {
+    ending: &'static str,
+    /// What such a file begins with.
+    magic: &'static [u8],
+    program: &'static str,
+    /// The grep that unpacks by itself.
+    grep: &'static str,
+}
+
+const PACKERS: [Packer; 4] = [
+    Packer { ending: ".gz", magic: &[0x1f, 0x8b], program: "gzip", grep: "zgrep" },
+    Packer { ending: ".bz2", magic: b"BZh", program: "bzip2", grep: "bzgrep" },
+    Packer { ending: ".xz", magic: b"\xfd7zXZ", program: "xz", grep: "xzgrep" },
+    Packer { ending: ".zst", magic: &[0x28, 0xb5, 0x2f, 0xfd], program: "zstd", grep: "zstdgrep" },
+];
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    it.script.commands.iter().filter_map(|command| of_command(it, command)).collect()
+}
+
+fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let (name, program) = (command.name()?, command.words.first()?);
+    let files = files(command)?;
+    let (file, packer) = files.iter().find_map(|file| Some((*file, packer(it, command, file)?)))?;
+    if reads_as_it_is(it, command, name) {
+        return None;
+    }
+    let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
+    let one = files.len() == 1 && !file.glob;
+    let unpack = format!("{} -dc", packer.program);
+    let is_here = it.context.is_none_or(|context| context.available_commands.contains_key(packer.program));
+    let edits = Edits::new(it.script);
+    let fix = match name {
+        // those of gzip and its like come with them, but for busybox
+        "grep" | "egrep" | "fgrep" => {
+            let kind = match name {
+                "egrep" => " -E",
+                "fgrep" => " -F",
+                _ => "",
+            };
+            has_greps(it.target).then(|| edits.replace(program, &format!("{}{kind}", packer.grep)))
+        }
+        "cat" if all_are => Some(edits.replace(program, &unpack)),
+        // of several files these tell each on its own
+        "head" | "tail" | "wc" if !one => None,
+        _ if all_are && command.via.is_empty() && command.inside.is_none() => {
+            let raw = files.iter().map(|file| file.raw.as_str()).collect::<Vec<_>>().join(" ");
+            let edits = files.iter().fold(edits, |edits, file| edits.replace(file, ""));
+            Some(edits.before(program, &format!("{unpack} {raw} | ")))
+        }
+        _ => None,
+    };
+    let fix = fix.filter(|_| is_here).and_then(Edits::done);
+    let why = format!("{} is compressed: {name} sees what {} wrote, not its text", file.raw, packer.program);
+    Some(warning("compressed", file, why, fix))
+}
+
+fn has_greps(target: Target) -> bool {
+    target.userland != Userland::Busybox
+}
+
+/// What the file is compressed with, by its name and, where it is here, by how it begins. Of archives the text is not all.
+fn packer(it: &Inspected, command: &Invocation, file: &Word) -> Option<&'static Packer> {
+    let name = if file.text == "{}" { found(it, command)? } else { &file.text };
+    let packer = PACKERS.iter().find(|p| name.ends_with(p.ending))?;
+    if name.trim_end_matches(packer.ending).ends_with(".tar") {
+        return None;
+    }
+    let mut begin = vec![0; packer.magic.len()];
+    let opened = it.cwd.and_then(|cwd| File::open(cwd.join(name)).ok());
+    let read = opened.map(|mut file| file.read_exact(&mut begin).is_ok());
+    (read.is_none() || begin == packer.magic).then_some(packer)
+}
+
+/// The pattern by which `find` has found what it hands over.
+fn found<'a>(it: &'a Inspected, command: &Invocation) -> Option<&'a str> {
+    let find = &it.script.commands.get(command.inside.as_ref()?.command).filter(|c| c.name() == Some("find"))?;
+    let at = find.args().iter().position(|w| matches!(w.text.as_str(), "-name" | "-iname"))?;
+    find.args().get(at + 1).map(|w| w.text.as_str())
+}
+
+/// True where the file is to be read as it is: by its bytes, or to be handed on.
+fn reads_as_it_is(it: &Inspected, command: &Invocation, name: &str) -> bool {
+    let short = |letter, long| command.has_option(Some(letter), long);
+    match name {
+        "head" | "tail" | "wc" => short('c', "bytes"),
+        // BSD's grep unpacks with it
+        name if name.ends_with("grep") => short('a', "text") || short('z', "decompress") || short('Z', "decompress"),
+        "sed" => short('i', "in-place"),
+        "cat" => match it.script.reader(command) {
+            Some(reader) => !reader.name().is_some_and(is_reader),
+            None => {
+                command.stdout_pipe || command.redirects.iter().any(|r| r.writes()) || !it.script.redirects.is_empty()
+            }
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{findings, findings_in};
+    use super::*;
+
+    fn fix(command: &str) -> Option<Option<String>> {
+        findings(check, "", command).into_iter().next().map(|f| f.fix)
+    }
+
+    #[test]
+    fn what_is_compressed_is_unpacked_before_it_is_read() {
+        for (wrong, right) in [
+            ("grep -i timeout old/app.log.1.gz", "zgrep -i timeout old/app.log.1.gz"),
+            ("egrep -c 'a|b' app.log app.log.1.gz", "zgrep -E -c 'a|b' app.log app.log.1.gz"),
+            ("find . -name '*.log.bz2' -exec grep -l x {} +", "find . -name '*.log.bz2' -exec bzgrep -l x {} +"),
+            ("cat a.txt.xz | grep x", "xz -dc a.txt.xz | grep x"),
+            ("cat *.gz", "gzip -dc *.gz"),
+            ("wc -l words.gz", "gzip -dc words.gz | wc -l"),
+            ("awk '{print $1}' a.gz b.gz | sort", "gzip -dc a.gz b.gz | awk '{print $1}' | sort"),
+            ("ls && head -n 3 notes.zst", "ls && zstd -dc notes.zst | head -n 3"),
+        ] {
+            assert_eq!(fix(wrong), Some(Some(right.to_owned())), "{wrong}");
+        }
+        for unclear in ["head -n 3 a.gz b.gz", "sort a.txt b.gz", "sudo cut -f1 a.gz"] {
+            assert_eq!(fix(unclear), Some(None), "{unclear}");
+        }
+    }
+
+    #[test]
+    fn what_is_meant_as_it_is_stays() {
+        for right in [
+            "zgrep x a.gz",
+            "grep -c x a.txt",
+            "grep -a x a.gz",
+            "cat a.gz | gunzip",
+            "cat a.gz b.gz > c.gz",
+            "cat part1.gz part2.gz | ssh host 'cat > all.gz'",
+            "wc -c a.gz",
+            "head -c 2 a.gz",
+            "cat backup.tar.gz",
+            "grep '.gz' list.txt",
+            "gzip -dc a.gz | grep x",
+        ] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_name_alone_makes_nothing_compressed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("plain.gz"), "just text\n").unwrap();
+        std::fs::write(dir.path().join("packed.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
+        assert!(findings_in(Some(dir.path()), check, "", "grep x plain.gz").is_empty());
+        assert_eq!(findings_in(Some(dir.path()), check, "", "grep x packed.gz").len(), 1);
+    }
+}
