@@ -1,8 +1,10 @@
 //! One command out of several for the same request: the likeliest thing to be done.
 //!
-//! What the model finds likelier, as a whole, is right more often; counting how often a command came up in a few tries only
-//! estimates that. Behind the right command it finds the request likelier, too. Commands that do the same add up, as a rehearsal shows it
-//! ([`super::trial`]); where there was none, two commands do the same if they read the same.
+//! What the model finds likelier, as a whole, is right more often, if by less than the likelihood says; counting how often a
+//! command came up in a few tries only estimates that. Commands that do the same add up, as a rehearsal shows it
+//! ([`super::trial`]); where there was none, two commands do the same if they read the same. How likely the request is behind
+//! each command, the other way round, was weighed too, and is worth nothing any more
+//! (`benches/records/2026-11-24-choice.md`).
 
 use super::checks::weight;
 use super::trial::{Ending, Trial};
@@ -16,8 +18,6 @@ pub struct Candidate {
     pub draft: Draft,
     /// How likely the model was to write it ([`super::confidence::likelihood`]).
     pub likelihood: f64,
-    /// How likely it finds the request's words behind the command ([`super::review`]); 1 where that is not known of all.
-    pub explains: f64,
     /// True if the person's own documents have it so.
     pub documented: bool,
     /// What it did in a rehearsal; `None` where there was none.
@@ -33,11 +33,16 @@ pub struct Choice {
     pub share: f64,
 }
 
-/// What is left of a command's likelihood if a check accuses it of an error, or warns of it.
+/// The likelihood counts by its cube root: who writes more is always less likely, and not wrong for that. Any root from the
+/// second to the seventh chooses as well; the likelihood itself, or none of it, chooses worse
+/// (`benches/records/2026-11-24-choice.md`).
+const TEMPER: f64 = 1.0 / 3.0;
+
+/// What is left of a command's weight if a check accuses it of an error, or warns of it.
 const ERROR: f64 = 0.02;
 const WARNING: f64 = 0.25;
 
-/// How many times likelier a command is that the person's own documents have for nearly the same request.
+/// How many times more a command weighs that the person's own documents have for nearly the same request.
 const DOCUMENTED: f64 = 8.0;
 
 /// The same if it failed in its rehearsal, or had nothing to say.
@@ -83,12 +88,7 @@ fn worth(candidate: &Candidate) -> f64 {
         Some(Ending::Fine | Ending::Stopped) | None => 1.0,
     };
     let documented = if candidate.documented { DOCUMENTED } else { 1.0 };
-    candidate.likelihood * candidate.explains * documented * checks * trial
-}
-
-/// True if all do the same: then there is nothing to choose.
-pub fn all_agree(candidates: &[Candidate]) -> bool {
-    candidates.windows(2).all(|pair| agree(&pair[0], &pair[1]))
+    candidate.likelihood.powf(TEMPER) * documented * checks * trial
 }
 
 /// True if the two do the same, as far as is known.
@@ -109,7 +109,6 @@ mod tests {
         Candidate {
             draft,
             likelihood,
-            explains: 1.0,
             documented: false,
             trial: ending.map(|ending| Trial {
                 ending,
@@ -158,13 +157,6 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_was_asked_is_likely_but_explains_little() {
-        let mut c = [candidate("touch a", 0.2, None, 0), candidate("echo hi > a", 0.1, None, 0)];
-        (c[0].explains, c[1].explains) = (1e-6, 1e-4);
-        assert_eq!(chosen(&c), 1);
-    }
-
-    #[test]
     fn commands_that_do_the_same_add_up() {
         let fine = Some(Ending::Fine);
         let c = [
@@ -174,7 +166,18 @@ mod tests {
         ];
         let choice = choose(&c).unwrap();
         assert_eq!(choice.index, 1, "the first written of those that agree");
-        assert!((choice.share - 0.4 / 0.7).abs() < 1e-9, "{}", choice.share);
+        let (one, two) = (0.3_f64.powf(TEMPER), 2.0 * 0.2_f64.powf(TEMPER));
+        assert!((choice.share - two / (one + two)).abs() < 1e-9, "{}", choice.share);
+    }
+
+    #[test]
+    fn two_that_do_the_same_outweigh_one_that_is_likelier_than_both() {
+        let fine = Some(Ending::Fine);
+        let mut c = [candidate("a", 0.5, fine, 1), candidate("b", 0.1, fine, 2), candidate("c", 0.1, fine, 2)];
+        assert_eq!(chosen(&c), 1);
+        // but not one that leaves both far behind
+        c[0].likelihood = 0.9;
+        assert_eq!(chosen(&c), 0);
     }
 
     #[test]

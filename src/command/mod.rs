@@ -9,8 +9,8 @@
 //!   nothing, made wider.
 //! - [`spelling`]: slips of the pen in a request. [`named`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
 //!   [`confidence`]: how sure it was.
-//! - [`sample`], [`choose`], [`trial`], [`review`]: one command out of several where the model is unsure, by how likely they are,
-//!   what they do in a rehearsal, and how well they explain the request.
+//! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
+//!   they do in a rehearsal.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
@@ -30,7 +30,6 @@ pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;
 pub mod reply;
-mod review;
 mod sample;
 pub mod spelling;
 mod trial;

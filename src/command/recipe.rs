@@ -69,8 +69,6 @@ pub(super) struct Run<'a> {
     pub(super) shape: Shape,
     manuals: Manuals,
     pub(super) timing: Timing,
-    /// Time to read a token of a prompt, as the last long one took it.
-    pub(super) reading: Duration,
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
@@ -102,11 +100,9 @@ impl Recipe {
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
-        let reading = Duration::ZERO;
         let shape = reply::shape(library::has(&ask.request, ask.target));
         let (candidates, is_lost) = (1, false);
-        let run =
-            Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, reading, candidates, started, is_lost };
+        let run = Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, candidates, started, is_lost };
         Ok(Answer { slips, ..run.go(trace).await? })
     }
 

@@ -2,14 +2,14 @@
 
 use super::answer::{CommandError, Trace};
 use super::checks::{programs, weight};
-use super::choose::{Candidate, agree, all_agree, choose};
+use super::choose::{Candidate, agree, choose};
 use super::confidence;
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending};
 use super::turn::{Chosen, Draft, better, is_broken};
 use crate::agent::runtime;
-use crate::model::{Finish, Prompt, Request, Sampling, Usage};
+use crate::model::{Finish, Prompt, Request, Sampling};
 use crate::shell::{Finding, Severity};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ impl Run<'_> {
         let ask = self.ask;
         let candidate = |draft: Draft, likelihood| {
             let documented = ask.before.knows(&draft.cmd);
-            Candidate { draft, likelihood, explains: 1.0, documented, trial: None }
+            Candidate { draft, likelihood, documented, trial: None }
         };
         let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
         self.candidates = candidates.len() as u32;
@@ -97,9 +97,6 @@ impl Run<'_> {
         // what does the same as a command that did not do it does not do it either
         let spent = candidates.split_off(others);
         candidates.retain(|c| !spent.iter().any(|spent| agree(c, spent)));
-        if !all_agree(&candidates) {
-            self.review(&mut candidates).await;
-        }
         for c in &candidates {
             let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
                 Ending::Fine => "works",
@@ -107,11 +104,8 @@ impl Run<'_> {
                 Ending::Failed => "fails",
                 Ending::Stopped => "takes too long",
             });
-            let (findings, log, explains) = (c.draft.findings.len(), c.likelihood.ln(), c.explains.ln());
-            let what = format!(
-                "candidate `{}`: log-likelihood {log:.1}, of the request {explains:.1}, {findings} findings, {ending}",
-                c.draft.cmd
-            );
+            let (findings, log) = (c.draft.findings.len(), c.likelihood.ln());
+            let what = format!("candidate `{}`: log-likelihood {log:.1}, {findings} findings, {ending}", c.draft.cmd);
             trace(Trace::Decision { what });
         }
         self.timing.choice = ms(since.elapsed());
@@ -147,9 +141,6 @@ impl Run<'_> {
             cancel: self.cancel.with_deadline(self.started + until),
         };
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
-        if let Some(Usage { prompt_tokens, cached_tokens, prefill, .. }) = completions.first().map(|c| c.usage) {
-            self.reading = prefill.div_f64(prompt_tokens.saturating_sub(cached_tokens).max(1) as f64);
-        }
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
             self.timing.decode += ms(completion.usage.decode);

@@ -1,7 +1,7 @@
 //! A model under watch: before each request somebody says whether it may be made, and behind it is told what it cost. For
 //! whoever hands a model on to others and answers for what they spend.
 
-use super::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
+use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
 use std::sync::Arc;
 
 /// Whoever watches.
@@ -99,24 +99,13 @@ impl Model for Metered {
         self.tell(&request.prompt, room, &made);
         Ok(made)
     }
-
-    fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
-        let Some((prompt, _)) = replies.first() else { return Ok(Vec::new()) };
-        let room = self.model.limits().context;
-        if self.meter.due(prompt, room)? == 0 {
-            return Ok(Vec::new());
-        }
-        let made = self.model.score(replies, cancel)?;
-        self.tell(prompt, room, &made);
-        Ok(made)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::scripted::Scripted;
-    use crate::model::{Role, Sampling, Shape};
+    use crate::model::{Cancel, Role, Sampling, Shape};
     use std::sync::Mutex;
 
     struct Watch {
@@ -165,11 +154,6 @@ mod tests {
         let nothing = model.generate(&request(9), &mut |_| Flow::Continue).unwrap();
         assert_eq!((nothing.text.as_str(), nothing.finish), ("", Finish::Cancelled));
         assert!(model.sample(&request(9), 5).unwrap().is_empty());
-        assert!(model.score(&[(request(9).prompt, "x".into())], &Cancel::new()).unwrap().is_empty());
-        assert_eq!((*watch.asked.lock().unwrap(), watch.made.lock().unwrap().len()), (0, 0));
-        // one that declines was not asked
-        let (model, watch) = watched(1);
-        assert!(model.score(&[(request(9).prompt, "x".into())], &Cancel::new()).unwrap().is_empty());
         assert_eq!((*watch.asked.lock().unwrap(), watch.made.lock().unwrap().len()), (0, 0));
     }
 

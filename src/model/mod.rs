@@ -169,6 +169,7 @@ pub struct Request {
     pub cancel: Cancel,
 }
 
+#[cfg(test)]
 impl Request {
     /// One that asks for nothing: it carries the switch.
     pub fn nothing(cancel: &Cancel) -> Self {
@@ -294,16 +295,6 @@ pub trait Model: Send + Sync {
     /// As [`Model::generate`].
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
         sample_one_by_one(self, request, count)
-    }
-
-    /// What the model thinks of replies that are there already: each as if it had been generated for its prompt, with the
-    /// probabilities of its tokens and of its end. All prompts have the same stable turns. Nothing where it is cancelled, or
-    /// where that is not to be had at once; a reply that is too long has no tokens.
-    ///
-    /// # Errors
-    /// As [`Model::generate`].
-    fn score(&self, _replies: &[(Prompt, String)], _cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
-        Ok(Vec::new())
     }
 }
 

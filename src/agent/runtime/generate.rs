@@ -1,6 +1,6 @@
 //! The one place that asks a model.
 
-use crate::model::{Cancel, Completion, Finish, Flow, Model, ModelError, Prompt, Request};
+use crate::model::{Completion, Finish, Flow, Model, ModelError, Request};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -48,18 +48,6 @@ pub fn generate_until(
 /// As [`generate`].
 pub async fn sample(model: Arc<dyn Model>, request: Request, count: usize) -> Result<Vec<Completion>, ModelError> {
     asked(model, move |model| model.sample(&request, count)).await
-}
-
-/// Asks the model what it thinks of replies, as [`Model::score`] does.
-///
-/// # Errors
-/// As [`generate`].
-pub async fn score(
-    model: Arc<dyn Model>,
-    replies: Vec<(Prompt, String)>,
-    cancel: Cancel,
-) -> Result<Vec<Completion>, ModelError> {
-    asked(model, move |model| model.score(&replies, &cancel)).await
 }
 
 /// Asks on a thread where it may block, at once.

@@ -13,7 +13,7 @@ mod plan;
 mod request;
 
 pub use drive::{Hands, Machine, Next, drive};
-pub use generate::{generate, generate_until, sample, score};
+pub use generate::{generate, generate_until, sample};
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};

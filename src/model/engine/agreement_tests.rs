@@ -17,7 +17,7 @@
 
 use super::backend::Backend;
 use super::*;
-use crate::model::{Prompt, Role};
+use crate::model::{Cancel, Prompt, Role};
 use serde::{Deserialize, Serialize};
 
 const PROMPTS: &str = include_str!("../../../benches/agreement/prompts.txt");

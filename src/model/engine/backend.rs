@@ -117,29 +117,6 @@ pub(super) trait Backend: Send {
     /// them since anything else fed, each with room for `room`.
     fn copy_lane(&mut self, _from: usize, _to: usize, _steps: usize, _room: usize) {}
 
-    /// Computes tokens of several continuations of what is held, which itself does not change, in one batch: at most
-    /// [`Self::tree`] of them, those of one continuation in order, each continuation at most `room`. Shows the logits after
-    /// the tokens of number `wanted`, in ascending order. What they computed is gone with the next call of anything else that
-    /// feeds. False if cancelled.
-    ///
-    /// # Errors
-    /// As [`Self::feed_lanes`].
-    fn feed_tree(
-        &mut self,
-        _tokens: &[LaneToken],
-        _room: usize,
-        _wanted: &[usize],
-        _cancel: &Cancel,
-        _each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<bool, ModelError> {
-        Err(ModelError::Engine("this backend computes one continuation at a time".into()))
-    }
-
-    /// The most tokens that [`Self::feed_tree`] takes together; 0 where it takes none.
-    fn tree(&self) -> usize {
-        0
-    }
-
     /// What computes, for people.
     fn describe(&self) -> String;
 }

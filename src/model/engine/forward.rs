@@ -17,6 +17,7 @@ use std::io::{self, Read, Write};
 const BATCH: usize = 256;
 
 /// The same where the logits of all of them are wanted, which take 600 kB each with a large vocabulary.
+#[cfg(test)]
 const SCORED: usize = 32;
 
 /// Up to so many tokens together are computed to the bit as one by one, in little more than the time of one.
@@ -260,14 +261,14 @@ impl Forward {
     }
 
     /// Is there room for these continuations, and are they such as was agreed?
-    fn check_lanes(&self, tokens: &[LaneToken], most: usize, room: usize) -> Result<(), ModelError> {
+    fn check_lanes(&self, tokens: &[LaneToken], room: usize) -> Result<(), ModelError> {
         let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
         let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
         let limit = self.kv.capacity();
         if rows > limit - self.kv.len() {
             return Err(ModelError::TooLong { tokens: self.kv.len() + rows, limit });
         }
-        if tokens.len() > most || tokens.iter().any(|token| token.step >= room) {
+        if tokens.len() > self.lanes() || tokens.iter().any(|token| token.step >= room) {
             return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
         }
         self.known(&ids)
@@ -369,7 +370,7 @@ impl Backend for Forward {
     }
 
     fn feed_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> Result<bool, ModelError> {
-        self.check_lanes(tokens, self.lanes(), room)?;
+        self.check_lanes(tokens, room)?;
         if !tokens.is_empty() {
             if !self.pass_lanes(tokens, room, cancel) {
                 return Ok(false);
@@ -383,40 +384,6 @@ impl Backend for Forward {
         let base = self.kv.len();
         let row = |lane: usize| Lane::new(base, lane, room).row(base);
         self.kv.copy(row(from)..row(from) + steps, row(to));
-    }
-
-    fn tree(&self) -> usize {
-        BATCH
-    }
-
-    fn feed_tree(
-        &mut self,
-        tokens: &[LaneToken],
-        room: usize,
-        wanted: &[usize],
-        cancel: &Cancel,
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<bool, ModelError> {
-        self.check_lanes(tokens, self.tree(), room)?;
-        if tokens.is_empty() {
-            return Ok(true);
-        }
-        if !self.pass_lanes(tokens, room, cancel) {
-            return Ok(false);
-        }
-        let width = self.config.width;
-        for (row, &token) in wanted.iter().enumerate() {
-            // ascending: no row is overwritten before it was moved
-            self.scratch.stream.copy_within(token * width..(token + 1) * width, row * width);
-        }
-        for from in (0..wanted.len()).step_by(SCORED) {
-            let to = wanted.len().min(from + SCORED);
-            self.score(from, to);
-            for (i, logits) in self.scratch.logits.chunks_exact(self.config.vocab).enumerate() {
-                each(from + i, logits);
-            }
-        }
-        Ok(true)
     }
 
     fn describe(&self) -> String {

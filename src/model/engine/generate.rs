@@ -126,33 +126,6 @@ impl Sequence {
         self.backend.copy_lane(from, to, steps, room);
     }
 
-    /// Holds the first `stable` of these tokens, and nothing behind them, and tells how many it had kept or restored; stores
-    /// them if they are new. `None` if cancelled.
-    pub(super) fn stand(&mut self, ids: &[u32], stable: usize, request: &Request) -> Result<Option<usize>, ModelError> {
-        let only = Encoded { ids: ids[..stable].to_vec(), stable };
-        let kept = self.reuse(&only);
-        let whole = self.complete(&only, request)?;
-        self.keep();
-        Ok(whole.then_some(kept))
-    }
-
-    /// The most tokens of [`Self::feed_tree`]; see [`Backend::tree`].
-    pub(super) fn tree(&self) -> usize {
-        self.backend.tree()
-    }
-
-    /// Computes continuations of what is held; see [`Backend::feed_tree`].
-    pub(super) fn feed_tree(
-        &mut self,
-        tokens: &[LaneToken],
-        room: usize,
-        wanted: &[usize],
-        request: &Request,
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<bool, ModelError> {
-        self.backend.feed_tree(tokens, room, wanted, &request.cancel, each)
-    }
-
     /// The logits after the `row`th token of the last [`Self::feed_lanes`].
     pub(super) fn logits_of_lane(&mut self, row: usize) -> &[f32] {
         self.backend.logits_at(row)

@@ -41,7 +41,6 @@ mod product;
 pub mod quant;
 mod safetensors;
 mod sample;
-mod scores;
 mod simd;
 mod speculate;
 mod template;
@@ -54,7 +53,7 @@ pub use bench::{Busy, Effective, More, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
 
-use super::{Cancel, Completion, Flow, Limits, Model, ModelError, Prompt, Request};
+use super::{Completion, Flow, Limits, Model, ModelError, Request};
 use generate::{Language, Sequence};
 use gguf::Gguf;
 use grammar::Grammar;
@@ -265,10 +264,6 @@ impl Model for Engine {
         let mut completion = generate::generate(&mut self.sequence(), &self.language(), request, on)?;
         completion.usage.load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         Ok(completion)
-    }
-
-    fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
-        scores::score(&mut self.sequence(), &self.language(), replies, cancel)
     }
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {

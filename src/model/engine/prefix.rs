@@ -32,7 +32,7 @@ const MOST_FILES: usize = 8;
 /// The most bytes that one file may have.
 const MOST_BYTES: u64 = 200 << 20;
 
-/// The most bytes kept. A request may need two states of one model, that of the command and that of the review.
+/// The most bytes kept: the state of a command and that of an agent, say.
 const MOST_KEPT: u64 = 2 * MOST_BYTES;
 
 /// After this time whoever wrote a file that is not complete is gone.

@@ -3,7 +3,7 @@
 use super::Open;
 use super::link::Link;
 use super::wire::{Call, MOST_CALL, Reply, Work};
-use crate::model::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
+use crate::model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -125,17 +125,6 @@ impl Model for Client {
             Some(completions) => Ok(completions),
             None if request.cancel.is_cancelled() => Ok(Vec::new()),
             None => self.local()?.sample(request, count),
-        }
-    }
-
-    fn score(&self, replies: &[(Prompt, String)], cancel: &Cancel) -> Result<Vec<Completion>, ModelError> {
-        let request = Request::nothing(cancel);
-        let work = Work::scored(&request, replies);
-        let done = self.relay(|link| link.work(work, &request, &mut silently, &mut String::new())).transpose()?;
-        match done {
-            Some(completions) => Ok(completions),
-            None if cancel.is_cancelled() => Ok(Vec::new()),
-            None => self.local()?.score(replies, cancel),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 5;
+pub(super) const PROTOCOL: u32 = 6;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
@@ -78,7 +78,7 @@ pub(super) enum Reply {
     Text(String),
     /// The whole completion.
     Done(Box<Completion>),
-    /// All completions of [`Work::sampled`] and [`Work::scored`].
+    /// All completions of [`Work::sampled`].
     Sampled(Vec<Completion>),
     /// It cannot be done here.
     Failed(String),
@@ -128,8 +128,6 @@ pub(super) enum Task {
     Complete,
     /// So many completions together.
     Sample(usize),
-    /// What it thinks of these replies.
-    Score(Vec<(Prompt, String)>),
 }
 
 /// A [`Request`] without its switch.
@@ -161,11 +159,6 @@ impl Work {
     /// The same for several completions together.
     pub fn sampled(request: &Request, count: usize) -> Self {
         Self { task: Task::Sample(count), ..Self::of(request) }
-    }
-
-    /// To score these replies.
-    pub fn scored(request: &Request, replies: &[(Prompt, String)]) -> Self {
-        Self { task: Task::Score(replies.to_vec()), ..Self::of(request) }
     }
 
     /// What is wanted, and the request with a switch of its own.

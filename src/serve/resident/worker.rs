@@ -66,7 +66,7 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
             // Its caller has gone: it would cost the next one what is kept of a prompt.
             let _ = news.send(match task {
                 Task::Complete => News::Done(Box::new(cancelled(String::new()))),
-                Task::Sample(_) | Task::Score(_) => News::Sampled(Vec::new()),
+                Task::Sample(_) => News::Sampled(Vec::new()),
             });
             done(false);
             continue;
@@ -77,7 +77,6 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
             match &task {
                 Task::Complete => {}
                 Task::Sample(count) => return model.sample(&request, *count).map(News::Sampled),
-                Task::Score(replies) => return model.score(replies, &request.cancel).map(News::Sampled),
             }
             // A conversation that is over wants no more text.
             let completion = model.generate(&request, &mut |text| match news.send(News::Text(text.into())) {
