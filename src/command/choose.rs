@@ -49,23 +49,23 @@ const DOCUMENTED: f64 = 8.0;
 const FAILED: f64 = 0.001;
 const SILENT: f64 = 0.3;
 
-/// Chooses; `None` of no candidates. One that is dangerous is never chosen over one
-/// that is not: likelihood is no permission.
+/// Chooses; `None` of no candidates. One that is dangerous is never chosen in the place of a first one that is not: likelihood
+/// is no permission.
 pub fn choose(candidates: &[Candidate]) -> Option<Choice> {
     let first = candidates.first()?;
-    let weights: Vec<f64> =
-        candidates.iter().map(|c| if is_dangerous(c) && !is_dangerous(first) { 0.0 } else { worth(c) }).collect();
+    let is_barred = |c: &Candidate| is_dangerous(c) && !is_dangerous(first);
+    let weights: Vec<f64> = candidates.iter().map(|c| if is_barred(c) { 0.0 } else { worth(c) }).collect();
     let total: f64 = weights.iter().sum();
     let support = |i: usize| -> f64 {
         let alike = candidates.iter().zip(&weights).filter(|(c, _)| agree(c, &candidates[i]));
         alike.map(|(_, weight)| weight).sum()
     };
-    let mut best = (0, support(0), weights[0]);
-    for (i, &weight) in weights.iter().enumerate().skip(1) {
+    let mut best = (0, support(0));
+    for (i, _) in candidates.iter().enumerate().skip(1).filter(|(_, c)| !is_barred(c)) {
         // of those that do the same, the first one written stays
         let support = support(i);
         if support > best.1 * (1.0 + 1e-9) {
-            best = (i, support, weight);
+            best = (i, support);
         }
     }
     let share = if total > 0.0 { best.1 / total } else { 0.0 };
@@ -211,5 +211,10 @@ mod tests {
         assert_eq!(chosen(&c), 1, "who asks for a change is not helped by a look");
         c[1].draft.risk.level = Level::Danger;
         assert_eq!(chosen(&c), 0);
+        // nor that of another one that does the same
+        let fine = Some(Ending::Fine);
+        let mut c = [candidate("a", 0.1, fine, 1), candidate("b", 0.1, fine, 2), candidate("c", 0.9, fine, 2)];
+        c[1].draft.risk.level = Level::Danger;
+        assert_eq!(chosen(&c), 2);
     }
 }

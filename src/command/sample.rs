@@ -24,11 +24,16 @@ const TYPICAL: usize = 24;
 /// command for what was none.
 const MOSTLY: (usize, usize) = (3, 4);
 
-/// What a token of several completions at once costs, in tokens of one (`caro bench`: four together, and what choosing takes).
-const TOGETHER: f64 = 1.55;
+/// What a token of one completion costs, and of each that is written beside it, in tokens of the first answer: that one was in
+/// doubt, and those that are right are shorter than it more often than longer.
+const ALONE: f64 = 0.9;
+const BESIDE: f64 = 0.22;
 
 /// What reading the nearest examples costs, in written tokens.
 const READING: f64 = 10.0;
+
+/// What was begun is waited for so many times as long as it was hoped to take: cut off, it would be worth nothing.
+const PATIENCE: f64 = 1.5;
 
 /// The most mechanical fixes of one sampled command.
 const MENDS: usize = 3;
@@ -49,15 +54,20 @@ impl Run<'_> {
         let first = best.as_ref().map(|best| &best.cmd).or(spent.last()).map_or("", String::as_str);
         let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
-        // who has nothing yet, or what no shell can parse, waits for something
+        // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
         let usable = best.as_ref().is_some_and(|best| !is_broken(&best.findings));
-        let until = if usable { self.latest() } else { self.ask.timeout };
-        let best = match best {
-            Some(best) if usable && self.started.elapsed() + self.writing(length) > until => {
-                trace(Trace::Decision { what: "no time to sample others".into() });
-                return Ok(Chosen::Draft(best, String::new()));
+        let left = self.latest().saturating_sub(self.started.elapsed());
+        let fitting = (1..=count).rev().find(|&several| self.writing(length, several) <= left);
+        let (several, until) = match (usable, fitting) {
+            (false, _) => (count, self.ask.timeout),
+            (true, Some(several)) => {
+                let patience = self.writing(length, several).mul_f64(PATIENCE);
+                (several, self.latest().max(self.started.elapsed() + patience))
             }
-            other => other,
+            (true, None) => {
+                trace(Trace::Decision { what: "no time to sample others".into() });
+                return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best, String::new())));
+            }
         };
         let ask = self.ask;
         let candidate = |draft: Draft, likelihood| {
@@ -66,7 +76,7 @@ impl Run<'_> {
         };
         let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
         self.candidates = candidates.len() as u32;
-        let replies = self.others(prompt, count, most, until).await?;
+        let replies = self.others(prompt, several, most, until).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
         if refusals * MOSTLY.1 >= count as usize * MOSTLY.0 {
             trace(Trace::Decision { what: format!("{refusals} of {count} samples refuse") });
@@ -117,10 +127,11 @@ impl Run<'_> {
         Ok(Chosen::Draft(Draft { confidence, ..chosen.draft }, why))
     }
 
-    /// How long several commands of so many tokens take, by what the first one took.
-    fn writing(&self, tokens: usize) -> Duration {
+    /// How long several commands of so many tokens take together, by what the first one took.
+    fn writing(&self, tokens: usize, several: u32) -> Duration {
         let each = self.timing.decode / 1e3 / self.timing.tokens.max(1) as f64;
-        Duration::from_secs_f64((each * (READING + tokens as f64 * TOGETHER)).max(0.0))
+        let together = ALONE + BESIDE * f64::from(several.saturating_sub(1));
+        Duration::from_secs_f64((each * (READING + tokens as f64 * together)).max(0.0))
     }
 
     /// Replies of at most `max_tokens`, the likeliest and sampled ones, in the order in which they were written; as many as
@@ -226,6 +237,93 @@ fn failing(complaint: &str, is_local: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{Ask, Before, FewShot, Recipe, Refine};
+    use crate::host::ExecutionContext;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError};
+    use crate::shell::Dialect;
+    use std::sync::{Arc, Mutex};
+
+    /// A scripted model that takes so long to write a token, and notes how many others it is asked for until when.
+    struct Writer {
+        script: Scripted,
+        each: Duration,
+        asked: Mutex<Vec<(usize, Instant)>>,
+    }
+
+    impl Model for Writer {
+        fn id(&self) -> &str {
+            "writer"
+        }
+
+        fn limits(&self) -> Limits {
+            self.script.limits()
+        }
+
+        fn count(&self, text: &str) -> usize {
+            self.script.count(text)
+        }
+
+        fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+            let mut completion = self.script.generate(request, on)?;
+            completion.usage.decode = self.each * completion.usage.completion_tokens as u32;
+            Ok(completion)
+        }
+
+        fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
+            self.asked.lock().unwrap().push((count, request.cancel.deadline().unwrap()));
+            self.script.sample(request, count)
+        }
+    }
+
+    #[tokio::test]
+    async fn as_many_are_sampled_as_there_is_time_for_and_those_are_waited_for() {
+        // nothing here takes as long as an hour, however slow the machine
+        let (budget, timeout) = (Duration::from_secs(3600), Duration::from_secs(36_000));
+        // 60 words and the reading take 64 times the pace for one, 77.2 times for two
+        for (logprob, pace, wanted) in [
+            (-0.3, 0, Some((2, 3240))),
+            (-0.3, 45, Some((1, 4320))),
+            (-0.3, 60, None),
+            // what is most likely wrong gets twice the time
+            (-1.0, 0, Some((2, 6480))),
+            (-1.0, 60, Some((2, 6948))),
+            (-1.0, 110, None),
+        ] {
+            let first = (1..60).fold("ls".to_owned(), |line, i| format!("{line} f{i}"));
+            let rule = serde_json::json!({"replies": [first, "ls -a", "ls -l"], "logprob": logprob});
+            let script = serde_json::json!({ "rules": [rule] }).to_string().parse().unwrap();
+            let model = Arc::new(Writer { script, each: Duration::from_secs(pace), asked: Mutex::default() });
+            let context = Arc::new(ExecutionContext::detect(None));
+            let ask = Ask {
+                request: "list files".into(),
+                cwd: "/".into(),
+                target: context.target,
+                dialect: Dialect::Bash,
+                refine: Refine::Evidence,
+                max_iterations: 1,
+                timeout,
+                budget,
+                alternatives: 1,
+                few_shot: FewShot::Nearest(0),
+                candidates: 3,
+                rehearse: false,
+                before: Before::default(),
+                spent: vec![],
+                cancel: Cancel::new(),
+            };
+            let recipe = Recipe { model: model.clone(), context, manual: None, documents: None };
+            let began = Instant::now();
+            recipe.answer(&ask, &mut |_| ()).await.unwrap();
+            let ended = Instant::now();
+            let asked = model.asked.lock().unwrap();
+            assert_eq!(asked.first().map(|(count, _)| *count), wanted.map(|(count, _)| count), "{logprob} {pace}");
+            if let (Some((_, until)), Some((_, seconds))) = (asked.first(), wanted) {
+                let wait = Duration::from_secs(seconds);
+                assert!(began + wait <= *until && *until <= ended + wait, "{logprob} {pace}: {:?}", *until - began);
+            }
+        }
+    }
 
     #[test]
     fn only_a_model_of_this_machine_hears_what_a_command_complains_with() {

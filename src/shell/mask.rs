@@ -235,7 +235,7 @@ impl Scan {
             (b"time", None) if begins => {
                 let portable = self.bytes[next..].starts_with(b"-p ").then(|| self.next_word(next + 3));
                 let body = portable.unwrap_or(next);
-                if opens(body) || self.is_compound(body) {
+                if opens(body) || self.dialect != Dialect::Sh && self.is_compound(body) {
                     self.bytes[word.start..body].fill(b' ');
                 }
                 self.begins = true;

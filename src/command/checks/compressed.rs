@@ -3,7 +3,7 @@
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::input::{files, is_reader};
-use crate::shell::{Finding, Invocation, Target, Userland, Word};
+use crate::shell::{Finding, Invocation, Userland, Word};
 use std::fs::File;
 use std::io::Read;
 
@@ -29,44 +29,59 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
-    let (name, program) = (command.name()?, command.words.first()?);
+    let name = command.name()?;
     let files = files(command)?;
     let (file, packer) = files.iter().find_map(|file| Some((*file, packer(it, command, file)?)))?;
     if reads_as_it_is(it, command, name) {
         return None;
     }
-    let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
-    let one = files.len() == 1 && !file.glob;
-    let unpack = format!("{} -dc", packer.program);
     let is_here = it.context.is_none_or(|context| context.available_commands.contains_key(packer.program));
-    let edits = Edits::new(it.script);
-    let fix = match name {
-        // those of gzip and its like come with them, but for busybox
-        "grep" | "egrep" | "fgrep" => {
-            let kind = match name {
-                "egrep" => " -E",
-                "fgrep" => " -F",
-                _ => "",
-            };
-            has_greps(it.target).then(|| edits.replace(program, &format!("{}{kind}", packer.grep)))
-        }
-        "cat" if all_are => Some(edits.replace(program, &unpack)),
-        // of several files these tell each on its own
-        "head" | "tail" | "wc" if !one => None,
-        _ if all_are && command.via.is_empty() && command.inside.is_none() => {
-            let raw = files.iter().map(|file| file.raw.as_str()).collect::<Vec<_>>().join(" ");
-            let edits = files.iter().fold(edits, |edits, file| edits.replace(file, ""));
-            Some(edits.before(program, &format!("{unpack} {raw} | ")))
-        }
-        _ => None,
-    };
-    let fix = fix.filter(|_| is_here).and_then(Edits::done);
+    let fix = if is_here { mended(it, command, &files, packer) } else { None };
     let why = format!("{} is compressed: {name} sees what {} wrote, not its text", file.raw, packer.program);
     Some(warning("compressed", file, why, fix))
 }
 
-fn has_greps(target: Target) -> bool {
-    target.userland != Userland::Busybox
+/// The same for the text of the files, in the plain cases.
+fn mended(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+    let (name, program) = (command.name()?, command.words.first()?);
+    let edits = Edits::new(it.script);
+    let short = |letter, long| command.has_option(Some(letter), long);
+    let is_bare = program.text == name && command.via.is_empty();
+    let busybox = it.target.userland == Userland::Busybox;
+    if matches!(name, "grep" | "egrep" | "fgrep") {
+        // those of gzip and its like come with them, but for busybox; they know no folders
+        let folders = short('r', "recursive") || short('R', "dereference-recursive") || short('d', "directories");
+        let patterns = command.args().iter().filter(|w| w.text.starts_with("-e")).count();
+        let long = command.args().iter().any(|w| w.text.starts_with("--"));
+        let kind = match name {
+            "egrep" => " -E",
+            "fgrep" => " -F",
+            _ => "",
+        };
+        let found = command.via.iter().all(|via| via == "find");
+        let plain = !folders && !long && patterns < 2 && !busybox && program.text == name && found;
+        return plain.then(|| edits.replace(program, &format!("{}{kind}", packer.grep))).and_then(Edits::done);
+    }
+    let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
+    let one = files.len() == 1 && !files[0].glob;
+    let options = command.args().len() > files.len();
+    // what stands before the program would be the other's
+    let lone = is_bare && command.inside.is_none() && command.assignments.is_empty() && command.redirects.is_empty();
+    if !all_are || !lone || busybox && packer.program == "zstd" {
+        return None;
+    }
+    let unpack = format!("{} -dc", packer.program);
+    if name == "cat" && !options {
+        return edits.replace(program, &unpack).done();
+    }
+    // of several files these tell each on its own
+    let apart = ["cut", "cat", "jq", "sort", "uniq"].contains(&name) && !short('m', "merge") && !short('c', "check");
+    if !one && !apart {
+        return None;
+    }
+    let raw = files.iter().map(|file| file.raw.as_str()).collect::<Vec<_>>().join(" ");
+    let edits = files.iter().fold(edits, |edits, file| edits.replace(file, ""));
+    edits.before(program, &format!("{unpack} {raw} | ")).done()
 }
 
 /// What the file is compressed with, by its name and, where it is here, by how it begins. Of archives the text is not all.
@@ -85,8 +100,9 @@ fn packer(it: &Inspected, command: &Invocation, file: &Word) -> Option<&'static 
 /// The pattern by which `find` has found what it hands over.
 fn found<'a>(it: &'a Inspected, command: &Invocation) -> Option<&'a str> {
     let find = &it.script.commands.get(command.inside.as_ref()?.command).filter(|c| c.name() == Some("find"))?;
+    let chooses = |word: &Word| matches!(word.text.as_str(), "!" | "-not" | "-prune" | "-o" | "-or" | "(");
     let at = find.args().iter().position(|w| matches!(w.text.as_str(), "-name" | "-iname"))?;
-    find.args().get(at + 1).map(|w| w.text.as_str())
+    find.args().get(at + 1).map(|w| w.text.as_str()).filter(|_| !find.args().iter().any(chooses))
 }
 
 /// True where the file is to be read as it is: by its bytes, or to be handed on.
@@ -95,12 +111,18 @@ fn reads_as_it_is(it: &Inspected, command: &Invocation, name: &str) -> bool {
     match name {
         "head" | "tail" | "wc" => short('c', "bytes"),
         // BSD's grep unpacks with it
-        name if name.ends_with("grep") => short('a', "text") || short('z', "decompress") || short('Z', "decompress"),
+        name if name.ends_with("grep") => {
+            let text = command.args().iter().any(|w| w.text.starts_with("--binary-files"));
+            text || short('a', "text") || short('z', "decompress") || short('Z', "decompress")
+        }
         "sed" => short('i', "in-place"),
         "cat" => match it.script.reader(command) {
-            Some(reader) => !reader.name().is_some_and(is_reader),
+            Some(reader) => reader.name().is_none_or(|name| !is_reader(name) || reads_as_it_is(it, reader, name)),
+            // shown to nobody here
             None => {
-                command.stdout_pipe || command.redirects.iter().any(|r| r.writes()) || !it.script.redirects.is_empty()
+                let writes = |c: &Invocation| c.redirects.iter().any(|r| r.writes());
+                let sent = command.inside.is_some() || !command.via.is_empty() || command.remote;
+                sent || command.stdout_pipe || writes(command) || !it.script.redirects.is_empty()
             }
         },
         _ => false,
@@ -124,13 +146,26 @@ mod tests {
             ("find . -name '*.log.bz2' -exec grep -l x {} +", "find . -name '*.log.bz2' -exec bzgrep -l x {} +"),
             ("cat a.txt.xz | grep x", "xz -dc a.txt.xz | grep x"),
             ("cat *.gz", "gzip -dc *.gz"),
+            ("cat -n a.gz | head", "gzip -dc a.gz | cat -n | head"),
+            ("awk 'NR==2' a.gz", "gzip -dc a.gz | awk 'NR==2'"),
+            ("cut -f1 a.gz b.gz", "gzip -dc a.gz b.gz | cut -f1"),
             ("wc -l words.gz", "gzip -dc words.gz | wc -l"),
-            ("awk '{print $1}' a.gz b.gz | sort", "gzip -dc a.gz b.gz | awk '{print $1}' | sort"),
+            ("awk '{print $1}' a.gz | sort", "gzip -dc a.gz | awk '{print $1}' | sort"),
             ("ls && head -n 3 notes.zst", "ls && zstd -dc notes.zst | head -n 3"),
         ] {
             assert_eq!(fix(wrong), Some(Some(right.to_owned())), "{wrong}");
         }
-        for unclear in ["head -n 3 a.gz b.gz", "sort a.txt b.gz", "sudo cut -f1 a.gz"] {
+        for unclear in [
+            "head -n 3 a.gz b.gz",
+            "awk 'NR==FNR{s[$1];next} $1 in s' a.gz b.gz",
+            "sort -m a.gz b.gz",
+            "sort a.txt b.gz",
+            "sudo cut -f1 a.gz",
+            "LC_ALL=C sort a.gz",
+            "grep -rn error a.gz",
+            "grep -e a -e b a.bz2",
+            "busybox grep error a.gz",
+        ] {
             assert_eq!(fix(unclear), Some(None), "{unclear}");
         }
     }
@@ -144,6 +179,14 @@ mod tests {
             "cat a.gz | gunzip",
             "cat a.gz b.gz > c.gz",
             "cat part1.gz part2.gz | ssh host 'cat > all.gz'",
+            "cat a.gz | wc -c",
+            "cat a.gz | tail -c 4 | od -An -tu4",
+            "sudo cat a.gz > copy.gz",
+            "ssh host 'cat dump.gz' > dump.gz",
+            "md5sum <(cat a.gz)",
+            "find . -name a.gz -exec cat {} + > all.gz",
+            "find . -type f ! -name '*.gz' -exec grep -l error {} +",
+            "grep --binary-files=text error a.gz",
             "wc -c a.gz",
             "head -c 2 a.gz",
             "cat backup.tar.gz",

@@ -17,23 +17,37 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_diff.or_else(|| unsorted(it, &words)).or_else(|| unjoined(it)).or_else(|| listed(it)).into_iter().collect()
 }
 
-/// `comm -23 <(ls a.txt) <(ls b.txt)`: that compares two names.
+/// `comm -23 <(ls a.txt) <(ls b.txt)`: that compares two names. `comm -23 <(cat a.txt) <(cat b.txt)`: lines as they come.
 fn listed(it: &Inspected) -> Option<Finding> {
     let commands = &it.script.commands;
     let inside = |c: &Invocation| {
-        let outer = c.inside.filter(|i| i.how == How::Process).and_then(|i| commands.get(i.command));
-        outer.is_some_and(|c| matches!(c.name(), Some("comm" | "diff" | "join" | "paste")))
+        let outer = c.inside.filter(|i| i.how == How::Process).and_then(|i| commands.get(i.command))?;
+        outer.name().filter(|_| !c.stdout_pipe && c.via.is_empty())
     };
     let names = |c: &&Invocation| {
         let [_, file] = c.words.as_slice() else { return false };
         let is_file = it.cwd.zip(file.value.as_deref()).is_some_and(|(cwd, name)| cwd.join(name).is_file());
-        c.name() == Some("ls") && inside(c) && !c.stdout_pipe && is_file
+        let wrong = match c.name() {
+            Some("ls") => matches!(inside(c), Some("comm" | "diff" | "join" | "paste")),
+            Some("cat") => inside(c) == Some("comm") && !in_order(it, file),
+            _ => false,
+        };
+        wrong && is_file
     };
     let lists: Vec<&Invocation> = commands.iter().filter(names).collect();
     let program = lists.first()?.words.first()?;
     let programs = lists.iter().filter_map(|c| c.words.first());
     let fix = programs.fold(Edits::new(it.script), |edits, word| edits.replace(word, "sort")).done();
+    if program.text == "cat" {
+        return Some(warning("not-sorted", program, "comm compares sorted files only", fix));
+    }
     Some(warning("name-for-lines", program, "ls of a file is its name: its lines are compared sorted", fix))
+}
+
+/// True for a text whose lines are in order, letters big or small.
+fn in_order(it: &Inspected, file: &Word) -> bool {
+    let text = it.cwd.zip(file.value.as_deref()).and_then(|(cwd, name)| super::read(&cwd.join(name), MOST));
+    text.is_some_and(|text| text.lines().is_sorted() || text.lines().map(str::to_lowercase).is_sorted())
 }
 
 /// `join a b` of files that are here and not sorted: it stops, or leaves lines out.
@@ -70,6 +84,7 @@ fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
     let plain = |w: &Word| w.value.is_some() && w.text != "-";
     let sorted = words.list().iter().any(|w| w.contains("sorted"))
         || it.script.commands.iter().any(|c| c.name() == Some("sort"));
+    let sorted = sorted || in_order(it, one) && in_order(it, other) || comm.option(None, "nocheck-order").is_some();
     if sorted || !plain(one) || !plain(other) || one.text.contains("sort") || other.text.contains("sort") {
         return None;
     }
@@ -162,13 +177,23 @@ mod tests {
         };
         for (wrong, right) in [
             ("comm -23 <(ls a.txt) <(ls b.txt)", "comm -23 <(sort a.txt) <(sort b.txt)"),
+            ("comm -12 <(cat a.txt) <(cat a.txt)", "comm -12 <(sort a.txt) <(sort a.txt)"),
+            ("comm -12 a.txt b.txt", "comm -12 <(sort a.txt) <(sort b.txt)"),
             ("join a.txt b.txt", "join <(sort a.txt) <(sort b.txt)"),
             ("join -t, b.txt a.txt", "join -t, <(sort -t, -k1,1 b.txt) <(sort -t, -k1,1 a.txt)"),
         ] {
             assert_eq!(fix(wrong).as_deref(), Some(right));
             assert_eq!(fix(right), None);
         }
-        for right in ["join b.txt c.txt", "comm -23 <(ls old) <(ls .)", "join none.txt a.log", "diff <(ls old) <(ls)"] {
+        for right in [
+            "join b.txt c.txt",
+            "comm -23 <(ls old) <(ls .)",
+            "join none.txt a.log",
+            "diff <(ls old) <(ls)",
+            "comm -12 b.txt c.txt",
+            "comm -12 <(cat b.txt) <(cat c.txt)",
+            "diff <(cat a.txt) <(cat b.txt)",
+        ] {
             assert_eq!(fix(right), None, "{right}");
         }
     }

@@ -107,7 +107,7 @@ pub(super) fn files(command: &Invocation) -> Option<Vec<&Word>> {
                     && letters.chars().filter(|c| valued.contains(*c)).count() == 1;
             }
             // awk's `name=value` sets a variable
-            None if name.ends_with("awk") && is_assignment(text) => {}
+            None if name.ends_with("awk") && (given || !operands.is_empty()) && is_assignment(text) => {}
             // `tail +2`, as it was once written
             None if name == "tail" && is_start(text) => {}
             None => operands.push(word),
@@ -122,7 +122,7 @@ fn is_start(text: &str) -> bool {
 
 fn is_assignment(text: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    text.split_once('=').is_some_and(|(name, _)| is_name(name))
+    text.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.starts_with('='))
 }
 
 #[cfg(test)]

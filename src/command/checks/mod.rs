@@ -64,7 +64,6 @@ mod sed;
 mod separator;
 mod silent;
 mod sizes;
-mod sorted;
 mod stamped;
 mod sums;
 pub(super) mod syntax;
@@ -120,7 +119,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 57] = [
     commit::check,
     branches::check,
     executable::check,
@@ -167,7 +166,6 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
     names::check,
     duplicates::check,
     differences::check,
-    sorted::check,
     listing::check,
     sed::check,
     endings::check,
