@@ -164,8 +164,8 @@ fn arrows_point_one_way() {
 #[test]
 fn one_call_site_of_the_model() {
     let sources = sources();
-    for way in [".generate(", ".sample(", ".score("] {
-        // a score that is looked up takes no argument, a model does
+    for way in [".generate(", ".sample("] {
+        // a step of the loop that is called so takes no argument, a model does
         let asks =
             |code: &str| code.match_indices(way).filter(|(at, _)| !code[at + way.len()..].starts_with(')')).count();
         let calls: Vec<&str> = sources
