@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Whoever watches.
 pub trait Meter: Send + Sync {
     /// A request is due, whose prompt may have `room` tokens; returns how many completions may be asked for. With none the
-    /// model is not asked, as if the caller had pulled its [`Cancel`].
+    /// model is not asked, as if the caller had pulled its [`Cancel`](super::Cancel).
     ///
     /// # Errors
     /// [`ModelError::TooLong`] if the prompt has more.
