@@ -333,6 +333,11 @@ fn held_out_tasks_of_a_prompt_are_good() {
 }
 
 #[test]
+fn held_out_tasks_of_everyday_folders_are_good() {
+    own("held-blind.toml", &[]);
+}
+
+#[test]
 fn held_out_tasks_of_question_sites_are_good() {
     own("held-tree.toml", &[]);
 }

@@ -94,7 +94,7 @@ fn listed(help: &str) -> Vec<&str> {
 #[test]
 fn figures_are_those_of_their_records() {
     let record = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    let peer = record(include_str!("../benches/records/2026-11-23-peer.json"));
+    let peer = record(include_str!("../benches/records/2026-11-24-peer.json"));
     let knowledge = record(include_str!("../benches/records/2026-11-21-knowledge.json"));
     let of = |value: &serde_json::Value| value.as_f64().unwrap();
     let versus = |what: &str, p50: &serde_json::Value, ratio: &serde_json::Value| {
