@@ -171,7 +171,8 @@ fn every_tier_on_everything() {
         let windows = if tier == Tier::Portable { 1 } else { WINDOWS };
         let agreement = Agreement::of(&path, tier, &oracle, oracle.answers.len(), windows);
         agreement.show(tier);
-        assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
+        // what is wanted of all twenty answers
+        assert!(agreement.same * 100 >= agreement.positions * 99, "{tier}");
     }
 }
 
