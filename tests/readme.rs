@@ -181,3 +181,21 @@ fn every_verb_and_flag_named_exists() {
         assert!(cargos || [&top, &of_verbs, &ingest].iter().any(|help| has(help, flag)), "--{flag} is no flag");
     }
 }
+
+/// The questions of `benches/agent/table.py` ask for phrases that stand in our own documents.
+#[test]
+fn what_the_questions_ask_for_is_there() {
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let questions: toml::Table = toml::from_str(include_str!("../benches/agent/questions.toml")).unwrap();
+    let questions = questions["question"].as_array().unwrap();
+    assert!(questions.len() >= 20, "{}", questions.len());
+    for question in questions {
+        let also = question.get("also").and_then(|also| also.as_array()).into_iter().flatten();
+        let also = also.map(|pair| (pair[0].as_str().unwrap(), pair[1].as_str().unwrap()));
+        let own = (question["file"].as_str().unwrap(), question["phrase"].as_str().unwrap());
+        for (file, phrase) in also.chain([own]) {
+            let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert!(flat(&text).contains(&flat(phrase)), "{file} has no {phrase:?}");
+        }
+    }
+}
