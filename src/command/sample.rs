@@ -57,14 +57,11 @@ impl Run<'_> {
         // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
         let usable = best.as_ref().is_some_and(|best| !is_broken(&best.findings));
         let left = self.latest().saturating_sub(self.started.elapsed());
-        let fitting = (1..=count).rev().find(|&several| self.writing(length, several) <= left);
-        let (several, until) = match (usable, fitting) {
-            (false, _) => (count, self.ask.timeout),
-            (true, Some(several)) => {
-                let patience = self.writing(length, several).mul_f64(PATIENCE);
-                (several, self.latest().max(self.started.elapsed() + patience))
-            }
-            (true, None) => {
+        let mut hoped = (1..=count).rev().map(|several| (several, self.writing(length, several)));
+        let (several, until) = match hoped.find(|(_, hoped)| *hoped <= left) {
+            _ if !usable => (count, self.ask.timeout),
+            Some((several, hoped)) => (several, self.latest().max(self.started.elapsed() + hoped.mul_f64(PATIENCE))),
+            None => {
                 trace(Trace::Decision { what: "no time to sample others".into() });
                 return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best, String::new())));
             }

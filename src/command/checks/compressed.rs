@@ -4,8 +4,7 @@ use super::Inspected;
 use super::edit::{Edits, warning};
 use super::input::{files, is_reader};
 use crate::shell::{Finding, Invocation, Userland, Word};
-use std::fs::File;
-use std::io::Read;
+use std::path::Path;
 
 /// A way to compress a file.
 struct Packer {
@@ -44,30 +43,34 @@ fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
 /// The same for the text of the files, in the plain cases.
 fn mended(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
     let (name, program) = (command.name()?, command.words.first()?);
+    let kind = match name {
+        "grep" => "",
+        "egrep" => " -E",
+        "fgrep" => " -F",
+        _ => return piped(it, command, files, packer),
+    };
+    let args = || command.args().iter().map(|w| w.text.as_str());
+    // these come with gzip and its like, but not with busybox; they know neither folders nor long options
+    let folders = [('r', "recursive"), ('R', "dereference-recursive"), ('d', "directories")];
+    let known = !folders.iter().any(|(short, long)| command.has_option(Some(*short), long))
+        && !args().any(|arg| arg.starts_with("--"))
+        && args().filter(|arg| arg.starts_with("-e")).count() < 2;
+    let is_plain = program.text == name && command.via.iter().all(|via| via == "find");
+    let can = known && is_plain && it.target.userland != Userland::Busybox;
+    can.then(|| Edits::new(it.script).replace(program, &format!("{}{kind}", packer.grep))).and_then(Edits::done)
+}
+
+/// The program behind one that unpacks its files.
+fn piped(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+    let (name, program) = (command.name()?, command.words.first()?);
     let edits = Edits::new(it.script);
-    let short = |letter, long| command.has_option(Some(letter), long);
-    let is_bare = program.text == name && command.via.is_empty();
-    let busybox = it.target.userland == Userland::Busybox;
-    if matches!(name, "grep" | "egrep" | "fgrep") {
-        // those of gzip and its like come with them, but for busybox; they know no folders
-        let folders = short('r', "recursive") || short('R', "dereference-recursive") || short('d', "directories");
-        let patterns = command.args().iter().filter(|w| w.text.starts_with("-e")).count();
-        let long = command.args().iter().any(|w| w.text.starts_with("--"));
-        let kind = match name {
-            "egrep" => " -E",
-            "fgrep" => " -F",
-            _ => "",
-        };
-        let found = command.via.iter().all(|via| via == "find");
-        let plain = !folders && !long && patterns < 2 && !busybox && program.text == name && found;
-        return plain.then(|| edits.replace(program, &format!("{}{kind}", packer.grep))).and_then(Edits::done);
-    }
     let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
     let one = files.len() == 1 && !files[0].glob;
     let options = command.args().len() > files.len();
     // what stands before the program would be the other's
-    let lone = is_bare && command.inside.is_none() && command.assignments.is_empty() && command.redirects.is_empty();
-    if !all_are || !lone || busybox && packer.program == "zstd" {
+    let is_bare = program.text == name && command.via.is_empty() && command.inside.is_none();
+    let lone = is_bare && command.assignments.is_empty() && command.redirects.is_empty();
+    if !all_are || !lone || it.target.userland == Userland::Busybox && packer.program == "zstd" {
         return None;
     }
     let unpack = format!("{} -dc", packer.program);
@@ -75,8 +78,9 @@ fn mended(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer
         return edits.replace(program, &unpack).done();
     }
     // of several files these tell each on its own
-    let apart = ["cut", "cat", "jq", "sort", "uniq"].contains(&name) && !short('m', "merge") && !short('c', "check");
-    if !one && !apart {
+    let merges = command.has_option(Some('m'), "merge") || command.has_option(Some('c'), "check");
+    let joins = ["cut", "cat", "jq", "sort", "uniq"].contains(&name) && !merges;
+    if !one && !joins {
         return None;
     }
     let raw = files.iter().map(|file| file.raw.as_str()).collect::<Vec<_>>().join(" ");
@@ -91,10 +95,10 @@ fn packer(it: &Inspected, command: &Invocation, file: &Word) -> Option<&'static 
     if name.trim_end_matches(packer.ending).ends_with(".tar") {
         return None;
     }
-    let mut begin = vec![0; packer.magic.len()];
-    let opened = it.cwd.and_then(|cwd| File::open(cwd.join(name)).ok());
-    let read = opened.map(|mut file| file.read_exact(&mut begin).is_ok());
-    (read.is_none() || begin == packer.magic).then_some(packer)
+    let here = it.cwd.map(|cwd| cwd.join(name)).filter(|path| path.exists());
+    let begins = |path: &Path| super::beginning(path, packer.magic.len() as u64);
+    let is_packed = |path: &Path| path.is_file() && begins(path).is_none_or(|bytes| bytes == packer.magic);
+    here.is_none_or(|path| is_packed(&path)).then_some(packer)
 }
 
 /// The pattern by which `find` has found what it hands over.
@@ -204,5 +208,8 @@ mod tests {
         std::fs::write(dir.path().join("packed.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
         assert!(findings_in(Some(dir.path()), check, "", "grep x plain.gz").is_empty());
         assert_eq!(findings_in(Some(dir.path()), check, "", "grep x packed.gz").len(), 1);
+        // opening a pipe would wait for whoever writes to it
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe.gz"), rustix::fs::Mode::RWXU).unwrap();
+        assert!(findings_in(Some(dir.path()), check, "", "grep x pipe.gz").is_empty());
     }
 }

@@ -6,7 +6,6 @@ use super::separator::{self, separated_by};
 use super::words::Words;
 use super::{Inspected, column_name, only};
 use crate::shell::{Finding, Invocation, Word};
-use std::io::Read;
 use std::path::Path;
 
 /// Bytes of a file that are looked at.
@@ -60,10 +59,8 @@ pub(super) fn is_csv(word: &Word) -> bool {
 
 /// The first lines of a file; none if it cannot be read.
 pub(in crate::command) fn begin(file: &Path) -> Vec<String> {
-    let mut bytes = Vec::new();
-    let is_file = file.metadata().is_ok_and(|m| m.is_file());
-    let read = is_file.then(|| std::fs::File::open(file).ok()?.take(LOOK).read_to_end(&mut bytes).ok()).flatten();
-    read.map(|_| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()).unwrap_or_default()
+    let bytes = super::beginning(file, LOOK).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
 }
 
 /// `$3` for the ages, where the file's first line has them second.

@@ -83,8 +83,9 @@ fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
     let [one, other] = comm.operands().collect::<Vec<_>>()[..] else { return None };
     let plain = |w: &Word| w.value.is_some() && w.text != "-";
     let sorted = words.list().iter().any(|w| w.contains("sorted"))
-        || it.script.commands.iter().any(|c| c.name() == Some("sort"));
-    let sorted = sorted || in_order(it, one) && in_order(it, other) || comm.option(None, "nocheck-order").is_some();
+        || it.script.commands.iter().any(|c| c.name() == Some("sort"))
+        || comm.option(None, "nocheck-order").is_some()
+        || in_order(it, one) && in_order(it, other);
     if sorted || !plain(one) || !plain(other) || one.text.contains("sort") || other.text.contains("sort") {
         return None;
     }

@@ -192,6 +192,14 @@ pub(super) fn read(file: &Path, most: u64) -> Option<String> {
     Some(text)
 }
 
+/// The first bytes of a file, so many at most; nothing of what is no file: opening a pipe waits for its other end.
+fn beginning(file: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.metadata().ok().filter(|meta| meta.is_file())?;
+    File::open(file).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// The one `find` of a script; with several, it is not clear which of them the request is about.
 fn find(script: &Script) -> Option<&Invocation> {
     let finds = script.commands.iter().filter(|c| c.name() == Some("find"));
