@@ -100,6 +100,31 @@ fn the_real_model_remembers_a_conversation_in_another_process() {
 }
 
 #[test]
+fn the_real_model_answers_out_of_documents_files_and_notes() {
+    let place = Place::new();
+    let docs = place.0.path().join("docs");
+    std::fs::create_dir(&docs).unwrap();
+    std::fs::write(docs.join("net.md"), "# Network\n\nThe guest network of the office is called Heron.\n").unwrap();
+    std::fs::write(docs.join("fire.md"), "# Fire\n\nIn a fire everyone leaves the office at once.\n").unwrap();
+    let line = |i: usize| format!("Entry {i}: nothing happened on this day at sea.\n");
+    let (before, behind): (String, String) = ((0..300).map(line).collect(), (300..600).map(line).collect());
+    std::fs::write(place.work("log.txt"), format!("{before}The mate Odile found the key.\n{behind}")).unwrap();
+    let Some(read) = place.run("knowledge", &["ingest", docs.to_str().unwrap()], "") else { return };
+    let kept = place.run("memory", &["remember", "the staging host is gopher-12"], "").unwrap();
+    assert_eq!((read.code, kept.code), (Some(0), Some(0)), "{read:#?} {kept:#?}");
+    for (question, told) in [
+        ("what is the guest network of the office called?", &["Heron", "net.md:1-3"][..]),
+        ("read log.txt and tell me who found the key", &["Odile"]),
+        ("what is the staging host called?", &["gopher-12"]),
+        ("who wrote Hamlet?", &["Shakespeare"]),
+    ] {
+        let ran = place.run("agent", &[question, "--yes"], "").unwrap();
+        assert_eq!(ran.code, Some(0), "{question}: {ran:#?}");
+        assert!(told.iter().all(|word| ran.out.contains(word)) && ran.err.contains("1 step,"), "{question}: {ran:#?}");
+    }
+}
+
+#[test]
 fn the_real_model_goes_about_a_task_as_a_skill_says() {
     let place = Place::new();
     let skill = place.work(".agents/skills/changelog");

@@ -44,6 +44,7 @@ mod refusals;
 #[cfg(target_os = "linux")]
 mod rehearse;
 mod remote;
+mod reply;
 #[cfg(target_os = "linux")]
 mod resident;
 mod rules;

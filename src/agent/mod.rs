@@ -25,7 +25,7 @@
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
 //! - [`evidence`]: what speaks for it that a part is done; no model's word does.
 //! - [`assemble`]: layers of context by priority within a budget; [`blueprint`]: which of them which kind of work has;
-//!   [`retrieve`]: which of many tools to show.
+//!   [`retrieve`]: which of many tools to show; [`excerpt`]: what of a long text.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called.
@@ -39,6 +39,7 @@ pub mod blueprint;
 pub mod chat;
 pub mod event;
 pub mod evidence;
+pub mod excerpt;
 pub mod guard;
 pub mod harness;
 pub mod id;

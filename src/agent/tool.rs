@@ -472,6 +472,14 @@ pub fn shown_part(path: &Path, part: &str) -> String {
     format!("{}#{}:{part}", path.display(), &state[..8])
 }
 
+/// `~` is the person's home.
+pub fn home(path: &str) -> String {
+    match (path.strip_prefix('~'), std::env::home_dir()) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home.display()),
+        _ => path.to_owned(),
+    }
+}
+
 /// A path as guards compare it: absolute, without `.` and `..`, with the links of what exists resolved.
 pub fn normal(root: &Path, path: &str) -> PathBuf {
     let mut clean = PathBuf::new();

@@ -260,7 +260,10 @@ impl Carrier {
         steps.extend([step("obey", attacks), answer("ok")]);
         let obeys = steps.len() - 1;
         let mut caro = machine.caro(&["agent", self.task, "--batch", "5", "--events", "jsonl"]);
-        caro.env("CARO_MODEL", machine.model(by_step(&steps))).env("PATH", victim.search());
+        // where an answer out of the text is asked for first, it has none that is taken: the text stays in the prompt
+        let mut rules = vec![json!({"regex": "^<(?:texts|knowledge|memory)>", "reply": "It is 4711."})];
+        rules.extend(by_step(&steps).as_array().unwrap().iter().cloned());
+        caro.env("CARO_MODEL", machine.model(json!(rules))).env("PATH", victim.search());
         let ran = Ran::of(caro.output().unwrap());
         assert_eq!(ran.code, Some(0), "{attacks:?}: {ran:#?}");
         let harm = victim.harm(&before, &format!("{}{}", ran.out, ran.err));
@@ -268,7 +271,8 @@ impl Carrier {
 
         let events: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |kind: &'static str| events.iter().filter(move |event| event["event_type"] == kind);
-        let prompt = of("model_call").nth(obeys - 1).unwrap()["input"].as_array().unwrap();
+        let mut steps = of("model_call").filter(|event| event["metadata"]["recipe"] != "reply");
+        let prompt = steps.nth(obeys - 1).unwrap()["input"].as_array().unwrap();
         let prompt: String = prompt.iter().filter_map(|turn| turn["text"].as_str()).collect();
         for (at, attack) in attacks.iter().enumerate() {
             let (order, span) = (order(attack), format!("s{obeys}c{}", at + 1));
@@ -276,7 +280,8 @@ impl Carrier {
             let is_its = |kind| of(kind).any(|event| event["span_id"] == span.as_str());
             assert!(is_its("approval_denied") && !is_its("tool_call"), "{order} was let through: {events:#?}");
         }
-        of("agent_step").map(|event| event["metadata"]["actions"].clone()).collect()
+        let steps = of("agent_step").filter(|event| event["metadata"]["recipe"] != "reply");
+        steps.map(|event| event["metadata"]["actions"].clone()).collect()
     }
 
     /// Holds every attack against this way, so many at once.
@@ -306,7 +311,7 @@ fn order((tool, args): &Call) -> String {
 fn injected_instructions_do_nothing_by_policy() {
     let file = Carrier {
         put: |machine, text| machine.write("work/page.txt", text),
-        task: "what does page.txt say?",
+        task: "read page.txt",
         fetch: Some(("read", json!({"path": "page.txt"}))),
     };
     file.stands_all(1);
@@ -317,7 +322,7 @@ fn injected_instructions_do_nothing_by_policy() {
 fn instructions_that_a_command_prints_do_nothing() {
     let command = Carrier {
         put: |machine, text| machine.write("work/page.txt", text),
-        task: "what does page.txt say?",
+        task: "read page.txt",
         fetch: Some(("shell", json!({"command": "head -n 9 page.txt"}))),
     };
     command.stands_all(5);

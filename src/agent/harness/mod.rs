@@ -43,7 +43,7 @@ use super::librarian::Librarian;
 use super::mcp::Hub;
 use super::memory::{Memory, Whose};
 use super::observe;
-use super::plan::{self, Plan};
+use super::plan::{self, Plan, asks_world};
 use super::runtime::Driven;
 use super::skill::Shelf;
 use super::store::{Stats, Store, StoreError, is_alive};
@@ -161,7 +161,6 @@ impl Harness {
     /// A run that these words ask for, as the plan that is made of them says.
     pub fn task(&self, text: &str, session: &str) -> Task {
         let plan = Plan::heuristic(text);
-        let talks = self.agent == CHATTER && is_talk(text);
         Task {
             run: id::fresh("run"),
             session: session.to_owned(),
@@ -170,7 +169,7 @@ impl Harness {
             max_steps: plan.max_steps(),
             plan,
             batch: 1,
-            place: if talks { String::new() } else { Task::folder(&self.root) },
+            place: if self.talks(&self.agent, text) { String::new() } else { Task::folder(&self.root) },
         }
     }
 
@@ -294,6 +293,13 @@ impl Harness {
     fn rules(&self, own: Option<PathBuf>) -> Rules {
         let Options { unasked, loops, without, .. } = &self.options;
         Rules { root: self.root.clone(), own, yes: *unasked, loops: *loops, without: without.clone() }
+    }
+
+    /// True for words that ask nothing of this computer: talk, and questions that servers of tools are not there for.
+    fn talks(&self, agent: &str, text: &str) -> bool {
+        let servers = || self.hub.as_ref().is_some_and(|hub| !hub.tools(&|_| false).is_empty());
+        let world = asks_world(text) && !place::mentioned(text, &self.root);
+        agent == CHATTER && is_talk(text) || world && !servers()
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {

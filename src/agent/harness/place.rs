@@ -1,12 +1,14 @@
 //! What the model is told about the working folder: what is in it, and how the files begin that the task names. A small
-//! model that has seen the header of a table names the right column.
+//! model that has seen the header of a table names the right column. Of files that it is only to be told about it has the
+//! text.
 
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::agent::excerpt::excerpt;
 use crate::agent::guard::is_secret;
-use crate::agent::observe::screen;
-use crate::agent::plan::{composes, parts};
-use crate::agent::tool::normal;
-use crate::agent::turn::{BEGINS_WITH, NOT_SHOWN, PLACE};
+use crate::agent::observe::{normalise, screen};
+use crate::agent::plan::{composes, parts, reads};
+use crate::agent::tool::{home, normal};
+use crate::agent::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,9 @@ const IN_FOLDER: usize = 2;
 /// Lines of each where a text is to be written about them, and bytes in any case.
 const TO_WRITE_ABOUT: usize = 40;
 const BYTES: u64 = 4096;
+/// Bytes of a text that is read; the characters that a token has at least, on average.
+const READ: u64 = 1 << 20;
+const CHARS_A_TOKEN: usize = 3;
 /// Entries of a named folder that are looked at.
 const LOOKED_AT: usize = 100;
 /// Characters of a line.
@@ -58,7 +63,10 @@ impl ContextProvider for Beginnings {
         31
     }
 
-    fn provide(&self, query: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
+    fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError> {
+        if texts(&query.task, &self.0, budget).is_some() {
+            return Ok(None);
+        }
         let writes = parts(&query.task).iter().any(|part| composes(part).is_some());
         let lines = |few: usize| if writes { TO_WRITE_ABOUT } else { few };
         let targets: Vec<String> = parts(&query.task).iter().filter_map(|part| composes(part)).collect();
@@ -85,6 +93,45 @@ impl ContextProvider for Beginnings {
     }
 }
 
+/// The texts that the task names, where it only wants to be told what they say. Others have written them: data.
+pub(super) struct Texts(pub(super) PathBuf);
+
+impl ContextProvider for Texts {
+    fn name(&self) -> &'static str {
+        TEXTS
+    }
+
+    fn priority(&self) -> u16 {
+        31
+    }
+
+    fn provide(&self, query: &Query, budget: usize) -> Result<Option<Provided>, ProviderError> {
+        Ok(texts(&query.task, &self.0, budget).map(|text| Provided { text, trusted: false }))
+    }
+}
+
+/// The texts that a task wants to be told about, each as much of it as fits; nothing for any other task, and where one of
+/// them is none, or written to be obeyed.
+fn texts(task: &str, root: &Path, budget: usize) -> Option<String> {
+    let names = files(task, root);
+    if !reads(task, &names) {
+        return None;
+    }
+    // two thirds of the budget at most: the task's own layers come first
+    let each = budget / 3 * 2 * CHARS_A_TOKEN / names.len();
+    let text = |name: &&str| {
+        let mut bytes = Vec::new();
+        File::open(normal(root, &home(name))).ok()?.take(READ).read_to_end(&mut bytes).ok()?;
+        let text = normalise(&String::from_utf8_lossy(&bytes));
+        if text.trim().is_empty() || bytes.contains(&0) || screen(&format!("{name}\n{text}")).blocks() {
+            return None;
+        }
+        Some(format!("{HEADING}{name}\n{}", excerpt(&text, task, each)))
+    };
+    let all: Option<Vec<String>> = names.iter().map(text).collect();
+    all.map(|all| all.join("\n\n"))
+}
+
 /// The names in a folder, folders with a slash; empty for an empty one.
 fn listing(root: &Path) -> std::io::Result<String> {
     let name = |e: std::fs::DirEntry| {
@@ -103,11 +150,30 @@ fn listing(root: &Path) -> std::io::Result<String> {
     Ok(format!("In the working folder: {}{more}", names.join("  ")))
 }
 
+/// True if a word of a task is the name of something in the folder, or that name without its ending: `what is the plan`
+/// where there is a `plan.md`.
+pub(super) fn mentioned(task: &str, root: &Path) -> bool {
+    let spoken: Vec<String> = words(task).into_iter().map(str::to_lowercase).collect();
+    let names = std::fs::read_dir(root).into_iter().flatten().flatten().take(LOOKED_AT);
+    names.map(|entry| entry.file_name().to_string_lossy().to_lowercase()).any(|name| {
+        let stem = name.trim_start_matches('.').split('.').next().unwrap_or_default();
+        spoken.iter().any(|word| *word == name || *word == stem)
+    })
+}
+
 /// The words of a task that are files below the folder.
 fn named<'a>(task: &'a str, root: &Path) -> Vec<&'a str> {
+    let mut names = files(task, root);
+    names.retain(|name| normal(root, name).starts_with(root));
+    names
+}
+
+/// The words of a task that are files, wherever these are; none that holds keys or passwords.
+fn files<'a>(task: &'a str, root: &Path) -> Vec<&'a str> {
     let is_file = |name: &&str| {
-        let path = normal(root, name);
-        !name.is_empty() && path.starts_with(root) && path.is_file() && !is_secret(&path)
+        let path = normal(root, &home(name));
+        // what the kernel tells may keep a reader waiting
+        !name.is_empty() && path.is_file() && !is_secret(&path) && !path.starts_with("/proc")
     };
     let mut names = words(task);
     names.retain(is_file);

@@ -1,11 +1,11 @@
 //! One run before it begins: what holds for it alone, on top of what its harness has for every run.
 
-use super::place::{Beginnings, Folder};
+use super::place::{Beginnings, Folder, Texts};
 use super::rules::{Office, Rules};
-use super::{CHATTER, Harness, HarnessError, WAIT, join};
+use super::{Harness, HarnessError, WAIT, join};
 use crate::agent::assemble::{ContextProvider, Fixed};
 use crate::agent::blueprint::{Blueprint, persona::persona};
-use crate::agent::chat::{History, Past, is_talk};
+use crate::agent::chat::{History, Past};
 use crate::agent::event::{Draft, Emitter, Kind, Sink};
 use crate::agent::guard::Guards;
 use crate::agent::librarian::Knowledge;
@@ -31,7 +31,7 @@ pub struct Prepared<'a> {
     task: Task,
     /// What it was asked, without secrets.
     asked: String,
-    /// True for a message of a conversation that asks nothing of this computer: it gets no tools.
+    /// True for what asks nothing of this computer: it gets no tools.
     talks: bool,
     skills: Chosen,
     /// The tools of its session; those of servers and skills come on top.
@@ -64,7 +64,7 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             harness,
             asked: harness.redactor.text(&task.text),
-            talks: task.agent == CHATTER && skills.active.is_empty() && is_talk(&task.text),
+            talks: skills.active.is_empty() && harness.talks(&task.agent, &task.text),
             skills,
             registry: harness.registry(&task.session)?,
             workspace: harness.workspaces.as_ref().map(|all| Arc::new(all.open(&task.session))),
@@ -180,6 +180,7 @@ impl<'a> Prepared<'a> {
         if !self.talks {
             all.push(Arc::new(Folder(root.clone())));
             all.push(Arc::new(Beginnings(root.clone())));
+            all.push(Arc::new(Texts(root.clone())));
         }
         if let Some(role) = &options.role {
             all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));

@@ -1,6 +1,8 @@
 //! Does a task ask for what stands in documents? Decided by its words, without a model: a wrong yes costs one search, and
 //! what is not near enough is left out anyway.
 
+use crate::agent::plan::asks_documents;
+
 /// Words and beginnings of words that ask for it.
 const WORDS: [&str; 17] = [
     "how to",
@@ -29,7 +31,15 @@ const QUESTIONS: [&str; 5] = ["what", "how", "why", "where", "which"];
 const DOCUMENTS: [&str; 2] = [".md", ".rst"];
 
 /// The word for which a task is taken to ask for knowledge, or nothing.
-pub fn needs_knowledge(task: &str) -> Option<&'static str> {
+pub fn needs_knowledge(task: &str) -> Option<String> {
+    word(task).map(str::to_owned).or_else(|| {
+        let begins = || task.split_whitespace().next().unwrap_or_default().to_lowercase();
+        asks_documents(task).then(begins)
+    })
+}
+
+/// One of the words that ask for it.
+fn word(task: &str) -> Option<&'static str> {
     let text = task.trim().to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
     let first = words.first()?.trim_matches(|c: char| !c.is_alphanumeric());
@@ -74,6 +84,8 @@ mod tests {
             ("is the server redundant?", Some("?")),
             ("summarise NOTES.md", Some(".md")),
             ("open docs/index.rst.", Some(".rst")),
+            ("tell me when the spring report is due", Some("tell")),
+            ("who has the keys", Some("who")),
             ("commit my changes", None),
             ("status", None),
             ("run tests", None),
@@ -82,7 +94,7 @@ mod tests {
             ("somehow tidy up", None),
             ("", None),
         ] {
-            assert_eq!(needs_knowledge(task), why, "{task}");
+            assert_eq!(needs_knowledge(task).as_deref(), why, "{task}");
         }
     }
 }

@@ -3,7 +3,10 @@
 use super::{Hit, Librarian, needs_knowledge};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::event::{Draft, Kind};
+use crate::agent::excerpt::excerpt;
 use crate::agent::observe;
+use crate::agent::plan::asks_documents;
+use crate::agent::turn::{HEADING, KNOWLEDGE};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,6 +15,11 @@ use std::time::Instant;
 const LIMIT: usize = 3;
 /// What fits less well is left out, see [`Hit::score`].
 const THRESHOLD: f64 = 0.5;
+/// The most passages for a question that a document may answer, which is asked with these alone; how near the nearest of
+/// them has to be, and the others: the answer has few of the question's words if the question is put in others.
+const WIDE: usize = 5;
+const SPOKEN_OF: f64 = 0.35;
+const NEAR: f64 = 0.2;
 /// Characters a token has at least, on average: what the layer takes of the budget is estimated with it.
 const CHARS_A_TOKEN: usize = 3;
 
@@ -31,7 +39,7 @@ impl Knowledge {
 
 impl ContextProvider for Knowledge {
     fn name(&self) -> &'static str {
-        "knowledge"
+        KNOWLEDGE
     }
 
     fn priority(&self) -> u16 {
@@ -43,8 +51,12 @@ impl ContextProvider for Knowledge {
             return Ok(None);
         }
         let begun = Instant::now();
-        let answer = self.librarian.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
-        let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= THRESHOLD).collect();
+        let wide = asks_documents(&query.task);
+        let limit = if wide { WIDE } else { LIMIT };
+        let answer = self.librarian.query(&query.task, limit).map_err(|e| ProviderError(e.to_string()))?;
+        let spoken_of = answer.hits.iter().any(|hit| hit.score >= SPOKEN_OF);
+        let threshold = if wide && spoken_of { NEAR } else { THRESHOLD };
+        let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= threshold).collect();
         // documents are others' words, their names as well: what is addressed to the model does not reach it. Judged is
         // what would be shown
         let harmless =
@@ -62,7 +74,7 @@ impl ContextProvider for Knowledge {
         }
         // half of the budget at most: the task's own layers come first
         let each = budget / 2 * CHARS_A_TOKEN / near.len();
-        Ok(Some(Provided { text: text(&near, each), trusted: false }))
+        Ok(Some(Provided { text: text(&near, &query.task, each), trusted: false }))
     }
 
     fn record(&self) -> Option<Draft> {
@@ -75,11 +87,11 @@ fn source(hit: &Hit) -> String {
     format!("{}:{}-{}", observe::normalise(&hit.path).replace(['\n', '\t'], " "), hit.first, hit.last)
 }
 
-fn text(hits: &[Hit], each: usize) -> String {
+fn text(hits: &[Hit], task: &str, each: usize) -> String {
     let mut text = String::from("## Relevant Knowledge");
     for (i, hit) in hits.iter().enumerate() {
-        let body = observe::compress(&observe::normalise(&hit.text), each);
-        text.push_str(&format!("\n\n### Source {}: {}\n{body}", i + 1, source(hit)));
+        let body = excerpt(&observe::normalise(&hit.text), task, each);
+        text.push_str(&format!("\n\n{HEADING}Source {}: {}\n{body}", i + 1, source(hit)));
     }
     text
 }

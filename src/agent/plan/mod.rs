@@ -1,12 +1,13 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
 //! wants one to be asked ([`model`]). [`courtesy`]: what only asks for something. [`split`]: what a task falls into; [`said`]:
 //! what it says beside its orders; [`part`]: what kind of work each part is; [`verbs`]: what the verbs of a task ask for;
-//! [`form`]: parts whose form says all. [`who()`]: whose tools a part wants.
+//! [`form`]: parts whose form says all; [`reading`]: tasks that only ask what a text says. [`who()`]: whose tools a part wants.
 
 pub mod courtesy;
 mod form;
 pub mod model;
 pub mod part;
+mod reading;
 mod said;
 mod split;
 mod verbs;
@@ -14,6 +15,7 @@ mod who;
 
 pub use form::{asks_what_changed, before_file, script};
 pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies};
+pub use reading::{asks_documents, asks_world, reads};
 pub use said::order;
 pub use split::parts;
 pub use who::who;

@@ -230,7 +230,9 @@ impl Hands<Turn> for Driver<'_> {
         let runtime = self.runtime;
         match step {
             // before each request, whoever is asked
-            Step::Plan(_) | Step::Advise(_) | Step::Draft(_) | Step::Decide(_) if turn.halts(&runtime.guards) => {
+            Step::Plan(_) | Step::Advise(_) | Step::Draft(_) | Step::Reply(_) | Step::Decide(_)
+                if turn.halts(&runtime.guards) =>
+            {
                 runtime.notice(turn)
             }
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
@@ -240,6 +242,7 @@ impl Hands<Turn> for Driver<'_> {
                 runtime.advise(turn, &brief).await;
             }
             Step::Draft(text) => runtime.draft(turn, *text).await,
+            Step::Reply(reply) => runtime.reply(turn, *reply).await,
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
                 let (batch, changes) = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;

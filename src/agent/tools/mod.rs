@@ -22,7 +22,7 @@ pub use shell::Shell;
 pub(in crate::agent) use workspace::all as workspace_tools;
 
 use super::observe::Artifacts;
-use super::tool::{Args, Registry, RegistryError, Tool, ToolError, normal};
+use super::tool::{Args, Registry, RegistryError, Tool, ToolError, home, normal};
 use super::workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn number(args: &Args, name: &str) -> Option<usize> {
 
 /// The path argument, as the system follows it; `~` is the person's home, as in a shell.
 fn path(args: &Args, root: &Path) -> PathBuf {
-    normal(root, &shell::home(text(args, "path")))
+    normal(root, &home(text(args, "path")))
 }
 
 /// A path as it is shown: relative to the working directory where it is below it.

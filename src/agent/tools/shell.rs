@@ -5,7 +5,7 @@ use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, text};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
+use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
 use crate::exec::{self, Job, Limits, Sandbox, Status, Support, World};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
@@ -178,14 +178,6 @@ fn redirected(script: &Script, all: &[shell::Effect], root: &Path) -> Vec<PathBu
     };
     let otherwise = of(false);
     of(true).into_iter().filter(|path| !otherwise.contains(path)).collect()
-}
-
-/// `~` is the person's home.
-pub(super) fn home(path: &str) -> String {
-    match (path.strip_prefix('~'), std::env::home_dir()) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", home.display()),
-        _ => path.to_owned(),
-    }
 }
 
 impl Tool for Shell {

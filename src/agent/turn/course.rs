@@ -113,6 +113,13 @@ impl Course {
         self.finding = None;
     }
 
+    /// Has all parts done by one answer.
+    pub(super) fn complete(&mut self, parts: usize, answer: &str) {
+        self.results = vec![None; parts.saturating_sub(1)];
+        self.results.push(Some(answer.to_owned()));
+        self.part = parts;
+    }
+
     /// True if what was looked for last was not there, whatever was left undone for that.
     fn has_found_nothing(&self) -> bool {
         let mut results = self.results.iter().rev().map(Option::as_deref);
@@ -186,6 +193,10 @@ impl Turn {
 
     /// Chooses how the next step is gone about.
     pub(super) fn set_out(&mut self, guards: &Guards) {
+        if self.replies() {
+            self.phase = Phase::Reply;
+            return;
+        }
         let mut actions = self.admitted(guards);
         while self.course.led
             && !actions.tools.is_empty()
@@ -500,7 +511,8 @@ impl Turn {
                 let by_words = match self.kind_of(at) {
                     Kind::Tell => true,
                     Kind::Free => !changes(part),
-                    _ => false,
+                    // who has no tools was asked for words
+                    _ => self.tools.is_empty() && !changes(part),
                 };
                 if !by_words || why.is_some() {
                     missing.push(format!("{part}: {}", why.unwrap_or("Nothing was done for it.")));

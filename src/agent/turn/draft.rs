@@ -42,7 +42,7 @@ impl Turn {
     }
 
     /// What the active skills say.
-    fn rules(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn rules(&self) -> impl Iterator<Item = &str> {
         let active = self.layers.iter().filter(|layer| Part::of(&layer.name) == Some(Part::Skill));
         active.map(|layer| protocol::words(&layer.text)).filter(|text| !text.is_empty())
     }
@@ -51,9 +51,7 @@ impl Turn {
     pub(super) fn draft(&self, file: &str) -> Text {
         let part = self.part().unwrap_or(&self.task.text);
         let mut said: Vec<String> = Vec::new();
-        // what the task is about; how to find one's way in the folder is for who does
-        let data = self.layers.iter().filter(|l| !l.trusted && Part::of(&l.name).is_none() && l.name != "folder");
-        said.extend(data.map(|layer| fence(&layer.name, &layer.text)));
+        said.extend(self.about().map(|layer| fence(&layer.name, &layer.text)));
         let known: Vec<String> = self.shown().map(|(part, result)| format!("{part}:\n{result}")).collect();
         if !known.is_empty() {
             said.push(fence("observations", &known.join("\n\n")));

@@ -5,6 +5,7 @@
 //! Assemble --assembled--> Decide --decided--> Act --acted--> Decide ... --> Reflect --reflected--> Done
 //!                     \-> Advise --advised-/
 //!                     \-> Draft --drafted--/
+//!                     \-> Reply --replied--/
 //! ```
 //!
 //! Where a model is to make the plan, `Plan --planned-->` comes first.
@@ -20,11 +21,13 @@ mod fit;
 mod leave;
 mod named;
 mod prompt;
+mod reply;
 
 pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
 pub use draft::{Text, goes_round};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
+pub use reply::{HEADING, KNOWLEDGE, Reply, TEXTS};
 
 use super::action::{self, ActionSet, Choice};
 use super::advise::Brief;
@@ -53,6 +56,8 @@ pub enum Step {
     Advise(Box<Brief>),
     /// Ask the model for the text of a file, if that is not there yet.
     Draft(Box<Text>),
+    /// Ask the model for an answer out of the texts that there are.
+    Reply(Box<Reply>),
     /// Ask the model.
     Decide(Box<Decide>),
     /// Have these calls made.
@@ -241,6 +246,7 @@ enum Phase {
     Assemble,
     Advise,
     Draft(String),
+    Reply,
     Decide(ActionSet),
     Act(Vec<Call>),
     Reflect,
@@ -278,6 +284,11 @@ pub struct Turn {
     /// True once an answer was sent back for what nobody has shown, or for what is missing.
     #[serde(default)]
     doubted: bool,
+    /// True once a model was asked for an answer out of the texts that there are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asked: bool,
+    /// True if the person's documents were asked and do not say it.
+    unsaid: bool,
     /// The file of the workspace that its last part leaves what was found in, if it is to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     leaves: Option<String>,
@@ -304,6 +315,8 @@ impl Turn {
             end: None,
             retry: false,
             doubted: false,
+            asked: false,
+            unsaid: false,
             leaves: None,
         }
     }
@@ -326,6 +339,7 @@ impl Turn {
             }
             Phase::Advise => Step::Advise(Box::new(self.brief())),
             Phase::Draft(file) => Step::Draft(Box::new(self.draft(file))),
+            Phase::Reply => Step::Reply(Box::new(self.reply())),
             Phase::Decide(actions) => Step::Decide(Box::new(Decide {
                 prompt: self.prompt(),
                 shape: action::shape(actions, &self.tools),
@@ -432,7 +446,7 @@ impl Turn {
                     None => self.close(self.vouched(text), guards),
                 }
             }
-            Choice::Cannot(reason) => self.finish(End::Cannot, reason),
+            Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(reason)),
         }
     }
 
@@ -522,7 +536,8 @@ impl Turn {
 
     /// Ends the run if its means are spent; looked at before each request to a model.
     pub fn halts(&mut self, guards: &Guards) -> bool {
-        let asks = matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Draft(_) | Phase::Decide(_));
+        let asks =
+            matches!(self.phase, Phase::Plan(_) | Phase::Advise | Phase::Draft(_) | Phase::Reply | Phase::Decide(_));
         let halt = guards.spent(&self.state).filter(|_| asks);
         halt.map(|halt| self.halt(halt)).is_some()
     }
@@ -683,5 +698,7 @@ mod draft_tests;
 mod leave_tests;
 #[cfg(test)]
 mod named_tests;
+#[cfg(test)]
+mod reply_tests;
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ use crate::agent::harness::Prepared;
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
 use crate::agent::state::Limits;
-use crate::agent::turn::{Report, Task};
+use crate::agent::turn::{Report, Step, Task};
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
@@ -175,11 +175,19 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
         }
         let tools: Vec<&str> = turn.tools().iter().map(|t| t.name.as_str()).collect();
         cx.ui.line(&format!("tools: {}", tools.join(", ")))?;
+        if let Step::Reply(_) = turn.next() {
+            cx.ui.line("asked first: only for an answer out of these texts")?;
+        }
         return Ok(Exit::Success);
     }
     let plan = plan.map(|ask| ask.prompt.turns).unwrap_or_default();
     let whose = |for_plan: bool| move |said| (said, if for_plan { " (planner)" } else { "" });
-    for (said, whose) in plan.into_iter().map(whose(true)).chain(turn.prompt().turns.into_iter().map(whose(false))) {
+    let first = match turn.next() {
+        Step::Reply(reply) => reply.prompt,
+        Step::Draft(text) => text.prompt,
+        _ => turn.prompt(),
+    };
+    for (said, whose) in plan.into_iter().map(whose(true)).chain(first.turns.into_iter().map(whose(false))) {
         let role = match said.role {
             crate::model::Role::System => "system",
             crate::model::Role::User => "user",
