@@ -127,6 +127,9 @@ fn figures_are_those_of_their_records() {
     assert!(benches.contains(&format!("| {tasks} tasks of several steps")), "there are {tasks}");
     let skills = count(&[include_str!("../benches/agent/skills.toml")]);
     assert!(benches.contains(&format!("{skills} texts that a skill has rules for")), "there are {skills}");
+    let reading =
+        count(&[include_str!("../benches/agent/reading.toml"), include_str!("../benches/agent/reading-held.toml")]);
+    assert!(benches.contains(&format!("{reading} questions that texts answer")), "there are {reading}");
     let mut rows: Vec<&str> = benches.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     rows.sort_unstable();
     assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a row twice: {rows:#?}");

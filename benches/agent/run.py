@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tasks of several steps on a real model and grades them by what is there afterwards.
 
-    benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3|skills|skills2] [--only ID] [--args "--advise never"] [--json FILE] [-v]
+    benches/agent/run.py CARO [--set dev|held|held2|fresh|fresh2|fresh3|skills|skills2|reading|reading-held] [--only ID] [--args "--advise never"] [--json FILE] [-v]
 
 CARO is the binary to measure. Each task has a folder, a home and a store of its own; the model and the cache are those of
 the person. Prints one line a task and the sums: tasks done, seconds, steps, requests, tokens, repeated reads.
@@ -36,13 +36,15 @@ def run(caro, task, extra, cache, timeout):
         graded = subprocess.run(
             ["bash", "-c", task["check"]], cwd=work, env=os.environ | {"ANSWER": answer}, capture_output=True, timeout=20
         )
-        done = graded.returncode == 0 and report.get("status") == "completed"
+        # where nothing says what is asked for, that it cannot be told is right
+        right = report.get("status") == "completed" or task.get("kind") == "absent" and report.get("termination_reason") == "cannot"
+        done = graded.returncode == 0 and right
         blocked = [e for e in events if e["event_type"] == "guardrail_check" and e["metadata"].get("finding") == "repeat-read"]
         read = [tuple(e["metadata"]["effects"].get("shows", [])) for e in events if e["event_type"] == "tool_call"]
         read = [r for r in read if r]
         files = {str(p.relative_to(work)): p.read_text(errors="replace")[:600] for p in work.rglob("*") if p.is_file() and p.stat().st_size < 600}
         return {
-            "id": task["id"], "done": done, "check": graded.returncode == 0, "status": report.get("status", f"exit {code}"),
+            "id": task["id"], "kind": task.get("kind"), "done": done, "check": graded.returncode == 0, "status": report.get("status", f"exit {code}"),
             "reason": report.get("termination_reason", ""), "seconds": round(seconds, 1), "steps": report.get("steps", 0),
             "requests": report.get("metric", {}).get("total_requests", 0),
             "tokens": report.get("metric", {}).get("total_tokens", 0),
@@ -94,14 +96,14 @@ def arguments(what):
 
 def main():
     parser = arguments(__doc__)
-    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "fresh2", "fresh3", "skills", "skills2", "all"], default="all")
+    parser.add_argument("--set", choices=["dev", "held", "held2", "fresh", "fresh2", "fresh3", "skills", "skills2", "reading", "reading-held", "all"], default="all")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--args", default="", help="more arguments for caro agent")
     parser.add_argument("-v", action="store_true", help="show what each run did")
     args = parser.parse_args()
-    files = ("tasks.toml", "fresh2.toml", "unseen.toml", "skills.toml")
+    files = ("tasks.toml", "fresh2.toml", "unseen.toml", "skills.toml", "reading.toml", "reading-held.toml")
     tasks = [t for name in files for t in tomllib.loads((HERE / name).read_text())["task"]]
-    every = {t["set"] for t in tasks} - {"skills", "skills2"}
+    every = {t["set"] for t in tasks} - {"skills", "skills2", "reading", "reading-held"}
     tasks = [t for t in tasks if t["set"] in (every if args.set == "all" else {args.set}) and (not args.only or t["id"] in args.only)]
     rows = []
     for task in tasks:
@@ -116,8 +118,8 @@ def main():
             print(f"    ANSWER {row['answer']!r}")
             if not row["done"]:
                 print(f"    FILES {json.dumps(row['files'])[:1500]}", flush=True)
-    total = {k: sum(r[k] for r in rows) for k in ("done", "seconds", "steps", "requests", "tokens", "repeated_reads", "blocked_reads")}
-    print(f"{total['done']} of {len(rows)} done, {total['seconds']:.0f} s, {total['steps']} steps, {total['requests']} requests, "
+    total = {k: sum(r[k] for r in rows) for k in ("done", "check", "seconds", "steps", "requests", "tokens", "repeated_reads", "blocked_reads")}
+    print(f"{total['done']} of {len(rows)} done ({total['check']} as they are to be, sure of it or not), {total['seconds']:.0f} s, {total['steps']} steps, {total['requests']} requests, "
           f"{total['tokens']} tokens, {total['repeated_reads']} repeated reads, {total['blocked_reads']} blocked")
     if args.json:
         args.json.write_text(json.dumps({"args": args.args, "total": total, "tasks": rows}, indent=1))
