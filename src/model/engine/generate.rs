@@ -27,7 +27,7 @@ pub(super) struct Language<'a> {
 ///
 /// How a batch is rounded depends on its length. So that an answer does not depend on what was asked before, a stable
 /// beginning is always a batch of its own, whether it is computed now, was so for another request, or comes from disk, and
-/// nothing behind it is reused.
+/// what is behind it is reused as a whole or not at all.
 pub(super) struct Sequence {
     backend: Box<dyn Backend>,
     held: Vec<u32>,
@@ -39,6 +39,10 @@ pub(super) struct Sequence {
     store: Option<Store>,
     /// True if the stable beginning is new to the store.
     is_new: bool,
+    /// The last prompt with a stable beginning: how many tokens it has, and the logits after it.
+    prompt: Option<(usize, Vec<f32>)>,
+    /// True while nothing is computed behind that prompt: its logits are those to go on from.
+    is_repeated: bool,
     /// How many of the tokens held are certain; the others are guesses.
     certain: usize,
     /// Where the last burst began.
@@ -57,6 +61,8 @@ impl Sequence {
             begun: false,
             store,
             is_new: false,
+            prompt: None,
+            is_repeated: false,
             certain: 0,
             burst: 0,
             guesser: speculate.then(Guesser::default),
@@ -79,17 +85,19 @@ impl Sequence {
         self.backend.describe()
     }
 
-    /// Keeps, or restores, what it can of the prompt's state, but leaves at least one token to compute; returns how many
-    /// that are.
+    /// Keeps, or restores, what it can of the prompt's state; returns how many tokens that are. All of them only if the logits
+    /// after the last one are known, too: further completions of one prompt read nothing.
     pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
         let Encoded { ids, stable } = prompt;
         let begun = std::mem::take(&mut self.begun);
+        self.is_repeated = false;
         let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
         if *stable == 0 || !self.backend.is_resumable() {
             return self.cut(common.min(ids.len().saturating_sub(1)));
         }
         if self.anchor == *stable && common >= *stable {
-            return self.cut(*stable);
+            self.is_repeated = common == ids.len() && self.prompt.as_ref().is_some_and(|(len, _)| *len == common);
+            return self.cut(if self.is_repeated { ids.len() } else { *stable });
         }
         let stable = &ids[..*stable];
         if begun && stable.starts_with(&self.held) {
@@ -144,6 +152,7 @@ impl Sequence {
         if len < self.anchor {
             (self.anchor, self.is_new) = (0, false);
         }
+        self.prompt.take_if(|(prompt, _)| len < *prompt);
         len
     }
 
@@ -158,7 +167,14 @@ impl Sequence {
             }
             (self.anchor, self.is_new) = (*stable, true);
         }
-        self.feed(&ids[self.held.len()..], request)
+        if self.is_repeated {
+            return Ok(true);
+        }
+        let whole = self.feed(&ids[self.held.len()..], request)?;
+        if whole && *stable > 0 && self.backend.is_resumable() {
+            self.prompt = Some((ids.len(), self.logits().to_vec()));
+        }
+        Ok(whole)
     }
 
     /// Stores a stable beginning that is new.
@@ -173,6 +189,7 @@ impl Sequence {
     /// Appends tokens; false if cancelled.
     fn feed(&mut self, ids: &[u32], request: &Request) -> Result<bool, ModelError> {
         let before = self.held.len();
+        self.is_repeated = false;
         let result = self.backend.feed(ids, &request.cancel);
         // After a failure or a cancelled call part of them may be held.
         let got = self.backend.len().saturating_sub(before).min(ids.len());
@@ -183,6 +200,9 @@ impl Sequence {
 
     /// The logits after the last certain token.
     pub(super) fn logits(&mut self) -> &[f32] {
+        if let Some((_, logits)) = self.prompt.as_ref().filter(|_| self.is_repeated) {
+            return logits;
+        }
         self.backend.logits_at(self.certain - 1 - self.burst)
     }
 
@@ -196,6 +216,7 @@ impl Sequence {
         request: &Request,
     ) -> Result<bool, ModelError> {
         let most = self.backend.burst();
+        self.is_repeated = false;
         let Some(guesser) = self.guesser.as_mut().filter(|_| ids.len() <= most) else {
             self.cut(self.certain);
             return self.feed(ids, request);
