@@ -163,6 +163,7 @@ mod tests {
             ("reboot", "reboot"),
             ("useradd x", "useradd"),
             ("ping -c1 host", "ping"),
+            ("echo | openssl s_client -connect example.org:443", "openssl"),
             ("sleep 100", "sleep"),
             ("rm -rf /", "/"),
             ("bash -c 'curl x'", "curl"),

@@ -1,4 +1,4 @@
-//! `find -mtime -30` for "in the last 30 minutes": the unit and the sign of a file's age.
+//! `find -mtime -30` for "in the last 30 minutes": the unit, the sign and the amount of a file's age.
 
 use super::edit::{Edits, warning};
 use super::words::{Words, number};
@@ -58,17 +58,21 @@ fn of_find(it: &Inspected) -> Option<Finding> {
     } else {
         n == age.count && n != age.minutes
     };
+    // a unit more or less may be meant as a bound
+    let unit = if in_days { DAY } else { 1 };
+    let wrong_amount = n.checked_mul(unit).is_none_or(|n| n.abs_diff(age.minutes) > unit);
     let wrong_sign = age.sign.is_some_and(|right| match sign {
         Some(sign) => sign != right,
         // `-mtime 0` is the last day
         None => n > 0 && (wrong_unit || n * if in_days { DAY } else { 1 } == age.minutes),
     });
-    if !wrong_unit && !wrong_sign {
+    if !wrong_unit && !wrong_sign && !wrong_amount {
         return None;
     }
     let sign = age.sign.or(sign).map(String::from).unwrap_or_default();
-    let right_test = if whole_days && (in_days || wrong_unit) { DAYS[at % 3] } else { MINUTES[at % 3] };
-    let amount = match (wrong_unit, whole_days) {
+    let wrong = wrong_unit || wrong_amount;
+    let right_test = if whole_days && (in_days || wrong) { DAYS[at % 3] } else { MINUTES[at % 3] };
+    let amount = match (wrong, whole_days) {
         (false, _) => n,
         (true, true) => age.minutes / DAY,
         (true, false) => age.minutes,
@@ -78,6 +82,8 @@ fn of_find(it: &Inspected) -> Option<Finding> {
     Some(if wrong_unit {
         let unit = if in_days { "days" } else { "minutes" };
         warning("time-unit", test, format!("find {} counts {unit}: the age asked for is `{right}`", test.text), fix)
+    } else if wrong_amount {
+        warning("time-amount", value, format!("that is another age than is asked for: `{right}`"), fix)
     } else {
         warning("time-sign", value, format!("-N means younger and +N means older: `{right}` is asked for"), fix)
     })
@@ -188,6 +194,14 @@ mod tests {
             fix(kept, "find . -name '*.txt' ! -name keep.txt -mtime +5").as_deref(),
             Some("find . -name '*.txt' ! -name keep.txt -mmin +5")
         );
+        let days = "files modified in the last 3 days, sorted by size";
+        for wrong in ["-mmin -7", "-mtime -7", "-mtime +7"] {
+            assert_eq!(fix(days, &format!("find . {wrong}")).as_deref(), Some("find . -mtime -3"), "{wrong}");
+        }
+        assert_eq!(fix(hours, "find . -mmin -60").as_deref(), Some("find . -mmin -360"));
+        for right in ["-mtime -3", "-mtime -4", "-mmin -4320"] {
+            assert_eq!(fix(days, &format!("find . {right}")), None, "{right}");
+        }
         for right in [
             "-mmin -360",
             "-mmin -359",

@@ -1,20 +1,23 @@
 //! A name that the worked examples have and the request has not: asked to turn "csv to tsv", a small model writes `people.csv`
-//! after an example.
+//! after an example, and asked for "every html file" it looks below `/srv/www`.
 
 use super::Inspected;
+use super::edit::{Edits, warning};
+use crate::command::examples::Example;
 use crate::command::library;
-use crate::shell::{Finding, Severity};
+use crate::shell::effects::{Kind, effects};
+use crate::shell::{Finding, Invocation, Severity, Word, quote};
 
 /// So many of the library's pairs may have been shown.
 const SHOWN: usize = 3;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    let shown = library::nearest(it.request, it.target, SHOWN);
+    file(it, &shown).or_else(|| place(it, &shown)).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn file(it: &Inspected, shown: &[Example]) -> Option<Finding> {
     let (asked, text) = (it.request.to_lowercase(), &it.script.text);
-    let shown = library::nearest(it.request, it.target, SHOWN);
     let said = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (word, &e.command)));
     let name = said
         .map(|(word, command)| (word.trim_end_matches([',', ';', ':', '?']), command))
@@ -37,6 +40,68 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         evidence: Vec::new(),
         fix: text.contains(&folder).then(|| text.replace(&folder, "")),
     })
+}
+
+/// `find /srv/www ...` after an example that is about /srv/www, which is not here and which nobody spoke of: here is meant.
+fn place(it: &Inspected, shown: &[Example]) -> Option<Finding> {
+    let cwd = it.cwd?;
+    let asked = it.request.to_lowercase();
+    let bare =
+        |word: &str| word.trim_matches(|c: char| ",;:?!()'\"`".contains(c)).trim_end_matches(['/', '.']).to_owned();
+    let examples = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (bare(word), &e.command)));
+    let borrowed = |name: &str, command: &str| {
+        command.split_whitespace().any(|word| below(&bare(word), name).is_some())
+            && !asked.contains(&name.to_lowercase())
+            && [name, name.trim_start_matches('/')].iter().all(|name| cwd.join(name).symlink_metadata().is_err())
+    };
+    let names: Vec<String> =
+        examples.filter(|(name, command)| name.len() > 1 && borrowed(name, command)).map(|(name, _)| name).collect();
+    let here = it.script.commands.iter().filter(|c| !c.remote);
+    // a plain word may be anything, but for who looks into folders
+    let found: Vec<(&Word, bool, &str)> = here
+        .flat_map(|c| {
+            let folders = folders(c);
+            c.args().iter().map(move |word| (word, folders.iter().any(|folder| std::ptr::eq(*folder, word))))
+        })
+        .filter_map(|(word, looks)| {
+            let of = |name: &String| below(&word.text, name).filter(|_| looks || name.contains('/'));
+            Some((word, looks, names.iter().find_map(of)?))
+        })
+        .collect();
+    let (first, ..) = *found.first()?;
+    // nothing is removed here that was to be removed somewhere else
+    let loses = effects(it.script).iter().any(|e| e.kind == Kind::Delete);
+    let fix = found.iter().all(|(_, looks, _)| *looks && !loses).then(|| {
+        let edits = found.iter().fold(Edits::new(it.script), |edits, (word, _, rest)| match *rest {
+            "" => edits.replace(word, "."),
+            rest if word.glob && !word.quoted => edits.replace(word, rest),
+            rest => edits.replace(word, &quote(rest, it.dialect)),
+        });
+        edits.done()
+    });
+    let why = format!("the request does not speak of {}, and there is none here", first.text);
+    Some(warning("borrowed-place", first, why, fix.flatten()))
+}
+
+/// What of a path lies below a folder: nothing of the folder itself.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// The folders that a program is to look into, of those that do.
+fn folders(command: &Invocation) -> Vec<&Word> {
+    match command.name() {
+        Some("find") => {
+            let links = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
+            command.args().iter().skip_while(links).take_while(|w| !w.text.starts_with(['-', '(', '!'])).collect()
+        }
+        Some("du" | "ls" | "tree") => command.operands().collect(),
+        Some(name) if name.ends_with("grep") && ['r', 'R'].iter().any(|f| command.has_option(Some(*f), "")) => {
+            command.operands().skip(1).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// True if the text has this as the name of a file, or of a folder that something is in.
@@ -85,6 +150,21 @@ mod tests {
             ("", "tr ',' '\\t' < people.csv"),
         ] {
             assert_eq!(found(request, right), None, "{request}: {right}");
+        }
+        let html = "find every html file, subfolders too";
+        for (request, wrong, right) in [
+            (html, "find /srv/www -type f -name '*.html'", Some("find . -type f -name '*.html'")),
+            (html, "find /srv/www/ -type f -name '*.html'", Some("find . -type f -name '*.html'")),
+            (html, "ls /srv/www/*.html", Some("ls *.html")),
+            (html, "find /srv/www -type f -name '*.html' -delete", None),
+            (html, "tar -czf html.tar.gz /srv/www", None),
+        ] {
+            let place = found(request, wrong).expect(wrong);
+            assert_eq!((&*place.id, place.fix.as_deref()), ("borrowed-place", right), "{wrong}");
+        }
+        assert_eq!(found("find duplicate folders", "find . -type d -name cache"), None, "no place");
+        for right in ["find . -type f -name '*.html'", "find /srv/web -name '*.html'", "echo '/srv/www'"] {
+            assert_eq!(found("find every html file below /srv/www, subfolders too", right), None, "{right}");
         }
         std::fs::write(here.path().join("people.csv"), "").unwrap();
         assert_eq!(found("csv to tsv", "tr ',' '\\t' < people.csv"), None, "it is there");

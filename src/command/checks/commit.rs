@@ -1,15 +1,42 @@
-//! `git commit -m text` commits what is staged, where the request says everything.
+//! `git commit -m text` commits what is staged, where the request says everything; `git reset --hard` loses the work that it
+//! says to keep.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::Finding;
+use crate::shell::{Finding, Severity};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).into_iter().collect()
+    staged_only(it).into_iter().chain(loses(it)).collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+/// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
+fn loses(it: &Inspected) -> Option<Finding> {
+    const KEPT: [&str; 12] = [
+        "keep",
+        "keeping",
+        "keeps",
+        "kept",
+        "retain",
+        "retaining",
+        "preserve",
+        "preserving",
+        "leave",
+        "leaving",
+        "without losing",
+        "not lose",
+    ];
+    let mut resets = it.script.commands.iter().filter(|c| c.name() == Some("git"));
+    let reset = resets.find(|c| c.operands().next().is_some_and(|verb| verb.text == "reset"))?;
+    let hard = reset.args().iter().find(|w| w.text == "--hard")?;
+    let asked = Words::of(it.request);
+    let kept = asked.say(&KEPT) || asked.list().iter().any(|w| w == "don't") && asked.say(&["lose"]);
+    let fix = Edits::new(it.script).replace(hard, "--soft").done();
+    let why = "--hard throws the changes away that are to be kept: --soft leaves them as they are";
+    kept.then(|| Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
+}
+
+fn staged_only(it: &Inspected) -> Option<Finding> {
     let asked = Words::of(it.request);
     let all = ["everything", "all changes", "all my changes", "all the changes", "all files", "all my files"];
     if !asked.say(&["commit"]) || !asked.say(&all) || asked.say(&["staged", "stage", "except", "without", "but"]) {
@@ -41,6 +68,24 @@ fn is_cluster_with_a(text: &str) -> bool {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn what_is_to_be_kept_is_not_thrown_away() {
+        let fix =
+            |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let hard = "git reset --hard HEAD~1";
+        for keeps in [
+            "undo my last commit but keep changes",
+            "uncommit without losing my work",
+            "take back the last \
+        commit, don't lose anything",
+        ] {
+            assert_eq!(fix(keeps, hard).as_deref(), Some("git reset --soft HEAD~1"), "{keeps}");
+            assert_eq!(fix(keeps, "git reset HEAD~1"), None);
+        }
+        assert_eq!(fix("throw away the last commit and all changes", hard), None);
+        assert_eq!(fix("", hard), None);
+    }
 
     #[test]
     fn everything_is_staged_first() {

@@ -14,6 +14,7 @@ mod branches;
 mod column_name;
 mod commit;
 mod compressed;
+mod converted;
 mod counts;
 mod csv;
 mod depth;
@@ -119,7 +120,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 57] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
     commit::check,
     branches::check,
     executable::check,
@@ -129,6 +130,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 57] = [
     quoting::check,
     input::check,
     compressed::check,
+    converted::check,
     precedence::check,
     silent::check,
     totals::check,

@@ -122,9 +122,14 @@ fn named(request: &str, cwd: &Path) -> Vec<Name> {
     names
 }
 
-/// Every word after a program, and every file written to or read from.
+/// Every word after a program, and every file written to or read from. `/a b/c/` may be a pattern of sed or awk, and is none.
 fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
-    let of = |c: &'a Invocation| c.args().iter().chain(c.redirects.iter().map(|r| &r.target));
+    let has_patterns = |c: &Invocation| matches!(c.name(), Some("sed" | "awk" | "gawk" | "mawk" | "perl"));
+    let of = move |c: &'a Invocation| {
+        let patterns = has_patterns(c);
+        let args = c.args().iter().filter(move |w| !(patterns && w.text.len() > 1 && w.text.ends_with('/')));
+        args.chain(c.redirects.iter().map(|r| &r.target))
+    };
     it.script.commands.iter().filter(|c| !c.remote).flat_map(of)
 }
 
@@ -134,10 +139,9 @@ fn is_invented(word: &Word, request: &str) -> bool {
     let text = word.text.as_str();
     let home = text.starts_with("~/") || text.starts_with("$HOME/");
     let root = text.starts_with('/') && !text.starts_with("//");
-    // `/a b/c/` may also be a pattern of sed or awk
-    (home || root && !(text.len() > 1 && text.ends_with('/')))
+    (home || root)
         && !NO_PLACE.iter().any(|place| text.starts_with(place))
-        && !request.contains(text.trim_end_matches('*'))
+        && !request.contains(text.trim_end_matches(['*', '/']))
         && text.chars().all(|c| c.is_alphanumeric() || "._-/~$*?".contains(c))
 }
 
@@ -213,6 +217,11 @@ mod tests {
             ("move the .log files from logs to inbox", "mv /none/logs/*.log inbox", "mv logs/*.log inbox"),
             ("last line of logs/boot.log", "tail -n 1 /var/log/logs/boot.log", "tail -n 1 logs/boot.log"),
             ("last line of logs/boot.log", "tail -n 1 /var/log/boot.log", "tail -n 1 logs/boot.log"),
+            (
+                "move files older than 30 days from logs to inbox",
+                "find logs -mtime +30 -exec mv {} /inbox/ \\;",
+                "find logs -mtime +30 -exec mv {} inbox \\;",
+            ),
             ("sort the files in the logs directory by size", "ls -S /dev/sda1", "ls -S logs"),
             ("changed today in inbox and logs", "find inbox /logs -mtime -1", "find inbox logs -mtime -1"),
             ("set all in logs to 600", "chmod 600 /logs/* && ls /logs/*", "chmod 600 logs/* && ls logs/*"),
@@ -225,6 +234,9 @@ mod tests {
     fn a_place_that_was_named_or_is_no_place_is_left_alone() {
         for (request, right) in [
             ("files in /opt/logs", "find /opt/logs -type f"),
+            ("files in /opt/logs", "find /opt/logs/ -type f"),
+            ("show the lines of logs/boot.log with ip", "awk '/ip/' logs/boot.log"),
+            ("logs without comments", "sed -n /logs/ logs/boot.log"),
             ("files in logs", "find logs -type f"),
             ("link logs/boot.log into the root folder /", "ln -s logs/boot.log /"),
             ("a list of files in /etc", "ls /etc"),
