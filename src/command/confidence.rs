@@ -2,19 +2,31 @@
 
 use crate::model::{Completion, Token};
 
-/// Coefficients of a logistic regression over [`Features`]: a first guess, scaled by `benches/calibrate.py` on executed
-/// answers. Source of the figures: `benches/records/2026-11-22-documents.md`.
+/// Coefficients of a logistic regression over [`Features`] and the length of the request, fitted by `benches/calibrate.py` on
+/// executed answers. Source of the figures: `benches/records/2026-11-25-length.md`.
 #[derive(Debug, Clone, Copy)]
 struct Calibration {
     bias: f64,
     mean: f64,
     worst: f64,
+    /// Of the logarithm of the request's words: who asks for more at once is less often answered rightly, however sure the
+    /// model is of what it writes.
+    words: f64,
 }
 
 /// The least log-probability that is told apart. A token that only the grammar allowed has minus infinity.
 const LEAST: f64 = -20.0;
 
-const CALIBRATION: Calibration = Calibration { bias: 3.58, mean: 11.9, worst: 2.03 };
+const CALIBRATION: Calibration = Calibration { bias: 6.62, mean: 7.59, worst: 1.29, words: -1.55 };
+
+/// The same of the confidence after a choice, a little flatter than fitted: few such answers are known.
+struct Agreed {
+    bias: f64,
+    support: f64,
+    words: f64,
+}
+
+const AGREED: Agreed = Agreed { bias: 2.3, support: 5.2, words: -2.0 };
 
 /// What the probabilities of a completion's tokens say.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,9 +52,10 @@ impl Features {
     }
 }
 
-/// The probability, between 0 and 1. A model that tells no log-probabilities gets 0.5: nothing is known.
-pub fn of(completion: &Completion) -> f64 {
-    Features::of(&completion.tokens).map_or(0.5, probability)
+/// The probability, between 0 and 1, that the completion does what the request asks for. A model that tells no
+/// log-probabilities gets 0.5: nothing is known.
+pub fn of(completion: &Completion, request: &str) -> f64 {
+    Features::of(&completion.tokens).map_or(0.5, |features| probability(features, length(request)))
 }
 
 /// How likely the model was to write just this and to end there: the product of the probabilities of all tokens and of the
@@ -53,16 +66,28 @@ pub fn likelihood(completion: &Completion) -> f64 {
     (words.sum + end.max(LEAST)).exp()
 }
 
-/// The confidence after a choice among candidates: what the model's own probabilities said, and the share of candidates
-/// that agree with the chosen one.
-pub fn agreed(alone: f64, share: f64) -> f64 {
-    // scaled by executed answers (`benches/records/`): who was in doubt is never quite sure again, nor quite lost
-    0.18 + 0.66 * (0.3 * alone + 0.7 * share).clamp(0.0, 1.0)
+/// The confidence after a choice among candidates: what the model's own probabilities said, the share of candidates that
+/// agree with the chosen one, and the length of the request.
+pub fn agreed(alone: f64, share: f64, request: &str) -> f64 {
+    let support = (0.3 * alone + 0.7 * share).clamp(0.0, 1.0);
+    logistic(AGREED.bias + AGREED.support * support + AGREED.words * length(request))
 }
 
-fn probability(f: Features) -> f64 {
+fn probability(f: Features, length: f64) -> f64 {
     let c = CALIBRATION;
-    1.0 / (1.0 + (-(c.bias + c.mean * f.mean + c.worst * f.worst)).exp())
+    logistic(c.bias + c.mean * f.mean + c.worst * f.worst + c.words * length)
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// The natural logarithm of a request's words; of what is written without blanks, two signs are one.
+fn length(request: &str) -> f64 {
+    let is_sign =
+        |c: &char| matches!(*c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}');
+    let words: usize = request.split_whitespace().map(|word| (word.chars().filter(is_sign).count() / 2).max(1)).sum();
+    (words.max(1) as f64).ln()
 }
 
 #[cfg(test)]
@@ -76,10 +101,24 @@ mod tests {
 
     #[test]
     fn surer_tokens_give_more_confidence() {
-        let p = |logs: &[f32]| probability(Features::of(&tokens(logs)).unwrap());
+        let p = |logs: &[f32]| probability(Features::of(&tokens(logs)).unwrap(), length("list all files here"));
         let (sure, middling, lost) = (p(&[-0.01, -0.02]), p(&[-0.01, -0.9]), p(&[-1.5, -3.0]));
         assert!(sure > middling && middling > lost, "{sure} {middling} {lost}");
         assert!((0.0..=1.0).contains(&lost) && sure <= 1.0);
+    }
+
+    #[test]
+    fn whoever_asks_for_more_is_less_often_answered_rightly() {
+        let p = |request: &str| probability(Features::of(&tokens(&[-0.05, -0.1])).unwrap(), length(request));
+        let long =
+            "rename every picture here after its date, put those of each year into a folder and list what is left";
+        assert!(p("list all pictures") > p(long) + 0.1);
+        assert!(agreed(0.5, 0.8, "list all pictures") > agreed(0.5, 0.8, long));
+        // the same in a script without blanks
+        let (short, long) =
+            ("列出所有图片", "把这里的每张图片按日期重命名，把每年的图片放进一个文件夹，然后列出剩下的文件");
+        assert!(p(short) > p(long) + 0.1);
+        assert_eq!(length(""), 0.0);
     }
 
     #[test]
@@ -96,7 +135,7 @@ mod tests {
 
     #[test]
     fn impossible_tokens_do_not_make_it_nonsense() {
-        let p = probability(Features::of(&tokens(&[f32::NEG_INFINITY, f32::NAN, -0.1])).unwrap());
+        let p = probability(Features::of(&tokens(&[f32::NEG_INFINITY, f32::NAN, -0.1])).unwrap(), 0.0);
         assert!(p.is_finite() && p < 0.1);
         assert_eq!(Features::of(&[]), None);
     }

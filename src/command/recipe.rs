@@ -189,7 +189,7 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 let until = if turn.has_answer() { run.latest() } else { run.ask.timeout };
                 let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
-                let confidence = confidence::of(&completion);
+                let confidence = confidence::of(&completion, &run.ask.request);
                 run.is_lost |= iteration == 1 && confidence < turn::LOST;
                 turn.decided(&completion, confidence, run.has_time())
             }
@@ -349,7 +349,7 @@ impl Run<'_> {
             if completion.finish != Finish::Stop {
                 continue;
             }
-            let draft = self.inspect(cmd, confidence::of(&completion)).await;
+            let draft = self.inspect(cmd, confidence::of(&completion, &self.ask.request)).await;
             let Draft { cmd, confidence, findings, risk, .. } = self.mended(draft).await;
             let form = |cmd: &str| shape(cmd, self.ask.dialect);
             let is_known = form(&cmd) == form(first) || others.iter().any(|other| form(&other.cmd) == form(&cmd));

@@ -120,7 +120,7 @@ impl Run<'_> {
         let chosen = candidates.swap_remove(choice.index);
         let why =
             format!("likeliest by what it does, of {} candidates ({:.0} %)", self.candidates, choice.share * 100.0);
-        let confidence = confidence::agreed(chosen.draft.confidence, choice.share);
+        let confidence = confidence::agreed(chosen.draft.confidence, choice.share, &self.ask.request);
         Ok(Chosen::Draft(Draft { confidence, ..chosen.draft }, why))
     }
 
@@ -156,7 +156,8 @@ impl Run<'_> {
             self.timing.tokens += completion.usage.completion_tokens;
         }
         let whole = completions.iter().filter(|c| c.finish == Finish::Stop);
-        Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c), confidence::likelihood(c))).collect())
+        let request = &self.ask.request;
+        Ok(whole.map(|c| (reply::read(&c.text), confidence::of(c, request), confidence::likelihood(c))).collect())
     }
 
     /// The command with its known faults mended.
@@ -279,9 +280,9 @@ mod tests {
         let (budget, timeout) = (Duration::from_secs(3600), Duration::from_secs(36_000));
         // 60 words and the reading take 64 times the pace for one, 77.2 times for two
         for (logprob, pace, wanted) in [
-            (-0.3, 0, Some((2, 3240))),
-            (-0.3, 45, Some((1, 4320))),
-            (-0.3, 60, None),
+            (-0.65, 0, Some((2, 3240))),
+            (-0.65, 45, Some((1, 4320))),
+            (-0.65, 60, None),
             // what is most likely wrong gets twice the time
             (-1.0, 0, Some((2, 6480))),
             (-1.0, 60, Some((2, 6948))),

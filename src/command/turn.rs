@@ -27,14 +27,13 @@ const MENDS: u32 = 6;
 /// Below this confidence a second iteration runs (the specification's figure).
 pub const SURE: f64 = 0.8;
 
-/// Below this confidence other commands are sampled: the answer is as likely wrong as right. Above it sampling takes its time
-/// and mends next to nothing (`benches/records/2026-11-22-documents.md`).
-pub const DOUBT: f64 = 0.5;
+/// Below this confidence other commands are sampled. Above it sampling takes its time and mends next to nothing
+/// (`benches/records/2026-11-25-length.md`).
+pub const DOUBT: f64 = 0.667;
 
-/// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 36 such answers to
-/// requests that nobody had read 4 were right, and 13 of those that were chosen in their place
-/// (`benches/records/2026-11-24-doubt.md`).
-pub const LOST: f64 = 0.2;
+/// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
+/// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
+pub const LOST: f64 = 0.3;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
 /// For the first answer that is too much to read: it has those that ask for nearly the same.
