@@ -2,12 +2,13 @@
 """How well confidence predicts success, and what else would: calibrate.py REPORT.json | PREDICTIONS RESULTS TASKS ...
 
 REPORT.json is what `caro eval --json` printed; the three others are those of the development tasks (ask.py, score.py, dev.jsonl).
-For each source and for all of them: the expected calibration error (ten bins of equal width) and the area under the ROC
-curve. Then a logistic regression logit(p') = a + b logit(p) + c ln(words of the request), and what it would give, each source
+For each source and for all of them: the expected calibration error (ten bins of equal width), what chance alone gives on average
+to so many answers whose confidence is exactly right, how often it gives no less than what was found, and the area under the
+ROC curve. Then a logistic regression logit(p') = a + b logit(p) + c ln(words of the request), and what it would give, each source
 predicted by a fit of the others. Of answers with `--candidates 1` it is the confidence of the model's own answer; where p has
 the words in it already, b is near 1 and c near 0.
 """
-import json, math, sys
+import json, math, random, sys
 
 
 def logit(p):
@@ -24,6 +25,14 @@ def ece(pairs):
     for p, ok in pairs:
         bins[min(int(p * 10), 9)].append((p, ok))
     return sum(abs(sum(p for p, _ in b) - sum(ok for _, ok in b)) for b in bins) / len(pairs)
+
+
+def of_chance(pairs, draws=2000):
+    """The mean error of answers that are right exactly as often as they say, and the share of draws with no less than these have."""
+    dice = random.Random(1)
+    errors = [ece([(p, dice.random() < p) for p, _ in pairs]) for _ in range(draws)]
+    found = ece(pairs)
+    return {"mean": round(sum(errors) / draws, 3), "no_less": round(sum(e >= found for e in errors) / draws, 2)}
 
 
 def auroc(pairs):
@@ -101,7 +110,7 @@ def main():
     everything = [a for answers in sources.values() for a in answers]
     for name, answers in [*sources.items(), ("all", everything)]:
         line = {"source": name, "answers": len(answers), "right": sum(a[2] for a in answers)}
-        line |= {"ece": round(ece(told(answers)), 3), "auroc": round(auroc(told(answers)), 3)}
+        line |= {"ece": round(ece(told(answers)), 3), "of_chance": of_chance(told(answers)), "auroc": round(auroc(told(answers)), 3)}
         others = [a for other, more in sources.items() if other != name for a in more]
         if others and name != "all":
             guess = predicted(fit(others), answers)
