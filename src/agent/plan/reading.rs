@@ -78,7 +78,7 @@ pub fn reads(task: &str, files: &[&str]) -> bool {
     let kept = all_are(SETTINGS) && begins(OF_SETTINGS) || all_are(RECORDS) && begins(OF_RECORDS);
     for part in parts(task) {
         let verb = first(&part);
-        let explains = asks(&verb, THINKS) && asks(&verb, TELLS) || is_about_saying(&part);
+        let explains = asks(&verb, THINKS) && asks(&verb, TELLS) || is_about_saying(&part, SAYS);
         let asked = (looks || prose || kept) && (asks(&verb, TELLS) || is_question(&part, task));
         if is_look(&part, files) {
             looks = true;
@@ -100,6 +100,15 @@ pub fn asks_documents(task: &str) -> bool {
     let all = parts(task);
     let told = |part: &String| how || is_question(part, task) || asks(&first(part), TELLS) && !changes(part);
     !here && !computes(whole) && asked_for(task).is_empty() && !all.is_empty() && all.iter().all(told)
+}
+
+/// True for a task whose answer is a text of its own, as a summary or a comparison is, and no fact.
+pub fn is_told_at_length(task: &str) -> bool {
+    parts(task).iter().any(|part| {
+        let verb = first(part);
+        let of_all = || words(part).last().is_some_and(|last| is_in("about for", &last));
+        asks(&verb, THINKS) || verb == "compare" || is_about_saying(part, "do mean") || of_all()
+    })
 }
 
 /// True for a question about the world at large: what things and words mean, why, and who did what. A model has nothing to
@@ -160,13 +169,15 @@ fn is_look(part: &str, files: &[&str]) -> bool {
     rest.len() < before && words(&rest).skip(1).all(|word| is_in(AROUND, &word))
 }
 
-/// `what does FILE say about ...`, `what is FILE about`, `what does script.sh do`.
-fn is_about_saying(part: &str) -> bool {
+/// What a question about what a file says ends with or has in it.
+const SAYS: &str = "about do for mean mention say state tell";
+
+/// `what does FILE say about ...`, `what is FILE about`, `what does script.sh do`, with one of these words.
+fn is_about_saying(part: &str, says: &str) -> bool {
     let words: Vec<String> = words(part).collect();
     let asks = words.first().is_some_and(|word| matches!(word.as_str(), "what" | "what's"));
     let does = words.get(1).is_some_and(|word| matches!(word.as_str(), "do" | "does" | "did" | "is"));
-    const SAYS: &str = "about do for mean mention say state tell";
-    asks && does && words.iter().skip(2).any(|word| is_in(SAYS, word))
+    asks && does && words.iter().skip(2).any(|word| is_in(says, word))
 }
 
 fn computes(part: &str) -> bool {
@@ -241,6 +252,28 @@ mod tests {
             ("what is the name of the owner?", &[], false),
         ] {
             assert_eq!(reads(task, files), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_at_length() {
+        for task in [
+            "summarize letter.txt",
+            "read jan.md and feb.md and compare them",
+            "please explain what backup.sh does",
+            "what does backup.sh do?",
+            "what is letter.txt about?",
+        ] {
+            assert!(is_told_at_length(task), "{task}");
+        }
+        for task in [
+            "who signed contract.txt?",
+            "what does contract.txt say about pets?",
+            "read notes.md and tell me whose boat it is",
+            "wer hat die Schlüssel?",
+            "",
+        ] {
+            assert!(!is_told_at_length(task), "{task}");
         }
     }
 

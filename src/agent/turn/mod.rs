@@ -22,6 +22,7 @@ mod leave;
 mod named;
 mod prompt;
 mod reply;
+mod shown;
 
 pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
 pub use draft::{Text, goes_round};

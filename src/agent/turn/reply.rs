@@ -3,12 +3,12 @@
 //! question is put in a request of its own, with the texts and nothing else. Where they do not say it, or it says what they
 //! do not, the run goes its usual way.
 
-use super::{PLACE, Phase, Turn, fence};
+use super::{PLACE, Phase, Turn, fence, shown};
 use crate::agent::blueprint::Part;
 use crate::agent::event::Tokens;
 use crate::agent::excerpt::leaves_out;
 use crate::agent::guard::Guards;
-use crate::agent::plan::{asks_documents, who};
+use crate::agent::plan::{asks_documents, is_told_at_length, who};
 use crate::agent::retrieve::{tells, words};
 use crate::agent::state::{Cost, facts};
 use crate::model::{Finish, Prompt, Role, Sampling};
@@ -22,7 +22,7 @@ const MEMORY: &str = "memory";
 /// What a text in one of the first two begins with, before its name.
 pub const HEADING: &str = "### ";
 /// What the model says where the texts do not say it.
-const ABSENT: &str = "NOT FOUND";
+pub(super) const ABSENT: &str = "NOT FOUND";
 
 /// Who answers.
 const PERSONA: &str = "You answer the user's question out of the texts that the user shows you. Use only what stands in them, \
@@ -54,16 +54,22 @@ impl Turn {
 
     /// The request for the answer.
     pub(super) fn reply(&self) -> Reply {
-        let mut said: Vec<String> = self.about().map(|layer| fence(&layer.name, &layer.text)).collect();
+        let mut told: Vec<String> = self.about().map(|layer| fence(&layer.name, &layer.text)).collect();
         let rules: Vec<&str> = self.rules().collect();
         if !rules.is_empty() {
-            said.push(format!("Rules for the answer:\n{}", rules.join("\n\n")));
+            told.push(format!("Rules for the answer:\n{}", rules.join("\n\n")));
         }
-        said.push(self.task.text.clone());
+        told.push(self.task.text.clone());
         let roles = self.layers.iter().filter(|layer| layer.trusted && layer.name == "role");
         let persona: Vec<&str> = roles.map(|layer| layer.text.as_str()).chain([PERSONA]).collect();
         let mut prompt = Prompt::system(persona.join("\n\n"));
-        prompt.push(Role::User, said.join("\n\n"));
+        // who has seen single sentences told would tell a summary in one; and among the passages of many documents the shortest
+        // answer is seldom the right one
+        let of_files = self.layers.iter().any(|layer| layer.name == TEXTS && !layer.trusted);
+        if of_files && !is_told_at_length(&self.task.text) {
+            shown::show(&mut prompt);
+        }
+        prompt.push(Role::User, told.join("\n\n"));
         Reply { prompt, sampling: Sampling::GREEDY }
     }
 

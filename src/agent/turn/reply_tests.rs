@@ -56,8 +56,14 @@ const OF_DOCUMENTS: &str = "what is the guest network of the office called?";
 fn what_a_file_says_is_asked_for_with_the_text_and_nothing_else() {
     let turn = run(OF_FILE, &[(TEXTS, OWNER)]);
     let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
-    let [system, user] = reply.prompt.turns.as_slice() else { panic!("{reply:?}") };
+    let [system, examples @ .., user] = reply.prompt.turns.as_slice() else { panic!("{reply:?}") };
     assert_eq!(reply.sampling, Sampling::GREEDY);
+    // what is and what is not said in a text is shown first, the same for everyone
+    assert_eq!(
+        examples.iter().filter(|said| said.text == "NOT FOUND" && said.role == crate::model::Role::Assistant).count(),
+        4
+    );
+    assert_eq!(reply.prompt.stable_turns, examples.len() + 1);
     assert!(system.text.contains("NOT FOUND") && !system.text.contains("step by step"), "{system:?}");
     assert_eq!(user.text, format!("<texts>\n{OWNER}\n</texts>\n\n{OF_FILE}"));
     // a run that was stopped here goes on here
@@ -65,6 +71,13 @@ fn what_a_file_says_is_asked_for_with_the_text_and_nothing_else() {
     replied(&mut turn, " It is Ada's.\n");
     assert_eq!(answer(&turn), Some("It is Ada's."));
     assert_eq!((turn.metric().total_requests, turn.metric().total_tokens), (1, TOKENS.request + TOKENS.response));
+}
+
+#[test]
+fn a_summary_is_told_without_examples_of_single_sentences() {
+    let turn = run("summarize notes.md", &[(TEXTS, OWNER)]);
+    let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!((reply.prompt.turns.len(), reply.prompt.stable_turns), (2, 0));
 }
 
 #[test]
@@ -149,7 +162,10 @@ fn the_person_that_it_is_to_be_and_the_rules_of_a_skill_hold() {
     turn.assembled(Assembly { layers, ..Assembly::default() }, Vec::new(), Vec::new(), &Guards::default());
     let Step::Reply(reply) = turn.next() else { panic!("{:?}", turn.next()) };
     assert!(reply.prompt.turns[0].text.starts_with("You are a harbour master.\n\n"), "{reply:?}");
-    assert!(reply.prompt.turns[1].text.contains("\n\nRules for the answer:\nName boats in capitals.\n\n"), "{reply:?}");
+    assert!(
+        reply.prompt.turns.last().unwrap().text.contains("\n\nRules for the answer:\nName boats in capitals.\n\n"),
+        "{reply:?}"
+    );
 }
 
 #[test]
