@@ -107,6 +107,46 @@ fn a_long_result_is_listed_shown_removed_and_gone_after_a_week() {
 }
 
 #[test]
+fn a_result_that_was_cut_is_not_called_the_whole() {
+    let machine = Machine::new();
+    assert_eq!(run(&machine, "seq 1 60000", "s").code, Some(0));
+    let told = machine.run(&["events", "", "--json"]).out;
+    assert!(told.contains("of standard output (348894 bytes, 60000 lines)") && !told.contains("The whole"), "{told}");
+    let list = machine.run(&["artifacts", "list", "--json"]).json();
+    let shown = machine.run(&["artifacts", "show", list[0]["id"].as_str().unwrap()]).out;
+    assert!(shown.starts_with("1\n2\n") && shown.trim_end().ends_with("\n59999\n60000"), "{}", shown.len());
+    assert!(shown.contains("\n[cut: ") && shown.contains(" lines are left out here]\n"), "{}", shown.len());
+}
+
+/// A finite output of some length stops nothing; a flood does, and is no success.
+#[cfg(unix)]
+#[test]
+fn what_comes_behind_a_long_output_is_done_or_said_not_to_be() {
+    let machine = Machine::new();
+    machine.write("work/big.txt", "0123456789abcde\n".repeat(1 << 18));
+    let replies = [
+        step("look", &[("shell", json!({"command": "cat big.txt; touch done.txt"}))]),
+        step("look", &[("shell", json!({"command": "yes; touch never.txt"}))]),
+        answer("seen"),
+    ];
+    let ran = machine.ask(by_step(&replies), &["agent", "look at what is there", "--yes"]);
+    assert!(machine.path("work/done.txt").exists() && !machine.path("work/never.txt").exists(), "{ran:#?}");
+    let events = machine.run(&["events", "", "--json"]).out;
+    let results: Vec<serde_json::Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &serde_json::Value| {
+            event["event_type"].as_str().is_some_and(|kind| ["tool_result", "tool_error"].contains(&kind))
+        })
+        .collect();
+    let outcomes: Vec<&str> = results.iter().filter_map(|event| event["metadata"]["outcome"].as_str()).collect();
+    assert_eq!(outcomes, ["done", "failed"], "{events}");
+    let told = results[1]["output"].as_str().unwrap();
+    assert!(told.starts_with("The command was stopped: ") && told.contains("was not run"), "{told}");
+    assert!(told.find("was not run") < told.find("[TOOL RESPONSE OFFLOADED]"), "{told}");
+}
+
+#[test]
 fn the_agents_own_files_are_listed_and_go_with_their_session() {
     let machine = Machine::new();
     assert!(machine.run(&["workspace", "ls"]).err.contains("no agent has kept a file yet"));

@@ -2,7 +2,9 @@
 #![cfg(unix)]
 
 use crate::machine::AMPLE;
-use caro::exec::{ExecError, Job, Limits, Output, Sandbox, Status, capture, capture_blocking, foreground, support};
+use caro::exec::{
+    ExecError, Job, Limits, Output, Sandbox, Status, capture, capture_blocking, capture_ends, foreground, support,
+};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -102,6 +104,40 @@ async fn a_long_answer_is_cut_but_no_flood() {
     let job = Job { limits: Limits { wall: AMPLE, output: 4096 }, ..sh("head -c 100000 /dev/zero") };
     let output = capture(&job).await.unwrap();
     assert_eq!((output.status, output.stdout.len()), (Status::Exited(0), 4096));
+    let cut = output.stdout_cut.unwrap();
+    assert_eq!((cut.at, cut.bytes, cut.of_bytes), (4096, 100_000 - 4096, 100_000));
+    assert_eq!((output.stderr_cut, capture(&sh("echo short")).await.unwrap().stdout_cut), (None, None));
+}
+
+#[tokio::test]
+async fn of_a_long_answer_both_ends_are_kept_and_what_comes_behind_it_is_run() {
+    let limits = Limits { wall: AMPLE, output: 4096 };
+    // more than what is a flood to who wants the head alone
+    let job = Job { limits, ..sh("seq 1 400000; seq 1 400000 >&2; echo behind") };
+    let output = capture_ends(&job, 64 << 20).await.unwrap();
+    let (out, err) = text(&output);
+    assert_eq!(output.status, Status::Exited(0));
+    assert!(out.starts_with("1\n2\n") && out.ends_with("399999\n400000\nbehind\n"), "{out}");
+    assert!(err.starts_with("1\n2\n") && err.ends_with("399999\n400000\n"), "{err}");
+    assert!(out.len() <= 4096 && err.len() <= 4096);
+    for (text, cut, lines) in [(&out, output.stdout_cut, 400_001), (&err, output.stderr_cut, 400_000)] {
+        let cut = cut.unwrap();
+        assert_eq!((text.lines().count() + cut.lines, cut.of_lines), (lines, lines));
+        assert_eq!(text.len() + cut.bytes, cut.of_bytes);
+    }
+    assert_eq!(capture(&job).await.unwrap().status, Status::Flooded);
+}
+
+#[tokio::test]
+async fn a_flood_is_stopped_where_both_ends_are_kept_too() {
+    let job = Job {
+        limits: Limits { wall: Duration::from_secs(300), output: 4096 },
+        ..sh("while :; do echo flooooood; done")
+    };
+    let output = capture_ends(&job, 100_000).await.unwrap();
+    assert_eq!(output.status, Status::Flooded);
+    assert!(output.stdout.len() <= 4096 && output.stdout_cut.unwrap().of_bytes > 100_000, "{:?}", output.stdout_cut);
+    assert!(output.took < AMPLE, "{:?}", output.took);
 }
 
 #[tokio::test]

@@ -1,15 +1,15 @@
 //! A child whose output is wanted, not its terminal: started behind the fence, read to its end or its limits.
 
 use super::fence::Fence;
-use super::{ExecError, Job, Limits, Output, Status, ending, environment};
+use super::kept::{Flood, Kept, Part};
+use super::{ExecError, Job, Output, Status, ending, environment};
 use std::ffi::OsString;
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// How long the pipes may stay open once every process we could find is dead.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -24,6 +24,19 @@ const REAP: Duration = Duration::from_secs(1);
 /// # Errors
 /// If the program cannot be started. A program that fails, hangs or floods is no error: see [`Output::status`].
 pub async fn capture(job: &Job) -> Result<Output, ExecError> {
+    run(job, Part::Head).await
+}
+
+/// [`capture`] that keeps both ends of what is too long: half of [`Limits::output`](super::Limits::output) each. The child
+/// may go on until it has written `flood` bytes to one stream.
+///
+/// # Errors
+/// As [`capture`].
+pub async fn capture_ends(job: &Job, flood: usize) -> Result<Output, ExecError> {
+    run(job, Part::Ends { flood }).await
+}
+
+async fn run(job: &Job, part: Part) -> Result<Output, ExecError> {
     let started = Instant::now();
     let failed = |source| ExecError::Start { program: job.program.display().to_string(), source };
     // Without any place to write, the child still runs: it then has none either.
@@ -48,10 +61,13 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
     let mut child = ending::spawn(command).map_err(failed)?;
     let group = ending::Group::new(fence.members(child.id()));
 
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let new = || Kept::new(job.limits.output, part);
+    let (mut stdout, mut stderr) = (new(), new());
+    let stdin = child.stdin.take();
+    // they stay open until the group is dead: a shell whose `yes` finds nobody listening goes on with what comes behind it
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let end = {
-        let mut pump = pin!(pump(job, streams, &mut stdout, &mut stderr));
+        let mut pump = pin!(pump(job, stdin, (&mut out, &mut stdout), (&mut err, &mut stderr)));
         let mut timer = pin!(tokio::time::sleep(job.limits.wall));
         let mut open = true;
         let end = loop {
@@ -81,7 +97,8 @@ pub async fn capture(job: &Job) -> Result<Output, ExecError> {
         }
     };
     group.disarm();
-    Ok(Output { status, stdout, stderr, took: started.elapsed() })
+    let ((stdout, stdout_cut), (stderr, stderr_cut)) = (stdout.finish(), stderr.finish());
+    Ok(Output { status, stdout, stderr, stdout_cut, stderr_cut, took: started.elapsed() })
 }
 
 /// [`capture`] for a caller outside any runtime (and harmless inside one): waits on a thread of its own.
@@ -108,13 +125,16 @@ enum End {
     Stopped(Status),
 }
 
-/// The child never ceases to write.
-struct Flood;
-
-type Streams = (Option<ChildStdin>, Option<tokio::process::ChildStdout>, Option<tokio::process::ChildStderr>);
+/// A stream, and what is kept of it.
+type Reading<'a, R> = (&'a mut Option<R>, &'a mut Kept);
 
 /// Feeds standard input and reads both outputs until they close.
-async fn pump(job: &Job, (stdin, out, err): Streams, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) -> Result<(), Flood> {
+async fn pump(
+    job: &Job,
+    stdin: Option<ChildStdin>,
+    out: Reading<'_, ChildStdout>,
+    err: Reading<'_, ChildStderr>,
+) -> Result<(), Flood> {
     let feed = async {
         if let Some(mut stdin) = stdin {
             // A child that does not read all of it is its own business.
@@ -122,32 +142,17 @@ async fn pump(job: &Job, (stdin, out, err): Streams, stdout: &mut Vec<u8>, stder
         }
         Ok(())
     };
-    tokio::try_join!(feed, drain(out, stdout, job.limits), drain(err, stderr, job.limits)).map(|_| ())
+    tokio::try_join!(feed, drain(out), drain(err)).map(|_| ())
 }
 
-/// Reads a stream to its end, keeping the first [`Limits::output`] bytes.
-fn drain<R: AsyncRead + Unpin>(
-    stream: Option<R>,
-    kept: &mut Vec<u8>,
-    limits: Limits,
-) -> impl Future<Output = Result<(), Flood>> {
-    /// Bytes beyond the cap, in caps, that still count as a long answer and not as a flood.
-    const FLOOD: usize = 8;
-    async move {
-        let Some(mut stream) = stream else { return Ok(()) };
-        let mut seen = 0usize;
-        let mut buffer = vec![0u8; 16 << 10];
-        loop {
-            let read = match stream.read(&mut buffer).await {
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(read) => read,
-            };
-            seen = seen.saturating_add(read);
-            let room = limits.output.saturating_sub(kept.len()).min(read);
-            kept.extend_from_slice(&buffer[..room]);
-            if seen > limits.output.saturating_mul(FLOOD).max(1 << 20) {
-                return Err(Flood);
-            }
+/// Reads a stream to its end.
+async fn drain<R: AsyncRead + Unpin>((stream, kept): Reading<'_, R>) -> Result<(), Flood> {
+    let Some(stream) = stream else { return Ok(()) };
+    let mut buffer = vec![0u8; 16 << 10];
+    loop {
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(read) => kept.add(&buffer[..read])?,
         }
     }
 }

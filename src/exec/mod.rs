@@ -1,7 +1,7 @@
 //! Every child process this program ever starts, and nothing else: process group, time limit, output cap, scrubbed
 //! environment, sandbox. No other module names `Command` (`tests/architecture.rs` holds that).
 //!
-//! - [`capture`]: a child whose output is wanted, not its terminal.
+//! - [`capture`]: a child whose output is wanted, not its terminal. `kept`: what of it there is room for.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
 //! - [`piped`]: a child that we talk with as long as both live.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
@@ -21,10 +21,11 @@ mod fence;
 mod foreground;
 #[cfg(unix)]
 mod inherited;
+mod kept;
 mod piped;
 pub mod rehearse;
 
-pub use capture::{capture, capture_blocking};
+pub use capture::{capture, capture_blocking, capture_ends};
 #[cfg(unix)]
 pub use detach::detach;
 #[cfg(unix)]
@@ -98,7 +99,7 @@ impl Job {
 pub struct Limits {
     /// Wall time.
     pub wall: Duration,
-    /// Bytes kept of each stream; the rest is read and dropped, and a flood ends the child.
+    /// Bytes kept of each stream; the rest is read, counted and dropped, and a flood ends the child.
     pub output: usize,
 }
 
@@ -183,8 +184,27 @@ pub struct Output {
     pub stdout: Vec<u8>,
     /// Standard error, likewise.
     pub stderr: Vec<u8>,
+    /// What is missing of standard output; `None` if all of it is there.
+    pub stdout_cut: Option<Cut>,
+    /// What is missing of standard error, likewise.
+    pub stderr_cut: Option<Cut>,
     /// Wall time.
     pub took: Duration,
+}
+
+/// What is missing of a stream for which there was no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Where in what was kept it would stand.
+    pub at: usize,
+    /// Its bytes.
+    pub bytes: usize,
+    /// Ends of lines in it.
+    pub lines: usize,
+    /// Bytes of the whole stream, as far as the child came.
+    pub of_bytes: usize,
+    /// Lines of it.
+    pub of_lines: usize,
 }
 
 /// Why a child could not be run at all.

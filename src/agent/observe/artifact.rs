@@ -16,6 +16,8 @@ const LONG_TOKENS: usize = 500;
 const PREVIEW_TOKENS: usize = 150;
 /// Lines of a preview at most.
 const PREVIEW_LINES: usize = 10;
+/// How many of them are the last ones.
+const PREVIEW_LAST: usize = 3;
 
 /// The tools whose results are never offloaded, however long: those that read artifacts, and those of the workspace. What
 /// is read out of a file of the harness would otherwise become another file of it. The only list of them.
@@ -133,25 +135,44 @@ impl Offload {
         Ok(Self { id: name, tokens, bytes: text.len(), lines, preview, saved, place: artifacts.place(&artifact) })
     }
 
-    /// What stands in the prompt in its place.
-    pub fn message(&self) -> String {
+    /// What stands in the prompt in its place, with what was `cut` out of it before, in a sentence.
+    pub fn message(&self, cut: Option<&str>) -> String {
         let place = self.place.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default();
+        let said = cut.map(|cut| format!(" {cut}")).unwrap_or_default();
+        let what = if cut.is_none() { "The whole" } else { "What is not left out" };
         format!(
-            "[TOOL RESPONSE OFFLOADED] id={} size={} bytes, {} lines, {} tokens ({} saved). It begins:\n{}\n\
-             [The whole is kept{place}: use read_artifact, tail_artifact or search_artifact with this id.]",
+            "[TOOL RESPONSE OFFLOADED] id={} size={} bytes, {} lines, {} tokens ({} saved).{said} It begins and ends:\n{}\n\
+             [{what} is kept{place}: use read_artifact, tail_artifact or search_artifact with this id.]",
             self.id, self.bytes, self.lines, self.tokens, self.saved, self.preview
         )
     }
 }
 
-/// The first lines, within the limits of a preview.
+/// The first lines and the last, within the limits of a preview: how it ended (an error, an exit code) stands at the end.
 fn preview(text: &str, count: &dyn Fn(&str) -> usize) -> String {
-    let mut end = text.match_indices('\n').nth(PREVIEW_LINES - 1).map_or(text.len(), |(at, _)| at);
-    // long lines: half of it until it fits
-    while count(&text[..end]) > PREVIEW_TOKENS {
-        end = head_tail(&text[..end], text[..end].chars().count() / 2, 0).0.len();
+    let text = text.trim_end_matches('\n');
+    if text.lines().count() <= PREVIEW_LINES && count(text) <= PREVIEW_TOKENS {
+        return text.to_owned();
     }
-    text[..end].to_owned()
+    let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let (mut head, mut tail) = if breaks.len() >= PREVIEW_LINES {
+        let last = breaks[breaks.len() - PREVIEW_LAST];
+        (&text[..breaks[PREVIEW_LINES - PREVIEW_LAST - 2]], &text[last + 1..])
+    } else {
+        // few long lines
+        let half = text.chars().count() / 2;
+        head_tail(text, half, half)
+    };
+    loop {
+        let hidden = text.chars().count() - head.chars().count() - tail.chars().count();
+        let shown = format!("{head}\n[... {hidden} characters hidden ...]\n{tail}");
+        if count(&shown) <= PREVIEW_TOKENS || head.is_empty() && tail.is_empty() {
+            return shown;
+        }
+        // long lines: half of each until it fits
+        head = head_tail(head, head.chars().count() / 2, 0).0;
+        tail = head_tail(tail, 0, tail.chars().count() / 2).1;
+    }
 }
 
 /// What the text is, by how it begins and ends.
@@ -216,11 +237,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_preview_is_short_and_begins_the_text(text in "(\\PC{0,80}\n){0,40}") {
+        fn a_preview_is_short_and_has_both_ends(text in "(\\PC{0,80}\n){0,40}") {
             let count = |t: &str| t.chars().count() / 3;
             let preview = preview(&text, &count);
-            prop_assert!(text.starts_with(&preview));
             prop_assert!(count(&preview) <= PREVIEW_TOKENS && preview.lines().count() <= PREVIEW_LINES);
+            match preview.split_once("\n[... ") {
+                None => prop_assert_eq!(&preview, text.trim_end_matches('\n')),
+                Some((head, rest)) => {
+                    let tail = rest.split_once(" ...]\n").unwrap().1;
+                    prop_assert!(text.starts_with(head) && text.trim_end_matches('\n').ends_with(tail));
+                }
+            }
         }
     }
 }

@@ -14,27 +14,57 @@
 /// let raw = caro::agent::Raw::text("from a tool");
 /// assert_eq!(format!("{raw:?}"), "Raw(11 bytes)");
 /// ```
-pub struct Raw(Vec<u8>);
+pub struct Raw {
+    bytes: Vec<u8>,
+    failure: Option<String>,
+    cut: Option<String>,
+}
+
+/// What is in a [`Raw`].
+pub(super) struct Opened {
+    /// The text; what is no UTF-8 becomes a replacement character.
+    pub(super) text: String,
+    /// Set if the call failed: why, or nothing where the text says so itself.
+    pub(super) failure: Option<String>,
+    /// What is missing of the text, in a sentence.
+    pub(super) cut: Option<String>,
+}
 
 impl Raw {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self(text.into().into_bytes())
+        Self::bytes(text.into())
     }
 
     /// Bytes of any kind.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into())
+        Self { bytes: bytes.into(), failure: None, cut: None }
     }
 
-    /// The text of it; what is no UTF-8 becomes a replacement character.
-    pub(super) fn open(self) -> String {
-        String::from_utf8(self.0).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    /// The same as the output of a call that failed. Why is told before all of it, however long that is; it is not
+    /// screened, so it must be our own words, or nothing where the output says it.
+    #[must_use]
+    pub fn failed(mut self, why: &str) -> Self {
+        self.failure = Some(why.to_owned());
+        self
+    }
+
+    /// The same with what is missing of it, in a sentence of our own, if anything is.
+    #[must_use]
+    pub fn cut(mut self, what: Option<String>) -> Self {
+        self.cut = what;
+        self
+    }
+
+    /// Hands it all out.
+    pub(super) fn open(self) -> Opened {
+        let text = String::from_utf8(self.bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        Opened { text, failure: self.failure, cut: self.cut }
     }
 }
 
 impl std::fmt::Debug for Raw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Raw({} bytes)", self.0.len())
+        write!(f, "Raw({} bytes)", self.bytes.len())
     }
 }

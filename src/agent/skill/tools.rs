@@ -232,10 +232,16 @@ impl Tool for RunScript {
         let wall = job.limits.wall.as_secs();
         let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let cut = child::left_out(&output);
         match output.status {
             Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),
-            Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said)),
-            Status::Exited(0) => Ok(Raw::bytes(output.stdout)),
+            Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said).cut(cut)),
+            Status::Exited(0) if said.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
+            // a script that was refused a write may end well all the same, and says so there
+            Status::Exited(0) => {
+                let out = String::from_utf8_lossy(&output.stdout);
+                Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
+            }
             Status::Exited(code) => {
                 let out = String::from_utf8_lossy(&output.stdout).into_owned();
                 Err(ToolError::Failed(format!("{out}{said}\n(exit code {code})").trim().to_owned()))
@@ -244,7 +250,7 @@ impl Tool for RunScript {
                 Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))
             }
             Status::TimedOut => Err(ToolError::TimedOut(wall)),
-            Status::Flooded => Err(ToolError::Failed("it was stopped: it never ceased to write".into())),
+            Status::Flooded => Err(ToolError::Failed(child::FLOODED.into())),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::shell::{self, Dialect, Level, Script};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Bytes kept of each stream.
+/// Bytes kept of each stream: half of them of its beginning, half of its end.
 const OUTPUT: usize = 256 << 10;
 
 /// Programs that show a file whole, where no option says otherwise.
@@ -196,6 +196,7 @@ impl Tool for Shell {
         }
         let job = self.job(command, cx);
         let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
+        let cut = child::left_out(&output);
         let (stdout, mut stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
         if !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
             match &job.sandbox {
@@ -215,16 +216,19 @@ impl Tool for Shell {
             Status::Exited(code) => format!("(exit code {code})"),
             Status::Signaled(signal) => format!("(ended by signal {signal})"),
             Status::TimedOut => return Err(ToolError::TimedOut(cx.timeout.as_secs())),
-            Status::Flooded => "(stopped: it never ceased to write)".to_owned(),
+            // told before its output, where it cannot be missed
+            Status::Flooded => String::new(),
         };
         // of a pipeline the shell tells only how its last program ended, and that one may have had nothing to read
         let script = shell::parse(command, self.dialect);
         let starved = script.commands.iter().any(|c| c.stdin_pipe) && shell::is_read_only(&script);
         let shown = stdout.trim_ascii();
         let nothing = shown.is_empty() || starved && OF_NOTHING.contains(&shown);
-        if (starved || !matches!(output.status, Status::Exited(0))) && nothing && !stderr.is_empty() {
+        let flooded = output.status == Status::Flooded;
+        if (starved || !matches!(output.status, Status::Exited(0))) && nothing && !stderr.is_empty() && !flooded {
             let shown = String::from_utf8_lossy(shown);
-            return Err(ToolError::Failed([stderr.as_str(), &shown, &note].join("\n").trim_end().to_owned()));
+            let text = [stderr.as_str(), &shown, &note].join("\n");
+            return Ok(Raw::text(text.trim_end()).failed("").cut(cut));
         }
         let mut all = stdout;
         for part in [stderr, note] {
@@ -235,7 +239,8 @@ impl Tool for Shell {
                 all.extend_from_slice(part.as_bytes());
             }
         }
-        Ok(Raw::bytes(all))
+        let raw = Raw::bytes(all).cut(cut);
+        Ok(if flooded { raw.failed(child::FLOODED) } else { raw })
     }
 }
 
@@ -318,10 +323,21 @@ mod tests {
             "cd .aws && cat credentials",
             "cd ~ && cd .aws && cat credentials",
             "cd /srv; cd ~/.ssh; cat config",
+            "cat docs/passwords.txt",
+            "cat docs/credentials",
+            "git show HEAD:docs/api_key.txt",
+            "git show HEAD:credentials",
         ] {
             assert!(reads(command), "{command}");
         }
-        for command in ["git log -n 3", "cd src && cat main.rs", "find . -name '*.key'"] {
+        for command in [
+            "git log -n 3",
+            "cd src && cat main.rs",
+            "find . -name '*.key'",
+            "cat /etc/passwd src/token.rs",
+            "git log --grep token",
+            "git commit -m 'renew the token'",
+        ] {
             assert!(!reads(command), "{command}");
         }
     }

@@ -244,6 +244,69 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     assert!(matches!(error, ToolError::TimedOut(_)) && begun.elapsed() < Duration::from_secs(60), "{error}");
 }
 
+/// What the middle of a long output is called: its bytes, its lines, and where it was.
+#[cfg(unix)]
+#[test]
+fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
+    let bench = Bench::new();
+    let output = |command: &str| {
+        let Value::Object(args) = json!({ "command": command }) else { unreachable!() };
+        let cx = ToolCx { timeout: Duration::from_secs(60), ..bench.cx() };
+        let result = bench.registry.get("shell").unwrap().call(&args, &cx);
+        let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
+        let kept = MemoryArtifacts::default();
+        let pipeline = Pipeline { mode: Mode::Off, artifacts: Some(&kept), count: &|t| t.len() / 4, emitter: &emitter };
+        let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };
+        let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
+        let settled = pipeline.settle(vec![ended]).remove(0);
+        let kept = kept.list().unwrap().first().map(|artifact| kept.get(&artifact.id).unwrap()).unwrap_or_default();
+        (settled.outcome, settled.text, kept)
+    };
+    let (outcome, told, kept) = output("seq 1 60000");
+    assert_eq!(outcome, Outcome::Done);
+    assert!(told.contains("of standard output (348894 bytes, 60000 lines)") && told.contains("left out."), "{told}");
+    assert!(!told.contains("whole") && told.contains("[What is not left out is kept"), "{told}");
+    assert!(kept.starts_with("1\n2\n") && kept.ends_with("\n59999\n60000\n") && kept.len() < 300_000);
+    let (before, after) = kept.split_once("[cut: ").unwrap();
+    let (mark, after) = after.split_once(" lines are left out here]\n").unwrap();
+    let (bytes, lines) = mark.split_once(" bytes, ").unwrap();
+    assert_eq!(before.len() + after.len() + bytes.parse::<usize>().unwrap(), 348_894);
+    assert_eq!(before.lines().count() + after.lines().count() + lines.parse::<usize>().unwrap(), 60_000);
+    // what fits is whole, and is called so
+    let (_, told, kept) = output("seq 1 9999");
+    assert!(told.contains("[The whole is kept") && !told.contains("cut") && !kept.contains("cut"), "{told}");
+    // both streams, and a command that fails with nothing but errors
+    let (outcome, told, kept) = output("seq 1 60000 >&2; false");
+    assert_eq!(outcome, Outcome::Failed, "{told}");
+    assert!(told.contains("of standard error (348894 bytes") && kept.ends_with("60000\n\n(exit code 1)"), "{told}");
+    // lines that end as those of an old system do are not taken for one that was overwritten
+    let (_, told, kept) = output("seq 1 60000 | tr '\\n' '\\r'");
+    assert!(told.contains("1 lines)") && kept.lines().count() > 10_000 && kept.contains("\n[cut: "), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_writes_much_goes_on_and_one_without_end_says_where_it_was_stopped() {
+    let bench = Bench::new();
+    let run = |command: &str| {
+        let cx = ToolCx { timeout: Duration::from_secs(60), ..bench.cx() };
+        bench.run_with("shell", json!({ "command": command }), &cx)
+    };
+    std::fs::write(bench.root().join("big.txt"), "0123456789abcde\n".repeat(1 << 18)).unwrap();
+    let (outcome, told) = run("cat big.txt; touch behind");
+    assert!(outcome == Outcome::Done && bench.root().join("behind").exists(), "{told}");
+    assert!(
+        told.starts_with("[It was too long and is cut: of standard output (4194304 bytes, 262144 lines)"),
+        "{told}"
+    );
+    for command in ["yes; touch never", "yes >&2; touch never", "yes | cat; touch never"] {
+        let (outcome, told) = run(command);
+        assert_eq!(outcome, Outcome::Failed, "{command}: {told}");
+        assert!(told.starts_with("The command was stopped: it wrote more than 64 MiB"), "{command}: {told}");
+        assert!(told.contains("was not run") && !bench.root().join("never").exists(), "{command}: {told}");
+    }
+}
+
 #[test]
 fn what_makes_or_changes_a_file_does_not_only_read() {
     let bench = Bench::new();

@@ -184,7 +184,7 @@ pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
         closed: true,
         ..Job::new(helper).args([HELPER_VERB])
     };
-    let Output { status, stdout, stderr, took } = capture(&job).await?;
+    let Output { status, stdout, stderr, took, .. } = capture(&job).await?;
     if status == Status::Flooded {
         let (changes, script_took) = (Vec::new(), Duration::ZERO);
         return Ok(Rehearsal { status, stdout, stderr, changes, unlisted: 0, took, script_took });
@@ -236,7 +236,7 @@ pub async fn read_only(play: &Play) -> Result<Rehearsal, RehearsalError> {
         limits: play.limits,
         ..Job::new(program).args(before.iter().chain([&play.script]).chain(&play.after).cloned())
     };
-    let Output { status, stdout, stderr, took } = capture(&job).await?;
+    let Output { status, stdout, stderr, took, .. } = capture(&job).await?;
     Ok(Rehearsal { status, stdout, stderr, changes: Vec::new(), unlisted: 0, took, script_took: took })
 }
 
