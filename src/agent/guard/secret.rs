@@ -1,4 +1,6 @@
-//! Which files hold keys and passwords, by their names.
+//! Which files hold keys and passwords, by their names: those that programs give them, and those that persons do.
+
+mod words;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -18,10 +20,26 @@ const SECRETS: &[&[&str]] = &[
     &["keychains"],
     &["etc", "shadow*"],
     &["etc", "gshadow*"],
+    &["etc", "master.passwd"],
+    &["run", "secrets"],
+    &[".m2", "settings*.xml"],
     &[".netrc"],
     &["_netrc"],
+    &[".authinfo"],
     &[".pgpass"],
     &[".my.cnf"],
+    &[".mylogin.cnf"],
+    &[".s3cfg"],
+    &[".boto"],
+    &[".dockercfg"],
+    &[".msmtprc"],
+    &[".fetchmailrc"],
+    &["rclone.conf"],
+    &["kubeconfig"],
+    &[".terraformrc"],
+    &["credentials.tfrc.json"],
+    &[".vault_pass*"],
+    &[".vault-pass*"],
     &[".git-credentials"],
     &[".npmrc"],
     &[".pypirc"],
@@ -42,15 +60,32 @@ const SECRETS: &[&[&str]] = &[
     &["*.pfx"],
     &["*.jks"],
     &["*.keystore"],
+    &["*.kdb"],
     &["*.kdbx"],
+    &["*.keytab"],
+    &["*.ovpn"],
+    &["*.p8"],
     &["*.ppk"],
-    &["credentials.json"],
     &["client_secret*.json"],
     &["service-account*.json"],
-    &["secrets.yml"],
-    &["secrets.yaml"],
-    &["secrets.json"],
-    &["secrets.toml"],
+    &["logins.json"],
+    &["wallet.dat"],
+];
+
+/// Where words say nothing: what everybody may read, what others have published, programs, names of branches.
+const PUBLIC: &[&[&str]] = &[
+    &["etc", "passwd"],
+    &["etc", "passwd-"],
+    &["etc", "pam.d"],
+    &["bin", "passwd"],
+    &["usr", "bin"],
+    &["usr", "sbin"],
+    &["usr", "lib*"],
+    &["usr", "share"],
+    &["node_modules"],
+    &["site-packages"],
+    &[".git", "refs"],
+    &[".git", "logs"],
 ];
 
 /// Names that show how such a file looks and have nothing in it.
@@ -59,21 +94,40 @@ const SAMPLES: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env
 /// Entries that are held against a pattern. Who names more of them at once is asked about.
 const MOST: usize = 20_000;
 
-/// True if the path, by its name, holds keys or passwords.
+/// True if the path, by its name, holds keys or passwords. A folder is none by its own name alone: ask
+/// [`leads_to_secret`] of what may be one.
 pub fn is_secret(path: &Path) -> bool {
-    // on many disks upper and lower case are one
-    let parts: Vec<String> = path.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect();
+    is_known(path) || says_secret(path)
+}
+
+/// True for a name that programs give to what holds keys or passwords.
+fn is_known(path: &Path) -> bool {
+    let parts = parts(path);
     let sample = parts.last().is_some_and(|name| SAMPLES.contains(&name.as_str()));
-    let known = |secret: &[&str]| {
-        parts.windows(secret.len()).any(|window| window.iter().zip(secret).all(|(name, form)| name_fits(form, name)))
-    };
-    SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && known(secret))
+    SECRETS.iter().any(|secret| !(sample && secret[0].starts_with(".env")) && stands(secret, &parts))
+}
+
+/// True for a file whose name says in words that it holds them.
+fn says_secret(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    words::says_secret(&name) && !PUBLIC.iter().any(|public| stands(public, &parts(path)))
+}
+
+/// The names of a path: on many disks upper and lower case are one.
+fn parts(path: &Path) -> Vec<String> {
+    path.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect()
+}
+
+/// True if the forms stand in this order among the names.
+fn stands(forms: &[&str], names: &[String]) -> bool {
+    names.windows(forms.len()).any(|window| window.iter().zip(forms).all(|(name, form)| name_fits(form, name)))
 }
 
 /// True for a secret, under whatever name links make it go by.
 pub fn leads_to_secret(path: &Path) -> bool {
-    let real = |target: PathBuf| is_secret(&target) || target.is_dir() && is_secret(&target.join("any"));
-    is_secret(path) || path.canonicalize().is_ok_and(real)
+    let own = |path: &Path| is_known(path) || says_secret(path) && !path.is_dir();
+    let real = |target: PathBuf| own(&target) || target.is_dir() && is_known(&target.join("any"));
+    own(path) || path.canonicalize().is_ok_and(real)
 }
 
 /// True if reading this path, which may be a pattern of the shell, may show keys or passwords.
@@ -201,6 +255,13 @@ mod tests {
             "/etc/shadow",
             "/etc/shadow-",
             "/w/credentials.json",
+            "/etc/master.passwd",
+            "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+            "/home/me/.s3cfg",
+            "/w/My Passwords.kdbx",
+            "/w/svn/conf/passwd",
+            "/w/docs/passwords.txt",
+            "/w/docs/credentials",
             "/Users/me/Library/Keychains/login.keychain",
         ] {
             assert!(is_secret(Path::new(secret)), "{secret}");
@@ -213,9 +274,39 @@ mod tests {
             "/w/keyboard.md",
             "/w/monkey",
             "/etc/hosts",
+            "/etc/passwd",
+            "/etc/passwd-",
+            "/etc/pam.d/passwd",
+            "/usr/bin/passwd",
+            "/usr/share/doc/git/credentials.txt",
+            "/w/node_modules/x/tokens.json",
+            "/w/.git/refs/heads/refresh-token",
+            "/w/password/form.html",
+            "/w/tokens/a.txt",
             "/w/gh",
         ] {
             assert!(!is_secret(Path::new(plain)), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_folder_about_secrets_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("tokens")).unwrap();
+        for file in ["credentials", "tokens/credentials", "tokens/a.rs"] {
+            std::fs::write(at(file), "x").unwrap();
+        }
+        for reads in ["credentials", "cred*", "tokens/*", "*/cred*", "passwords.txt"] {
+            assert!(reads_secret(&at(reads)), "{reads}");
+        }
+        for free in ["tokens", "tok*", "tokens/a*", "."] {
+            assert!(!reads_secret(&at(free)), "{free}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("credentials"), at("notes.md")).unwrap();
+            assert!(reads_secret(&at("notes.md")), "a link to one");
         }
     }
 

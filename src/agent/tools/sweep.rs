@@ -135,8 +135,11 @@ pub(super) fn unlisted_secrets(script: &Script, effects: &[Effect], root: &Path)
             let words =
                 command.args().iter().map(|w| if w.text.starts_with('-') { &w.text[value(w)..] } else { &w.text });
             let plain = words.filter(|text| !text.starts_with('-')).flat_map(str::split_whitespace);
+            // a bare word may be anything, `git log --grep token`, unless there is a file of that name
+            let there = |text: &&str| text.contains(['.', '/']) || folders.iter().any(|at| at.join(text).exists());
             // `git show HEAD:.env`
-            plain.flat_map(|text| std::iter::once(text).chain(text.split_once(':').map(|(_, path)| path))).collect()
+            let parts = |text| Some(text).filter(there).into_iter().chain(text.split_once(':').map(|(_, path)| path));
+            plain.flat_map(parts).collect()
         };
         let places = named.iter().flat_map(|path| folders.iter().map(|folder| normal(folder, &home(path))));
         found.extend(places.filter(|path| leads_to_secret(path)));
