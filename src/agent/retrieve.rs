@@ -1,5 +1,6 @@
 //! Which of many tools a model is shown for a task, and under which names: BM25 over names, descriptions and argument names.
 
+use super::guard::orders_removal;
 use super::observe::ARTIFACT_TOOLS;
 use super::tool::{Provider, RESERVED, ToolSpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ const STOP: &[&str] = &[
 pub const MOST: usize = 20;
 /// Characters of a name that a model is shown as it is.
 const NAME: usize = 32;
+/// Tools of ours that are shown only to a task that orders a removal.
+const TAKES_AWAY: [&str; 2] = ["workspace_clear", "workspace_delete"];
 /// So many words must be shared: one alone (`write`, `file`) is in every task.
 const SHARED: usize = 2;
 
@@ -168,7 +171,9 @@ fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     // who names a server wants its tools, whatever words they have
     let who = super::plan::who(task, specs);
     let named = |spec: &ToolSpec| matches!(spec.provider, Provider::Mcp(_)) && Some(&spec.provider) == who;
-    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && is_about(task, spec);
+    // what throws notes away is no offer to whoever wants to write one
+    let keeps = |spec: &ToolSpec| !TAKES_AWAY.contains(&spec.name.as_str()) || orders_removal(task);
+    let fits = |(score, spec): &(f64, &ToolSpec)| named(spec) || *score > 0.0 && keeps(spec) && is_about(task, spec);
     let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(others).filter(fits).collect();
     let order = |a: &(f64, &ToolSpec), b: &(f64, &ToolSpec)| named(b.1).cmp(&named(a.1)).then(b.0.total_cmp(&a.0));
     ranked.sort_by(|a, b| order(a, b).then_with(|| a.1.name.cmp(&b.1.name)));
@@ -196,6 +201,15 @@ mod tests {
         let chosen = choose("convert 5 euros into another currency", &specs, 5);
         assert_eq!(chosen.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["tool_3", "convert_currency"]);
         assert_eq!(choose("xyz", &specs, 5).len(), 1);
+    }
+
+    #[test]
+    fn what_clears_is_shown_to_whoever_wants_something_gone() {
+        let tool = |name: &str| ToolSpec::new(name, "about every note of the workspace.", json!({}), &[]);
+        let specs = [tool("workspace_clear"), tool("workspace_write")];
+        let shown = |task: &str| names(&choose(task, &specs, 1)).join(" ");
+        assert_eq!(shown("save the list in a note of the workspace"), "workspace_write");
+        assert_eq!(shown("delete every note of the workspace"), "workspace_clear");
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn words(request: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// True if a request may want something taken away: it says so, or it is in words that are not known here.
-pub fn may_remove(request: &str) -> bool {
+fn may_remove(request: &str) -> bool {
     const NEGATIONS: &[&str] = &["don't", "dont", "never", "not", "nothing", "without"];
     let words: Vec<String> = words(request).collect();
     let known = words.iter().any(|w| LOOKS.contains(&w.as_str()));

@@ -59,6 +59,57 @@ pub fn asked_for(task: &str) -> Vec<String> {
     files
 }
 
+/// Verbs that put something into a file that is named behind `to`, `into` or `as`, and are no orders to write one of its own.
+static FILLS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)\b(?:add|append|copy|extract|merge|sort)\b").ok());
+
+/// A verb with a new file's name behind it: `touch a.txt`, `create an empty file a.txt`; `make run.sh executable` makes none.
+static MAKES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)\b(?:create|touch|make)\s+(?:(?:a|an|the|new|empty|text|file)\s+)*["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})["'`]?(?:[,;.]?\s+(?:and|then|with|that|in)\b|[,;.!]?\s*$|[,;.!]\s)"#,
+    )
+    .ok()
+});
+
+/// The files that are to be there when a task is done, as it names them: those that it asks to be written, and those that
+/// something is put into or that are only to be made.
+pub fn to_be_made(task: &str) -> Vec<String> {
+    let mut files = asked_for(task);
+    let mut add = |name: &str| {
+        if !files.iter().any(|known| known == name) {
+            files.push(name.to_owned());
+        }
+    };
+    for found in FILLS.iter().flat_map(|form| form.find_iter(task)) {
+        if !is_order(&found.as_str().to_lowercase(), &task[..found.start()]) {
+            continue;
+        }
+        let clause = clause(&task[found.end()..]);
+        // `to a.md`; what is `in` a file, or `from` it, is there
+        let strong = |c: &regex::Captures| {
+            let word = c.get(1).map(|word| word.as_str().to_lowercase());
+            matches!(word.as_deref(), Some("to" | "into" | "as")).then(|| c.get(2).map(|name| name.as_str().to_owned()))
+        };
+        if let Some(name) = TARGET.iter().flat_map(|form| form.captures_iter(clause)).find_map(|c| strong(&c)).flatten()
+        {
+            add(&name);
+        }
+    }
+    for found in MAKES.iter().flat_map(|form| form.captures_iter(task)) {
+        let whole = found.get(0).map_or(0, |all| all.start());
+        if let Some(name) = found.get(1).filter(|_| is_order("create", &task[..whole])) {
+            add(name.as_str());
+        }
+    }
+    files
+}
+
+/// True if the verb is no noun, and not what somebody else does or the person only asks about (`how do I create ...`).
+fn is_order(verb: &str, before: &str) -> bool {
+    let last = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    is_verb(verb, before) && !["i", "we", "they", "that", "which", "who", "not", "don't", "never"].contains(&&*last)
+}
+
 /// True if the word is not the noun of that name (`lines of output`, `the record`).
 fn is_verb(verb: &str, before: &str) -> bool {
     let last = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
@@ -104,7 +155,7 @@ fn target(verb: &str, clause: &str) -> Option<(String, usize)> {
 impl GoalGuard {
     /// A guard for a task whose relative paths start at `root`.
     pub fn new(task: &str, root: &Path) -> Self {
-        let files = asked_for(task).into_iter().filter(|f| !f.starts_with('~'));
+        let files = to_be_made(task).into_iter().filter(|f| !f.starts_with('~'));
         let only_moves = only_moves(task, |word| normal(root, word).exists());
         Self { files: files.map(|file| normal(root, &file)).collect(), only_moves }
     }
@@ -164,6 +215,27 @@ mod tests {
             ("output the names, then record them in names.txt", &["names.txt"]),
         ] {
             assert_eq!(asked_for(task), files, "{task}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_to_be_there_are_recognised() {
+        for (task, files) in [
+            ("create zq.txt", &["zq.txt"][..]),
+            ("touch zq.txt.", &["zq.txt"]),
+            ("make an empty file a.txt, and tell me its date", &["a.txt"]),
+            ("extract all errors from logs/app.log into zq.txt", &["zq.txt"]),
+            ("append hello to report.md", &["report.md"]),
+            ("copy the lines with x in a.txt to b.txt", &["b.txt"]),
+            ("make run.sh executable", &[]),
+            ("add the numbers in a.txt", &[]),
+            ("sort the lines in a.txt", &[]),
+            ("show the extract in a.txt", &[]),
+            ("compare the copy to a.txt", &[]),
+            ("create a list of all functions in main.py", &[]),
+            ("how do I create a.txt?", &[]),
+        ] {
+            assert_eq!(to_be_made(task), files, "{task}");
         }
     }
 

@@ -8,14 +8,16 @@ mod budget;
 mod goal;
 mod ground;
 mod policy;
+mod removal;
 mod repeat;
 mod reread;
 mod secret;
 
 pub use budget::{Budget, Halt};
-pub use goal::{GoalGuard, asked_for};
+pub use goal::{GoalGuard, asked_for, to_be_made};
 pub use ground::GroundGuard;
 pub use policy::{Policy, Rights, kind_of, refused};
+pub use removal::orders_removal;
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;
 pub use secret::{is_secret, leads_to_secret, name_fits};

@@ -2,13 +2,12 @@
 
 use crate::agent::event::Redactor;
 use crate::agent::guard::{
-    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
+    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights, orders_removal,
 };
 use crate::agent::plan::Plan;
 use crate::agent::store::{Store, is_alive};
 use crate::agent::subagent::{Hire, Hired};
 use crate::agent::turn::Task;
-use crate::shell::asked::may_remove;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ impl Rules {
             Arc::new(Policy {
                 root: self.root.clone(),
                 own: self.own.iter().cloned().collect(),
-                rights: Rights { changes: self.yes, removals: may_remove(&task.text) },
+                rights: Rights { changes: self.yes, removals: orders_removal(&task.text) },
             }),
         ];
         Guards::new(guards, &self.without)

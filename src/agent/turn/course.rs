@@ -12,7 +12,7 @@ use super::{Phase, Turn};
 use crate::agent::action::{self, ActionSet};
 use crate::agent::advise::{Advice, Brief, Done};
 use crate::agent::evidence::{self, Changes, Claim, Entry};
-use crate::agent::guard::{Guards, asked_for};
+use crate::agent::guard::{Guards, asked_for, to_be_made};
 use crate::agent::observe::compress;
 use crate::agent::plan::{
     Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies,
@@ -519,12 +519,13 @@ impl Turn {
                 }
             }
         } else if self.state.changes == 0
-            && let Some(part) = self.task.plan.parts.iter().find(|part| moves(part))
+            && let Some(part) = self.task.plan.parts.iter().find(|part| is_deed(part))
         {
             missing.push(format!("{part}: Nothing was changed."));
         }
         let foreseen = |file: &str| self.state.modified.iter().any(|path| Path::new(path).ends_with(file));
-        for file in asked_for(&self.task.text).into_iter().filter(|f| !f.starts_with(['~', '/'])) {
+        let named = if self.course.led { asked_for(&self.task.text) } else { to_be_made(&self.task.text) };
+        for file in named.into_iter().filter(|f| !f.starts_with(['~', '/'])) {
             let name = file.trim_start_matches("./");
             if !self.course.made.contains(name) && !foreseen(name) {
                 missing.push(format!("{name} was not written."));
@@ -675,9 +676,13 @@ fn is_question(part: &str) -> bool {
 }
 
 /// True for a part that cannot be done without a change, however it is gone about.
-fn moves(part: &str) -> bool {
-    let verb = part.split_whitespace().next().unwrap_or_default().to_lowercase();
-    ["copy", "delete", "move", "remove", "rename"].contains(&verb.as_str())
+fn is_deed(part: &str) -> bool {
+    let words: Vec<String> = part.split_whitespace().map(str::to_lowercase).collect();
+    let Some((verb, rest)) = words.split_first() else { return false };
+    let is = |list: &[&str]| list.contains(&verb.as_str());
+    let things = ["directory", "file", "files", "folder", "folders", "link", "symlink"];
+    is(&["append", "chmod", "copy", "delete", "mkdir", "move", "remove", "rename", "touch"])
+        || is(&["create", "make"]) && rest.iter().take(4).any(|word| things.contains(&word.as_str()))
 }
 
 /// The layer with how the files begin that the task names.
