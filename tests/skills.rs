@@ -217,7 +217,17 @@ fn a_skill_is_made_checked_shown_and_searched() {
     assert!(made.code == Some(0) && made.out.ends_with("skills/release-notes/SKILL.md\n"), "{made:#?}");
     machine.run(&["skills", "new", "release-notes", "--description", "x"]).fails(1, &["exists already"]);
     let check = machine.run(&["skills", "check"]);
-    assert_eq!((check.code, check.out.as_str()), (Some(0), "release-notes  fine\n"), "{check:#?}");
+    assert!(check.code == Some(1) && check.out.contains("what `caro skills new` has put there"), "{check:#?}");
+    let file = machine.path("skills/release-notes/SKILL.md");
+    let template = std::fs::read_to_string(&file).unwrap();
+    let (head, steps) = template.split_once("1. ").unwrap();
+    let (first, second) = steps.split_once("\n2. ").unwrap();
+    // each of its sentences
+    for (steps, code) in [(format!("Do it.\n{second}"), 1), (first.to_owned(), 1), ("Do it.".to_owned(), 0)] {
+        std::fs::write(&file, format!("{head}{steps}\n")).unwrap();
+        assert_eq!(machine.run(&["skills", "check"]).code, Some(code), "{steps}");
+    }
+    assert_eq!(machine.run(&["skills", "check"]).out, "release-notes  fine\n");
     let show = machine.run(&["skills", "show", "release-notes"]);
     assert!(show.out.starts_with("# release-notes\n"), "{show:#?}");
     let found = machine.run(&["skills", "search", "write the notes for what is new", "--scores"]);
@@ -232,6 +242,28 @@ fn a_skill_is_made_checked_shown_and_searched() {
     assert!(check.code == Some(1) && check.out.contains("its folder is `here`"), "{check:#?}");
     assert_eq!(machine.run(&["skills", "check", "--json"]).json().as_array().unwrap().len(), 2);
     machine.run(&["skills", "show", "release"]).fails(2, &["there is `release-notes`"]);
+    for verb in ["skills", "tools", "manual"] {
+        machine.run(&[verb, "search", " "]).fails(2, &["nothing to look for"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broken_skill_is_shown_with_its_reason_and_in_one_line_whatever_its_name() {
+    let machine = Machine::new();
+    for name in ["bad", "two\nlines"] {
+        std::fs::create_dir_all(machine.path(&format!("skills/{name}"))).unwrap();
+        machine.write(format!("skills/{name}/SKILL.md"), "no head");
+    }
+    machine
+        .run(&["skills", "show", "bad"])
+        .fails(1, &["the skill `bad` cannot be used: ", "does not begin with a line ---"]);
+    machine.run(&["skills", "show", "nope"]).fails(2, &["there is no skill `nope`"]);
+    let list = machine.run(&["skills", "list"]);
+    let warnings: Vec<&str> = list.err.lines().filter(|line| line.starts_with("warning: ")).collect();
+    assert!(warnings.len() == 2 && warnings[1].contains("/two\\nlines/SKILL.md: "), "{list:#?}");
+    let check = machine.run(&["skills", "check"]);
+    assert!(check.out.lines().any(|line| line.starts_with("two\\nlines  ")), "{check:#?}");
 }
 
 #[cfg(unix)]
@@ -255,4 +287,17 @@ fn a_skill_that_is_never_used_is_not_fine() {
     let one = machine.run(&["skills", "check", ".agents/skills/far"]);
     assert!(one.code == Some(1) && one.out.contains("leads out of the project's skills"), "{one:#?}");
     assert_eq!(machine.run(&["skills", "check", "git"]).out, "git  fine\n");
+}
+
+#[test]
+fn a_skill_that_cannot_be_filled_in_is_told_and_an_error_where_it_was_asked_for() {
+    let machine = Machine::new();
+    skill(&machine, OWN, "bananas", "Knows fruit.", "Of {{ skill.nothing }}.");
+    let named = agent(&machine, &[ANSWER], &["tell me what bananas are"]);
+    assert!(
+        named.code == Some(0) && named.err.contains("a skill is left out: the text of the skill `bananas`"),
+        "{named:#?}"
+    );
+    let asked = agent(&machine, &[ANSWER], &["tell me what figs are", "--skill", "bananas"]);
+    asked.fails(1, &["bananas", "undefined value"]);
 }

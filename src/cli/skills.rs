@@ -2,7 +2,7 @@
 //!
 //! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`.
 
-use super::ui::Role;
+use super::ui::{Role, in_line};
 use super::{Cx, Exit, Failure, Outcome, knowledge, project};
 use crate::agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
 use crate::exec;
@@ -80,7 +80,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         What::List { json } => list(&root, *json, cx),
         What::Show { name, json } => show(&root, name, *json, cx),
-        What::Search { words, scores, json } => search(&root, &words.join(" "), *scores, *json, cx),
+        What::Search { words, scores, json } => search(&root, &knowledge::question(words)?, *scores, *json, cx),
         What::Check { names, json } => check(&root, names, *json, cx),
         What::New { name, description, project } => new(&root, name, description, *project, cx),
     }
@@ -122,7 +122,7 @@ pub fn searched(root: &Path, cx: &Cx) -> Shelf {
 
 fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
     let (skills, _) = shelf(root, cx).find();
-    skills.wrong.iter().for_each(|wrong| cx.ui.warn(&wrong.to_string()));
+    skills.wrong.iter().for_each(|wrong| cx.ui.warn(&in_line(&wrong.to_string())));
     if json {
         let all: Vec<_> = skills.all.iter().map(|s| document(s)).collect();
         cx.ui.document(&all)?;
@@ -142,9 +142,9 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
 
 fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
     let from = if s.origin == Origin::User { "user" } else { "project" };
-    let head = cx.ui.paint(Role::Accent, &s.front.name);
+    let head = cx.ui.entry(Role::Accent, &s.front.name);
     let text = s.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    cx.ui.line(&format!("{before}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.paint(Role::Plain, &text)))
+    cx.ui.line(&format!("{before}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.entry(Role::Plain, &text)))
 }
 
 fn document(s: &skill::Skill) -> serde_json::Value {
@@ -156,13 +156,16 @@ fn document(s: &skill::Skill) -> serde_json::Value {
 
 fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     let (skills, _) = shelf(root, cx).find();
-    let s = skills.get(name)?;
+    let s = match skills.get(name) {
+        Ok(s) => s,
+        Err(unknown) => return Err(broken(name, &places(root, cx)).unwrap_or_else(|| unknown.into())),
+    };
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
         rendered
             .missing_refs
             .iter()
-            .for_each(|(r, why)| cx.ui.warn(&format!("`required_refs` names {r}, which is left out: {why}")));
+            .for_each(|(r, why)| cx.ui.warn(&in_line(&format!("`required_refs` names {r}, which is left out: {why}"))));
     }
     if json {
         let mut document = document(s);
@@ -180,7 +183,7 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
         Ok(rendered) => cx.ui.data(&rendered.text)?,
         // what is kept from a model is not kept from the person
         Err(error @ SkillError::Withheld { .. }) => {
-            cx.ui.warn(&error.to_string());
+            cx.ui.warn(&in_line(&error.to_string()));
             let own = skill::Skill { origin: Origin::User, ..(**s).clone() };
             cx.ui.data(&render::render(&own)?.text)?;
         }
@@ -188,9 +191,25 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     }
     let files = s.files(50);
     if !files.is_empty() {
-        cx.ui.aside(Role::Dim, &format!("files: {}", files.join(", ")));
+        cx.ui.aside(Role::Dim, &format!("files: {}", in_line(&files.join(", "))));
     }
     Ok(Exit::Success)
+}
+
+/// What keeps the skill in the folder of that name from being used; nothing if there is no such folder, or it is not that.
+fn broken(name: &str, places: &[Place]) -> Option<Failure> {
+    let folder = folder_of(name, places).filter(|_| Path::new(name).file_name().is_some_and(|last| last == name))?;
+    let findings = skill::check::check(&folder, &place_of(&folder, places));
+    let fatal = findings.into_iter().find(|finding| finding.fatal)?;
+    Some(
+        Failure::no(in_line(&format!("the skill `{name}` cannot be used: {}", fatal.text)))
+            .hint("mend it; `caro skills check` shows all that is wrong"),
+    )
+}
+
+/// The first folder of that name, whatever is in it.
+fn folder_of(name: &str, places: &[Place]) -> Option<PathBuf> {
+    places.iter().map(|place| place.folder.join(name)).find(|folder| folder.is_dir())
 }
 
 fn search(root: &Path, words: &str, scores: bool, json: bool, cx: &Cx) -> Outcome {
@@ -236,9 +255,8 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         folders.sort();
     }
     for name in names {
-        let known = places.iter().map(|place| place.folder.join(name)).find(|folder| folder.is_dir());
         let given = root.join(name);
-        let folder = known.or_else(|| given.is_dir().then_some(given));
+        let folder = folder_of(name, &places).or_else(|| given.is_dir().then_some(given));
         folders.push(folder.ok_or_else(|| {
             Failure::usage(format!("there is no skill and no folder `{name}`"))
                 .hint("`caro skills list` shows what there is")
@@ -263,13 +281,13 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     }
     for (folder, findings) in &all {
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let head = cx.ui.paint(Role::Accent, &name);
+        let head = cx.ui.entry(Role::Accent, &name);
         if findings.is_empty() {
             cx.ui.line(&format!("{head}  fine"))?;
         }
         for finding in findings {
             let role = if finding.fatal { Role::Danger } else { Role::Caution };
-            cx.ui.line(&format!("{head}  {}", cx.ui.paint(role, &finding.text)))?;
+            cx.ui.line(&format!("{head}  {}", cx.ui.entry(role, &finding.text)))?;
         }
     }
     if all.is_empty() {
@@ -301,10 +319,9 @@ fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Ou
             .hint("say what it does and when it is used: it is found by this"));
     }
     let quoted = serde_json::Value::from(description).to_string();
+    let [how, files] = skill::check::TEMPLATE;
     let text = format!(
-        "---\nname: {name}\ndescription: {quoted}\nversion: '1'\n---\n# {{{{ skill.name }}}}\n\n\
-         1. Say here, step by step, how a task of this kind is done: which commands, in which order, with what to look out for.\n\
-         2. Scripts go into scripts/, longer texts into references/ (name them under `required_refs` if they are always needed).\n"
+        "---\nname: {name}\ndescription: {quoted}\nversion: '1'\n---\n# {{{{ skill.name }}}}\n\n1. {how}\n2. {files}\n"
     );
     let failed = |e: std::io::Error| Failure::internal(format!("could not make {}: {e}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;

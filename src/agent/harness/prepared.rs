@@ -12,7 +12,7 @@ use crate::agent::librarian::Knowledge;
 use crate::agent::memory::{Conversation, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
 use crate::agent::runtime::{Approver, Config, Nobody, Notes, Runtime};
-use crate::agent::skill::{self, Chosen};
+use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{StoreError, is_alive};
 use crate::agent::tool::Registry;
 use crate::agent::turn::Task;
@@ -59,6 +59,14 @@ impl<'a> Prepared<'a> {
                 shelf.choose(&task.text, &harness.options.skills, &recent, warn)?
             }
         };
+        // one that cannot be filled in would be missing from the prompt without a word
+        for (skill, reason) in &skills.active {
+            match skill::render::render(skill) {
+                Err(error) if *reason == Reason::Asked => return Err(error.into()),
+                Err(error) => warn(&format!("a skill is left out: {error}")),
+                Ok(_) => {}
+            }
+        }
         harness.recent().count(&task.session, &skills);
         let own = harness.workspaces.as_ref().map(|all| all.folder(&task.session));
         Ok(Self {

@@ -6,6 +6,11 @@ use std::path::Path;
 
 /// Characters of a text above which it fills too much of a small model's prompt.
 const LONG: usize = 12_000;
+/// What the text of a new skill says, step by step, until its author has written it.
+pub const TEMPLATE: [&str; 2] = [
+    "Say here, step by step, how a task of this kind is done: which commands, in which order, with what to look out for.",
+    "Scripts go into scripts/, longer texts into references/ (name them under `required_refs` if they are always needed).",
+];
 /// Fields that have a meaning here or in the common format.
 const KNOWN: [&str; 8] =
     ["name", "description", "version", "license", "compatibility", "metadata", "allowed-tools", "required_refs"];
@@ -52,8 +57,14 @@ pub fn check(folder: &Path, place: &Place) -> Vec<Finding> {
             }
         }
     }
-    if front::split(&text).is_ok_and(|(_, body)| body.trim().is_empty()) {
-        findings.push(note("it has no text under its head".into()));
+    if let Ok((_, body)) = front::split(&text) {
+        if body.trim().is_empty() {
+            findings.push(note("it has no text under its head".into()));
+        }
+        if TEMPLATE.iter().any(|step| body.contains(step)) {
+            let text = "its text is still what `caro skills new` has put there: write how such a task is done instead";
+            findings.push(note(text.into()));
+        }
     }
     for field in skill.front.all.keys() {
         if ["require_refs", "requireRefs", "requiredRefs"].contains(&field.as_str()) {

@@ -8,7 +8,7 @@ use super::{FILE, Origin, Skill, SkillError, front, read};
 use crate::agent::observe::{normalise, screen};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 /// Instructions of one template.
@@ -65,6 +65,18 @@ pub fn render(skill: &Skill) -> Result<Rendered, SkillError> {
     Ok(Rendered { text, missing_refs })
 }
 
+/// The head as a template sees it. Where it has no version of its own it has that of its metadata, which is where the format has a
+/// place for one.
+fn seen(skill: &Skill) -> Map<String, Value> {
+    let mut head = skill.front.all.clone();
+    if !head.contains_key("version")
+        && let Some(version) = head.get("metadata").and_then(|more| more.get("version")).cloned()
+    {
+        head.insert("version".into(), version);
+    }
+    head
+}
+
 /// Fills in a template; what it names and does not exist is an error. It sees its own head as `skill`, and nothing else.
 ///
 /// # Errors
@@ -85,7 +97,7 @@ pub fn fill(text: &str, skill: &Skill) -> Result<String, SkillError> {
     environment.set_fuel(Some(FUEL));
     let mut page = Page::default();
     let template = environment.template_from_str(text).map_err(failed)?;
-    let made = template.render_captured_to(Serde(json!({"skill": skill.front.all})), &mut page).map(drop);
+    let made = template.render_captured_to(Serde(json!({"skill": seen(skill)})), &mut page).map(drop);
     if page.full {
         let reason = format!("it makes more than {LARGEST} bytes");
         return Err(SkillError::Template { skill: skill.front.name.clone(), reason });

@@ -232,6 +232,12 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
     assert_eq!(rendered.text, "This is a 2.1.\n\n# Required References\n\n## references/one.md\nFirst.");
     let missing: Vec<&str> = rendered.missing_refs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(missing, ["references/two.md", "../b/x"]);
+    bench.write(
+        "user/b/SKILL.md",
+        "---\nname: b\ndescription: d\nmetadata:\n  version: '1.2'\n---\nAs of {{ skill.version }}.\n",
+    );
+    let other = bench.find().all.iter().find(|skill| skill.front.name == "b").cloned().unwrap();
+    assert_eq!(render::render(&other).unwrap().text, "As of 1.2.");
     let fill = |text: &str| render::fill(text, &skill);
     for (text, why) in [
         ("{{ skill.nope }}", "undefined value"),
