@@ -160,6 +160,9 @@ impl Harness {
 
     /// A run that these words ask for, as the plan that is made of them says.
     pub fn task(&self, text: &str, session: &str) -> Task {
+        // what was copied from a terminal has its colours in it; they are no words
+        let clean = text.contains('\u{1b}').then(|| observe::normalise(text));
+        let text = clean.as_deref().unwrap_or(text);
         let plan = Plan::heuristic(text);
         Task {
             run: id::fresh("run"),

@@ -130,7 +130,7 @@ fn act(bench: &Bench, calls: &[(&str, &str)]) -> Vec<Settled> {
     };
     let calls = calls.iter().enumerate().map(call).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (settled, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls, false));
+    let (settled, _) = runtime.block_on(bench.runtime.act(&mut turn(8), calls, false)).unwrap();
     // one that was given up may stand there still
     runtime.shutdown_background();
     settled
@@ -240,6 +240,8 @@ fn what_fails_leaves_the_other_results_whole_and_in_the_order_of_the_calls() {
             ("s1c4", Kind::ToolResult, "ok: the first line\nok: the last line"),
         ]
     );
+    let errors: Vec<Option<&str>> = of(&events, Kind::ToolError).iter().map(|e| e.error.as_deref()).collect();
+    assert_eq!(errors, [Some("no such file"), Some(defect)]);
     // the model is told all of it at once
     let asked = of(&events, Kind::ModelCall);
     let prompt = asked[1].input.as_array().unwrap().last().unwrap()["text"].as_str().unwrap();
