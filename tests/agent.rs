@@ -241,7 +241,14 @@ fn limits_end_a_run_with_their_own_code() {
     assert!(ran.out.contains("MAX_STEPS_REACHED") && ran.out.contains("as far as I got"), "{ran:#?}");
     let ran = agent(&machine, &endless, &["count the lines again and again", "--max-requests", "1"]);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
-    assert!(ran.out.starts_with("Usage limit error:"), "{ran:#?}");
+    assert_eq!(ran.out, "", "what ended it is no answer: {ran:#?}");
+    let told = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
+    assert!(ran.err.contains(told) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
+    let args = ["count the lines again and again", "--max-requests", "1", "--json"];
+    let response = agent(&machine, &endless, &args).json()["response"].as_str().unwrap().to_owned();
+    assert!(response.starts_with("Usage limit error: 1 request(s)"), "{response}");
+    let ran = agent(&machine, &endless, &["count the lines again and again", "--max-tokens", "1"]);
+    assert!(ran.code == Some(4) && ran.out.is_empty() && ran.err.contains("--max-tokens N"), "{ran:#?}");
     // in circles: the third identical call leaves nothing but an answer
     let circles = [read(1), read(1), read(1), answer("enough")];
     let ran = agent(&machine, &circles, &["list the logs once more", "--max-steps", "9"]);
@@ -410,8 +417,11 @@ fn a_call_whose_secret_was_not_kept_is_not_made_again() {
     while out().is_empty() && begun.elapsed() < AMPLE {
         std::thread::sleep(Duration::from_millis(20));
     }
+    let status = || machine.run(&["session", "list", "--json"]).json()[0]["runs"][0]["status"].clone();
+    assert_eq!(status(), "running");
     caro.kill().unwrap();
     caro.wait().unwrap();
+    assert_eq!(status(), "stopped", "nobody drives it any more");
     let ran = Ran::of(machine.caro(&["resume", "--yes"]).env("CARO_MODEL", &script).output().unwrap());
     assert_eq!(out(), "password=correct1horse\n", "{ran:#?}");
     assert!(ran.err.contains("the task had a secret in it"), "{ran:#?}");
@@ -671,4 +681,30 @@ fn commands_run_in_the_persons_time_zone() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let all = events(&machine, "").iter().map(Value::to_string).collect::<String>();
     assert!(all.contains("XYZ"), "{ran:#?}");
+}
+
+#[test]
+fn what_is_no_file_was_not_read() {
+    let machine = Machine::new();
+    machine.write("work/a.txt", "1\n2\n");
+    let steps = [step("look", &[("shell", json!({"command": "head -n 5 a.txt && seq 1 3"}))]), answer("two lines")];
+    let ran = agent(&machine, &steps, &["show the first lines of a.txt", "--json"]);
+    assert_eq!(ran.json()["state"], json!({"visited_files": 1, "modified_files": 0}), "{ran:#?}");
+}
+
+#[test]
+fn what_was_not_done_is_not_taken_for_done() {
+    let machine = Machine::new();
+    logs(&machine);
+    for task in ["create zq.txt", "make a folder zqdir", "extract all errors from logs/app.log into zq.txt"] {
+        let claims = [answer("it is done"), answer("it is done"), answer("it is done")];
+        let ran = agent(&machine, &claims, &[task, "--yes", "--json", "--max-steps", "5"]);
+        assert_ne!(ran.code, Some(0), "{task}: {ran:#?}");
+    }
+    // --yes does not cover what nobody spoke of
+    std::fs::create_dir_all(machine.path("work/kept")).unwrap();
+    machine.write("work/kept/a.txt", "x");
+    let steps = [step("tidy", &[("shell", json!({"command": "rm -r kept"}))]), answer("compressed")];
+    let ran = agent(&machine, &steps, &["compress the logs", "--yes"]);
+    assert!(machine.path("work/kept/a.txt").exists(), "{ran:#?}");
 }

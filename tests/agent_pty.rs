@@ -104,10 +104,34 @@ fn ctrl_c_at_a_question_changes_nothing_and_the_run_can_go_on() {
     asked(&terminal, 1);
     terminal.types("\x03");
     assert_eq!(terminal.ends(), 130, "{}", terminal.text());
+    let text = terminal.text();
+    assert!(text.lines().any(|line| line.starts_with("stopped; `caro resume run_")), "a line of its own: {text}");
     assert_eq!(there(&machine), [""; 0]);
-    let mut terminal = Terminal::start(&machine, script(), &["resume", "--yes"]);
+    let listed = machine.run(&["session", "list"]).out;
+    assert!(listed.contains("  stopped  "), "{listed}");
+    // it was never allowed, so it was never done: it is asked for as if for the first time
+    let mut terminal = Terminal::start(&machine, script(), &["resume"]);
+    for times in 1..=3 {
+        asked(&terminal, times);
+        terminal.types("y\n");
+    }
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
-    assert!(there(&machine).contains(&"c.txt"));
+    assert!(!terminal.text().contains("may have been done already"), "{}", terminal.text());
+    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert!(!kinds(&events(&machine, "")).contains(&"approval_denied"));
+}
+
+#[test]
+fn ctrl_c_in_an_edit_stops_the_run() {
+    let machine = Machine::new();
+    let mut terminal = one_command(&machine, "touch one.txt");
+    asked(&terminal, 1);
+    terminal.types("e\n");
+    terminal.shows("> touch one.txt");
+    terminal.types("\x03");
+    assert_eq!(terminal.ends(), 130, "{}", terminal.text());
+    assert!(terminal.text().contains("caro resume"), "{}", terminal.text());
+    assert!(!machine.path("work/one.txt").exists());
 }
 
 #[test]

@@ -230,6 +230,9 @@ fn a_request_that_begins_with_a_verb_is_told_about_quotes() {
 fn a_model_that_is_not_there_is_an_error_with_a_next_step() {
     let machine = Machine::new();
     machine.run(&["list files", "--model", "/nowhere/m.gguf"]).fails(2, &["/nowhere/m.gguf"]);
+    let script = machine.run(&["list files", "--model", "script:/nope.json"]);
+    script.fails(2, &["there is no file /nope.json", "canned replies"]);
+    assert!(!script.err.contains("GGUF"), "{script:#?}");
     machine.run(&["list files", "--model", "qwen2.5-coder-1.5"]).fails(2, &["qwen2.5-coder-1.5b"]);
     machine.write("half.gguf", "GGUF\u{3}\0\0\0");
     let half = machine.path("half.gguf");

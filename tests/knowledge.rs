@@ -78,6 +78,27 @@ fn documents_are_read_in_searched_and_forgotten_without_any_model() {
     assert_eq!(machine.run(&["knowledge", "stats", "--json"]).json()["documents"], 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_gone_is_forgotten_by_its_name_and_a_name_of_two_lines_is_one() {
+    let machine = Machine::new();
+    documents(&machine);
+    machine.write("work/docs/two\nlines.txt", "The ferry leaves at noon.\n");
+    ingest(&machine);
+    let ferry = machine.run(&["knowledge", "query", "when does the ferry leave"]).out;
+    assert!(ferry.lines().next().unwrap().contains("/docs/two\\nlines.txt:1-1  "), "{ferry}");
+    std::fs::remove_dir_all(machine.path("work/docs")).unwrap();
+    machine.run(&["-q", "knowledge", "ingest", "docs"]).fails(2, &["caro knowledge rm docs", "(4 documents)"]);
+    let never = machine.run(&["-q", "knowledge", "ingest", "nowhere"]);
+    never.fails(2, &["give a folder or file that exists"]);
+    let rm = machine.run(&["knowledge", "rm", "docs/cake.txt", "nowhere", "docs/ops"]);
+    assert!(rm.code == Some(0) && rm.err.contains("forgot 2 documents"), "{rm:#?}");
+    assert_eq!(rm.err.matches("nothing was read in from").count(), 1, "{rm:#?}");
+    assert!(rm.err.contains("nothing was read in from nowhere\n"), "{rm:#?}");
+    let rm = machine.run(&["knowledge", "rm", "docs", "nowhere"]);
+    assert!(rm.code == Some(0) && rm.err.contains("forgot 2 documents"), "{rm:#?}");
+}
+
 /// The numbers of files that a bar told on its way.
 #[cfg(unix)]
 fn bar(written: &str, total: usize) -> Vec<usize> {

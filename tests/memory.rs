@@ -18,8 +18,15 @@ fn notes_are_kept_found_and_forgotten() {
     assert_eq!((&list[0]["category"], &list[0]["title"]), (&json!("snippet"), &json!("Cake")));
     let shown = machine.run(&["memory", "list"]);
     assert!(shown.out.contains("hosts") && shown.out.contains("    Cake\n    cake needs sugar"), "{shown:#?}");
-    machine.run(&["memory", "remember", " "]).fails(1, &["nothing to remember", "caro memory remember"]);
-    machine.run(&["memory", "remember", &"long ".repeat(900)]).fails(2, &["at most 4000", "has 4500"]);
+    let within = machine.run(&["memory", "remember", "会議は月曜日の朝九時に東京で行われます"]);
+    assert!(machine.run(&["memory", "query", "東京"]).out.starts_with(within.out.trim()), "a word within the sentence");
+    machine.run(&["memory", "forget", within.out.trim()]);
+    machine.run(&["memory", "remember", " "]).fails(2, &["nothing to remember", "caro memory remember"]);
+    machine.run(&["memory", "remember", &"long ".repeat(900)]).fails(2, &["at most 4000", "has 4500", "several notes"]);
+    let title = ["memory", "remember", "a note", "--title", "two\nlines"];
+    let title = machine.run(&title);
+    title.fails(2, &["a title is one line", "give less of that"]);
+    assert!(!title.err.contains("several notes"), "{title:#?}");
     machine.run(&["memory", "query", " "]).fails(2, &["nothing to look for"]);
     for none in [&["memory", "list", "--limit", "0"], &["session", "list", "--limit", "0"]] {
         let ran = machine.run(none);

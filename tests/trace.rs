@@ -75,8 +75,115 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
         let args = [&["resume"], given].concat();
         let ran = Ran::of(machine.caro(&args).env("CARO_MODEL", &model).output().unwrap());
         assert_eq!(ran.code, Some(4), "{ran:#?}");
-        assert!(ran.out.starts_with(&format!("Usage limit error: {allowed} request(s)")), "{ran:#?}");
+        assert!(ran.err.contains(&format!("error: {allowed} request(s) to the model were allowed")), "{ran:#?}");
     }
+}
+
+#[test]
+fn who_goes_on_asks_the_model_that_the_run_began_with() {
+    // a run of its own model, killed on its way; and what another model would say
+    let killed = || {
+        let machine = Machine::new();
+        looks(&machine, 20);
+        std::fs::copy(machine.path("script.json"), machine.path("work/own.json")).unwrap();
+        let (mut child, run) = begin(&machine, "nosuch", &["--model", "script:own.json"], 8);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let other = machine.model(json!([{"reply": answer("the other one")}]));
+        (machine, run, other)
+    };
+    let resume = |machine: &Machine, other: &str, more: &[&str]| {
+        let mut caro = machine.caro(&[&["resume"], more].concat());
+        // elsewhere, where its path as it was typed leads nowhere
+        caro.current_dir(machine.path("home")).env("CARO_MODEL", other);
+        Ran::of(caro.output().unwrap())
+    };
+    let (machine, _, other) = killed();
+    assert_eq!(resume(&machine, &other, &[]).out, "all seen\n");
+    let (machine, run, other) = killed();
+    std::fs::remove_file(machine.path("work/own.json")).unwrap();
+    let hint = format!("caro resume {run} --model MODEL");
+    resume(&machine, "nosuch", &[]).fails(2, &["the model that it was driven with is gone", &hint]);
+    let ran = resume(&machine, "nosuch", &["--model", &other]);
+    assert!(ran.out.contains("the other one"), "{ran:#?}");
+}
+
+#[test]
+fn a_session_is_removed_by_its_own_name_and_one_that_nobody_named_by_its_beginning() {
+    let machine = Machine::new();
+    for named in [&["--session", "proj"][..], &["--session", "proj-important"], &[]] {
+        machine.ask(json!([{"reply": answer("seen")}]), &[&["agent", TASK][..], named].concat());
+    }
+    let left = || -> Vec<String> {
+        let listed = machine.run(&["session", "list", "--json"]).json();
+        listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let rm = |name: &str| machine.run(&["session", "rm", name]);
+    assert_eq!((left().len(), rm("proj").code), (3, Some(0)));
+    rm("proj").fails(2, &["there is no session `proj`", "caro session rm proj-important"]);
+    assert!(machine.run(&["session", "show", "proj"]).out.contains(TASK), "to look at one its beginning is enough");
+    assert_eq!(rm("session_").code, Some(0));
+    assert_eq!(left(), ["proj-important"]);
+}
+
+#[test]
+fn a_task_of_several_lines_is_one_line_of_a_list() {
+    let machine = Machine::new();
+    machine.ask(json!([{"reply": answer("seen")}]), &["agent", "look at every line\nof a.txt\tand\r\nof b.txt"]);
+    let listed = machine.run(&["session", "list"]).out;
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    assert!(listed.contains("look at every line\\nof a.txt\\tand\\r\\nof b.txt"), "{listed}");
+}
+
+#[test]
+fn with_json_what_keeps_a_run_from_beginning_is_a_document_too() {
+    let machine = Machine::new();
+    let cases = [
+        (&["agent", "--json", ""][..], "too short"),
+        (&["agent", "--json", "--model", "nosuch", TASK], "nosuch"),
+        (&["agent", "--json", "--session", "", TASK], "a session's name"),
+        (&["agent", "--json", "--skill", "nope", TASK], "there is no skill `nope`"),
+        (&["chat", "--json", "--session", ""], "a session's name"),
+        (&["resume", "--json"], "no run has been kept yet"),
+    ];
+    for (args, message) in cases {
+        let ran = machine.ask(json!([{"reply": answer("seen")}]), args);
+        assert_eq!((ran.code, ran.out.lines().count()), (Some(2), 1), "{args:?}: {ran:#?}");
+        let error = &ran.json()["error"];
+        assert!(error["message"].as_str().unwrap().contains(message), "{args:?}: {error}");
+        assert!(error["hint"].is_string() && ran.err.contains(message), "{args:?}: {ran:#?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn events_that_cannot_be_written_are_told_and_the_run_is_done() {
+    let machine = Machine::new();
+    let replies = [step("note", &[("write", json!({"path": "note.md", "content": "x"}))]), answer("note.md is there")];
+    let mut caro = machine.caro(&["agent", "write x to note.md", "--yes", "--events", "jsonl"]);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = Ran::of(caro.env("CARO_MODEL", machine.model(by_step(&replies))).stdout(full).output().unwrap());
+    assert!(ran.code == Some(2) && ran.err.contains("error: No space left on device"), "{ran:#?}");
+    assert!(machine.path("work/note.md").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn where_nothing_was_ever_kept_nothing_is_made_to_look_at() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    let data = machine.path("home/.local/share/caro");
+    std::fs::create_dir_all(&data).unwrap();
+    let mode = |mode| std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    let look = |args: &[&str]| machine.run(args);
+    let (list, stats, events) = (look(&["session", "list"]), look(&["stats"]), look(&["events"]));
+    mode(0o755);
+    assert!(list.code == Some(0) && list.err.contains("no session has been kept yet"), "{list:#?}");
+    assert!(stats.code == Some(0) && stats.out.contains("0 (0 completed"), "{stats:#?}");
+    events.fails(2, &["no run has been kept yet"]);
+    // root may write there all the same
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
 }
 
 #[test]

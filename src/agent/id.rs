@@ -26,6 +26,17 @@ pub fn fresh(prefix: &str) -> String {
     format!("{prefix}_{}_{}", stamp(SystemTime::now()), hex(&noise))
 }
 
+/// True if it is a name as [`fresh`] makes them: nobody has thought it up.
+pub fn is_fresh(prefix: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).unwrap_or_default();
+    let digits = |part: &str, many: usize| part.len() == many && part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Vec<&str> = rest.split('_').collect();
+    matches!(parts[..], [day, time, noise] if digits(day, 8)
+        && digits(time, 6)
+        && noise.len() == 8
+        && noise.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// What the beginning of a name stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Begun<T> {
@@ -104,5 +115,10 @@ mod tests {
         let (a, b) = (fresh("run"), fresh("run"));
         assert_ne!(a, b);
         assert!(a.starts_with("run_2") && a.len() == "run_20261121_030405_1a2b3c4d".len());
+        assert!(is_fresh("run", &a) && !is_fresh("session", &a));
+        for thought_up in ["run", "run_", "run_notes", "run_20261121_030405_1a2b3c4d_2", "run_20261121_030405_nothex12"]
+        {
+            assert!(!is_fresh("run", thought_up), "{thought_up}");
+        }
     }
 }

@@ -57,9 +57,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             all.sweep_old();
             let kept = all.artifacts(session.as_deref())?;
             cx.ui.list(*json, &kept, "no result has been too long for a prompt in the last 7 days", |kept| {
-                let (head, artifact) = (cx.ui.paint(Role::Accent, &kept.artifact.id), &kept.artifact);
+                let (head, artifact) = (cx.ui.entry(Role::Accent, &kept.artifact.id), &kept.artifact);
                 let size = format!("{}  {}", plural(artifact.bytes, "byte"), plural(artifact.lines, "line"));
-                cx.ui.line(&format!("{head}  {size}  {}", cx.ui.paint(Role::Dim, &kept.session)))
+                cx.ui.line(&format!("{head}  {size}  {}", cx.ui.entry(Role::Dim, &kept.session)))
             })?;
         }
         What::Show { id } => {

@@ -8,7 +8,7 @@ use super::agent::{Drive, exit_of, max_steps, unverified, wire};
 use super::edit::{Lines, Typed};
 use super::history::History;
 use super::interrupt::Phase;
-use super::ui::Role;
+use super::ui::{Role, in_line};
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::chat::{Limit, Originals, Remember};
@@ -53,6 +53,10 @@ pub struct Args {
 /// # Errors
 /// Whatever stands in the way of it; an answer that fails is told, and the conversation goes on.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    cx.documented(args.drive.shows() == Shows::Nothing, converse(args, cx))
+}
+
+fn converse(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let session = wire::session(args.session.as_deref(), cx)?;
@@ -147,8 +151,9 @@ impl Talk<'_> {
         // from here on Ctrl-C is this turn's
         let _phase = self.cx.interrupt().during(Phase::Cancels);
         let cancel = self.cx.interrupt().fresh();
-        let mut run = self.harness.prepare(&task, cancel, &mut |warning| self.cx.ui.warn(warning))?;
+        let mut run = self.harness.prepare(&task, cancel, &mut |warning| self.cx.ui.warn(&in_line(warning)))?;
         wire::begin(&run, self.cx)?;
+        wire::keep_model(&self.harness, &task.run, &self.args.drive, self.cx)?;
         // now that no other process is in this session
         run.recall()?;
         let drive = &self.args.drive;
@@ -236,8 +241,8 @@ impl Talk<'_> {
             return Ok(self.cx.ui.json(&serde_json::json!({ "tools": Vec::from_iter(tools.iter().map(of)) }))?);
         }
         for spec in tools {
-            let head = self.cx.ui.paint(Role::Accent, &spec.name);
-            self.cx.ui.line(&format!("{head}  {}", self.cx.ui.paint(Role::Plain, &spec.description)))?;
+            let head = self.cx.ui.entry(Role::Accent, &spec.name);
+            self.cx.ui.line(&format!("{head}  {}", self.cx.ui.entry(Role::Plain, &spec.description)))?;
         }
         Ok(())
     }

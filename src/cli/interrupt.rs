@@ -97,6 +97,11 @@ impl Interrupt {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
+    /// True once that has been pulled.
+    pub fn is_pulled(&self) -> bool {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled()
+    }
+
     /// Says what Ctrl-C means until the guard is dropped.
     pub fn during(&self, phase: Phase) -> During<'_> {
         During { phase: &self.phase, before: self.phase.swap(phase as u8, Ordering::Relaxed) }

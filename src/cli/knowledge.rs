@@ -1,6 +1,6 @@
 //! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
 
-use super::ui::{Role, plural};
+use super::ui::{Role, in_line, plural};
 use super::{Cx, Exit, Failure, Outcome, download, tldr};
 use crate::agent::librarian::chunk::Kind;
 use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
@@ -9,6 +9,7 @@ use crate::host::ExecutionContext;
 use crate::model::embed::{EMBEDDING_MODEL, Embedder};
 use crate::model::engine::SentenceEncoder;
 use crate::model::fetch::{self, Size};
+use crate::shell::{Dialect, quote};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let librarian = librarian(cx).ok_or_else(no_home)?;
     match &args.what {
         What::Ingest { paths, tldr, clean, chunking, json } => {
-            let mut roots = paths.iter().map(|p| existing(p)).collect::<Result<Vec<_>, _>>()?;
+            let mut roots = paths.iter().map(|p| existing(p, &librarian, cx)).collect::<Result<Vec<_>, _>>()?;
             if *tldr {
                 let pages = tldr::folders(ExecutionContext::detect(cx.dirs.cache.as_deref()).target.os);
                 if pages.is_empty() {
@@ -104,7 +105,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         What::Rm { paths, all } => {
             let mut gone = if *all { librarian.remove(Path::new(""))? } else { 0 };
             for path in paths {
-                gone += librarian.remove(&place(path, cx))?;
+                let below = librarian.remove(&place(path, cx))?;
+                if below == 0 {
+                    cx.ui.warn(&in_line(&format!("nothing was read in from {}", path.display())));
+                }
+                gone += below;
             }
             cx.ui.note(&format!("forgot {}", plural(gone, "document")));
             if gone == 0 && !*all {
@@ -146,10 +151,9 @@ impl From<LibraryError> for Failure {
         let hint = error.hint();
         match error {
             LibraryError::Cancelled => Self::new(Exit::Interrupted, error).hint(hint),
-            LibraryError::Empty(_) | LibraryError::Nothing | LibraryError::Blank(_) | LibraryError::Missing(_) => {
-                Self::no(error).hint(hint)
-            }
-            LibraryError::Input { .. }
+            LibraryError::Empty(_) | LibraryError::Nothing | LibraryError::Missing(_) => Self::no(error).hint(hint),
+            LibraryError::Blank(_)
+            | LibraryError::Input { .. }
             | LibraryError::Ambiguous { .. }
             | LibraryError::Busy(_)
             | LibraryError::NotBuilt { .. }
@@ -173,8 +177,21 @@ pub fn question(words: &[String]) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn existing(path: &Path) -> Result<PathBuf, LibraryError> {
-    path.canonicalize().map_err(|e| LibraryError::Input { path: path.display().to_string(), reason: e.to_string() })
+/// A path that is to be read in. What was read in from one that is gone meanwhile stays until the person says so.
+fn existing(path: &Path, librarian: &Librarian, cx: &Cx) -> Result<PathBuf, Failure> {
+    path.canonicalize().map_err(|e| {
+        let given = path.display().to_string();
+        let is_gone = e.kind() == std::io::ErrorKind::NotFound;
+        let failure = Failure::from(LibraryError::Input { path: given.clone(), reason: e.to_string() });
+        match librarian.known_below(&place(path, cx)) {
+            Ok(known @ 1..) if is_gone => failure.hint(format!(
+                "`caro knowledge rm {}` forgets what was read in from there ({})",
+                quote(&given, Dialect::Sh),
+                plural(known, "document")
+            )),
+            _ => failure,
+        }
+    })
 }
 
 /// A path that need not exist any more, as it was when it was read in.
@@ -236,14 +253,14 @@ fn tell(done: &Ingested, cx: &Cx) -> std::io::Result<()> {
     parts.extend(counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     cx.ui.line(&parts.join(", "))?;
     for skipped in &done.passed_over {
-        cx.ui.aside(Role::Dim, &format!("left out {}: {}", skipped.path, skipped.reason));
+        cx.ui.aside(Role::Dim, &in_line(&format!("left out {}: {}", skipped.path, skipped.reason)));
     }
     let more = done.skipped.saturating_sub(done.passed_over.len());
     if more > 0 {
         cx.ui.aside(Role::Dim, &format!("and {more} more"));
     }
     for failed in &done.failed {
-        cx.ui.warn(&format!("{}: {}", failed.path, failed.reason));
+        cx.ui.warn(&in_line(&format!("{}: {}", failed.path, failed.reason)));
     }
     if let Some(why) = &done.without_vectors {
         cx.ui.warn(&format!("without vectors, so found by their words alone: {why}"));
@@ -266,8 +283,8 @@ fn query(librarian: &Librarian, question: &str, limit: usize, json: bool, cx: &C
 
 fn show(answer: &Answer, cx: &Cx) -> std::io::Result<()> {
     for hit in &answer.hits {
-        let place = cx.ui.paint(Role::Accent, &format!("{}:{}-{}", hit.path, hit.first, hit.last));
-        let about = cx.ui.paint(Role::Dim, &format!("{:.2}  {}", hit.score, hit.title));
+        let place = cx.ui.entry(Role::Accent, &format!("{}:{}-{}", hit.path, hit.first, hit.last));
+        let about = cx.ui.entry(Role::Dim, &format!("{:.2}  {}", hit.score, hit.title));
         cx.ui.line(&format!("{place}  {}", about.trim_end()))?;
         let lines: Vec<&str> = hit.text.lines().filter(|l| !l.trim().is_empty()).collect();
         for line in lines.iter().take(LINES) {

@@ -1,7 +1,7 @@
 //! `caro manual`: what caro knows of the installed programs, and where it keeps it.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, wire};
+use super::{Cx, Exit, Failure, Outcome, knowledge, wire};
 use crate::host::ExecutionContext;
 use crate::manual::{Entry, Manual, ManualError, Program, common};
 use std::sync::Arc;
@@ -59,7 +59,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
         What::Show { name, json } => show(name, *json, &manual, cx),
         What::Warm { names, jobs } => warm(names, usize::from(*jobs), &manual, cx),
-        What::Search { words, limit, json } => search(&words.join(" "), usize::from(*limit), *json, &manual, cx),
+        What::Search { words, limit, json } => {
+            search(&knowledge::question(words)?, usize::from(*limit), *json, &manual, cx)
+        }
         What::Clear => {
             let count = manual.clear()?;
             cx.ui.note(&format!("{count} manuals forgotten"));

@@ -213,9 +213,9 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
             (false, false) => "  (not agreed to: caro mcp trust)",
             _ => "",
         };
-        let head = cx.ui.paint(Role::Accent, &c.name);
+        let head = cx.ui.entry(Role::Accent, &c.name);
         let state = cx.ui.paint(Role::Caution, state);
-        cx.ui.line(&format!("{head}  {}  {}{state}", origin(c), cx.ui.paint(Role::Plain, &c.shown())))?;
+        cx.ui.line(&format!("{head}  {}  {}{state}", origin(c), cx.ui.entry(Role::Plain, &c.shown())))?;
     }
     if !any {
         let file = user_file(cx).map_or_else(|| "mcp.json".into(), |file| file.display().to_string());
@@ -265,16 +265,20 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
         return Ok(exit);
     }
     for standing in &all {
-        let name = cx.ui.paint(Role::Accent, &standing.name);
+        let name = cx.ui.entry(Role::Accent, &standing.name);
         match (&standing.error, standing.took) {
             (None, Some(took)) => {
-                let (tools, took) = (plural(standing.tools.len(), "tool"), took.as_secs_f64());
-                let title = cx.ui.paint(Role::Dim, &standing.title);
-                cx.ui.line(&format!("{name}  {tools}, {took:.1} s  {title}"))?;
+                let usable = standing.tools.iter().filter(|(_, why)| why.is_none()).count();
+                let rest = standing.tools.len() - usable;
+                let rest = if rest > 0 { format!(", {rest} left out") } else { String::new() };
+                let (tools, took) = (plural(usable, "tool"), took.as_secs_f64());
+                let title = cx.ui.entry(Role::Dim, &standing.title);
+                cx.ui.line(&format!("{name}  {tools}{rest}, {took:.1} s  {title}"))?;
                 for (tool, why) in &standing.tools {
+                    let tool = cx.ui.entry(Role::Plain, tool);
                     match why {
-                        None => cx.ui.line(&format!("  {}", cx.ui.paint(Role::Plain, tool)))?,
-                        Some(why) => cx.ui.line(&format!("  {}  {}", tool, cx.ui.paint(Role::Caution, why)))?,
+                        None => cx.ui.line(&format!("  {tool}"))?,
+                        Some(why) => cx.ui.line(&format!("  {tool}  {}", cx.ui.entry(Role::Caution, why)))?,
                     }
                 }
             }

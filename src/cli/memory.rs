@@ -91,8 +91,12 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             };
             // who is not told would rely on what was cut
             if let Some(why) = draft.over() {
-                return Err(Failure::usage(why)
-                    .hint("make several notes of it; `caro knowledge ingest FILE` reads in a whole file"));
+                let words_alone = Draft { content: draft.content, ..Draft::default() };
+                let hint = match words_alone.over() {
+                    Some(_) => "make several notes of it; `caro knowledge ingest FILE` reads in a whole file",
+                    None => "give less of that, or leave it out: a note is found by its own words, too",
+                };
+                return Err(Failure::usage(why).hint(hint));
             }
             cx.ui.data(&memory.remember(draft)?.id)?;
         }
@@ -140,12 +144,12 @@ pub fn memory(cx: &Cx, settings: &Settings) -> Result<Memory, Failure> {
 
 fn show(note: &Note, beside: &str, cx: &Cx) -> std::io::Result<()> {
     let draft = &note.draft;
-    let head = cx.ui.paint(Role::Accent, &note.id);
+    let head = cx.ui.entry(Role::Accent, &note.id);
     let rest = [beside, draft.category.name(), &draft.tags.join(" ")].join("  ");
-    cx.ui.line(&format!("{head}  {}", cx.ui.paint(Role::Dim, rest.trim_end())))?;
+    cx.ui.line(&format!("{head}  {}", cx.ui.entry(Role::Dim, rest.trim_end())))?;
     // a title that was made of the content says nothing twice
     if !draft.content.starts_with(&draft.title) {
-        cx.ui.line(&format!("    {}", cx.ui.paint(Role::Command, &draft.title)))?;
+        cx.ui.line(&format!("    {}", cx.ui.entry(Role::Command, &draft.title)))?;
     }
     for line in draft.content.lines() {
         cx.ui.line(&format!("    {}", cx.ui.paint(Role::Plain, line)))?;

@@ -112,6 +112,20 @@ impl Cx {
         self.cwd.clone().ok_or_else(gone)
     }
 
+    /// What a verb came to. A program that waits for a document (`json`) is given one of what went wrong, too.
+    ///
+    /// # Errors
+    /// That of the outcome, or of writing about it.
+    pub fn documented(&self, json: bool, outcome: Outcome) -> Outcome {
+        if let Err(why) = &outcome
+            && json
+            && !why.message.is_empty()
+        {
+            self.ui.document(&serde_json::json!({ "error": why.error() }))?;
+        }
+        outcome
+    }
+
     /// What Ctrl-C pulls. The first call starts to listen: until then it ends the process as usual.
     pub fn interrupt(&self) -> &Interrupt {
         self.interrupt.get_or_init(|| Interrupt::listen(self.ui.clearer()))

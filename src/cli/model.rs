@@ -124,7 +124,7 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
         let size = card.bytes().map_or("?".into(), |bytes| Size(bytes).to_string());
         let mark = if card.id == in_use { "*" } else { " " };
         let state = cx.ui.paint(role, &format!("{state:<14}"));
-        let rest = cx.ui.paint(Role::Dim, &format!("{:<20} {}", card.licence, card.name));
+        let rest = cx.ui.entry(Role::Dim, &format!("{:<20} {}", card.licence, card.name));
         cx.ui.line(&format!("{mark} {:<20} {size:>9}  {:<7} {state} {rest}", card.id, card.quant))?;
     }
     Ok(Exit::Success)

@@ -11,21 +11,18 @@ use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+
+/// Between two looks whether a run that waits for the person was stopped.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Answers the request. With `--json` a program that waits for a document gets one, whatever happens.
 ///
 /// # Errors
 /// Whatever stands in the way of an answer.
 pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
-    let outcome = answer(args, cx);
-    if let Err(why) = &outcome
-        && args.answer.json
-        && !why.message.is_empty()
-    {
-        cx.ui.document(&serde_json::json!({ "error": why.error() }))?;
-    }
-    outcome
+    cx.documented(args.answer.json, answer(args, cx))
 }
 
 fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
@@ -215,21 +212,43 @@ pub fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Reads what the person types, up to the end of the line; `None` at the end of the input.
+/// Reads what the person types, up to the end of the line; `None` at the end of the input. Ctrl-C ends the process.
 ///
 /// # Errors
 /// If stdin cannot be read.
 pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
-    if cx.interrupt().has_turns() && cx.ui.can_ask() {
+    let _phase = cx.interrupt().during(Phase::Ends);
+    line()
+}
+
+/// The same while a run waits for it: Ctrl-C stops that run, and nothing was typed then.
+///
+/// # Errors
+/// As [`typed`].
+pub fn typed_in_a_run(cx: &Cx) -> Result<Option<String>, Failure> {
+    let interrupt = cx.interrupt();
+    if interrupt.has_turns() && cx.ui.can_ask() {
         // the editor takes the whole line: the question stays above it
         cx.ui.tell("");
         let reply = edit::reply()?;
         if reply.is_none() {
-            cx.interrupt().pull();
+            interrupt.pull();
         }
         return Ok(reply);
     }
-    let _phase = cx.interrupt().during(Phase::Ends);
+    let (send, receive) = mpsc::channel();
+    // nobody can be called back from reading: where the run is stopped, this thread goes with the process
+    std::thread::spawn(move || send.send(line()));
+    loop {
+        match receive.recv_timeout(LOOK) {
+            Ok(line) => return line,
+            Err(RecvTimeoutError::Timeout) if !interrupt.is_pulled() => {}
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
+fn line() -> Result<Option<String>, Failure> {
     let mut line = String::new();
     let n = std::io::stdin().read_line(&mut line).map_err(|e| Failure::no(format!("no answer: {e}")))?;
     Ok((n > 0).then(|| line.trim().to_string()))

@@ -2,7 +2,7 @@
 
 use super::agent::wire;
 use super::ui::Role;
-use super::{Cx, Exit, Outcome, mcp};
+use super::{Cx, Exit, Outcome, knowledge, mcp};
 use crate::agent::retrieve;
 use crate::agent::tool::{Provider, ToolSpec};
 
@@ -67,7 +67,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             }
         }
         Some(What::Search { words, limit, .. }) => {
-            let scores = retrieve::bm25(&words.join(" "), &specs.iter().map(ToolSpec::search_text).collect::<Vec<_>>());
+            let words = knowledge::question(words)?;
+            let scores = retrieve::bm25(&words, &specs.iter().map(ToolSpec::search_text).collect::<Vec<_>>());
             let mut ranked: Vec<(f64, &ToolSpec)> = scores.into_iter().zip(&specs).filter(|(s, _)| *s > 0.0).collect();
             ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
             ranked.truncate(usize::from(*limit));
@@ -99,13 +100,13 @@ fn source(spec: &ToolSpec) -> String {
 
 fn line(cx: &Cx, spec: &ToolSpec, score: Option<f64>) -> std::io::Result<()> {
     let score = score.map(|s| format!("{s:5.2}  ")).unwrap_or_default();
-    let head = cx.ui.paint(Role::Accent, &spec.name);
-    let from = cx.ui.paint(Role::Dim, &source(spec));
+    let head = cx.ui.entry(Role::Accent, &spec.name);
+    let from = cx.ui.entry(Role::Dim, &source(spec));
     let mut text: String = spec.description.chars().take(WIDTH).collect();
     if text.len() < spec.description.len() {
         text.push('…');
     }
-    cx.ui.line(&format!("{score}{head}  {from}  {}", cx.ui.paint(Role::Plain, &text)))
+    cx.ui.line(&format!("{score}{head}  {from}  {}", cx.ui.entry(Role::Plain, &text)))
 }
 
 fn document(spec: &ToolSpec, score: Option<f64>) -> serde_json::Value {

@@ -153,6 +153,11 @@ impl Ui {
         self.err.paint(role, text)
     }
 
+    /// Text for stdout as [`Ui::paint`] has it, in one line: a name, a path, an entry of a list.
+    pub fn entry(&self, role: Role, text: &str) -> String {
+        self.paint(role, &in_line(text))
+    }
+
     /// Writes data and a line end to stdout, byte for byte; only a terminal is shielded from control characters.
     ///
     /// # Errors
@@ -373,6 +378,11 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// The same in one line: whatever ends a line or leads on in it is written out, too, and one record stays one.
+pub fn in_line(text: &str) -> String {
+    visible(&text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,5 +416,6 @@ mod tests {
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(visible("naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}"), "naïve 日本 👩\u{200d}💻 ⚠\u{fe0f}");
         assert_eq!(visible("r\u{ad}m"), "r\\u{ad}m");
+        assert_eq!(in_line("a\nb\r\n\tc\x1b"), "a\\nb\\r\\n\\tc\\x1b");
     }
 }

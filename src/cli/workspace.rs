@@ -66,7 +66,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             }
             cx.ui.list(*json, &rows, "no agent has kept a file yet", |row| {
                 let Row { session, files, artifacts, artifact_bytes } = row;
-                let head = cx.ui.paint(Role::Accent, session);
+                let head = cx.ui.entry(Role::Accent, session);
                 cx.ui.line(&format!("{head}  {files} files  {artifacts} artifacts ({artifact_bytes} bytes)"))
             })?;
         }
@@ -74,7 +74,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             let entries = all.find(session)?.1.entries(path)?;
             cx.ui.list(*json, &entries, "there is nothing in it", |Entry { name, bytes }| {
                 let size = bytes.map(|n| format!("  {n}")).unwrap_or_default();
-                cx.ui.line(&format!("{}{size}", cx.ui.paint(Role::Plain, name)))
+                cx.ui.line(&format!("{}{size}", cx.ui.entry(Role::Plain, name)))
             })?;
         }
         What::Show { session, path } => {

@@ -43,6 +43,7 @@ if FAULT == "helpers":
 if FAULT == "sloppy":
     TOOLS.append({"name": "formless", "inputSchema": "none"})
     TOOLS.append({"description": "Has no name.", "inputSchema": {}})
+    TOOLS.append({"name": "", "description": "Has an empty one.", "inputSchema": {}})
 
 
 def send(message):

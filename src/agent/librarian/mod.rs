@@ -126,6 +126,17 @@ impl Librarian {
         Ok(stats)
     }
 
+    /// How many documents are known at or below `path`, whether they are still there or not.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn known_below(&self, path: &Path) -> Result<usize, LibraryError> {
+        file::on(&self.file, || {
+            let Some(sql) = self.reader()? else { return Ok(0) };
+            Ok(manifest(&sql)?.iter().filter(|known| Path::new(&known.path).starts_with(path)).count())
+        })
+    }
+
     /// Removes every document at or below `path`, all there are for an empty one; tells how many.
     ///
     /// # Errors

@@ -1,19 +1,14 @@
 //! Questions to the library.
 
 use super::file::{self, LibraryError};
-use super::index::Match;
 use super::question::{Found, Question, nothing_shared};
 use super::{INDEX, Librarian};
 use rusqlite::{Connection, params};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How much wider the second look is.
 const WIDER: usize = 5;
-
-/// The most passages that are read one by one, in the last resort.
-const SCANNED: usize = 100_000;
 
 /// A passage that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,7 +128,7 @@ fn widened(
 ) -> Result<Vec<Found>, LibraryError> {
     let mut found = question.ask_wider(INDEX, sql, limit * WIDER)?;
     if found.is_empty() {
-        found = scanned(sql, question)?;
+        found = question.scan(INDEX, sql, "SELECT id, text FROM chunks")?;
     }
     if found.is_empty() {
         return Ok(before);
@@ -141,37 +136,6 @@ fn widened(
     let mut ranked = ranked(sql, text, found)?;
     ranked.truncate(limit);
     Ok(ranked)
-}
-
-/// Reads every passage for the letters of those of the question's words whose language has no spaces between words: of
-/// others they may be in any longer word.
-fn scanned(sql: &Connection, question: &Question) -> Result<Vec<Found>, LibraryError> {
-    let all = question.terms.words();
-    let words: Vec<&String> = all.iter().filter(|word| word.contains(is_unspaced)).collect();
-    if words.is_empty() {
-        return Ok(Vec::new());
-    }
-    let near = question.vector.as_ref().map_or(Ok(Vec::new()), |vector| INDEX.nearest(sql, vector, SCANNED))?;
-    let cosines: BTreeMap<i64, f32> = near.into_iter().collect();
-    let mut read = sql.prepare("SELECT id, text FROM chunks LIMIT ?1")?;
-    let mut rows = read.query([file::int(SCANNED)])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let text = row.get_ref(1)?.as_str().unwrap_or_default().to_lowercase();
-        let held = words.iter().filter(|w| text.contains(w.as_str())).count();
-        if held > 0 {
-            let id = row.get(0)?;
-            let at = Match { id, fused: 0.0, cosine: cosines.get(&id).copied() };
-            found.push(Found { at, covered: held as f64 / all.len() as f64, widened: false });
-        }
-    }
-    Ok(found)
-}
-
-/// True for a letter of a script that is written without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}')
-        || matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// Sorts by the exact phrase, then by words in common, then by nearness.

@@ -290,6 +290,7 @@ fn a_folder_that_cannot_be_looked_into_loses_nothing() {
         return;
     }
     assert_eq!((done.errors, done.removed), (1, 0), "{done:?}");
+    assert!(done.failed[0].reason.starts_with("Permission denied"), "{done:?}");
     assert_eq!(place.finds("inner"), ["inner.txt"]);
 }
 

@@ -93,11 +93,21 @@ fn walked(root: &Path, above: bool) -> Found {
             }
             Err(error) => {
                 let path = path_of(&error).unwrap_or(root).to_owned();
-                found.errors.push((path, error.to_string()));
+                found.errors.push((path, reason_of(&error)));
             }
         }
     }
     found
+}
+
+/// The system's own word, where there is one: what is around it only names the path again.
+fn reason_of(error: &ignore::Error) -> String {
+    let Some(io) = error.io_error() else { return error.to_string() };
+    let mut word: &dyn std::error::Error = io;
+    while let Some(inner) = word.source() {
+        word = inner;
+    }
+    word.to_string()
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

@@ -114,6 +114,9 @@ struct State {
     title: String,
 }
 
+/// What a tool is called that has no name.
+const NAMELESS: &str = "(no name)";
+
 /// What a server says that it has.
 #[derive(Default)]
 struct Listed {
@@ -126,9 +129,11 @@ impl Listed {
     /// A tool as the server wrote it, or why it is none.
     fn add(&mut self, tool: &serde_json::Value) {
         match Tool::deserialize(tool) {
+            // nobody could call it
+            Ok(tool) if tool.name.trim().is_empty() => self.odd.push((NAMELESS.into(), "its name is empty".into())),
             Ok(tool) => self.tools.push(tool),
             Err(why) => {
-                let name = tool["name"].as_str().map_or_else(|| "(no name)".into(), super::plain);
+                let name = tool["name"].as_str().map_or_else(|| NAMELESS.into(), super::plain);
                 self.odd.push((name, short(&why.to_string())));
             }
         }

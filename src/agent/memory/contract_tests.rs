@@ -147,6 +147,22 @@ fn what_is_remembered_is_found_listed_and_forgotten() {
 }
 
 #[test]
+fn a_word_within_a_sentence_without_spaces_is_found() {
+    for case in cases() {
+        let (memory, name) = (memory(&case, None), case.backend.name());
+        let (other, meeting) = ("毎週月曜日に掃除します", "会議は月曜日の朝九時に東京で行われます");
+        for note in [other, meeting, "cake needs sugar"] {
+            memory.remember(said(note)).unwrap();
+        }
+        for word in ["会議", "東京"] {
+            assert_eq!(found(&memory, word), [meeting], "{name}: {word}");
+        }
+        assert_eq!(found(&memory, "月曜日 東京"), [meeting, other], "{name}: who has more of the words comes first");
+        assert!(found(&memory, "大阪").is_empty() && found(&memory, "suga").len() == 1, "{name}");
+    }
+}
+
+#[test]
 fn the_same_is_kept_once_and_nothing_not_at_all() {
     for case in cases() {
         let memory = memory(&case, Some(Arc::new(Hashed)));

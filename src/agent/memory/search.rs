@@ -16,7 +16,9 @@ use std::sync::{Mutex, PoisonError};
 pub struct Search(Mutex<Option<(u64, Connection)>>);
 
 impl Search {
-    /// The notes of a backend that fit a text best, at most `limit`.
+    /// The notes of a backend that fit a text best, at most `limit`. If none of them shares a word with it, words stand for
+    /// what begins with them, and in the last resort every note is read for the letters of words of languages that are
+    /// written without spaces.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -72,7 +74,11 @@ fn find(
     let sql = sql.unchecked_transaction()?;
     let mut found = question.ask(INDEX, &sql, limit)?;
     if nothing_shared(&found) {
-        let wider = question.ask_wider(INDEX, &sql, limit)?;
+        let mut wider = question.ask_wider(INDEX, &sql, limit)?;
+        if wider.is_empty() {
+            wider = question.scan(INDEX, &sql, sqlite::TEXTS)?;
+            wider.truncate(limit);
+        }
         found = if wider.is_empty() { found } else { wider };
     }
     let mut recalled = Vec::new();

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 /// The index of the notes.
 pub const INDEX: Index = Index("notes");
 
+/// Selects every note, by its number, with all that it is searched by.
+pub const TEXTS: &str = "SELECT number, title || ' ' || tags || ' ' || content FROM notes";
+
 const NOTES: &str = "
     CREATE TABLE notes (
         number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, category TEXT NOT NULL,

@@ -31,12 +31,13 @@ enum Pending {
 
 impl Runtime {
     /// Makes a batch of calls and makes its results into text; with what they changed, where they were to change anything.
+    /// Nothing if the person stops the run when asked about one of them: then none is made.
     pub(super) async fn act(
         &self,
         turn: &mut Turn,
         calls: Vec<Call>,
         resumed: bool,
-    ) -> (Vec<Settled>, Option<Changes>) {
+    ) -> Option<(Vec<Settled>, Option<Changes>)> {
         let begun = Instant::now();
         let span = format!("s{}", turn.step());
         let names: Vec<&str> = calls.iter().map(|c| c.tool.as_str()).collect();
@@ -45,7 +46,7 @@ impl Runtime {
         let mut signatures = BTreeSet::new();
         for call in calls {
             let again = !signatures.insert(call.signature());
-            pending.push(self.admit(turn, call, again, resumed));
+            pending.push(self.admit(turn, call, again, resumed)?);
         }
         let writes = |one: &Pending| matches!(one, Pending::Ready(_, call) if !call.effects.is_read_only());
         let root = &self.config.root;
@@ -53,17 +54,20 @@ impl Runtime {
         let ended = self.run_all(pending).await;
         let changes = before.and_then(|before| before.changes(root));
         let count = |text: &str| self.model.count(text);
-        let settled = self.pipeline(&count).settle(ended);
+        let mut settled = self.pipeline(&count).settle(ended);
+        // a word of a command line that could be a file (`head -n 5`) and is none was not read
+        settled.iter_mut().for_each(|one| one.call.effects.reads.retain(|path| path.exists()));
         for one in &settled {
-            let kind = if one.outcome == Outcome::Done { Kind::ToolResult } else { Kind::ToolError };
-            self.emitter.emit(
-                Draft::new(kind)
-                    .by(Actor::Tool)
-                    .span(&one.call.id)
-                    .output(one.text.clone())
-                    .took(Duration::from_millis(one.ms))
-                    .metadata(json!({"tool": one.call.tool, "outcome": one.outcome})),
-            );
+            let done = one.outcome == Outcome::Done;
+            let event = Draft::new(if done { Kind::ToolResult } else { Kind::ToolError })
+                .by(Actor::Tool)
+                .span(&one.call.id)
+                .output(one.text.clone())
+                .took(Duration::from_millis(one.ms))
+                .metadata(json!({"tool": one.call.tool, "outcome": one.outcome}));
+            // in a line; the whole is the output
+            let why = one.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            self.emitter.emit(if done { event } else { event.error(why) });
         }
         self.tell_touches(&settled);
         let done = settled.iter().filter(|s| s.outcome == Outcome::Done).count();
@@ -71,7 +75,7 @@ impl Runtime {
         self.emitter.emit(
             Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
         );
-        (settled, changes)
+        Some((settled, changes))
     }
 
     /// Tells what the calls that were done read, wrote and deleted of the harness' own files.
@@ -90,10 +94,11 @@ impl Runtime {
         }
     }
 
-    /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide.
-    fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Pending {
+    /// Resolves a call, holds its arguments against the schema, and has the guards and the person decide; nothing if the
+    /// person stops the run instead.
+    fn admit(&self, turn: &mut Turn, mut call: Call, again: bool, resumed: bool) -> Option<Pending> {
         let ended =
-            |call: Call, result, refused| Pending::Settled(Ended { call, result, refused, took: Duration::ZERO });
+            |call: Call, result, refused| Some(Pending::Settled(Ended { call, result, refused, took: Duration::ZERO }));
         if resumed && is_redacted(&json!(call.args)) {
             let text =
                 "Not run: a secret that was in this call was not kept when the run was stopped. Write the call anew.";
@@ -103,6 +108,7 @@ impl Runtime {
             Ok(tool) => tool.clone(),
             Err(error) => return ended(call, Err(error), None),
         };
+        let begun = resumed && self.checkpoints.may_have_begun(self.emitter.run(), &call.id);
         // a person may edit a call, and an edited call is judged anew; thrice is enough
         for _ in 0..3 {
             if let Err(why) = tool.spec().validate(&mut call.args) {
@@ -118,7 +124,7 @@ impl Runtime {
                 return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, text.into())));
             }
             let (mut verdict, guard) = self.guards.check(&call, turn.state());
-            if resumed && !call.effects.is_read_only() {
+            if begun && !call.effects.is_read_only() {
                 match &mut verdict {
                     // whoever is asked anyway knows best; of himself nobody does it twice
                     Verdict::Ask(reasons) => reasons.push("it was interrupted, and may have been done already".into()),
@@ -131,7 +137,7 @@ impl Runtime {
                 }
             }
             match verdict {
-                Verdict::Allow => return Pending::Ready(tool, call),
+                Verdict::Allow => return Some(Pending::Ready(tool, call)),
                 Verdict::Deny(finding) => {
                     self.emitter.emit(
                         Draft::new(Kind::GuardrailCheck)
@@ -140,8 +146,8 @@ impl Runtime {
                     );
                     return ended(call, Ok(Raw::text("")), Some((Outcome::Blocked, finding.text)));
                 }
-                Verdict::Ask(reasons) => match self.ask(turn, &call, &reasons) {
-                    (true, None) => return Pending::Ready(tool, call),
+                Verdict::Ask(reasons) => match self.ask(turn, &call, &reasons)? {
+                    (true, None) => return Some(Pending::Ready(tool, call)),
                     (true, Some(args)) => call.args = args,
                     (false, _) => {
                         let text = refused(&reasons).text;
@@ -154,7 +160,9 @@ impl Runtime {
         ended(call, Ok(Raw::text("")), Some((Outcome::Denied, text)))
     }
 
-    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> (bool, Option<crate::agent::Args>) {
+    /// Asks the person: true if the call is allowed, with its arguments if they were edited. Nothing if the run is stopped
+    /// meanwhile, which says nothing about the call.
+    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::agent::Args>)> {
         let about = json!({"tool": call.tool, "args": call.args, "reasons": reasons});
         self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
         // what is asked for each time is allowed this once, and nothing else with it
@@ -165,6 +173,9 @@ impl Runtime {
         let ask = || self.approver.ask(question);
         let one_thread = tokio::runtime::Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
         let (approval, args) = if one_thread { ask() } else { tokio::task::block_in_place(ask) };
+        if approval == Approval::No && self.cancel.is_cancelled() {
+            return None;
+        }
         let kind = if approval == Approval::No { Kind::ApprovalDenied } else { Kind::ApprovalGranted };
         let always = approval == Approval::Always;
         self.emitter.emit(
@@ -176,7 +187,7 @@ impl Runtime {
         if always && lasting {
             turn.allow_always(kind_of(call));
         }
-        (approval != Approval::No, args)
+        Some((approval != Approval::No, args))
     }
 
     /// Runs what may run, in waves: readers that stand together in one, each writer in its own.

@@ -82,6 +82,12 @@ pub trait Checkpoints: Send + Sync {
     /// # Errors
     /// If it cannot be kept; the run goes on, and an event says so.
     fn keep(&self, run: &str, redacted: &str) -> Result<(), String>;
+
+    /// False if it is known that a call of the run, by its id, was not begun: the person was still asked about it. Who
+    /// keeps no record of that does not know.
+    fn may_have_begun(&self, _run: &str, _call: &str) -> bool {
+        true
+    }
 }
 
 /// Keeps nothing.
@@ -245,7 +251,9 @@ impl Hands<Turn> for Driver<'_> {
             Step::Reply(reply) => runtime.reply(turn, *reply).await,
             Step::Decide(_) => runtime.decide(turn).await,
             Step::Act(calls) => {
-                let (batch, changes) = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
+                let acted = runtime.act(turn, calls, std::mem::take(&mut self.resumed)).await;
+                // stopped at a question: whoever goes on is asked it again
+                let Some((batch, changes)) = acted else { return Ok(()) };
                 if let Some(bill) = &runtime.bill {
                     turn.charge(bill.take());
                 }
@@ -268,8 +276,9 @@ impl Hands<Turn> for Driver<'_> {
 impl Runtime {
     /// Drives a run to its end, or until it is stopped. Needs a Tokio runtime.
     ///
-    /// A turn that comes from a checkpoint goes on where it stood: calls that only read are made again; of a call that
-    /// may have changed something the model is told that nobody knows.
+    /// A turn that comes from a checkpoint goes on where it stood: calls that only read are made again, and so are those
+    /// that the person was still asked about; of another call that may have changed something the model is told that nobody
+    /// knows.
     pub async fn run(&self, mut turn: Turn) -> Driven {
         let started = Instant::now();
         let resumed = matches!(turn.next(), Step::Act(_));

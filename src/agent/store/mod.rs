@@ -4,6 +4,7 @@
 //!
 //! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
+mod model;
 mod process;
 mod remembered;
 mod stats;
@@ -174,7 +175,8 @@ pub struct Run {
     pub session: String,
     /// What was asked for.
     pub task: String,
-    /// `running`, `stopped`, `completed`, `incomplete`, `failed`.
+    /// `running`, `stopped`, `completed`, `incomplete`, `failed`. One whose process is gone is stopped, whatever that could
+    /// still write down.
     pub status: String,
     /// What was answered.
     pub answer: String,
@@ -199,6 +201,12 @@ impl Run {
         OVER.contains(&self.status.as_str())
     }
 }
+
+/// How a run stands that a process drives.
+const RUNNING: &str = "running";
+
+/// How one stands that can be gone on with.
+const STOPPED: &str = "stopped";
 
 /// How a run stands that is over.
 const OVER: [&str; 3] = ["completed", "incomplete", "failed"];
@@ -230,6 +238,7 @@ impl Store {
 
     fn with(mut connection: Connection) -> rusqlite::Result<Self> {
         remembered::tables(&mut connection)?;
+        model::table(&connection)?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 
@@ -441,15 +450,19 @@ impl Store {
         let sql = self.sql();
         // a checkpoint may be long, and is not asked for here
         let mut query = sql.prepare(&format!(
-            "SELECT id, session, task, status, answer, root, created, updated,
+            "SELECT id, session, task, status, answer, root, created, updated, owner,
                     id NOT IN (SELECT run FROM inactive_runs) AS active FROM runs {condition}"
         ))?;
         let rows = query.query_map(params, |row| {
+            let mut status: String = row.get("status")?;
+            if status == RUNNING && process::is_gone(Owner { pid: row.get("owner")?, heard: count(row, "updated")? }) {
+                STOPPED.clone_into(&mut status);
+            }
             Ok(Run {
                 id: row.get("id")?,
                 session: row.get("session")?,
                 task: row.get("task")?,
-                status: row.get("status")?,
+                status,
                 answer: row.get("answer")?,
                 root: PathBuf::from(row.get::<_, String>("root")?),
                 created: count(row, "created")?,
@@ -512,6 +525,12 @@ impl Checkpoints for Store {
             .execute("UPDATE runs SET turn = ?2, updated = ?3 WHERE id = ?1", params![run, redacted, now()])
             .map_err(|e| e.to_string())?;
         if done == 1 { Ok(()) } else { Err(format!("there is no run {run}")) }
+    }
+
+    fn may_have_begun(&self, run: &str, call: &str) -> bool {
+        let Ok(events) = self.events(run, 0) else { return true };
+        let has = |kind: Kind| events.iter().any(|event| event.span_id == call && event.event_type == kind);
+        has(Kind::ToolCall) || has(Kind::ApprovalGranted) || !has(Kind::ApprovalRequest)
     }
 }
 
@@ -623,6 +642,36 @@ mod tests {
         assert!(store.take_over("run_1", |_| false).is_ok());
         store.keep("run_1", "{}").unwrap();
         assert!(matches!(store.take_over("run_1", |_| false), Err(StoreError::Damaged { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_run_whose_process_is_gone_is_stopped_though_nobody_has_said_so() {
+        let store = Store::in_memory().unwrap();
+        for run in ["run_1", "run_2"] {
+            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        }
+        store.sql().execute("UPDATE runs SET owner = 4194305 WHERE id = 'run_1'", []).unwrap();
+        let listed = store.sessions(9).unwrap().remove(0).runs;
+        let status: Vec<&str> = listed.iter().map(|run| run.status.as_str()).collect();
+        assert_eq!(status, [STOPPED, RUNNING]);
+        assert_eq!((store.run("run_1").unwrap().status.as_str(), listed[0].is_over()), (STOPPED, false));
+    }
+
+    #[test]
+    fn a_call_that_was_asked_for_and_not_made_has_not_begun() {
+        let store = Arc::new(Store::in_memory().unwrap());
+        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        let emitter = Emitter::new("run_1", 1, Redactor::default(), vec![store.clone()]);
+        for (call, kinds) in [
+            ("s1c1", &[Kind::ApprovalRequest][..]),
+            ("s1c2", &[Kind::ApprovalRequest, Kind::ApprovalGranted]),
+            ("s1c3", &[Kind::ToolCall]),
+        ] {
+            kinds.iter().for_each(|kind| _ = emitter.emit(Draft::new(*kind).span(call)));
+        }
+        let begun = ["s1c1", "s1c2", "s1c3", "s1c4"].map(|call| store.may_have_begun("run_1", call));
+        assert_eq!(begun, [false, true, true, true], "who is not known may have");
     }
 
     #[test]

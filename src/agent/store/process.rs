@@ -29,6 +29,18 @@ pub fn is_alive(_: Owner) -> bool {
     false
 }
 
+/// True if that process is known to be gone.
+#[cfg(unix)]
+pub(super) fn is_gone(owner: Owner) -> bool {
+    !is_alive(owner)
+}
+
+/// Nobody can know.
+#[cfg(not(unix))]
+pub(super) fn is_gone(_: Owner) -> bool {
+    false
+}
+
 /// How long before its process a run may seem to have been heard of: clocks are set, and count in steps.
 #[cfg(target_os = "linux")]
 const SLACK: f64 = 60.0;

@@ -4,9 +4,9 @@ use crate::agent::runtime::{Approval, Question};
 use crate::agent::tool::Hazard;
 use crate::agent::{Args, Call};
 use crate::cli::interrupt::Phase;
-use crate::cli::request::typed;
+use crate::cli::request::typed_in_a_run;
 use crate::cli::ui::{Role, plural};
-use crate::cli::{Cx, edit};
+use crate::cli::{Cx, Exit, edit};
 use serde_json::Value;
 
 /// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.
@@ -14,8 +14,11 @@ const LINES: usize = 12;
 /// What has to be typed before something dangerous.
 const WORD: &str = "danger";
 
-/// Asks; whatever cannot be understood as yes is no.
+/// Asks; whatever cannot be understood as yes is no. Ctrl-C stops the run, and is no word about the call.
 pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
+    if cx.interrupt().is_pulled() {
+        return (Approval::No, None);
+    }
     let Question { call, reasons, lasting } = question;
     let mut cut = present(cx, call, reasons, Some(LINES));
     let danger = call.effects.hazard == Hazard::Danger;
@@ -31,7 +34,7 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
                 if *lasting { format!("/a(lways for `{}` in this run)", call.tool) } else { String::new() };
             cx.ui.ask(&format!("allow it? [y/N{lasting_word}{edit_word}{view_word}]"));
         }
-        let Ok(Some(reply)) = typed(cx) else {
+        let Ok(Some(reply)) = typed_in_a_run(cx) else {
             cx.ui.tell("");
             return (Approval::No, None);
         };
@@ -48,7 +51,7 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
         "a" | "always" if *lasting => (Approval::Always, None),
         "e" | "edit" if can_edit => {
             let _phase = cx.interrupt().during(Phase::Ends);
-            match edited(call) {
+            match edited(call, cx) {
                 // an edited call is judged anew, and asked for again if it has to be
                 Some(args) => (Approval::Yes, Some(args)),
                 None => (Approval::No, None),
@@ -95,10 +98,15 @@ fn editable(call: &Call) -> Option<&'static str> {
     call.args.get(name).and_then(Value::as_str).filter(|text| !text.contains('\n')).map(|_| name)
 }
 
-fn edited(call: &Call) -> Option<Args> {
+fn edited(call: &Call, cx: &Cx) -> Option<Args> {
     let name = editable(call)?;
     let before = call.args.get(name).and_then(Value::as_str)?;
-    let after = edit::line(before).ok().flatten().filter(|line| !line.trim().is_empty())?;
+    let typed = edit::line(before);
+    // the editor reads Ctrl-C as a key
+    if typed.as_ref().is_err_and(|why| why.exit == Exit::Interrupted) {
+        cx.interrupt().pull();
+    }
+    let after = typed.ok().flatten().filter(|line| !line.trim().is_empty())?;
     let mut args = call.args.clone();
     args.insert(name.into(), after.into());
     Some(args)

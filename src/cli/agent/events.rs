@@ -1,6 +1,6 @@
 //! `caro events`: what happened in a run.
 
-use super::wire::{failure, store};
+use super::wire::{failure, kept};
 use crate::agent::event::{Event, Kind};
 use crate::agent::store::is_alive;
 use crate::cli::ui::Role;
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// If there is no such run.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let store = store(cx)?;
+    let store = kept(cx)?;
     let found = store.run(&args.run).map_err(failure)?;
     // the number of the last event that was shown: what was before it and what comes behind it never overlap
     let (mut cursor, mut begun, mut last) = (args.after, None, None);
@@ -63,7 +63,7 @@ fn show(args: &Args, event: &Event, seconds: f64, cx: &Cx) -> std::io::Result<()
     }
     let head = cx.ui.paint(Role::Dim, &format!("{:>4} {seconds:>7.2}", event.sequence_number));
     let name = cx.ui.paint(Role::Accent, event.event_type.name());
-    cx.ui.line(&format!("{head}  {name}  {}", cx.ui.paint(Role::Plain, &gist(event))))
+    cx.ui.line(&format!("{head}  {name}  {}", cx.ui.entry(Role::Plain, &gist(event))))
 }
 
 /// An event in one line.

@@ -15,6 +15,7 @@ pub mod wire;
 
 pub use options::Drive;
 
+use super::ui::in_line;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
@@ -86,6 +87,10 @@ struct PlanOnly<'a> {
 /// # Errors
 /// Whatever stands in the way of it. A run that fails is no error: its report says why.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    cx.documented(args.drive.json, work(args, cx))
+}
+
+fn work(args: &Args, cx: &Cx) -> Outcome {
     let text = args.words.join(" ").trim().to_owned();
     if let Some(why) = plan::unclear(&text) {
         return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
@@ -101,7 +106,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = wire::session(args.session.as_deref(), cx)?;
     let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root)?;
     let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
-    let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(warning))?;
+    let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(&in_line(warning)))?;
     let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
@@ -121,6 +126,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
     wire::begin(&run, cx)?;
+    wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
     drive(&run, turn, 1, &args.drive, cx)
 }
 
@@ -236,6 +242,19 @@ pub fn exit_of(report: &Report) -> Exit {
     }
 }
 
+/// A run that was ended from outside has no answer: what ended it, without what the model thought last, which stands behind
+/// that in the report.
+fn halted(report: &Report) -> Failure {
+    let told = report.response.strip_prefix("Usage limit error: ").unwrap_or(&report.response);
+    let why = told.split_once(". ").map_or(told, |(first, _)| first).trim_end_matches('.');
+    let raise = |option: &str| format!("raise the limit with {option} N (0 for any number), or split the task");
+    Failure::new(Exit::Limit, why).hint(match report.termination_reason.as_str() {
+        "request_limit" => raise("--max-requests"),
+        "total_tokens_limit" => raise("--max-tokens"),
+        _ => format!("`caro events {}` shows what failed", report.run_id),
+    })
+}
+
 /// Prints the answer, or the report.
 fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
     let exit = exit_of(report);
@@ -247,6 +266,7 @@ fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
         return Ok(exit);
     }
     match exit {
+        Exit::Limit if report.termination_reason != "max_steps" => Err(halted(report)),
         Exit::Usage => {
             Err(Failure::internal(&report.response)
                 .hint(format!("`caro events {}` shows what was done", report.run_id)))

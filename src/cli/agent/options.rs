@@ -74,12 +74,17 @@ pub struct Drive {
     /// (never), or whichever suits the model (auto: a small one on this machine does better with the recipe)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(super) advise: Advise,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE; `caro resume` keeps it
     #[arg(long, value_name = "SPEC")]
     pub(super) model: Option<String>,
 }
 
 impl Drive {
+    /// What its settings are layered under.
+    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
+        self.model.clone().map(|model| ("model", model)).into_iter().collect()
+    }
+
     /// The limits that a run had, and those that were given.
     pub fn limits(&self, before: Limits) -> Limits {
         let Limits { requests, tokens } = before;

@@ -2,12 +2,14 @@
 
 use super::view::Shows;
 use super::wire::{self, failure};
-use super::{Drive, drive, told};
+use super::{Drive, told};
 use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Event, Kind};
 use crate::agent::store::{Run, Store, StoreError, is_alive};
 use crate::agent::turn::Report;
-use crate::cli::{Cx, Failure, Outcome};
+use crate::cli::ui::in_line;
+use crate::cli::{Cx, Failure, Outcome, download};
+use crate::model::fetch;
 use serde_json::json;
 
 /// Go on with a run that was stopped
@@ -26,6 +28,10 @@ pub struct Args {
 /// # Errors
 /// If there is none, or another process has it.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    cx.documented(args.drive.json, go_on(args, cx))
+}
+
+fn go_on(args: &Args, cx: &Cx) -> Outcome {
     if let Some(option) = args.drive.of_a_prompt() {
         return Err(Failure::usage(format!("{option} has no effect on a run that has begun: its prompt is made"))
             .hint("begin a new run with it"));
@@ -49,15 +55,35 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(format!("its working folder {} is gone", found.root.display()))
             .hint("begin the task again where it belongs"));
     }
+    let mut drive = args.drive.clone();
+    drive.model = model(&found, &store, &drive, cx)?;
     let (mut turn, next) = store.take_over(&found.id, is_alive).map_err(failure)?;
     if is_redacted(&json!(turn.task().text)) {
         cx.ui.warn("the task had a secret in it, which is not kept: what is left of it has [redacted] instead");
     }
-    let harness = wire::open(cx, &args.drive, &turn.task().agent, args.drive.options(), &found.root)?;
-    turn.limit(args.drive.limits(turn.state().limits));
+    let harness = wire::open(cx, &drive, &turn.task().agent, drive.options(), &found.root)?;
+    wire::keep_model(&harness, &found.id, &drive, cx)?;
+    turn.limit(drive.limits(turn.state().limits));
     let cancel = cx.interrupt().cancel().clone();
-    let run = harness.prepare(turn.task(), cancel, &mut |warning| cx.ui.warn(warning))?;
-    drive(&run, turn, next, &args.drive, cx)
+    let run = harness.prepare(turn.task(), cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
+    super::drive(&run, turn, next, &drive, cx)
+}
+
+/// The model that the run goes on with: the one that is named now, else the one that it had.
+fn model(run: &Run, store: &Store, drive: &Drive, cx: &Cx) -> Result<Option<String>, Failure> {
+    if drive.model.is_some() {
+        return Ok(drive.model.clone());
+    }
+    let Some(kept) = store.model_of(&run.id).map_err(failure)? else {
+        let now = cx.settings(&[])?.model;
+        cx.ui.warn(&format!("which model it began with was not kept: it goes on with {now} (--model names another)"));
+        return Ok(None);
+    };
+    if let Err(gone) = fetch::resolve(&kept, &download::settings(cx)?) {
+        return Err(Failure::usage(format!("the model that it was driven with is gone: {gone}"))
+            .hint(format!("`caro resume {} --model MODEL` goes on with another one", run.id)));
+    }
+    Ok(Some(kept))
 }
 
 /// The latest run that can be gone on with; if none can, the latest that is not over: what keeps it is told.

@@ -1,6 +1,6 @@
 //! `caro session`: what was asked and answered before.
 
-use super::wire::{failure, store};
+use super::wire::{failure, kept};
 use crate::agent::harness::empty;
 use crate::agent::id;
 use crate::agent::store::is_alive;
@@ -39,7 +39,7 @@ enum What {
     },
     /// Remove a session with its runs, events and files
     Rm {
-        /// The session, or the beginning of its id
+        /// The session; of one that nobody has named, the beginning of its id will do
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -50,7 +50,7 @@ enum What {
 /// # Errors
 /// If there is no such session.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let store = store(cx)?;
+    let store = kept(cx)?;
     match &args.what {
         What::List { json, limit } => {
             let sessions = store.sessions(*limit as usize).map_err(failure)?;
@@ -61,8 +61,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                     format!("{}  {}  {task}", run.id, run.status)
                 });
                 let count = session.runs.len();
-                let head = cx.ui.paint(Role::Accent, &session.id);
-                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.paint(Role::Plain, &last)))
+                let head = cx.ui.entry(Role::Accent, &session.id);
+                cx.ui.line(&format!("{head}  {time}  {count}  {}", cx.ui.entry(Role::Plain, &last)))
             })?;
         }
         What::Show { id, json } => {
@@ -89,6 +89,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 // who names one run means no more than that
                 return Err(Failure::usage(format!("{id} is a run of {}, and a session goes as a whole", session.id))
                     .hint(format!("`caro session rm {}` removes it with its {runs}", session.id)));
+            }
+            if session.id != *id && !id::is_fresh("session", &session.id) {
+                // the beginning of a name is another name: who has typed it meant that one
+                return Err(Failure::usage(format!("there is no session `{id}`"))
+                    .hint(format!("`caro session rm {}` removes the one that is called so", session.id)));
             }
             let settings = cx.settings(&[])?;
             let (memory, workspaces) = (memory(cx, &settings)?, super::wire::workspaces(cx, &settings)?);

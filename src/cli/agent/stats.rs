@@ -1,6 +1,6 @@
 //! `caro stats`: what the kept runs have cost.
 
-use super::wire::{failure, store};
+use super::wire::{failure, kept};
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Outcome};
 
@@ -17,7 +17,7 @@ pub struct Args {
 /// # Errors
 /// If they cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let stats = store(cx)?.stats().map_err(failure)?;
+    let stats = kept(cx)?.stats().map_err(failure)?;
     if args.json {
         cx.ui.document(&stats)?;
         return Ok(Exit::Success);

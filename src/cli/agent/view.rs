@@ -7,8 +7,9 @@ use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::runtime::{Approval, Approver, Question};
 use crate::agent::{Args, Call};
 use crate::cli::ui::{Role, plural};
-use crate::cli::{Cx, present};
+use crate::cli::{Cx, Failure, present};
 use serde_json::Value;
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,16 +75,30 @@ impl Approver for Channel {
 }
 
 /// Does the work while a thread shows what it sends; with `verbose` also what the prompt is made of.
-pub fn while_shown<T: Send>(cx: &Cx, shows: Shows, verbose: bool, work: impl FnOnce(Signals) -> T + Send) -> T {
+///
+/// # Errors
+/// That of the work, or that its events could not be written: it was done all the same.
+pub fn while_shown<T>(
+    cx: &Cx,
+    shows: Shows,
+    verbose: bool,
+    work: impl FnOnce(Signals) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let (send, receive) = mpsc::channel();
     let channel = Arc::new(Channel(Mutex::new(send)));
     // from here on Ctrl-C stops the run and not the process
     cx.interrupt();
     std::thread::scope(|scope| {
-        scope.spawn(move || show(cx, shows, verbose, &receive));
-        // on the way out of a panic, too: the thread would wait for ever, and the scope for it
-        let _end = AtEnd(&channel);
-        work(Signals(channel.clone()))
+        let shown = scope.spawn(move || show(cx, shows, verbose, &receive));
+        let done = {
+            // on the way out of a panic, too: the thread would wait for ever, and the scope for it
+            let _end = AtEnd(&channel);
+            work(Signals(channel.clone()))
+        };
+        let shown = shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let done = done?;
+        shown?;
+        Ok(done)
     })
 }
 
@@ -96,8 +111,18 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {
-    let mut status = None;
+/// Shows what comes until the end.
+///
+/// # Errors
+/// The first one of writing an event; whatever comes behind it is tried all the same.
+fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) -> io::Result<()> {
+    let (mut status, mut written) = (None, Ok(()));
+    let mut write = |event: &Event| match cx.ui.json(event) {
+        // a reader that went away does not stop the run, and misses nothing that it wants
+        Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(why) if written.is_ok() => written = Err(why),
+        _ => {}
+    };
     for signal in signals {
         match signal {
             Signal::End => break,
@@ -109,15 +134,12 @@ fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {
                 drop(status.take());
                 layers(cx, &event);
                 if shows == Shows::Jsonl {
-                    let _ = cx.ui.json(&event);
+                    write(&event);
                 }
             }
             Signal::Event(event) => match shows {
                 Shows::Nothing => {}
-                Shows::Jsonl => {
-                    // a reader that went away does not stop the run
-                    let _ = cx.ui.json(&event);
-                }
+                Shows::Jsonl => write(&event),
                 Shows::Steps => {
                     match event.event_type {
                         // one after the other: of two at once neither could be read
@@ -133,6 +155,7 @@ fn show(cx: &Cx, shows: Shows, verbose: bool, signals: &Receiver<Signal>) {
             },
         }
     }
+    written
 }
 
 /// What the prompt is made of: a line a provider, and the total.
@@ -219,7 +242,8 @@ fn step(cx: &Cx, event: &Event) {
             ui.aside(Role::Dim, &format!("(shortened what was said before: {before} to {after} tokens)"));
         }
         Kind::LoopDetected => ui.aside(Role::Caution, "it goes in circles, and has to answer now"),
-        Kind::ResourceGuardHalt | Kind::RuntimeError | Kind::ModelError => {
+        // what ends a run from outside is told at its end
+        Kind::RuntimeError | Kind::ModelError => {
             ui.aside(Role::Caution, event.error.as_deref().unwrap_or("something went wrong"));
         }
         Kind::AgentEnd => {

@@ -2,6 +2,7 @@
 
 use super::options::{Advise, Drive};
 use crate::agent::advise::Adviser;
+use crate::agent::event::Redactor;
 use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
 use crate::agent::librarian::Librarian;
 use crate::agent::mcp::Hub;
@@ -14,6 +15,7 @@ use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, mem
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
+use crate::model::fetch::{self, ModelSource};
 use crate::shell::Dialect;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,18 @@ pub fn store(cx: &Cx) -> Result<Store, Failure> {
             cx.ui.warn("this user has no home folder: the run is not kept");
             Store::in_memory().map_err(failure)
         }
+    }
+}
+
+/// The same for who only looks: where nothing was ever kept there is nothing to see, and nothing is made.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn kept(cx: &Cx) -> Result<Store, Failure> {
+    match &cx.dirs.data {
+        // what cannot even be looked for is told by who opens it
+        Some(data) if matches!(data.join(FILE).try_exists(), Ok(false)) => Store::in_memory().map_err(failure),
+        _ => store(cx),
     }
 }
 
@@ -94,8 +108,7 @@ impl From<HarnessError> for Failure {
 /// If there is no model, no shell or no store.
 pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) -> Result<Harness, Failure> {
     let writable = drive.writable(root)?;
-    let flags: Vec<(&'static str, String)> = drive.model.clone().map(|m| ("model", m)).into_iter().collect();
-    let settings = cx.settings(&flags)?.for_many();
+    let settings = cx.settings(&drive.flags())?.for_many();
     let store = Arc::new(store(cx)?);
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
@@ -148,6 +161,30 @@ pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) 
 /// If it cannot be written down, or Ctrl-C ends the wait.
 pub fn begin(run: &Prepared<'_>, cx: &Cx) -> Result<(), Failure> {
     Ok(run.begin(|other| cx.ui.note(&format!("waiting for {other} of this session to end")))?)
+}
+
+/// Keeps which model a run is driven with: [`resume`](super::resume) asks the same one.
+///
+/// # Errors
+/// If it cannot be written down.
+pub fn keep_model(harness: &Harness, run: &str, drive: &Drive, cx: &Cx) -> Result<(), Failure> {
+    let spec = cx.settings(&drive.flags())?.model;
+    let source = fetch::resolve(&spec, &download::settings(cx)?)?;
+    let Some(spec) = lasting(spec, &source) else { return Ok(()) };
+    harness.events().keep_model(run, &spec).map_err(failure)
+}
+
+/// What names a model wherever one stands later; nothing where a secret is in it.
+fn lasting(spec: String, source: &ModelSource) -> Option<String> {
+    let whole = |path: &Path| std::path::absolute(path).ok()?.to_str().map(str::to_owned);
+    let named = match source {
+        ModelSource::Card(_) => Some(spec),
+        ModelSource::File(path) => whole(path),
+        ModelSource::Script(path) => whole(path).map(|path| format!("script:{path}")),
+        // `user:password@`, or a key behind a `?`
+        ModelSource::Remote { url, .. } => Some(spec).filter(|_| !url.contains(['@', '?'])),
+    };
+    named.filter(|spec| Redactor::default().text(spec) == *spec)
 }
 
 /// Who gives advice on a part that one command can do, if anybody does.
@@ -250,5 +287,30 @@ impl ManualSource for Manuals {
         let words: Vec<&str> = words.split_whitespace().collect();
         let options = relevant(&entry, &words, &[], 8);
         Ok(options.iter().map(|o| format!("{}  {}", o.names().collect::<Vec<_>>().join(", "), o.text)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_kept_by_a_name_that_lasts_and_holds_no_secret() {
+        let here = std::env::current_dir().unwrap();
+        let script = lasting("script:a.json".into(), &ModelSource::Script("a.json".into()));
+        assert_eq!(script.unwrap(), format!("script:{}", here.join("a.json").display()));
+        let file = lasting("m.gguf".into(), &ModelSource::File("m.gguf".into()));
+        assert_eq!(file.unwrap(), here.join("m.gguf").display().to_string());
+        let remote = |url: &str| {
+            let spec = format!("openai:{url}#qwen@3");
+            lasting(spec.clone(), &ModelSource::Remote { url: url.into(), name: "qwen@3".into() })
+                .map(|kept| kept == spec)
+        };
+        assert_eq!(remote("http://localhost:8080/v1"), Some(true));
+        for secret in
+            ["http://me:pw@h/v1", "https://token@h", "https://h/v1?key=abc", "https://h/sk-abcdefghijklmnop1234"]
+        {
+            assert_eq!(remote(secret), None, "{secret}");
+        }
     }
 }

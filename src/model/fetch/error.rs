@@ -30,6 +30,12 @@ pub enum FetchError {
         /// The file.
         path: PathBuf,
     },
+    /// `--model script:` names one that is not there.
+    #[error("there is no file {}", path.display())]
+    NoScript {
+        /// The file.
+        path: PathBuf,
+    },
     /// `--model openai:` without an address or a model name.
     #[error("`{spec}` is not of the form openai:URL#NAME")]
     BadSpec {
@@ -208,6 +214,7 @@ impl FetchError {
             Self::NoChat { .. } => {
                 "`caro knowledge` uses it by itself; `caro model list` shows the models that answer".into()
             }
+            Self::NoScript { .. } => "script: is followed by the path of a file of canned replies".into(),
             Self::NoFile { .. } => "give the path of a GGUF file, or an id that `caro model list` shows".into(),
             Self::BadSpec { .. } => "for example: --model openai:http://localhost:8080#qwen2.5-coder".into(),
             Self::Card(error) => format!("correct or delete {}", error.origin),

@@ -26,11 +26,12 @@ pub enum ModelSource {
 /// path of a GGUF file. Touches the network never, and the disk only for the last two.
 ///
 /// # Errors
-/// [`FetchError::Unknown`], [`FetchError::NoChat`], [`FetchError::NoFile`], [`FetchError::BadSpec`] or [`FetchError::Card`].
+/// [`FetchError::Unknown`], [`FetchError::NoChat`], [`FetchError::NoFile`], [`FetchError::NoScript`], [`FetchError::BadSpec`] or
+/// [`FetchError::Card`].
 pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchError> {
     if let Some(file) = spec.strip_prefix("script:") {
         let path = PathBuf::from(file);
-        return if path.is_file() { Ok(ModelSource::Script(path)) } else { Err(FetchError::NoFile { path }) };
+        return if path.is_file() { Ok(ModelSource::Script(path)) } else { Err(FetchError::NoScript { path }) };
     }
     if let Some(address) = spec.strip_prefix("openai:") {
         return remote(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() });
@@ -121,8 +122,12 @@ mod tests {
         assert_eq!(near("minilm").as_deref(), Some("all-minilm-l6-v2"));
         assert_eq!(near("gpt"), None);
         assert_eq!(near(""), None);
-        for spec in ["nowhere/x.gguf", "x.gguf", "script:", "script:nowhere.json"] {
+        for spec in ["nowhere/x.gguf", "x.gguf"] {
             assert!(matches!(resolve(spec, &s), Err(FetchError::NoFile { .. })), "{spec}");
+        }
+        for spec in ["script:", "script:nowhere.json"] {
+            let why = resolve(spec, &s).unwrap_err();
+            assert!(matches!(why, FetchError::NoScript { .. }) && !why.hint().contains("GGUF"), "{spec}: {why}");
         }
         for spec in
             ["openai:", "openai:http://h", "openai:#n", "openai:http://#n", "openai:ftp://h#n", "openai:http://h h#n"]
