@@ -16,7 +16,7 @@ mod secret;
 pub use budget::{Budget, Halt};
 pub use goal::{GoalGuard, asked_for, to_be_made};
 pub use ground::GroundGuard;
-pub use policy::{Policy, Rights, kind_of, refused};
+pub use policy::{Policy, Rights, as_told, kind_of, refused};
 pub use removal::orders_removal;
 pub use repeat::{LoopGuard, LoopLimits, Pattern, detect};
 pub use reread::ActionGuard;

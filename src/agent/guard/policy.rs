@@ -91,15 +91,19 @@ fn each_once(mut reasons: Vec<String>) -> Vec<String> {
     reasons
 }
 
+/// How the model is told that nobody agreed, and what it is to do then.
+const REFUSED: (&str, &str) =
+    ("The user did not allow this call", " Do not try it again; take another way, or answer with what you have.");
+
 /// What the model is told where nobody agreed.
 pub fn refused(reasons: &[String]) -> Finding {
-    Finding {
-        id: "policy-denied".into(),
-        text: format!(
-            "The user did not allow this call ({}). Do not try it again; take another way, or answer with what you have.",
-            if reasons.is_empty() { "no reason given".to_owned() } else { reasons.join("; ") }
-        ),
-    }
+    let why = if reasons.is_empty() { "no reason given".to_owned() } else { reasons.join("; ") };
+    Finding { id: "policy-denied".into(), text: format!("{} ({why}).{}", REFUSED.0, REFUSED.1) }
+}
+
+/// What a model says to the person. A small one repeats what it was told itself.
+pub fn as_told(reason: &str) -> String {
+    reason.replace(REFUSED.0, "you did not allow the call").replace(REFUSED.1, "")
 }
 
 #[cfg(test)]
@@ -151,6 +155,13 @@ mod tests {
             assert_eq!(verdict(yes, always, gone("/data/ws/a.md")), "allow", "the agent's own");
         }
         assert_eq!(verdict(told, false, gone("/etc/hosts")), "ask");
+    }
+
+    #[test]
+    fn what_the_model_was_told_is_not_told_to_the_person() {
+        let told = refused(&["it writes a".to_owned()]).text;
+        assert_eq!(as_told(&told), "you did not allow the call (it writes a).");
+        assert_eq!(as_told("There is no such file."), "There is no such file.");
     }
 
     #[test]

@@ -34,7 +34,7 @@ use super::action::{self, ActionSet, Choice};
 use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
-use super::guard::{Guards, Halt};
+use super::guard::{Guards, Halt, as_told};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
@@ -447,7 +447,7 @@ impl Turn {
                     None => self.close(self.vouched(text), guards),
                 }
             }
-            Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(reason)),
+            Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(as_told(&reason))),
         }
     }
 
