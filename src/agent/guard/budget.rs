@@ -2,6 +2,9 @@
 
 use super::{Guard, RunState};
 
+/// What the person is told begins with where a limit ends a run.
+pub const LIMIT: &str = "Usage limit error: ";
+
 /// Why a run is ended from outside.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Halt {
@@ -36,16 +39,13 @@ impl Guard for Budget {
         if limits.requests > 0 && state.requests >= limits.requests {
             return halt(
                 "request_limit",
-                format!(
-                    "Usage limit error: {} request(s) to the model were allowed, and all are used.",
-                    limits.requests
-                ),
+                format!("{LIMIT}{} request(s) to the model were allowed, and all are used.", limits.requests),
             );
         }
         if limits.tokens > 0 && state.tokens >= limits.tokens {
             return halt(
                 "total_tokens_limit",
-                format!("Usage limit error: {} of {} allowed tokens are used.", state.tokens, limits.tokens),
+                format!("{LIMIT}{} of {} allowed tokens are used.", state.tokens, limits.tokens),
             );
         }
         None

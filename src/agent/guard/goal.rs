@@ -86,19 +86,14 @@ pub fn to_be_made(task: &str) -> Vec<String> {
         }
         let clause = clause(&task[found.end()..]);
         // `to a.md`; what is `in` a file, or `from` it, is there
-        let strong = |c: &regex::Captures| {
-            let word = c.get(1).map(|word| word.as_str().to_lowercase());
-            matches!(word.as_deref(), Some("to" | "into" | "as")).then(|| c.get(2).map(|name| name.as_str().to_owned()))
-        };
-        if let Some(name) = TARGET.iter().flat_map(|form| form.captures_iter(clause)).find_map(|c| strong(&c)).flatten()
-        {
-            add(&name);
+        let strong = |c: &regex::Captures| matches!(&*c[1].to_lowercase(), "to" | "into" | "as");
+        if let Some(c) = TARGET.iter().flat_map(|form| form.captures_iter(clause)).find(strong) {
+            add(&c[2]);
         }
     }
     for found in MAKES.iter().flat_map(|form| form.captures_iter(task)) {
-        let whole = found.get(0).map_or(0, |all| all.start());
-        if let Some(name) = found.get(1).filter(|_| is_order("create", &task[..whole])) {
-            add(name.as_str());
+        if found.get(0).is_some_and(|all| is_order("create", &task[..all.start()])) {
+            add(&found[1]);
         }
     }
     files

@@ -13,7 +13,7 @@ mod repeat;
 mod reread;
 mod secret;
 
-pub use budget::{Budget, Halt};
+pub use budget::{Budget, Halt, LIMIT};
 pub use goal::{GoalGuard, asked_for, to_be_made};
 pub use ground::GroundGuard;
 pub use policy::{Policy, Rights, as_told, kind_of, refused};

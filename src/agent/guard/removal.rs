@@ -1,6 +1,8 @@
 //! Whether a task orders that files be taken away: what `--yes` and an `always` do not cover otherwise. Where the words leave it in
 //! doubt the answer is no, and the person is asked.
 
+use crate::agent::plan::is_in;
+
 /// Orders, wherever a clause gives one.
 const REMOVE: &str = "dedupe deduplicate delete deleting discard discarding eliminate erase erasing prune pruning purge purging remove \
 removing rm shred shredding uninstall unlink wipe wiping";
@@ -105,10 +107,6 @@ fn unquoted(text: &str) -> String {
         }
     }
     left + rest
-}
-
-fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
 }
 
 #[cfg(test)]

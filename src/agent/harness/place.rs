@@ -140,11 +140,11 @@ fn listing(root: &Path) -> std::io::Result<String> {
         plain.then(|| if e.path().is_dir() { format!("{name}/") } else { name })
     };
     let mut names: Vec<String> = std::fs::read_dir(root)?.flatten().take(2000).filter_map(name).collect();
-    // a name is others' word too: one that speaks to the model is not told
-    names.retain(|name| !screen(name).blocks());
     names.sort();
-    let more = names.len().saturating_sub(ENTRIES);
-    names.truncate(ENTRIES);
+    let mut rest = names.into_iter();
+    // a name is others' word too: one that speaks to the model is not told
+    let names: Vec<String> = rest.by_ref().filter(|name| !screen(name).blocks()).take(ENTRIES).collect();
+    let more = rest.len();
     if names.is_empty() {
         return Ok(String::new());
     }

@@ -191,8 +191,8 @@ fn computes(part: &str) -> bool {
         || pair("how", "long") && has("until till")
 }
 
-/// True for a word of a list.
-fn is_in(list: &str, word: &str) -> bool {
+/// True for a word of a list, which has a blank between two.
+pub fn is_in(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 

@@ -3,7 +3,7 @@
 //! each worker may go beyond.
 
 use crate::agent::event::Tokens;
-use crate::agent::guard::{Guard, GuardError, Halt, Verdict};
+use crate::agent::guard::{Guard, GuardError, Halt, LIMIT, Verdict};
 use crate::agent::runtime::Bill;
 use crate::agent::state::{Cost, Limits, RunState};
 use crate::agent::tool::Call;
@@ -49,7 +49,7 @@ impl Purse {
         tokens += inner.owed.tokens.request + inner.owed.tokens.response;
         let Limits { requests: most, tokens: most_tokens } = inner.limits;
         let halt = |reason: &str, what: String| {
-            let text = format!("Usage limit error: {what} were allowed to the run and its workers, and are used.");
+            let text = format!("{LIMIT}{what} were allowed to the run and its workers, and are used.");
             Some(Halt { reason: reason.into(), text })
         };
         if most > 0 && requests >= most {

@@ -1,5 +1,5 @@
 //! Questions about short texts, and what is right to say to each: what stands there, or that it does not. Told only in words to
-//! say so, a small model makes an answer of whatever stands near; having seen it done, it does so half as often
+//! say so, a small model makes an answer of whatever stands near; having seen it done, it does so a third less often
 //! ([measured](../../../benches/records/2026-11-25-honest.md)).
 
 use super::fence;

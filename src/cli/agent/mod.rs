@@ -19,6 +19,7 @@ use super::ui::in_line;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
+use crate::agent::guard::LIMIT;
 use crate::agent::harness::Prepared;
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
@@ -245,7 +246,7 @@ pub fn exit_of(report: &Report) -> Exit {
 /// A run that was ended from outside has no answer: what ended it, without what the model thought last, which stands behind
 /// that in the report.
 fn halted(report: &Report) -> Failure {
-    let told = report.response.strip_prefix("Usage limit error: ").unwrap_or(&report.response);
+    let told = report.response.strip_prefix(LIMIT).unwrap_or(&report.response);
     let why = told.split_once(". ").map_or(told, |(first, _)| first).trim_end_matches('.');
     let raise = |option: &str| format!("raise the limit with {option} N (0 for any number), or split the task");
     Failure::new(Exit::Limit, why).hint(match report.termination_reason.as_str() {

@@ -4,6 +4,8 @@
 //! `secret_santa` a Santa. Only data counts: `tokens.rs` is code about them, and code with a secret in it is found by what
 //! it says (`event::redact`). A doubt counts as yes, for a question costs little.
 
+use crate::agent::retrieve::parts;
+
 /// What opens doors, one of them or several.
 const SECRET: &[&str] = &[
     "accesskey",
@@ -149,21 +151,13 @@ fn one(word: &str) -> &str {
 
 /// The words of a name in lower case: `myAPIKeys-2` is my, api, keys, 2.
 fn words(stem: &str) -> Vec<String> {
-    let (mut words, mut word) = (Vec::new(), String::new());
-    let chars: Vec<char> = stem.chars().collect();
-    for (at, c) in chars.iter().enumerate() {
-        let (before, next) = (at.checked_sub(1).map(|at| chars[at]), chars.get(at + 1));
-        let hump = c.is_uppercase()
-            && before.is_some_and(|b| b.is_lowercase() || b.is_uppercase() && next.is_some_and(|n| n.is_lowercase()));
-        let number = before.is_some_and(|b| b.is_numeric() != c.is_numeric());
-        if (hump || number || !c.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
+    let names = stem.split(|c: char| !c.is_alphanumeric()).filter(|name| !name.is_empty());
+    let mut words = Vec::new();
+    for part in names.flat_map(parts) {
+        let signs: Vec<char> = part.chars().collect();
+        let runs = signs.chunk_by(|a, b| a.is_numeric() == b.is_numeric());
+        words.extend(runs.map(|run| run.iter().collect::<String>().to_lowercase()));
     }
-    words.extend(Some(word).filter(|word| !word.is_empty()));
     words
 }
 
