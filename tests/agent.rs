@@ -1,7 +1,10 @@
 //! `caro agent` end to end on a scripted model: runs, refusals, approvals, resume after kill -9, and what injected text
-//! cannot do.
+//! cannot do. What is shown of a run without its model is in `unfetched`, Ctrl-C and the document in `stopped`.
 
 mod attacks;
+#[cfg(unix)]
+mod stopped;
+mod unfetched;
 
 use crate::machine::{AMPLE, Machine, Ran};
 use serde_json::{Value, json};
@@ -228,6 +231,23 @@ fn nobody_to_ask_is_no_and_the_answer_is_still_open() {
 }
 
 #[test]
+fn three_deeds_that_break_end_a_run_however_much_they_print() {
+    let machine = Machine::new();
+    let build = |n: usize| {
+        step("build", &[("shell", json!({"command": format!("touch made{n}; echo compiling; echo more; exit 2")}))])
+    };
+    let replies = [build(1), build(2), build(3), answer("built")];
+    let ask = |args: &[&str]| {
+        machine.ask(by_step(&replies), &[&["agent", "compile the program here", "--yes"], args].concat())
+    };
+    let ran = ask(&["--json"]);
+    assert_eq!((ran.code, &ran.json()["termination_reason"]), (Some(4), &json!("consecutive_errors")), "{ran:#?}");
+    // and a person sees how
+    let ran = ask(&[]);
+    assert_eq!(ran.err.matches("    (exit code 2)\n").count(), 3, "{ran:#?}");
+}
+
+#[test]
 fn limits_end_a_run_with_their_own_code() {
     let machine = Machine::new();
     logs(&machine);
@@ -318,10 +338,16 @@ fn what_would_be_told_is_shown_without_asking() {
 }
 
 /// Runs the binary and kills it: after so many lines on stdout, if it writes as many, and this much time. Its events, as far
-/// as their lines are whole, and its exit code if it was faster.
+/// as their lines are whole, and its exit code if it was faster, with what it said on stderr.
 #[cfg(unix)]
-fn killed(mut caro: Command, lines: u64, then: Duration) -> (Vec<Value>, Option<i32>) {
-    let mut child = caro.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+fn killed(mut caro: Command, lines: u64, then: Duration) -> (Vec<Value>, Option<(i32, String)>) {
+    let mut child = caro.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    let said = std::thread::spawn(move || {
+        let mut said = String::new();
+        let _ = stderr.read_to_string(&mut said);
+        said
+    });
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut out = Vec::new();
     for _ in 0..lines {
@@ -333,7 +359,10 @@ fn killed(mut caro: Command, lines: u64, then: Duration) -> (Vec<Value>, Option<
     let _ = child.kill();
     stdout.read_to_end(&mut out).unwrap();
     let whole = out.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    (whole.map(|line| serde_json::from_slice(line).unwrap()).collect(), child.wait().unwrap().code())
+    (
+        whole.map(|line| serde_json::from_slice(line).unwrap()).collect(),
+        child.wait().unwrap().code().map(|code| (code, said.join().unwrap())),
+    )
 }
 
 /// Kills the same work again and again, and goes on with it each time. The store is the first to hear of an event: whatever
@@ -381,8 +410,8 @@ fn a_hundred_kills_lose_at_most_the_event_in_flight() {
             let lost = heard.iter().find(|event| !now.contains(event));
             assert!(lost.is_none(), "of {} events {lost:?} is not among the {} stored", heard.len(), now.len());
             kept = now;
-            if let Some(code) = code {
-                assert_eq!(code, 0, "{kept:?}");
+            if let Some((code, said)) = code {
+                assert_eq!(code, 0, "{said} {kept:?}");
                 break;
             }
             kills += 1;

@@ -3,6 +3,17 @@
 use crate::machine::Ran;
 use std::process::Stdio;
 
+/// Where the model is, what is shown of a prompt has its own counts.
+#[test]
+fn the_real_model_counts_for_itself() {
+    let Some(mut caro) = crate::support::model_or_skip("agent") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    caro.args(["count the lines of a.txt", "--explain"]).env("XDG_DATA_HOME", dir.path()).current_dir(dir.path());
+    let ran = Ran::of(caro.stdin(Stdio::null()).output().unwrap());
+    assert!(ran.code == Some(0) && !ran.err.contains("estimated"), "{ran:#?}");
+    assert!(ran.out.contains("persona: "), "{ran:#?}");
+}
+
 /// The demonstration, on the real model: three log files among five in several folders, their errors, a report.
 #[test]
 fn the_real_model_finds_counts_and_reports_within_eight_steps() {

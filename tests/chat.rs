@@ -1,5 +1,6 @@
 //! `caro chat` over a pipe on a scripted model: turns with tools, what is remembered, what is forgotten. At a terminal: `pty`.
 
+use crate::agent::{by_step, step};
 use crate::machine::{AMPLE, Machine, Ran, feed};
 use serde_json::{Value, json};
 
@@ -134,6 +135,28 @@ fn a_turn_may_use_tools_as_an_agent_does() {
     assert!(machine.path("work/a.txt").exists(), "nobody was there to be asked");
     let events = machine.run(&["events", "--json"]).out;
     assert!(events.contains("\"agent\":\"chat\"") && events.contains("approval_denied"), "{events}");
+}
+
+#[test]
+fn a_limit_is_told_and_is_no_answer() {
+    let machine = Machine::new();
+    machine.write("work/app.log", "one\ntwo\nthree\n");
+    let look = |n: usize| step("look", &[("shell", json!({"command": format!("head -n {n} app.log | wc -l")}))]);
+    let replies = [look(1), look(2), look(3), look(4), answer("as far as I got")];
+    let ask = |args: &[&str]| chat(&machine, by_step(&replies), args, "count the lines again and again\n");
+    let ran = ask(&["--max-requests", "1"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "what ended it is no answer: {ran:#?}");
+    let told = "error: 1 request(s) to the model were allowed, and all are used\n\nhint: raise the limit with --max-requests N";
+    assert!(ran.err.contains(told) && ran.err.matches("all are used").count() == 1, "{ran:#?}");
+    let ran = ask(&["--max-tokens", "1"]);
+    assert!(ran.code == Some(4) && ran.out.is_empty() && ran.err.contains("--max-tokens N"), "{ran:#?}");
+    let ran = ask(&["--max-steps", "5"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(4), "as far as I got\n"), "only what the model said: {ran:#?}");
+    let told = "warning: all 5 steps were taken before it was sure to be done (--max-steps N allows more)\n";
+    assert!(ran.err.contains(told) && !ran.err.contains("SYSTEM_CONTEXT"), "{ran:#?}");
+    // a program is told by the report
+    let ran = ask(&["--max-requests", "1", "--json"]);
+    assert_eq!((ran.code, &ran.json()["termination_reason"]), (Some(4), &json!("request_limit")), "{ran:#?}");
 }
 
 #[test]

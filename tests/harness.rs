@@ -3,11 +3,13 @@
 use crate::agent::{answer, by_step, step};
 use caro::agent::harness::{Harness, HarnessError, Options, Setup};
 use caro::agent::memory::Memory;
+use caro::agent::state::Limits;
 use caro::agent::store::Store;
 use caro::agent::tool::{RegistryError, Tool, ToolCx, ToolError, ToolSpec};
-use caro::agent::turn::{Mode, Report};
+use caro::agent::turn::{Mode, Report, Turn};
 use caro::agent::workspace::Workspaces;
 use caro::agent::{Args, Effects, Raw};
+use caro::model::Cancel;
 use caro::model::scripted::Scripted;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -384,4 +386,21 @@ fn a_runtime_of_one_thread_will_do() {
     // nobody is there to ask, and that is an answer
     assert!(bench.run("put x into the file", "one").is_ok());
     assert!(!bench.dir.path().join("a.txt").exists());
+}
+
+/// Between its beginning and its first step a process may be killed as well.
+#[test]
+fn a_run_that_has_only_begun_can_be_gone_on_with() {
+    let bench = Bench::new(json!([{"reply": answer("Three.")}]));
+    let task = bench.harness.task("count the files, token=abcdef123 is the key", "s");
+    let run = bench.harness.prepare(&task, Cancel::new(), &mut |_| ()).unwrap();
+    let mut turn = Turn::new(task);
+    turn.limit(Limits { requests: 2, ..Limits::default() });
+    run.begin(&turn, |_| ()).unwrap();
+    let store = bench.harness.events();
+    let left: Vec<String> = store.unfinished().unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(left, [turn.task().run.clone()]);
+    let (kept, next) = store.take_over(&left[0], |_| false).unwrap();
+    assert_eq!((kept.state().limits.requests, next), (2, 1));
+    assert!(kept.task().text.starts_with("count the files") && !kept.task().text.contains("abcdef123"), "{kept:?}");
 }

@@ -151,6 +151,10 @@ fn scripts_and_files_of_a_skill_are_tools_of_the_run() {
     let result = events(&machine).into_iter().find(|e| e["event_type"] == "tool_result").unwrap();
     let told = result["output"].as_str().unwrap();
     assert!(told.starts_with("counted 3 ") && told.contains(" CARO_SKILL_DIR ") && told.contains(" PATH "), "{told}");
+    // what a program needs to run, where the skill is, and the mark by which what it leaves behind is ended
+    let few = ["CARO_JOB", "CARO_SKILL_DIR", "HOME", "PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "TEMP", "TMP"];
+    let more = told.split_whitespace().skip(2).filter(|name| !few.contains(name) && !name.starts_with("__")).count();
+    assert_eq!(more, 0, "{told}");
     let leaked: Vec<&&str> = secrets.iter().filter(|name| told.contains(**name)).collect();
     assert!(leaked.is_empty(), "{leaked:?} in {told}");
     let called: Vec<Value> = events(&machine).into_iter().filter(|e| e["event_type"] == "tool_call").collect();

@@ -64,7 +64,8 @@ fn limits_hold_for_advice_for_conversations_and_for_who_goes_on() {
     let mut caro = machine.caro(&["chat", "--max-requests", "1"]);
     caro.env("CARO_MODEL", machine.model(rules));
     let ran = feed(caro, b"how many lines has a.txt?\nand how many lines now?\n");
-    assert_eq!(ran.out.matches("Usage limit error: 1 request(s)").count(), 2, "{ran:#?}");
+    assert_eq!(ran.err.matches("error: 1 request(s) to the model were allowed").count(), 2, "{ran:#?}");
+    assert_eq!(ran.out, "", "it is no answer");
     // killed, and gone on with; who goes on may say another number
     for (given, allowed) in [(&[][..], 2), (&["--max-requests", "3"], 3)] {
         let machine = Machine::new();

@@ -121,6 +121,14 @@ pub struct Fixed {
     pub text: String,
 }
 
+impl Fixed {
+    /// The layer itself, for who has it at hand.
+    pub fn layer(self, count: &dyn Fn(&str) -> usize) -> Layer {
+        let Self { name, priority, text } = self;
+        Layer { name: name.into(), priority, tokens: count(&text), text, trusted: true }
+    }
+}
+
 impl ContextProvider for Fixed {
     fn name(&self) -> &'static str {
         self.name
@@ -151,6 +159,25 @@ impl Assembly {
     pub fn tokens(&self) -> usize {
         self.layers.iter().map(|l| l.tokens).sum()
     }
+
+    /// The same in the order of the prompt, without what `budget` tokens do not hold.
+    #[must_use]
+    pub fn within(mut self, budget: usize) -> Self {
+        self.layers.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
+        let mut left = budget;
+        for layer in std::mem::take(&mut self.layers) {
+            if layer.tokens <= left {
+                left -= layer.tokens;
+                self.layers.push(layer);
+            } else {
+                self.dropped.push(layer.name);
+            }
+        }
+        // a rule for what is not there says nothing
+        let there: Vec<String> = self.layers.iter().map(|layer| layer.name.clone()).collect();
+        self.layers.retain(|layer| layer.name.strip_suffix(RULE).is_none_or(|of| there.iter().any(|name| name == of)));
+        self
+    }
 }
 
 /// Behind the name of a layer: the rule for it.
@@ -165,10 +192,19 @@ pub fn assemble(
     (budget, patience): (usize, Duration),
     count: &dyn Fn(&str) -> usize,
 ) -> Assembly {
+    gather(providers, query, (budget, patience), count).within(budget)
+}
+
+/// Asks every provider as [`assemble`] does, and leaves none of their layers out: for who has more to put beside them.
+pub fn gather(
+    providers: &[Arc<dyn ContextProvider>],
+    query: &Query,
+    (budget, patience): (usize, Duration),
+    count: &dyn Fn(&str) -> usize,
+) -> Assembly {
     let deadline = Instant::now() + patience;
     let waiting: Vec<_> = providers.iter().map(|p| (p.clone(), ask(p.clone(), query.clone(), budget))).collect();
     let mut assembly = Assembly::default();
-    let mut layers = Vec::new();
     for (provider, answer) in waiting {
         let name = provider.name().to_owned();
         let left = deadline.saturating_duration_since(Instant::now());
@@ -176,10 +212,10 @@ pub fn assemble(
             Ok(Ok(Some(Provided { text, trusted }))) => {
                 if let Some(rule) = provider.rule() {
                     let (name, text, tokens) = (format!("{name}{RULE}"), rule.to_owned(), count(rule));
-                    layers.push(Layer { name, priority: RULES, text, tokens, trusted: true });
+                    assembly.layers.push(Layer { name, priority: RULES, text, tokens, trusted: true });
                 }
                 let tokens = count(&text);
-                layers.push(Layer { name, priority: provider.priority(), text, tokens, trusted });
+                assembly.layers.push(Layer { name, priority: provider.priority(), text, tokens, trusted });
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => assembly.failed.push((name, error.to_string())),
@@ -187,19 +223,6 @@ pub fn assemble(
             Err(mpsc::RecvTimeoutError::Disconnected) => assembly.failed.push((name, "it panicked".into())),
         }
     }
-    layers.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-    let mut left = budget;
-    for layer in layers {
-        if layer.tokens <= left {
-            left -= layer.tokens;
-            assembly.layers.push(layer);
-        } else {
-            assembly.dropped.push(layer.name);
-        }
-    }
-    // a rule for what is not there says nothing
-    let there: Vec<String> = assembly.layers.iter().map(|layer| layer.name.clone()).collect();
-    assembly.layers.retain(|layer| layer.name.strip_suffix(RULE).is_none_or(|of| there.iter().any(|name| name == of)));
     assembly
 }
 

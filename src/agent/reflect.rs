@@ -32,6 +32,7 @@ pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Refle
         End::MaxSteps => ("partial", 0.28, "run it again with more steps (--max-steps), or split the task"),
         End::Stuck => ("partial", 0.28, "say it differently, or name the files and commands to use"),
         End::Cannot => ("failure", 0.28, "read the reason, and give what is missing"),
+        End::Halted(why) if why == "context_limit" => ("failure", 0.28, "take a model with a larger window (--model)"),
         End::Halted(_) => ("failure", 0.28, "raise the limit, or split the task"),
         End::Failed(_) => ("failure", 0.28, "run it again with --show-prompt to see what the model was told"),
     };

@@ -22,6 +22,8 @@ pub const MOST: usize = 20;
 const NAME: usize = 32;
 /// Tools of ours that are shown only to a task that orders a removal.
 const TAKES_AWAY: [&str; 2] = ["workspace_clear", "workspace_delete"];
+/// Tools of ours in the order in which they are needed: who has the first can do without the others.
+const NEEDED: [&str; 5] = ["shell", "read", "write", "list", "edit"];
 /// So many words must be shared: one alone (`write`, `file`) is in every task.
 const SHARED: usize = 2;
 
@@ -108,6 +110,22 @@ pub fn view(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
     }
     name(&mut shown);
     shown
+}
+
+/// The places of tools in a list, the most needed first, for where there is no room for all: those of whom the task names, the
+/// shell, what the run was set up with beside our own, our own, and the others as they come.
+pub fn by_need(task: &str, specs: &[ToolSpec]) -> Vec<usize> {
+    let who = super::plan::who(task, specs);
+    let need = |at: &usize| match NEEDED.iter().position(|name| *name == specs[*at].name) {
+        _ if Some(&specs[*at].provider) == who => 0,
+        Some(0) => 1,
+        None if specs[*at].core => 2,
+        Some(place) => 2 + place,
+        None => usize::MAX,
+    };
+    let mut places: Vec<usize> = (0..specs.len()).collect();
+    places.sort_by_key(need);
+    places
 }
 
 /// Gives aliases where a name is long or has other characters than a model writes of its own accord.
@@ -242,6 +260,22 @@ mod tests {
             assert_eq!(view("x", &many, limit).len(), expected);
         }
         assert_eq!(16 + ARTIFACT_TOOLS.len(), MOST);
+    }
+
+    #[test]
+    fn what_is_needed_most_is_given_a_place_first() {
+        let of = |name: &str, provider: Provider| ToolSpec { provider, ..spec(name) };
+        let fetch = ToolSpec { core: false, ..of("fetch", Provider::Mcp("wiki".into())) };
+        let search = ToolSpec { core: false, ..spec("search") };
+        let ours = ["edit", "list", "read", "shell", "write"].map(spec);
+        let specs: Vec<ToolSpec> =
+            ours.into_iter().chain([of("run_script", Provider::Skill("x".into())), search, fetch]).collect();
+        let order = |task: &str| by_need(task, &specs).into_iter().map(|at| specs[at].shown()).collect::<Vec<_>>();
+        assert_eq!(
+            order("count the files"),
+            ["shell", "run_script", "read", "write", "list", "edit", "search", "fetch"]
+        );
+        assert_eq!(order("show the plan with the wiki server")[..3], ["fetch", "shell", "run_script"]);
     }
 
     #[test]

@@ -120,6 +120,9 @@ impl RunState {
         if *outcome == Outcome::Done {
             self.read(&call.effects);
             self.looks += u64::from(call.effects.is_read_only());
+        }
+        // how many tests fail is told by a run that failed
+        if matches!(outcome, Outcome::Done | Outcome::FailedLate) {
             self.learn(&settled.text);
             // of what was shortened only the half would be added
             if settled.is_whole() {
@@ -128,7 +131,7 @@ impl RunState {
             }
         }
         // a writer that failed or ran out of time may have written all the same
-        if matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::TimedOut | Outcome::Cancelled) {
+        if !matches!(outcome, Outcome::Blocked | Outcome::Denied) {
             self.write(call, *outcome == Outcome::Done);
         }
         let (signature, changes) = (call.signature(), self.changes);
@@ -349,6 +352,19 @@ mod tests {
         state.settle(&Settled { outcome: Outcome::Failed, ..read("/a") });
         assert!(!state.is_redundant_read("/a"));
         assert_eq!(state.stats().visited_files, 0);
+    }
+
+    #[test]
+    fn what_tests_say_that_fail_is_known_and_they_are_an_error() {
+        let mut state = RunState::default();
+        let failed = |outcome| Settled { text: "3 failed, 14 passed".into(), ..settled(Effects::default(), outcome) };
+        state.settle(&failed(Outcome::Failed));
+        assert!(!state.has_shown(&"14".into()));
+        let late = failed(Outcome::FailedLate);
+        state.settle(&late);
+        assert!(state.has_shown(&"14".into()));
+        state.settle_batch(&[late]);
+        assert_eq!(state.errors_in_a_row, 1);
     }
 
     #[test]

@@ -274,6 +274,8 @@ pub enum Outcome {
     Done,
     /// It failed, or its arguments were wrong.
     Failed,
+    /// It printed what it had to say, and ended with an error all the same: a build that breaks, tests that do not pass.
+    FailedLate,
     /// It took too long.
     TimedOut,
     /// A guard did not let it run. Not an error: the text says what to do instead.
@@ -287,7 +289,7 @@ pub enum Outcome {
 impl Outcome {
     /// True if the model made a mistake or the tool could not.
     pub fn is_error(self) -> bool {
-        matches!(self, Self::Failed | Self::TimedOut)
+        matches!(self, Self::Failed | Self::FailedLate | Self::TimedOut)
     }
 }
 
@@ -307,6 +309,14 @@ pub struct Settled {
 }
 
 impl Settled {
+    /// What it came to, in a line: of a failure the complaint that it begins with, or how it ended behind all that it printed.
+    pub fn line(&self) -> &str {
+        let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
+        let ended = |text: &'_ &str| text.starts_with("(exit code ");
+        let last = lines.clone().rfind(ended).filter(|_| self.outcome == Outcome::FailedLate);
+        last.or_else(|| lines.next()).unwrap_or_default()
+    }
+
     /// True if the text is the whole output: nothing was shortened, or said beside it.
     pub fn is_whole(&self) -> bool {
         self.hash == super::id::hash(&self.text)

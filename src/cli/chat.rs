@@ -3,12 +3,14 @@
 //! On a terminal a line editor reads, with a history; from a pipe each line is a turn. Ctrl-C stops the turn, not the
 //! conversation.
 
+use super::agent::end::{self, exit_of};
 use super::agent::view::{self, Shows};
-use super::agent::{Drive, exit_of, max_steps, unverified, wire};
+use super::agent::{Drive, max_steps, wire};
 use super::edit::{Lines, Typed};
 use super::history::History;
 use super::interrupt::Phase;
 use super::ui::{Role, in_line};
+use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::chat::{Limit, Originals, Remember};
@@ -16,7 +18,7 @@ use crate::agent::harness::{CHATTER, Harness, Options};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::tool::ToolSpec;
-use crate::agent::turn::{Report, Task};
+use crate::agent::turn::{Report, Task, own_words};
 use std::collections::BTreeMap;
 
 /// What a line that is no message may be.
@@ -63,7 +65,7 @@ fn converse(args: &Args, cx: &Cx) -> Outcome {
     let flags: Vec<(&'static str, String)> = args.history.clone().map(|how| ("history", how)).into_iter().collect();
     let remember = cx.settings(&flags)?.history;
     let options = Options { remember, ..args.drive.options() };
-    let harness = wire::open(cx, &args.drive, CHATTER, options, &root)?;
+    let harness = wire::open(cx, &args.drive, CHATTER, options, &root, Wants::Answers)?;
     let mut talk = Talk { args, cx, harness, session, said: Vec::new() };
     let mut lines = Lines::open(cx.ui.can_ask(), History::of(&cx.dirs))?;
     if lines.is_terminal() {
@@ -151,15 +153,15 @@ impl Talk<'_> {
         // from here on Ctrl-C is this turn's
         let _phase = self.cx.interrupt().during(Phase::Cancels);
         let cancel = self.cx.interrupt().fresh();
-        let mut run = self.harness.prepare(&task, cancel, &mut |warning| self.cx.ui.warn(&in_line(warning)))?;
-        wire::begin(&run, self.cx)?;
-        wire::keep_model(&self.harness, &task.run, &self.args.drive, self.cx)?;
-        // now that no other process is in this session
-        run.recall()?;
+        let mut run = self.harness.prepare(&task, cancel.clone(), &mut |warning| self.cx.ui.warn(&in_line(warning)))?;
         let drive = &self.args.drive;
-        let shows = drive.shows();
         let mut turn = Turn::new(task);
         turn.limit(drive.limits(Limits::default()));
+        wire::begin(&run, &turn, &cancel, self.cx)?;
+        wire::keep_model(&self.harness, &turn.task().run, drive, self.cx)?;
+        // now that no other process is in this session
+        run.recall()?;
+        let shows = drive.shows();
         let driven = view::while_shown(self.cx, shows, drive.verbose(), |signals| {
             let runtime = run.runtime(1, vec![signals.sink()], signals.approver(self.cx.ui.can_ask()));
             Ok::<_, Failure>(self.cx.runtime()?.block_on(runtime.run(turn)))
@@ -178,14 +180,14 @@ impl Talk<'_> {
         match shows {
             Shows::Nothing => self.cx.ui.json(report)?,
             Shows::Jsonl => {}
-            Shows::Steps if report.termination_reason == "model_error" => {
-                return Err(Failure::internal(&report.response)
-                    .hint(format!("`caro events {}` shows what was done", report.run_id)));
-            }
             Shows::Steps => {
-                let nothing = report.response.trim().is_empty();
-                self.cx.ui.data(if nothing { "(no answer)" } else { &report.response })?;
-                unverified(report, self.cx);
+                if let Some(why) = end::broken_off(report) {
+                    return Err(why);
+                }
+                let answer = own_words(&report.response);
+                self.cx.ui.data(if answer.trim().is_empty() { "(no answer)" } else { answer })?;
+                end::out_of_steps(report, self.cx);
+                end::unverified(report, self.cx);
             }
         }
         Ok(exit_of(report))

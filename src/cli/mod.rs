@@ -6,7 +6,8 @@
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one.
 //! - [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
-//! - [`wire`]: builds the recipe out of model, machine and manual. [`interrupt`]: Ctrl-C.
+//! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
+//!   measures. [`interrupt`]: Ctrl-C.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
 //! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
@@ -51,6 +52,7 @@ pub mod stop;
 pub mod tldr;
 pub mod tools;
 pub mod ui;
+pub mod unfetched;
 pub mod version;
 pub mod wire;
 pub mod workspace;
@@ -112,16 +114,22 @@ impl Cx {
         self.cwd.clone().ok_or_else(gone)
     }
 
-    /// What a verb came to. A program that waits for a document (`json`) is given one of what went wrong, too.
+    /// What a verb came to. A program that waits for a document (`json`) is given one of what went wrong, too; of Ctrl-C
+    /// as well, which a person need not be told of.
     ///
     /// # Errors
     /// That of the outcome, or of writing about it.
     pub fn documented(&self, json: bool, outcome: Outcome) -> Outcome {
-        if let Err(why) = &outcome
-            && json
-            && !why.message.is_empty()
-        {
-            self.ui.document(&serde_json::json!({ "error": why.error() }))?;
+        match &outcome {
+            Err(why) if json && why.exit == Exit::Interrupted => {
+                let said = if why.message.is_empty() { &Failure::new(why.exit, "stopped") } else { why };
+                // whoever reads may have been ended by the same Ctrl-C: that is no other end
+                let _ = self.ui.document(&serde_json::json!({ "error": said.error() }));
+            }
+            Err(why) if json && !why.message.is_empty() => {
+                self.ui.document(&serde_json::json!({ "error": why.error() }))?;
+            }
+            _ => {}
         }
         outcome
     }

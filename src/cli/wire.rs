@@ -2,6 +2,7 @@
 
 use super::resident::{self, Resident};
 use super::settings::Settings;
+use super::unfetched::Unfetched;
 use super::{Cx, Failure, download, env, knowledge};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
@@ -32,14 +33,31 @@ pub struct Opened {
     pub download: Duration,
 }
 
+/// What is wanted of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// Answers: a model that is not here is fetched.
+    Answers,
+    /// The sizes of texts: nobody waits for a gigabyte to be shown those, so without the model they are estimated.
+    Sizes,
+}
+
 /// Opens everything.
 ///
 /// # Errors
 /// If there is no model to be had. Without a help cache the recipe works on, and the person is told.
 pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
+    open_for(cx, settings, Wants::Answers)
+}
+
+/// The same for who may not ask the model anything.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Failure> {
     std::thread::scope(|scope| {
         let context = scope.spawn(|| timed(|| ExecutionContext::detect(cx.dirs.cache.as_deref())));
-        let (model, resident, download) = model(cx, settings)?;
+        let (model, resident, download) = model(cx, settings, wants)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
         let recipe = Recipe {
@@ -58,9 +76,19 @@ pub fn manual(cx: &Cx) -> Arc<Manual> {
 }
 
 /// The model that the settings name, where it is, and the time its download took.
-fn model(cx: &Cx, settings: &Settings) -> Result<(Arc<dyn Model>, Resident, Duration), Failure> {
+fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, Resident, Duration), Failure> {
     let folders = download::settings(cx)?;
     let (weights, took) = match fetch::resolve(&settings.model, &folders)? {
+        // of one that the person added nothing is ever fetched: where its file is gone, that is told
+        ModelSource::Card(card)
+            if wants == Wants::Sizes && !card.is_added() && fetch::locate(&card, &folders).is_none() =>
+        {
+            cx.ui.warn(&format!(
+                "{id} has not been fetched, and is not for this: tokens are estimated (`caro model pull {id}` fetches it)",
+                id = card.id
+            ));
+            return Ok((Arc::new(Unfetched::new(&card)), Resident::None(None), Duration::ZERO));
+        }
         ModelSource::Card(card) => {
             let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
             (resident::weights(cx, &file?, &card.id, settings), took)

@@ -4,10 +4,26 @@ use super::World;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// Taken over by everything: where the person's files are, and what Windows starts no program without.
+const BARE: &[&str] = &[
+    "HOME",
+    "SystemRoot",
+    "SystemDrive",
+    "windir",
+    "ComSpec",
+    "PATHEXT",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "ProgramData",
+    "ProgramFiles",
+    "ProgramFiles(x86)",
+    "PSModulePath",
+];
+
 /// Taken over from our own environment if set: who the person is and where programs keep themselves. Tokens, keys,
 /// proxies, preloads and editor settings are not among them; who needs one passes it in `Job::env`.
 const KEPT: &[&str] = &[
-    "HOME",
     "USER",
     "LOGNAME",
     "MANPATH",
@@ -21,19 +37,6 @@ const KEPT: &[&str] = &[
     "ASDF_DATA_DIR",
     "NVM_DIR",
     "HOMEBREW_PREFIX",
-    // Windows does not start a program without these.
-    "SystemRoot",
-    "SystemDrive",
-    "windir",
-    "ComSpec",
-    "PATHEXT",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "ProgramData",
-    "ProgramFiles",
-    "ProgramFiles(x86)",
-    "PSModulePath",
 ];
 
 /// Taken over by whatever works in the person's place. What it prints stays English and without colours: it is read by a
@@ -100,6 +103,9 @@ const FIXED: &[(&str, &str)] = &[
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
+/// Those of them that a script of others has.
+const SPARE: &[&str] = &["LANG", "LC_ALL", "TERM"];
+
 /// The time zone: the person's own for whatever works in the person's place. Without it the system's is meant.
 const ZONE: &str = "TZ";
 
@@ -129,13 +135,18 @@ pub(super) fn scrubbed(world: World, scratch: Option<&Path>) -> Vec<(OsString, O
 /// [`scrubbed`] over any source of variables.
 fn from(var: impl Fn(&str) -> Option<OsString>, world: World, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
     let own: &[&[&str]] = match world {
-        World::Asked => &[KEPT],
-        World::Work => &[KEPT, WORK, &[ZONE]],
-        World::Agreed => &[KEPT, WORK, &[ZONE], AGREED],
+        World::Script => &[BARE],
+        World::Asked => &[BARE, KEPT],
+        World::Work => &[BARE, KEPT, WORK, &[ZONE]],
+        World::Agreed => &[BARE, KEPT, WORK, &[ZONE], AGREED],
     };
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     all.extend(own.iter().copied().flatten().filter_map(|name| Some((OsString::from(name), var(name)?))));
-    let fixed = FIXED.iter().filter(|(name, _)| *name != ZONE || world == World::Asked);
+    let fixed = FIXED.iter().filter(|(name, _)| match world {
+        World::Script => SPARE.contains(name),
+        World::Asked => true,
+        World::Work | World::Agreed => *name != ZONE,
+    });
     all.extend(fixed.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     all.push((OsString::from("PATH"), search_path(var("PATH").as_deref())));
     if let Some(scratch) = scratch {
@@ -187,7 +198,7 @@ mod tests {
 
     #[test]
     fn secrets_stay_here() {
-        for world in [World::Asked, World::Work, World::Agreed] {
+        for world in [World::Script, World::Asked, World::Work, World::Agreed] {
             let names = names(world);
             for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "ENV"] {
                 assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {world:?}");

@@ -138,6 +138,8 @@ pub enum World {
     /// Everybody's: it is asked about itself, and is to say the same everywhere (UTC, English, no colours).
     #[default]
     Asked,
+    /// A script that others wrote: what a program needs to run, and nothing that says more of the person.
+    Script,
     /// It works in the person's place: the person's time zone and tools.
     Work,
     /// The person agreed to it: the person's proxies, key agents and services too.

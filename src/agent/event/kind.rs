@@ -54,13 +54,13 @@ kinds! {
     ToolBatchStart = "tool_batch_start",
     /// A batch of calls ended.
     ToolBatchEnd = "tool_batch_end",
-    /// No call of a batch succeeded.
+    /// Of a batch some calls failed, and none succeeded.
     ToolBatchError = "tool_batch_error",
     /// A tool was called.
     ToolCall = "tool_call",
-    /// A tool answered.
+    /// A tool answered, or the call was not made: `outcome` is `done`, `blocked`, `denied` or `cancelled`.
     ToolResult = "tool_result",
-    /// A tool failed, or a call was not let through.
+    /// A tool failed: `outcome` is `failed`, `failed_late` (after it had printed something) or `timed_out`.
     ToolError = "tool_error",
     /// Results are being made into an observation.
     ObservationPipelineStart = "observation_pipeline_start",

@@ -142,7 +142,9 @@ impl Harness {
         let _turn = self.queue.enter(&task.session).await;
         let mut warnings = Vec::new();
         let mut run = self.prepare(&task, self.cancel.clone(), &mut |warning| warnings.push(warning.to_owned()))?;
-        while run.try_begin()?.is_some() {
+        let mut turn = Turn::new(task);
+        turn.limit(self.options.limits);
+        while run.try_begin(&turn)?.is_some() {
             tokio::time::sleep(WAIT).await;
         }
         run.recall()?;
@@ -150,8 +152,6 @@ impl Harness {
         for warning in warnings {
             runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(warning));
         }
-        let mut turn = Turn::new(task);
-        turn.limit(self.options.limits);
         match runtime.run(turn).await {
             Driven::Done(report) => Ok(*report),
             Driven::Stopped(turn) => Err(HarnessError::Stopped(turn.task().run.clone())),

@@ -15,10 +15,11 @@ use crate::agent::runtime::{Approver, Config, Nobody, Notes, Runtime};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{StoreError, is_alive};
 use crate::agent::tool::Registry;
-use crate::agent::turn::Task;
+use crate::agent::turn::{Task, Turn};
 use crate::agent::workspace::Workspace;
 use crate::agent::{retrieve, subagent};
 use crate::model::Cancel;
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub struct Prepared<'a> {
     /// True for what asks nothing of this computer: it gets no tools.
     talks: bool,
     skills: Chosen,
+    /// The texts of the active ones.
+    texts: Vec<skill::layer::Text>,
     /// The tools of its session; those of servers and skills come on top.
     registry: Registry,
     workspace: Option<Arc<Workspace>>,
@@ -60,9 +63,10 @@ impl<'a> Prepared<'a> {
             }
         };
         // one that cannot be filled in would be missing from the prompt without a word
-        for (skill, reason) in &skills.active {
-            match skill::render::render(skill) {
-                Err(error) if *reason == Reason::Asked => return Err(error.into()),
+        let texts = skill::layer::texts(&skills);
+        for (text, (_, reason)) in texts.iter().zip(&skills.active) {
+            match text {
+                Err(error) if *reason == Reason::Asked => return Err(error.clone().into()),
                 Err(error) => warn(&format!("a skill is left out: {error}")),
                 Ok(_) => {}
             }
@@ -74,6 +78,7 @@ impl<'a> Prepared<'a> {
             asked: harness.redactor.text(&task.text),
             talks: skills.active.is_empty() && harness.talks(&task.agent, &task.text),
             skills,
+            texts,
             registry: harness.registry(&task.session)?,
             workspace: harness.workspaces.as_ref().map(|all| Arc::new(all.open(&task.session))),
             guards: harness.rules(own.clone()).guards(task),
@@ -89,14 +94,14 @@ impl<'a> Prepared<'a> {
         &self.skills
     }
 
-    /// Writes the run down, so that it can be gone on with from here. While another process drives a run of the same
+    /// Writes the run down as it stands before its first step, so that it can be gone on with from here. While another process drives a run of the same
     /// session it waits: the runs of a session come one after the other. `waiting` is told of that run, once.
     ///
     /// # Errors
     /// If it cannot be written, or the run is stopped meanwhile.
-    pub fn begin(&self, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
+    pub fn begin(&self, turn: &Turn, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
         let mut waiting = Some(waiting);
-        while let Some(run) = self.try_begin()? {
+        while let Some(run) = self.try_begin(turn)? {
             if let Some(waiting) = waiting.take() {
                 waiting(&run);
             }
@@ -106,8 +111,11 @@ impl<'a> Prepared<'a> {
     }
 
     /// The same without waiting: the run that the session is busy with, if it is.
-    pub(super) fn try_begin(&self) -> Result<Option<String>, HarnessError> {
-        match self.harness.store.begin(&self.task, &self.asked, &self.harness.root, is_alive) {
+    pub(super) fn try_begin(&self, turn: &Turn) -> Result<Option<String>, HarnessError> {
+        let Harness { store, redactor, root, .. } = self.harness;
+        let mut first = json!(turn);
+        redactor.value(&mut first);
+        match store.begin(&self.task, &self.asked, &first.to_string(), root, is_alive) {
             Ok(()) => Ok(None),
             Err(StoreError::Occupied { run, .. }) if !self.cancel.is_cancelled() => Ok(Some(run)),
             Err(error) => Err(error.into()),
@@ -193,7 +201,7 @@ impl<'a> Prepared<'a> {
         if let Some(role) = &options.role {
             all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
         }
-        all.extend(skill::layer::layers(&self.skills));
+        all.extend(skill::layer::layers(&self.skills, &self.texts));
         if let Some(librarian) = librarian {
             all.push(Arc::new(Knowledge::new(librarian.clone())));
         }

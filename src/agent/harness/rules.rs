@@ -55,7 +55,8 @@ pub(super) struct Office {
 impl Hire for Office {
     fn hire(&self, task: &Task) -> Result<Hired, String> {
         let text = self.redactor.text(&task.text);
-        self.store.begin(task, &text, &self.rules.root, is_alive).map_err(|e| e.to_string())?;
+        // a worker ends with its lead, and is not gone on with
+        self.store.begin(task, &text, "", &self.rules.root, is_alive).map_err(|e| e.to_string())?;
         Ok(Hired { guards: self.rules.guards(task), sinks: vec![self.store.clone()] })
     }
 }

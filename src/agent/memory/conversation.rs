@@ -4,6 +4,7 @@
 use super::{Memory, Whose};
 use crate::agent::chat::{Exchange, Fold, Keeps};
 use crate::agent::event::{Event, Kind, Sink};
+use crate::agent::turn::own_words;
 use std::sync::Arc;
 
 /// The conversation that a run belongs to.
@@ -32,7 +33,8 @@ impl Sink for Conversation {
         let text = |value: &serde_json::Value, name: &str| {
             value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
         };
-        let answered = text(&event.output, "response");
+        // a mark that stands in the conversation is soon written by the model too
+        let answered = own_words(&text(&event.output, "response")).to_owned();
         let counts = ["completed", "incomplete"].contains(&text(&event.metadata, "status").as_str());
         if event.event_type != Kind::AgentEnd || !counts || answered.trim().is_empty() {
             return;
@@ -55,6 +57,8 @@ impl Keeps for Conversation {
 mod tests {
     use super::*;
     use crate::agent::chat::Originals;
+    use crate::agent::event::{Draft, Emitter, Redactor};
+    use serde_json::json;
     use std::sync::Mutex;
 
     /// Runs that cannot be folded the first time.
@@ -67,6 +71,20 @@ mod tests {
             asked.push(fold.runs.to_vec());
             if asked.len() == 1 { Err("held".into()) } else { Ok(()) }
         }
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_the_model_said() {
+        let memory = Arc::new(Memory::in_memory());
+        let (session, agent, asked) = ("s".to_owned(), "chat".to_owned(), "how many?".to_owned());
+        let runs = Arc::<FailsOnce>::default();
+        let conversation = Arc::new(Conversation { memory: memory.clone(), session, agent, asked, runs });
+        let emitter = Emitter::new("run_1", 1, Redactor::default(), vec![conversation.clone()]);
+        let marked = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit 5 step limit]\nThere are 3.";
+        let end = Draft::new(Kind::AgentEnd).output(json!({ "response": marked }));
+        emitter.emit(end.metadata(json!({"status": "incomplete"})));
+        let past = memory.past(conversation.whose(), 9).unwrap();
+        assert_eq!(past.exchanges[0].answered, "There are 3.");
     }
 
     #[test]

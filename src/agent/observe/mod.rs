@@ -72,10 +72,15 @@ impl Pipeline<'_> {
         if let Some((outcome, text)) = refused {
             return Settled { call, outcome, hash: id::hash(&text), text, ms };
         }
-        let (outcome, Opened { text: whole, failure, cut }) = match result {
+        let (outcome, Opened { text: whole, failure, cut, .. }) = match result {
             Ok(raw) => {
                 let opened = raw.open();
-                (if opened.failure.is_some() { Outcome::Failed } else { Outcome::Done }, opened)
+                let outcome = match &opened {
+                    Opened { late: true, .. } => Outcome::FailedLate,
+                    Opened { failure: Some(_), .. } => Outcome::Failed,
+                    _ => Outcome::Done,
+                };
+                (outcome, opened)
             }
             Err(error) => {
                 let outcome = match &error {
@@ -83,7 +88,7 @@ impl Pipeline<'_> {
                     ToolError::Cancelled(_) => Outcome::Cancelled,
                     _ => Outcome::Failed,
                 };
-                (outcome, Opened { text: error.to_string(), failure: None, cut: None })
+                (outcome, Opened { text: error.to_string(), failure: None, late: false, cut: None })
             }
         };
         let whole = text::normalise(&whole);
@@ -166,7 +171,7 @@ pub fn observation(batch: &[Settled]) -> String {
         };
         let status = match settled.outcome {
             Outcome::Done => "",
-            Outcome::Failed | Outcome::TimedOut => " status=\"error\"",
+            Outcome::Failed | Outcome::FailedLate | Outcome::TimedOut => " status=\"error\"",
             Outcome::Blocked | Outcome::Denied => " status=\"not run\"",
             Outcome::Cancelled => " status=\"stopped\"",
         };

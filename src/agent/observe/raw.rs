@@ -17,6 +17,7 @@
 pub struct Raw {
     bytes: Vec<u8>,
     failure: Option<String>,
+    late: bool,
     cut: Option<String>,
 }
 
@@ -26,6 +27,8 @@ pub(super) struct Opened {
     pub(super) text: String,
     /// Set if the call failed: why, or nothing where the text says so itself.
     pub(super) failure: Option<String>,
+    /// True if it failed after it had printed something.
+    pub(super) late: bool,
     /// What is missing of the text, in a sentence.
     pub(super) cut: Option<String>,
 }
@@ -38,7 +41,7 @@ impl Raw {
 
     /// Bytes of any kind.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: bytes.into(), failure: None, cut: None }
+        Self { bytes: bytes.into(), failure: None, late: false, cut: None }
     }
 
     /// The same as the output of a call that failed. Why is told before all of it, however long that is; it is not
@@ -46,6 +49,15 @@ impl Raw {
     #[must_use]
     pub fn failed(mut self, why: &str) -> Self {
         self.failure = Some(why.to_owned());
+        self
+    }
+
+    /// The same as the output of a call that failed late: of what it printed before ([`Outcome::FailedLate`]).
+    ///
+    /// [`Outcome::FailedLate`]: crate::agent::tool::Outcome::FailedLate
+    #[must_use]
+    pub fn failed_late(mut self) -> Self {
+        self.late = true;
         self
     }
 
@@ -59,7 +71,7 @@ impl Raw {
     /// Hands it all out.
     pub(super) fn open(self) -> Opened {
         let text = String::from_utf8(self.bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
-        Opened { text, failure: self.failure, cut: self.cut }
+        Opened { text, failure: self.failure, late: self.late, cut: self.cut }
     }
 }
 

@@ -14,7 +14,7 @@ mod verbs;
 mod who;
 
 pub use form::{asks_what_changed, before_file, script};
-pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies};
+pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies, tries};
 pub use reading::{asks_documents, asks_world, is_in, is_told_at_length, reads};
 pub use said::order;
 pub use split::parts;

@@ -3,7 +3,7 @@
 //! guarded, and the model decides freely where a part's own way fails.
 
 use super::said::order;
-use super::verbs::{BEGINS, CHANGES, PUTS, TELLS, THINKS, asks};
+use super::verbs::{BEGINS, CHANGES, PUTS, TELLS, THINKS, TRIES, asks};
 use crate::agent::guard::asked_for;
 use regex::Regex;
 use std::sync::LazyLock;
@@ -116,6 +116,11 @@ fn ends_with(part: &str, file: &str) -> bool {
 /// True if the part is to change something: looking alone does not do it.
 pub fn changes(part: &str) -> bool {
     words(part).first().is_some_and(|verb| asks(verb, CHANGES))
+}
+
+/// True if the part is to run or check something: whatever comes of that is the answer.
+pub fn tries(part: &str) -> bool {
+    words(part).first().is_some_and(|verb| asks(verb, TRIES))
 }
 
 /// Words that stand for what was seen before.

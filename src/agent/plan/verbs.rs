@@ -11,6 +11,9 @@ pub(super) const THINKS: u8 = 1 << 3;
 /// It changes something.
 pub(super) const CHANGES: u8 = 1 << 4;
 
+/// What comes of it is its answer, whatever that is: tests that fail were run.
+pub(super) const TRIES: u8 = 1 << 5;
+
 /// In alphabetical order.
 const VERBS: &[(&str, u8)] = &[
     ("add", BEGINS | CHANGES),
@@ -21,7 +24,7 @@ const VERBS: &[(&str, u8)] = &[
     ("archive", BEGINS | CHANGES),
     ("back", BEGINS | CHANGES),
     ("change", BEGINS | CHANGES),
-    ("check", BEGINS),
+    ("check", BEGINS | TRIES),
     ("clean", BEGINS | CHANGES),
     ("compare", BEGINS),
     ("compress", BEGINS | CHANGES),
@@ -35,6 +38,7 @@ const VERBS: &[(&str, u8)] = &[
     ("describe", BEGINS | TELLS | THINKS),
     ("design", THINKS),
     ("edit", BEGINS | CHANGES),
+    ("execute", TRIES),
     ("explain", BEGINS | TELLS | THINKS),
     ("export", BEGINS | PUTS),
     ("extract", BEGINS),
@@ -50,6 +54,7 @@ const VERBS: &[(&str, u8)] = &[
     ("insert", BEGINS | CHANGES),
     ("install", BEGINS | CHANGES),
     ("join", BEGINS),
+    ("lint", TRIES),
     ("list", BEGINS),
     ("look", BEGINS),
     ("make", BEGINS | CHANGES),
@@ -73,7 +78,7 @@ const VERBS: &[(&str, u8)] = &[
     ("report", BEGINS | PUTS | TELLS),
     ("review", THINKS),
     ("rewrite", THINKS | CHANGES),
-    ("run", BEGINS),
+    ("run", BEGINS | TRIES),
     ("save", BEGINS | PUTS | CHANGES),
     ("say", TELLS),
     ("search", BEGINS),
@@ -88,13 +93,15 @@ const VERBS: &[(&str, u8)] = &[
     ("summarize", BEGINS | PUTS | TELLS | THINKS),
     ("swap", BEGINS | CHANGES),
     ("tell", BEGINS | TELLS),
-    ("test", BEGINS),
+    ("test", BEGINS | TRIES),
     ("touch", BEGINS | CHANGES),
     ("translate", BEGINS | THINKS | CHANGES),
     ("turn", BEGINS | CHANGES),
     ("unpack", BEGINS | CHANGES),
     ("unzip", BEGINS | CHANGES),
     ("update", BEGINS | CHANGES),
+    ("validate", TRIES),
+    ("verify", TRIES),
     ("write", BEGINS | PUTS | THINKS | CHANGES),
     ("zip", BEGINS | CHANGES),
 ];

@@ -58,20 +58,19 @@ impl Runtime {
         // a word of a command line that could be a file (`head -n 5`) and is none was not read
         settled.iter_mut().for_each(|one| one.call.effects.reads.retain(|path| path.exists()));
         for one in &settled {
-            let done = one.outcome == Outcome::Done;
-            let event = Draft::new(if done { Kind::ToolResult } else { Kind::ToolError })
+            let failed = one.outcome.is_error();
+            let event = Draft::new(if failed { Kind::ToolError } else { Kind::ToolResult })
                 .by(Actor::Tool)
                 .span(&one.call.id)
                 .output(one.text.clone())
                 .took(Duration::from_millis(one.ms))
                 .metadata(json!({"tool": one.call.tool, "outcome": one.outcome}));
-            // in a line; the whole is the output
-            let why = one.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            self.emitter.emit(if done { event } else { event.error(why) });
+            self.emitter.emit(if failed { event.error(one.line()) } else { event });
         }
         self.tell_touches(&settled);
         let done = settled.iter().filter(|s| s.outcome == Outcome::Done).count();
-        let kind = if done == 0 { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
+        let failed = done == 0 && settled.iter().any(|s| s.outcome.is_error());
+        let kind = if failed { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
         self.emitter.emit(
             Draft::new(kind).span(&span).took(begun.elapsed()).metadata(json!({"calls": settled.len(), "done": done})),
         );

@@ -55,7 +55,7 @@ impl Fault {
             Hangs => ("timed_out", "Tool call timed out"),
             Floods => ("done", "water"),
             NoText => ("done", "\u{fffd}"),
-            Killed => ("done", "(ended by signal 9)"),
+            Killed => ("failed", "(ended by signal 9)"),
             DiskFull => ("failed", "no storage space"),
             NoVerdict => ("blocked", "the guard `brittle` failed"),
         }

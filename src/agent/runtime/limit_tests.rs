@@ -161,9 +161,9 @@ fn the_second_identical_call_is_refused_in_these_words() {
     report(&bench, turn(8));
     assert_eq!(bench.read.load(Ordering::Relaxed), 1);
     let events = bench.memory.events();
-    let refused = of(&events, Kind::ToolError);
-    assert_eq!((refused.len(), &refused[0].metadata["outcome"]), (1, &json!("blocked")));
-    let told = refused[0].output.as_str().unwrap();
+    let results = of(&events, Kind::ToolResult);
+    assert_eq!((results.len(), &results[1].metadata["outcome"]), (2, &json!("blocked")));
+    let told = results[1].output.as_str().unwrap();
     assert!(
         told.starts_with(
             "[System Warning] Loop Detected: You have already executed this tool with these exact arguments."

@@ -2,6 +2,7 @@
 //! a model. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
+mod context;
 mod disk;
 mod draft;
 mod drive;
@@ -17,7 +18,7 @@ pub use generate::{generate, generate_until, sample};
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
-use super::blueprint::{self, Blueprint, Part, guidance};
+use super::blueprint::Blueprint;
 use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::evidence;
 use super::guard::Guards;
@@ -27,6 +28,7 @@ use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
 use crate::model::{Cancel, Model, ModelError, Request, Usage};
+use context::Context;
 use meter::Tally;
 use request::{Asked, Purpose};
 use serde_json::json;
@@ -318,7 +320,7 @@ impl Runtime {
     /// The turn with its context assembled, and what was assembled. Asks no model.
     pub fn preview(&self, mut turn: Turn) -> (Turn, assemble::Assembly) {
         let Step::Assemble(query) = turn.next() else { return (turn, assemble::Assembly::default()) };
-        let (assembly, tools) = self.context(&query);
+        let Context { assembly, tools, .. } = self.context(&turn, &query);
         turn.assembled(assembly.clone(), tools, Vec::new(), &self.guards);
         (turn, assembly)
     }
@@ -327,7 +329,7 @@ impl Runtime {
         |text| self.model.count(text)
     }
 
-    /// The tools of the run, chosen once: the task decides, not the step.
+    /// The tools of the run, chosen once: the task decides, not the step. The model sees those that there is room for.
     fn shown(&self, task: &str) -> Vec<ToolSpec> {
         let specs = self.registry.specs().filter(|s| !is_artifact_tool(&s.name)).cloned();
         let always = |spec: &ToolSpec| spec.core || self.config.always.contains(&spec.name);
@@ -335,43 +337,11 @@ impl Runtime {
         super::retrieve::view(task, &specs, self.config.tools)
     }
 
-    /// Tokens that the layers may have: half of the window is for the run itself.
-    fn budget(&self) -> usize {
-        self.model.limits().context.saturating_sub(self.config.decision_tokens) / 2
-    }
-
-    /// The layers and the tools for a task.
-    fn context(&self, query: &assemble::Query) -> (assemble::Assembly, Vec<ToolSpec>) {
-        let blueprints = &self.config.blueprints;
-        let has_tools = blueprints.iter().any(|one| one.parts().contains(&Part::Tools));
-        let tools = if has_tools { self.shown(&query.task) } else { Vec::new() };
-        let mut providers = self.parts(blueprints);
-        // also without any tool it says how to end
-        let list = super::action::describe(&tools);
-        providers.push(Arc::new(assemble::Fixed { name: "tools", priority: 20, text: format!("Tools:\n{list}") }));
-        providers.extend(guidance::layers(&tools).into_iter().map(|rule| Arc::new(rule) as Arc<dyn ContextProvider>));
-        (self.layers(&providers, query, self.budget()), tools)
-    }
-
-    /// The providers that belong into a prompt of these assemblies.
-    fn parts(&self, blueprints: &[Blueprint]) -> Vec<Arc<dyn ContextProvider>> {
-        self.providers.iter().filter(|provider| blueprint::takes(blueprints, provider.name())).cloned().collect()
-    }
-
-    fn layers(
-        &self,
-        providers: &[Arc<dyn ContextProvider>],
-        query: &assemble::Query,
-        budget: usize,
-    ) -> assemble::Assembly {
-        assemble::assemble(providers, query, (budget, self.config.patience), &self.count())
-    }
-
     async fn assemble(&self, turn: &mut Turn, query: &assemble::Query) {
         if !self.prepare(turn, query).await {
             return;
         }
-        let (assembly, tools) = self.context(query);
+        let Context { assembly, tools, budget, refusal } = self.context(turn, query);
         for record in self.providers.iter().filter_map(|provider| provider.record()) {
             self.emitter.emit(record);
         }
@@ -381,9 +351,13 @@ impl Runtime {
             .map(|l| json!({"name": l.name, "priority": l.priority, "tokens": l.tokens, "chars": l.text.chars().count()}))
             .collect();
         self.emitter.emit(Draft::new(Kind::ContextAssembly).metadata(json!({
-            "layers": layers, "tokens": assembly.tokens(), "budget": self.budget(), "dropped": assembly.dropped,
+            "layers": layers, "tokens": assembly.tokens(), "budget": budget, "dropped": assembly.dropped,
             "failed": assembly.failed, "tools": tools.iter().map(|t| t.name.as_str()).collect::<Vec<_>>()
         })));
+        if let Some(halt) = refusal {
+            turn.refused(halt);
+            return self.notice(turn);
+        }
         turn.assembled(assembly, tools, self.config.skills.clone(), &self.guards);
     }
 
@@ -432,7 +406,7 @@ impl Runtime {
 
     /// Has the prompt fit, then asks the model.
     async fn decide(&self, turn: &mut Turn) {
-        let room = self.model.limits().context.saturating_sub(self.config.decision_tokens);
+        let room = self.room();
         let span = format!("s{}", turn.step());
         if let Some(compression) = turn.fit(room, &self.config.fitting, &self.count()) {
             self.emitter.emit(Draft::new(Kind::ContextCompression).span(&span).metadata(json!(compression)));
@@ -553,6 +527,8 @@ impl From<ModelError> for End {
 
 #[cfg(test)]
 mod batch_tests;
+#[cfg(test)]
+mod context_tests;
 #[cfg(test)]
 mod edit_tests;
 #[cfg(all(test, unix))]

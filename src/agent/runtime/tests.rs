@@ -256,7 +256,10 @@ fn the_second_read_is_not_executed_unless_the_guard_is_off() {
     let on = bench(&replies);
     report(&on, turn(8));
     assert_eq!(on.read.load(Ordering::Relaxed), 1);
-    let blocked = of(&on.memory.events(), Kind::ToolError)[0].output.as_str().unwrap().to_owned();
+    let events = on.memory.events();
+    let results = of(&events, Kind::ToolResult);
+    assert_eq!(results[1].metadata["outcome"], "blocked", "it is not an error");
+    let blocked = results[1].output.as_str().unwrap().to_owned();
     assert!(blocked.contains("[BLOCKED - REPEAT READ]") && blocked.contains("Consider writing changes"), "{blocked}");
     let mut off = bench(&replies);
     off.runtime.guards = Guards::new(vec![Arc::new(ActionGuard)], &["action".to_string()]);
@@ -458,7 +461,7 @@ fn an_interrupted_writer_is_not_run_again_by_itself() {
     assert!(matches!(turn.next(), Step::Act(_)));
     report(&bench, turn);
     assert_eq!(bench.write.load(Ordering::Relaxed), 0);
-    let told = of(&bench.memory.events(), Kind::ToolError)[0].output.as_str().unwrap().to_owned();
+    let told = of(&bench.memory.events(), Kind::ToolResult)[0].output.as_str().unwrap().to_owned();
     assert!(told.contains("may have been done already"), "{told}");
 }
 
@@ -474,7 +477,7 @@ fn an_interrupted_call_whose_secret_was_not_kept_is_not_made_without_it() {
         let report = report(&bench, serde_json::from_value(kept).unwrap());
         assert_eq!((report.response.as_str(), bench.read.load(Ordering::Relaxed)), ("ok", made), "{path}");
         let events = bench.memory.events();
-        let told = of(&events, Kind::ToolError).iter().any(|e| e.output.to_string().contains("a secret that was in"));
+        let told = of(&events, Kind::ToolResult).iter().any(|e| e.output.to_string().contains("a secret that was in"));
         assert_eq!(told, made == 0, "{path}");
         one_result_each(&events);
     }

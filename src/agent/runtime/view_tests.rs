@@ -6,7 +6,7 @@ use crate::agent::turn::Mode;
 use std::sync::atomic::Ordering;
 
 /// The actions of each step without the ends, and what the model was asked in it.
-fn steps(events: &[crate::agent::Event]) -> Vec<(Vec<String>, String)> {
+pub(super) fn steps(events: &[crate::agent::Event]) -> Vec<(Vec<String>, String)> {
     let actions = |event: &&crate::agent::Event| -> Vec<String> {
         let all = event.metadata["actions"].as_array().cloned().unwrap_or_default();
         all.iter()

@@ -1,23 +1,31 @@
 //! Chosen skills in the prompt: the text of the active ones as a protocol to follow, the others by name and description.
 
-use super::{Chosen, Origin, Skill, render};
+use super::render::{Rendered, render};
+use super::{Chosen, Origin, Skill, SkillError};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::blueprint::protocol;
 use crate::agent::event::{Draft, Kind};
 use crate::agent::observe;
 use serde_json::json;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Skills that are listed, and characters of a description.
 const LISTED: usize = 15;
 const DESCRIPTION: usize = 80;
 
-/// One active skill. Its files are read when a prompt is put together; a broken one costs this layer.
+/// The text of an active skill, or why it cannot be used.
+pub type Text = Result<Rendered, SkillError>;
+
+/// The texts of the active skills, in their order. Their files are read for it.
+pub fn texts(chosen: &Chosen) -> Vec<Text> {
+    chosen.active.iter().map(|(skill, _)| render(skill)).collect()
+}
+
+/// One active skill; a broken one costs this layer.
 pub struct Active {
     skill: Arc<Skill>,
     why: String,
-    /// What the event log is to have of the last reading.
-    record: Mutex<Option<Draft>>,
+    text: Text,
 }
 
 impl ContextProvider for Active {
@@ -31,12 +39,7 @@ impl ContextProvider for Active {
 
     fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
         let name = &self.skill.front.name;
-        let rendered = render::render(&self.skill).map_err(|e| ProviderError(e.to_string()))?;
-        let record = Draft::new(Kind::SkillLoaded).metadata(json!({
-            "skill": name, "why": self.why, "from": self.skill.origin, "chars": rendered.text.chars().count(),
-            "missing_refs": rendered.missing_refs.iter().map(|(name, _)| name).collect::<Vec<_>>()
-        }));
-        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+        let rendered = self.text.as_ref().map_err(|e| ProviderError(e.to_string()))?;
         let text = match self.skill.origin {
             Origin::User => protocol::own(name, &rendered.text),
             Origin::Project => protocol::of_project(name, &rendered.text),
@@ -45,7 +48,12 @@ impl ContextProvider for Active {
     }
 
     fn record(&self) -> Option<Draft> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let rendered = self.text.as_ref().ok()?;
+        Some(Draft::new(Kind::SkillLoaded).metadata(json!({
+            "skill": self.skill.front.name, "why": self.why, "from": self.skill.origin,
+            "chars": rendered.text.chars().count(),
+            "missing_refs": rendered.missing_refs.iter().map(|(name, _)| name).collect::<Vec<_>>()
+        })))
     }
 }
 
@@ -70,11 +78,11 @@ impl ContextProvider for Listed {
     }
 }
 
-/// The layers of what was chosen; none where nothing was.
-pub fn layers(chosen: &Chosen) -> Vec<Arc<dyn ContextProvider>> {
+/// The layers of what was chosen, with the [`texts`] of what is active; none where nothing was.
+pub fn layers(chosen: &Chosen, texts: &[Text]) -> Vec<Arc<dyn ContextProvider>> {
     let mut all: Vec<Arc<dyn ContextProvider>> = Vec::new();
-    for (skill, why) in &chosen.active {
-        all.push(Arc::new(Active { skill: skill.clone(), why: why.to_string(), record: Mutex::default() }));
+    for ((skill, why), text) in chosen.active.iter().zip(texts) {
+        all.push(Arc::new(Active { skill: skill.clone(), why: why.to_string(), text: text.clone() }));
     }
     for origin in [Origin::User, Origin::Project] {
         let of: Vec<&Arc<Skill>> =

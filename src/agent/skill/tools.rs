@@ -189,7 +189,7 @@ impl RunScript {
         job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall, output: OUTPUT };
-        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Work);
+        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
         Ok(job)
     }
 }
@@ -243,8 +243,13 @@ impl Tool for RunScript {
                 Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
             }
             Status::Exited(code) => {
-                let out = String::from_utf8_lossy(&output.stdout).into_owned();
-                Err(ToolError::Failed(format!("{out}{said}\n(exit code {code})").trim().to_owned()))
+                let out = String::from_utf8_lossy(&output.stdout);
+                let told = [out.trim_end(), &said, &format!("(exit code {code})")];
+                let told = told.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+                if out.trim().is_empty() {
+                    return Err(ToolError::Failed(told));
+                }
+                Ok(Raw::text(told).cut(cut).failed_late())
             }
             Status::Signaled(signal) => {
                 Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))

@@ -246,7 +246,8 @@ impl Store {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run, and its session if it is the first in it. The runs of a session come one after the other.
+    /// Begins a run, and its session if it is the first in it. The runs of a session come one after the other. `turn` is its
+    /// first checkpoint, redacted as the text: who is killed right behind this can go on.
     ///
     /// # Errors
     /// [`StoreError::Occupied`] while another living process drives a run of the session; else
@@ -255,6 +256,7 @@ impl Store {
         &self,
         task: &Task,
         redacted_text: &str,
+        turn: &str,
         root: &Path,
         is_alive: impl Fn(Owner) -> bool,
     ) -> Result<(), StoreError> {
@@ -268,9 +270,9 @@ impl Store {
             params![task.session, now],
         )?;
         tx.execute(
-            "INSERT INTO runs (id, session, task, status, root, created, updated, owner)
-             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?5, ?6)",
-            params![task.run, task.session, redacted_text, root.display().to_string(), now, std::process::id()],
+            "INSERT INTO runs (id, session, task, status, turn, root, created, updated, owner)
+             VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?6, ?7)",
+            params![task.run, task.session, redacted_text, turn, root.display().to_string(), now, std::process::id()],
         )?;
         tx.commit()?;
         Ok(())
@@ -566,7 +568,7 @@ mod tests {
         let turn = Turn::new(task("run_a1", "s_1"));
         {
             let store = Arc::new(Store::open(&file).unwrap());
-            store.begin(turn.task(), "count", Path::new("/w"), |_| false).unwrap();
+            store.begin(turn.task(), "count", "", Path::new("/w"), |_| false).unwrap();
             let emitter = Emitter::new("run_a1", 1, Redactor::default(), vec![store.clone()]);
             emitter.emit(Draft::new(Kind::AgentStart));
             emitter.emit(Draft::new(Kind::UserMessage).input("count"));
@@ -584,23 +586,23 @@ mod tests {
     #[test]
     fn the_runs_of_a_session_come_one_after_the_other() {
         let store = Store::in_memory().unwrap();
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| true).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| true).unwrap();
         // as if another process had begun it
         store.sql().execute("UPDATE runs SET owner = 1", []).unwrap();
-        let second = |alive: bool| store.begin(&task("run_2", "s_1"), "x", Path::new("/"), |_| alive);
+        let second = |alive: bool| store.begin(&task("run_2", "s_1"), "x", "", Path::new("/"), |_| alive);
         assert!(matches!(second(true), Err(StoreError::Occupied { run, .. }) if run == "run_1"));
         assert!(matches!(store.run("run_2"), Err(StoreError::Missing { .. })), "nothing of it was written");
-        store.begin(&task("run_3", "s_2"), "x", Path::new("/"), |_| true).unwrap();
+        store.begin(&task("run_3", "s_2"), "x", "", Path::new("/"), |_| true).unwrap();
         second(false).unwrap();
         store.set_status("run_1", "completed", "").unwrap();
-        store.begin(&task("run_4", "s_1"), "x", Path::new("/"), |_| true).unwrap();
+        store.begin(&task("run_4", "s_1"), "x", "", Path::new("/"), |_| true).unwrap();
     }
 
     #[test]
     fn workers_are_found_by_their_id_alone_and_go_with_their_lead() {
         let store = Store::in_memory().unwrap();
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
-        store.begin(&task("worker_1", "run_1"), "x", Path::new("/"), |_| true).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("worker_1", "run_1"), "x", "", Path::new("/"), |_| true).unwrap();
         assert_eq!(store.run("").unwrap().id, "run_1");
         assert_eq!(store.run("worker").unwrap().session, "run_1");
         let listed: Vec<String> = store.sessions(9).unwrap().into_iter().map(|s| s.id).collect();
@@ -613,13 +615,13 @@ mod tests {
     fn ids_may_be_short_as_long_as_they_are_clear() {
         let store = Store::in_memory().unwrap();
         for run in ["run_a1", "run_a2", "run_b"] {
-            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
+            store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         }
         assert_eq!(store.run("run_b").unwrap().id, "run_b");
         assert!(matches!(store.run("run_a"), Err(StoreError::Ambiguous { found, .. }) if found.len() == 2));
         assert!(matches!(store.run("x"), Err(StoreError::Missing { .. })));
         assert_eq!(store.run("").unwrap().id, "run_b");
-        store.begin(&task("run_c", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("run_c", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         for run in ["run_a1", "run_a2", "run_b"] {
             store.keep(run, "{}").unwrap();
         }
@@ -635,7 +637,7 @@ mod tests {
     #[test]
     fn a_run_that_another_process_drives_is_not_taken_from_it() {
         let store = Store::in_memory().unwrap();
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         store.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
         store.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         assert!(matches!(store.take_over("run_1", |_| true), Err(StoreError::Busy(_))));
@@ -649,7 +651,7 @@ mod tests {
     fn a_run_whose_process_is_gone_is_stopped_though_nobody_has_said_so() {
         let store = Store::in_memory().unwrap();
         for run in ["run_1", "run_2"] {
-            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
+            store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         }
         store.sql().execute("UPDATE runs SET owner = 4194305 WHERE id = 'run_1'", []).unwrap();
         let listed = store.sessions(9).unwrap().remove(0).runs;
@@ -661,7 +663,7 @@ mod tests {
     #[test]
     fn a_call_that_was_asked_for_and_not_made_has_not_begun() {
         let store = Arc::new(Store::in_memory().unwrap());
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         let emitter = Emitter::new("run_1", 1, Redactor::default(), vec![store.clone()]);
         for (call, kinds) in [
             ("s1c1", &[Kind::ApprovalRequest][..]),
@@ -679,7 +681,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let (one, other) = (Store::open(&file).unwrap(), Store::open(&file).unwrap());
-        one.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        one.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         one.keep("run_1", &serde_json::to_string(&Turn::new(task("run_1", "s_1"))).unwrap()).unwrap();
         one.sql().execute("UPDATE runs SET owner = 4000000", []).unwrap();
         // between the look and the claim of the one, the other cannot take it
@@ -696,7 +698,7 @@ mod tests {
         let store = Store::in_memory().unwrap();
         let turn = |run: &str| serde_json::to_string(&Turn::new(task(run, "s_1"))).unwrap();
         for run in ["run_1", "run_2"] {
-            store.begin(&task(run, "s_1"), "x", Path::new("/"), |_| false).unwrap();
+            store.begin(&task(run, "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
             store.keep(run, &turn(run)).unwrap();
         }
         store.set_status("run_1", "running", "").unwrap();
@@ -728,7 +730,7 @@ mod tests {
         store.sql().execute_batch("PRAGMA max_page_count = 1").unwrap();
         let mut long = task("run_1", "s_1");
         long.session = "s".repeat(1 << 20);
-        let error = store.begin(&long, "x", Path::new("/"), |_| false).unwrap_err();
+        let error = store.begin(&long, "x", "", Path::new("/"), |_| false).unwrap_err();
         assert!(matches!(&error, StoreError::Disk { path, .. } if path == FILE), "{error}");
         assert!(!error.hint().contains("move the file away"));
     }
@@ -747,9 +749,9 @@ mod tests {
     fn of_many_that_begin_alike_a_few_are_named_and_no_checkpoint_is_read() {
         let store = Store::in_memory().unwrap();
         for n in 0..20 {
-            store.begin(&task(&format!("run_1{n}"), &format!("s_1{n}")), "x", Path::new("/"), |_| false).unwrap();
+            store.begin(&task(&format!("run_1{n}"), &format!("s_1{n}")), "x", "", Path::new("/"), |_| false).unwrap();
         }
-        store.begin(&task("run_1", "s_1"), "x", Path::new("/"), |_| false).unwrap();
+        store.begin(&task("run_1", "s_1"), "x", "", Path::new("/"), |_| false).unwrap();
         for error in [store.session("s_").unwrap_err(), store.run("run_").unwrap_err()] {
             assert!(matches!(&error, StoreError::Ambiguous { found, .. } if found.len() == 6), "{error}");
         }

@@ -116,7 +116,7 @@ mod tests {
             let (text, place) = ("count".to_owned(), String::new());
             let (run, session, agent) = (run.to_owned(), session.to_owned(), "chat".to_owned());
             let task = Task { run, session, agent, text, plan, max_steps: 5, batch: 1, place };
-            store.begin(&task, "count", Path::new("/"), |_| false).unwrap();
+            store.begin(&task, "count", "", Path::new("/"), |_| false).unwrap();
         }
         store
     }

@@ -3,6 +3,7 @@
 
 mod artifact;
 pub(in crate::agent) mod child;
+mod ended;
 mod files;
 mod knowledge;
 mod manual;

@@ -3,9 +3,9 @@
 
 use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
-use super::{child, text};
+use super::{child, ended, text};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
+use crate::agent::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
 use crate::exec::{self, Job, Limits, Sandbox, Status, Support, World};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
@@ -75,19 +75,16 @@ impl Shell {
         Sandbox::Within(places)
     }
 
-    fn job(&self, command: &str, cx: &ToolCx) -> Job {
+    fn job(&self, command: &str, script: &Script, cx: &ToolCx) -> Job {
         let before = exec::shell_options(&self.program);
         let mut job = Job::new(&self.program).args(before.iter().copied()).args([command]);
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };
-        job.sandbox = self.sandbox(&shell::parse(command, self.dialect), &cx.root);
+        job.sandbox = self.sandbox(script, &cx.root);
         job.world = if job.sandbox.only_reads() { World::Work } else { World::Agreed };
         job
     }
 }
-
-/// What programs print at the end of a pipe that brought them nothing: `wc -l`, `jq -s .`, `jq length`, `wc`.
-const OF_NOTHING: &[&[u8]] = &[b"0", b"[]", b"{}", b"null", b"0 0 0", b"0       0       0"];
 
 /// What a system says where the sandbox does not let a program write.
 const REFUSED: &[&str] = &["Permission denied", "Read-only file system", "Operation not permitted"];
@@ -194,10 +191,12 @@ impl Tool for Shell {
         if command.is_empty() {
             return Err(ToolError::Arguments("`command` is empty".into()));
         }
-        let job = self.job(command, cx);
+        let script = shell::parse(command, self.dialect);
+        let job = self.job(command, &script, cx);
         let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
         let cut = child::left_out(&output);
-        let (stdout, mut stderr) = (output.stdout, String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let outcome = ended::outcome(&script, output.status, &output.stdout, &output.stderr);
+        let mut stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if !output.status.success() && REFUSED.iter().any(|words| stderr.contains(words)) {
             match &job.sandbox {
                 Sandbox::Within(_) if exec::support().writes => stderr.push_str(&format!(
@@ -211,7 +210,7 @@ impl Tool for Shell {
             }
         }
         let note = match output.status {
-            Status::Exited(0) if stdout.is_empty() && stderr.is_empty() => "(no output)".to_owned(),
+            Status::Exited(0) if output.stdout.is_empty() && stderr.is_empty() => "(no output)".to_owned(),
             Status::Exited(0) => String::new(),
             Status::Exited(code) => format!("(exit code {code})"),
             Status::Signaled(signal) => format!("(ended by signal {signal})"),
@@ -219,29 +218,28 @@ impl Tool for Shell {
             // told before its output, where it cannot be missed
             Status::Flooded => String::new(),
         };
-        // of a pipeline the shell tells only how its last program ended, and that one may have had nothing to read
-        let script = shell::parse(command, self.dialect);
-        let starved = script.commands.iter().any(|c| c.stdin_pipe) && shell::is_read_only(&script);
-        let shown = stdout.trim_ascii();
-        let nothing = shown.is_empty() || starved && OF_NOTHING.contains(&shown);
-        let flooded = output.status == Status::Flooded;
-        if (starved || !matches!(output.status, Status::Exited(0))) && nothing && !stderr.is_empty() && !flooded {
-            let shown = String::from_utf8_lossy(shown);
-            let text = [stderr.as_str(), &shown, &note].join("\n");
-            return Ok(Raw::text(text.trim_end()).failed("").cut(cut));
-        }
-        let mut all = stdout;
-        for part in [stderr, note] {
-            if !part.is_empty() {
-                if !all.is_empty() && !all.ends_with(b"\n") {
-                    all.push(b'\n');
-                }
-                all.extend_from_slice(part.as_bytes());
-            }
-        }
-        let raw = Raw::bytes(all).cut(cut);
-        Ok(if flooded { raw.failed(child::FLOODED) } else { raw })
+        let (stdout, stderr, note) = (output.stdout, stderr.into_bytes(), note.into_bytes());
+        // why it came to nothing is what matters then
+        let parts = if outcome == Outcome::Failed { [stderr, stdout, note] } else { [stdout, stderr, note] };
+        let raw = Raw::bytes(lines(parts)).cut(cut);
+        Ok(match outcome {
+            Outcome::Failed => raw.failed(if output.status == Status::Flooded { child::FLOODED } else { "" }),
+            Outcome::FailedLate => raw.failed_late(),
+            _ => raw,
+        })
     }
+}
+
+/// One below the other, without those that are empty.
+fn lines(parts: [Vec<u8>; 3]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        if !all.is_empty() && !all.ends_with(b"\n") {
+            all.push(b'\n');
+        }
+        all.extend(part);
+    }
+    all
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::agent::evidence::{self, Changes, Claim, Entry};
 use crate::agent::guard::{Guards, asked_for, to_be_made};
 use crate::agent::observe::compress;
 use crate::agent::plan::{
-    Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies,
+    Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies, tries,
 };
 use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
 use crate::shell::{Dialect, parse, quote};
@@ -303,7 +303,8 @@ impl Turn {
         let part = self.part().unwrap_or_default().to_owned();
         let own = std::mem::take(&mut self.course.own);
         let sure = self.course.sure.take();
-        let at = batch.iter().position(|s| s.outcome == Outcome::Done).unwrap_or(0);
+        let came: Vec<bool> = batch.iter().map(|one| self.came(&part, one)).collect();
+        let at = came.iter().position(|came| *came).unwrap_or(0);
         let one = batch.get(at)?;
         let judged = self.judged(one, seen);
         let wrong = || judged.as_ref().and_then(|j| j.as_ref().err().cloned());
@@ -323,12 +324,12 @@ impl Turn {
                     printed: against.map_or_else(|| one.text.clone(), |why| format!("{}\n{why}", plain(&one.text))),
                     whole: one.is_whole(),
                     looked,
-                    worked: one.outcome == Outcome::Done && against.is_none() && !(looked && is_vain(one)),
+                    worked: came[i] && against.is_none() && !(looked && is_vain(one)),
                 });
             }
         }
         let silent = one.call.effects.is_read_only() && is_vain(one) && judged != Some(Ok(()));
-        let done = one.outcome == Outcome::Done;
+        let done = came[at];
         // to look first is the model's right, where that alone cannot do the part
         let looks = !own && one.call.effects.is_read_only() && !self.is_theirs(&one.call.tool);
         let before = looks && (changes(&part) || self.course.led && self.meant(&part).is_some());
@@ -353,8 +354,8 @@ impl Turn {
         }
         self.course.finding = match one.outcome {
             _ if finding.is_some() => finding.clone(),
-            Outcome::Done if silent => Some("Nothing was found.".into()),
-            Outcome::Done => None,
+            _ if done && silent => Some("Nothing was found.".into()),
+            _ if done => None,
             Outcome::Denied => Some("It was not allowed.".into()),
             _ => Some("The last call for it failed.".into()),
         };
@@ -367,9 +368,17 @@ impl Turn {
             _ if done && !silent => {
                 let changed = || seen.changes.as_ref().and_then(evidence::told);
                 let said = match plain(&one.text) {
+                    _ if one.outcome.is_error() => one.text.trim().to_owned(),
                     "" => changed().unwrap_or_else(|| "done".into()),
                     text => text.to_owned(),
                 };
+                if one.outcome.is_error() {
+                    self.state.errors_in_a_row = 0;
+                    // who asks for what came of it is told
+                    if !matches!(self.kind_of(self.course.part + 1), Kind::Tell | Kind::Save(_) | Kind::Compose(_)) {
+                        self.course.unsure.push((self.course.part, "It ended with an error.".into()));
+                    }
+                }
                 // the disk was looked at, too
                 self.state.learn(&said);
                 if let Some(sure) = sure {
@@ -391,6 +400,21 @@ impl Turn {
             _ => self.course.tries += 1,
         }
         finding.map(|why| (at, why))
+    }
+
+    /// True if a call has done the part, or whatever came of it is the answer: tests that fail were run. Not where the next part
+    /// changes something: that is to happen where this went well.
+    fn came(&self, part: &str, one: &Settled) -> bool {
+        let next = self.course.part + 1;
+        let goes_on = self.task.plan.parts.get(next).is_some_and(|part| changes(order(part)))
+            && !matches!(self.kind_of(next), Kind::Tell | Kind::Save(_) | Kind::Compose(_));
+        let ran = match one.outcome {
+            Outcome::FailedLate => true,
+            // what is wrong, in a line
+            Outcome::Failed => noted(&one.text).1 == Some("(exit code 1)"),
+            _ => false,
+        };
+        one.outcome == Outcome::Done || ran && tries(order(part)) && !goes_on
     }
 
     /// What the disk says of the files that a part asks for: that these are they, or what is wrong; `None` if that cannot

@@ -88,6 +88,53 @@ fn an_answer_that_is_not_the_number_is_not_given() {
 }
 
 #[test]
+fn what_was_to_be_run_was_run_whatever_came_of_it() {
+    let broken = "12 tests\n3 of them fail\n(exit code 1)";
+    let mut turn = led("run check.sh and tell me how many tests fail");
+    advise(&mut turn, "sh check.sh");
+    act(&mut turn, Outcome::FailedLate, broken, &[]);
+    assert_eq!(decide(&turn).actions.names(), ["answer"], "tests that fail were run");
+    // who ordered no more than that is told that it broke; and one after the other they are no errors in a row
+    let mut turn = led("run a.sh, then run b.sh, then run c.sh, then run d.sh");
+    for script in ["a.sh", "b.sh", "c.sh", "d.sh"] {
+        assert_eq!(advise(&mut turn, &format!("sh {script}")), format!("run {script}"));
+        act(&mut turn, Outcome::FailedLate, broken, &[]);
+    }
+    let (end, said) = turn.end().unwrap();
+    let End::Unverified(missing) = end else { panic!("{end:?}") };
+    assert_eq!(missing.iter().filter(|why| why.contains("ended with an error")).count(), 4, "{missing:?}");
+    assert!(said.contains("run a.sh:\n12 tests\n3 of them fail\n(exit code 1)"), "{said}");
+    // what breaks was not made, and a program that never ran has said nothing
+    for (task, command, outcome, told) in [
+        (
+            "compress a.log and tell me its size",
+            "./pack.sh a.log",
+            Outcome::FailedLate,
+            "packing\nno space\n(exit code 1)",
+        ),
+        (
+            "run check.sh and tell me how many tests fail",
+            "sh chek.sh",
+            Outcome::Failed,
+            "sh: chek.sh: not found\n(exit code 127)",
+        ),
+        // what comes next may stand on it
+        (
+            "run backup.sh, then move old.log to the folder archive",
+            "sh backup.sh",
+            Outcome::FailedLate,
+            "copying\nno space\n(exit code 2)",
+        ),
+    ] {
+        let mut turn = led(task);
+        advise(&mut turn, command);
+        act(&mut turn, outcome, told, &[]);
+        let Step::Advise(brief) = turn.next() else { panic!("{task}: {:?}", turn.next()) };
+        assert!(!brief.part.starts_with("move") && !brief.part.starts_with("tell"), "{task}: {}", brief.part);
+    }
+}
+
+#[test]
 fn what_finds_nothing_is_tried_in_another_way_and_then_stands() {
     let mut turn = led("find the file with the word teh, then tell me its name");
     for (command, told) in

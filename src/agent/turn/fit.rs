@@ -3,6 +3,8 @@
 
 use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
+use crate::agent::action;
+use crate::agent::blueprint::Part;
 use crate::agent::observe::compress;
 use crate::agent::tool::{Outcome, Settled};
 
@@ -58,11 +60,10 @@ pub struct Compression {
 
 /// A call in one line.
 pub(super) fn brief(settled: &Settled) -> String {
-    let first: String =
-        settled.text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(80).collect();
+    let first: String = settled.line().chars().take(80).collect();
     let word = match settled.outcome {
         Outcome::Done => "",
-        Outcome::Failed | Outcome::TimedOut => " failed:",
+        Outcome::Failed | Outcome::FailedLate | Outcome::TimedOut => " failed:",
         Outcome::Blocked | Outcome::Denied => " was not run:",
         Outcome::Cancelled => " was stopped:",
     };
@@ -147,20 +148,36 @@ impl Turn {
             self.task.plan.parts.truncate(8);
             self.cap(cap);
         }
-        while tokens(self) > limit && !self.layers.is_empty() {
-            self.layers.pop();
-        }
+        while tokens(self) > limit && self.forget_layer() {}
         if tokens(self) > limit {
-            self.entries.iter_mut().for_each(|entry| {
-                if let Entry::Observation { tools, .. } = entry {
-                    tools.clear();
-                }
-            });
+            self.unlist();
         }
         while tokens(self) > limit && self.folded + 2 <= self.entries.len() {
             self.folded += 2;
         }
         Some(Compression { before, after: tokens(self), strategy: strategy.into() })
+    }
+
+    /// Forgets the layer that matters least; false if only those are left that no step is made without: who the model is, and
+    /// which tools the grammar has.
+    fn forget_layer(&mut self) -> bool {
+        let least = self.layers.iter().rposition(|l| !matches!(Part::of(&l.name), Some(Part::Persona | Part::Tools)));
+        least.map(|at| self.layers.remove(at)).is_some()
+    }
+
+    /// Takes the list of the tools out that were told of with results, and these tools with it: what is not listed cannot
+    /// be called. They are told of again with the next results.
+    fn unlist(&mut self) {
+        let mut told = String::new();
+        for entry in &mut self.entries {
+            if let Entry::Observation { tools, .. } = entry {
+                told.push_str(&std::mem::take(tools));
+            }
+        }
+        self.tools.retain(|spec| !told.contains(action::list(std::slice::from_ref(spec)).trim_end()));
+        if let Phase::Decide(actions) = &mut self.phase {
+            actions.tools.retain(|name| self.tools.iter().any(|spec| spec.name == *name));
+        }
     }
 
     /// Forgets the oldest line of the summary; false if there is none.

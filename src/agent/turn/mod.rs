@@ -112,6 +112,17 @@ impl Task {
     }
 }
 
+/// What a response begins with for which no step was left.
+const OUT_OF_STEPS: &str = "[SYSTEM_CONTEXT: MAX_STEPS_REACHED";
+
+/// The model's own words in a response.
+pub fn own_words(response: &str) -> &str {
+    match response.split_once('\n') {
+        Some((mark, words)) if mark.starts_with(OUT_OF_STEPS) => words,
+        _ => response,
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -393,6 +404,13 @@ impl Turn {
         }
     }
 
+    /// There can be no first step: the run ends before it.
+    pub fn refused(&mut self, halt: Halt) {
+        if self.phase == Phase::Assemble {
+            self.halt(halt);
+        }
+    }
+
     /// Takes what the model wrote.
     pub fn decided(&mut self, text: &str, finish: Finish, tokens: Tokens, guards: &Guards) {
         let Phase::Decide(_) = &self.phase else { return };
@@ -469,7 +487,7 @@ impl Turn {
         }
         // a command that says nothing has done something all the same
         if let ([one], Some(changes)) = (&mut told[..], &seen.changes)
-            && one.outcome == Outcome::Done
+            && !matches!(one.outcome, Outcome::Blocked | Outcome::Denied | Outcome::Cancelled)
             && let Some(what) = super::evidence::told(changes)
         {
             one.text = format!("{}\n(On the disk: {what})", one.text.trim_end());
@@ -681,7 +699,7 @@ impl Turn {
     fn finish(&mut self, end: End, response: String) {
         let response = match &end {
             End::MaxSteps => format!(
-                "[SYSTEM_CONTEXT: MAX_STEPS_REACHED - Agent hit {} step limit before it was sure to be done]\n{response}",
+                "{OUT_OF_STEPS} - Agent hit {} step limit before it was sure to be done]\n{response}",
                 self.task.max_steps
             ),
             _ => response,

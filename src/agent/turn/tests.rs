@@ -117,6 +117,7 @@ fn at_the_last_step_only_the_end_is_left() {
     assert!(
         report.response.starts_with("[SYSTEM_CONTEXT: MAX_STEPS_REACHED") && report.response.ends_with("There are 3.")
     );
+    assert_eq!(own_words(&report.response), "There are 3.");
     assert_eq!((report.status.as_str(), report.termination_reason.as_str()), ("incomplete", "max_steps"));
 }
 
@@ -245,6 +246,32 @@ fn a_conversation_is_shortened_as_it_is_said() {
     assert_eq!((what.map(|w| w.1), turns), (Some("drop".to_owned()), 2 + 4));
     assert!(text.ends_with("[CONTEXT SUMMARY] 3 earlier steps are not shown."), "{text}");
     assert_eq!(fitted(When::SlidingWindow(9), How::Truncate, whole * 2).0, None);
+}
+
+#[test]
+fn however_little_room_there_is_what_is_not_listed_cannot_be_called() {
+    let count = |text: &str| text.split_whitespace().count();
+    let mut told = turn(9);
+    told.layers
+        .insert(1, Layer { name: "tools".into(), priority: 20, text: "the tools".into(), tokens: 2, trusted: true });
+    say(&mut told, READ);
+    told.reveal(vec![ToolSpec::new("read_artifact", "shows a kept result.", json!({}), &[])]);
+    act(&mut told, Outcome::Done, &"word ".repeat(60));
+    let whole = prompt_tokens(&told.prompt(), &count);
+    let listed: Vec<bool> = (20..whole)
+        .map(|limit| {
+            let mut turn = told.clone();
+            turn.fit(limit, &Fitting::default(), &count);
+            let Step::Decide(decide) = turn.next() else { panic!("{:?}", turn.next()) };
+            let Decide { prompt, shape: Shape::Lark(grammar), .. } = *decide else { panic!("no grammar") };
+            assert_eq!(prompt.turns[0].text, "the persona\n\nthe tools", "at {limit}");
+            let listed = prompt.turns.iter().any(|turn| turn.text.contains("- read_artifact: "));
+            assert_eq!(grammar.contains("\"read_artifact \""), listed, "at {limit}");
+            assert!(grammar.contains("\"read \""), "at {limit}");
+            listed
+        })
+        .collect();
+    assert!(listed.contains(&true) && listed.contains(&false), "{listed:?}");
 }
 
 proptest! {

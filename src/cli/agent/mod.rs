@@ -1,10 +1,11 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
 //! - [`options`]: how a run is driven, as it is typed. [`wire`]: builds the harness that runs stand on. [`view`]: shows events.
-//!   [`approve`]: asks before a change.
+//!   [`approve`]: asks before a change. [`end`]: how a run ended.
 //! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
+pub mod end;
 pub mod events;
 mod options;
 pub mod resume;
@@ -16,15 +17,16 @@ pub mod wire;
 pub use options::Drive;
 
 use super::ui::in_line;
+use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
-use crate::agent::guard::LIMIT;
 use crate::agent::harness::Prepared;
 use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
+use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
-use crate::agent::turn::{Report, Step, Task};
+use crate::agent::turn::{Step, Task};
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
@@ -53,10 +55,10 @@ pub struct Args {
     /// than one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
     batch: u8,
-    /// Only show what the model would be told first
+    /// Only show what the model would be told first; a model that is not here is not fetched
     #[arg(long, conflicts_with_all = ["json", "events"])]
     show_prompt: bool,
-    /// Only show what would be put into the prompt, and why
+    /// Only show what would be put into the prompt, and why; likewise
     #[arg(long, conflicts_with_all = ["json", "events"])]
     explain: bool,
     /// How it is driven.
@@ -105,7 +107,9 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     let root = root.canonicalize().unwrap_or(root);
     let session = wire::session(args.session.as_deref(), cx)?;
-    let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root)?;
+    let looks = args.show_prompt || args.explain;
+    let wants = if looks { Wants::Sizes } else { Wants::Answers };
+    let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root, wants)?;
     let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
     let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(&in_line(warning)))?;
     let new = |task| match args.plan {
@@ -113,7 +117,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         // a number that the person gave holds
         Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
-    if args.show_prompt || args.explain {
+    if looks {
         return show(&run, Turn::new(task.clone()), &new(task), args.explain, cx);
     }
     let mut turn = new(task);
@@ -126,7 +130,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         }
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
-    wire::begin(&run, cx)?;
+    wire::begin(&run, &turn, cx.interrupt().cancel(), cx)?;
     wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
     drive(&run, turn, 1, &args.drive, cx)
 }
@@ -187,6 +191,9 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
         }
         return Ok(Exit::Success);
     }
+    for (name, why) in &assembly.failed {
+        cx.ui.warn(&format!("{name} is left out: {why}"));
+    }
     let plan = plan.map(|ask| ask.prompt.turns).unwrap_or_default();
     let whose = |for_plan: bool| move |said| (said, if for_plan { " (planner)" } else { "" });
     let first = match turn.next() {
@@ -207,80 +214,12 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
 
 /// Drives a run and tells how it ended.
 fn drive(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
-    let name = turn.task().run.clone();
     let driven = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })?;
     match driven {
-        crate::agent::runtime::Driven::Done(report) => told(&report, drive, cx),
-        crate::agent::runtime::Driven::Stopped(_) => {
-            cx.ui.note(&format!("stopped; `caro resume {name}` goes on"));
-            Err(Failure::silent(Exit::Interrupted))
-        }
-    }
-}
-
-/// Says what was asked for and not seen to be done.
-pub fn unverified(report: &Report, cx: &Cx) {
-    if report.missing.is_empty() {
-        return;
-    }
-    cx.ui.warn("not all of it was seen to be done:");
-    for missing in &report.missing {
-        cx.ui.aside(super::ui::Role::Plain, &format!("- {missing}"));
-    }
-}
-
-/// What a run's end means to a program.
-pub fn exit_of(report: &Report) -> Exit {
-    match report.termination_reason.as_str() {
-        "answered" => Exit::Success,
-        "cannot" => Exit::No,
-        "stuck" | "unverified" => Exit::Stuck,
-        "model_error" => Exit::Usage,
-        _ => Exit::Limit,
-    }
-}
-
-/// A run that was ended from outside has no answer: what ended it, without what the model thought last, which stands behind
-/// that in the report.
-fn halted(report: &Report) -> Failure {
-    let told = report.response.strip_prefix(LIMIT).unwrap_or(&report.response);
-    let why = told.split_once(". ").map_or(told, |(first, _)| first).trim_end_matches('.');
-    let raise = |option: &str| format!("raise the limit with {option} N (0 for any number), or split the task");
-    Failure::new(Exit::Limit, why).hint(match report.termination_reason.as_str() {
-        "request_limit" => raise("--max-requests"),
-        "total_tokens_limit" => raise("--max-tokens"),
-        _ => format!("`caro events {}` shows what failed", report.run_id),
-    })
-}
-
-/// Prints the answer, or the report.
-fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
-    let exit = exit_of(report);
-    if drive.json {
-        cx.ui.document(report)?;
-        return Ok(exit);
-    }
-    if drive.events.is_some() {
-        return Ok(exit);
-    }
-    match exit {
-        Exit::Limit if report.termination_reason != "max_steps" => Err(halted(report)),
-        Exit::Usage => {
-            Err(Failure::internal(&report.response)
-                .hint(format!("`caro events {}` shows what was done", report.run_id)))
-        }
-        Exit::No => {
-            let why = if report.response.is_empty() { "the model gave no reason" } else { &report.response };
-            Err(Failure::no(format!("it cannot be done: {why}"))
-                .hint("say which files or programs to use, or take a larger model (--model)"))
-        }
-        _ => {
-            cx.ui.data(&report.response)?;
-            unverified(report, cx);
-            Ok(exit)
-        }
+        Driven::Done(report) => end::told(&report, drive, cx),
+        Driven::Stopped(turn) => end::stopped(run, &turn, drive, cx),
     }
 }

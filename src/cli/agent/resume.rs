@@ -1,13 +1,15 @@
 //! `caro resume`: goes on with a run that was stopped, where it stood.
 
+use super::Drive;
+use super::end::told;
 use super::view::Shows;
 use super::wire::{self, failure};
-use super::{Drive, told};
 use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Event, Kind};
 use crate::agent::store::{Run, Store, StoreError, is_alive};
 use crate::agent::turn::Report;
 use crate::cli::ui::in_line;
+use crate::cli::wire::Wants;
 use crate::cli::{Cx, Failure, Outcome, download};
 use crate::model::fetch;
 use serde_json::json;
@@ -61,7 +63,7 @@ fn go_on(args: &Args, cx: &Cx) -> Outcome {
     if is_redacted(&json!(turn.task().text)) {
         cx.ui.warn("the task had a secret in it, which is not kept: what is left of it has [redacted] instead");
     }
-    let harness = wire::open(cx, &drive, &turn.task().agent, drive.options(), &found.root)?;
+    let harness = wire::open(cx, &drive, &turn.task().agent, drive.options(), &found.root, Wants::Answers)?;
     wire::keep_model(&harness, &found.id, &drive, cx)?;
     turn.limit(drive.limits(turn.state().limits));
     let cancel = cx.interrupt().cancel().clone();

@@ -5,6 +5,7 @@ use super::approve;
 use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::runtime::{Approval, Approver, Question};
+use crate::agent::tool::Outcome;
 use crate::agent::{Args, Call};
 use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, Failure, present};
@@ -211,14 +212,23 @@ fn step(cx: &Cx, event: &Event) {
         }
         Kind::ToolResult | Kind::ToolError => {
             let text = event.output.as_str().unwrap_or_default();
-            let bad = event.event_type == Kind::ToolError;
-            let role = if bad { Role::Caution } else { Role::Dim };
-            let shown = if bad { 1 } else { LINES };
+            let outcome = serde_json::from_value(meta("outcome")).unwrap_or(Outcome::Done);
+            let (role, shown) = match outcome {
+                Outcome::Done => (Role::Dim, LINES),
+                Outcome::FailedLate => (Role::Caution, LINES),
+                _ => (Role::Caution, 1),
+            };
             let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-            for line in lines.iter().take(shown) {
+            let more = lines.len().saturating_sub(shown);
+            // how a build broke stands before how it ended
+            let ended = lines.iter().rposition(|line| line.starts_with("(exit code "));
+            let from = match ended.filter(|_| outcome == Outcome::FailedLate) {
+                Some(at) => (at + 1).saturating_sub(shown),
+                None => 0,
+            };
+            for line in lines.iter().skip(from).take(shown) {
                 ui.aside(role, &format!("    {}", short(line)));
             }
-            let more = lines.len().saturating_sub(shown);
             let time = event.duration_ms.unwrap_or_default() / 1e3;
             if more > 0 || time >= 1.0 {
                 let more = if more > 0 { format!("{}  ", plural(more, "more line")) } else { String::new() };

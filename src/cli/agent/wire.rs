@@ -10,11 +10,13 @@ use crate::agent::observe::Artifacts;
 use crate::agent::store::{FILE, Store, StoreError};
 use crate::agent::tools::{self, ManualSource, Shell};
 use crate::agent::workspace::{Place, Workspace, Workspaces};
-use crate::agent::{Registry, subagent};
-use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, wire};
+use crate::agent::{Registry, Turn, subagent};
+use crate::cli::wire::{self, Wants};
+use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills};
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
+use crate::model::Cancel;
 use crate::model::fetch::{self, ModelSource};
 use crate::shell::Dialect;
 use std::path::{Path, PathBuf};
@@ -106,14 +108,21 @@ impl From<HarnessError> for Failure {
 ///
 /// # Errors
 /// If there is no model, no shell or no store.
-pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) -> Result<Harness, Failure> {
+pub fn open(
+    cx: &Cx,
+    drive: &Drive,
+    agent: &str,
+    options: Options,
+    root: &Path,
+    wants: Wants,
+) -> Result<Harness, Failure> {
     let writable = drive.writable(root)?;
     let settings = cx.settings(&drive.flags())?.for_many();
     let store = Arc::new(store(cx)?);
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
         let hub = (!drive.no_mcp).then(|| scope.spawn(|| mcp::open(root, cx)));
-        (wire::open(cx, &settings), hub.map(|hub| hub.join()))
+        (wire::open_for(cx, &settings, wants), hub.map(|hub| hub.join()))
     });
     let (hub, mcp_secrets) = match opened {
         Some(opened) => {
@@ -159,8 +168,13 @@ pub fn open(cx: &Cx, drive: &Drive, agent: &str, options: Options, root: &Path) 
 ///
 /// # Errors
 /// If it cannot be written down, or Ctrl-C ends the wait.
-pub fn begin(run: &Prepared<'_>, cx: &Cx) -> Result<(), Failure> {
-    Ok(run.begin(|other| cx.ui.note(&format!("waiting for {other} of this session to end")))?)
+pub fn begin(run: &Prepared<'_>, turn: &Turn, cancel: &Cancel, cx: &Cx) -> Result<(), Failure> {
+    let begun = run.begin(turn, |other| cx.ui.note(&format!("waiting for {other} of this session to end")));
+    match begun {
+        // that the other one is still there is no news
+        Err(_) if cancel.is_cancelled() => Err(Failure::new(Exit::Interrupted, "stopped")),
+        begun => Ok(begun?),
+    }
 }
 
 /// Keeps which model a run is driven with: [`resume`](super::resume) asks the same one.

@@ -1,0 +1,38 @@
+//! A model of the catalog that is not on this machine, for who wants to see how large texts are and asks it nothing.
+
+use crate::model::catalog::Card;
+use crate::model::engine::Options;
+use crate::model::{Completion, Flow, Limits, Model, ModelError, Request};
+
+/// The model, without its weights and its tokenizer.
+#[derive(Debug)]
+pub struct Unfetched {
+    id: String,
+    context: usize,
+}
+
+impl Unfetched {
+    /// With the limits that the card's model would have here.
+    pub fn new(card: &Card) -> Self {
+        Self { id: card.id.clone(), context: Options::default().context.min(card.ctx) }
+    }
+}
+
+impl Model for Unfetched {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { context: self.context }
+    }
+
+    /// A guess, as of a model on a server: one token for every four bytes begun.
+    fn count(&self, text: &str) -> usize {
+        text.len().div_ceil(4)
+    }
+
+    fn generate(&self, _: &Request, _: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        Err(ModelError::Engine(format!("{} is not here", self.id)))
+    }
+}
