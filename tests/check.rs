@@ -93,6 +93,19 @@ fn nothing_is_left_in_the_folder_for_temporary_files() {
     }
 }
 
+/// In a folder of this test's own: other tests kill programs in the middle of a rehearsal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rehearsal_leaves_no_folder() {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("tmp")).unwrap();
+    let mut caro = machine.caro(&["check", "--rehearse", "--shell", "bash", "seq 3 > made; exit 3"]);
+    let ran = caro.env("TMPDIR", machine.path("tmp")).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout);
+    assert!(out.contains("rehearsed: exited 3") && out.contains("would create made"), "{out}");
+    assert_eq!(std::fs::read_dir(machine.path("tmp")).unwrap().count(), 0);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_in_a_rehearsal_leaves_no_folder() {

@@ -366,24 +366,6 @@ async fn it_is_the_first_to_go_where_memory_is_short() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_in_the_temporary_folder() {
-    let count = || {
-        std::fs::read_dir(std::env::temp_dir())
-            .unwrap()
-            .flatten()
-            .filter(|e| e.file_name().to_string_lossy().starts_with("caro-view-"))
-            .filter(|e| {
-                e.metadata()
-                    .is_ok_and(|m| m.modified().unwrap().elapsed().unwrap_or_default() > Duration::from_secs(20))
-            })
-            .count()
-    };
-    let dir = tree();
-    let Some(_) = try_in(dir.path(), "true").await else { return };
-    assert_eq!(count(), 0, "folders of earlier rehearsals are left");
-}
-
-#[tokio::test]
 async fn without_namespaces_what_reads_can_still_be_tried() {
     let dir = tree();
     let seen = match read_only(&play("cat notes.txt; echo x > made || echo refused", dir.path())).await {

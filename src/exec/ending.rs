@@ -42,11 +42,13 @@ pub(super) struct Scratch(tempfile::TempDir);
 impl Scratch {
     /// A new one; nothing where there is no place for it.
     pub(super) fn new() -> Option<Self> {
-        Self::named("caro-").ok()
+        Self::named(JOB).ok()
     }
 
-    /// A new one whose name begins so.
-    pub(super) fn named(prefix: &str) -> io::Result<Self> {
+    /// A new one whose name begins so. The first one in a process looks for those that killed processes have left.
+    pub(super) fn named(prefix: &'static str) -> io::Result<Self> {
+        static SWEPT: std::sync::Once = std::sync::Once::new();
+        SWEPT.call_once(|| sweep(&std::env::temp_dir()));
         // made while the list is held: whoever ends this process sees it, or it is not made
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let all = own.as_mut().ok_or_else(|| io::Error::other("this process is about to end"))?;
@@ -70,17 +72,21 @@ impl Drop for Scratch {
     }
 }
 
+/// How the names of such directories begin.
+const NAMES: [&str; 2] = [JOB, VIEW];
+const JOB: &str = "caro-job-";
+pub(super) const VIEW: &str = "caro-view-";
+
 /// How old a folder is that nobody uses any more: no job takes nearly as long.
-#[cfg(target_os = "linux")]
 const LEFT: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
-/// Removes the folders whose names begin so that processes left when they were killed.
-#[cfg(target_os = "linux")]
-pub(super) fn sweep(temporary: &Path, prefix: &str) {
+/// Removes the directories that processes left when they were killed.
+fn sweep(temporary: &Path) {
     for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let is_ours = NAMES.iter().any(|prefix| entry.file_name().to_string_lossy().starts_with(prefix));
         let modified = || entry.metadata().and_then(|meta| meta.modified());
         let is_old = || modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT));
-        if entry.file_name().to_string_lossy().starts_with(prefix) && is_old() {
+        if is_ours && is_old() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -205,14 +211,16 @@ mod tests {
     fn what_was_left_long_ago_is_swept_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = std::time::SystemTime::now() - 2 * LEFT;
-        for (name, old) in [("caro-view-old", true), ("caro-view-new", false), ("other-old", true)] {
+        let all = [("caro-view-old", true), ("caro-job-old", true), ("caro-view-new", false), ("caro-old", true)];
+        for (name, old) in all {
             std::fs::create_dir(dir.path().join(name)).unwrap();
             if old {
                 std::fs::File::open(dir.path().join(name)).unwrap().set_modified(long_ago).unwrap();
             }
         }
-        sweep(dir.path(), "caro-view-");
-        let left = |name: &str| dir.path().join(name).exists();
-        assert_eq!((left("caro-view-old"), left("caro-view-new"), left("other-old")), (false, true, true));
+        sweep(dir.path());
+        let left: Vec<&str> =
+            all.map(|(name, _)| name).into_iter().filter(|name| dir.path().join(name).exists()).collect();
+        assert_eq!(left, ["caro-view-new", "caro-old"]);
     }
 }

@@ -166,11 +166,7 @@ impl RehearsalError {
 pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
     /// What the helper may take on top of the script's time.
     const GRACE: Duration = Duration::from_millis(1500);
-    /// How the names of the views' folders begin.
-    const FOLDER: &str = "caro-view-";
-    static SWEPT: std::sync::Once = std::sync::Once::new();
-    SWEPT.call_once(|| super::ending::sweep(&std::env::temp_dir(), FOLDER));
-    let private = super::ending::Scratch::named(FOLDER)?;
+    let private = super::ending::Scratch::named(super::ending::VIEW)?;
     let spec = wire::Spec::of(play, private.path());
     let helper = play.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let job = Job {
