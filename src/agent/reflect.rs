@@ -5,10 +5,13 @@ use super::tool::Outcome;
 use super::turn::End;
 use serde::{Deserialize, Serialize};
 
+/// Characters of an objective.
+pub const OBJECTIVE: usize = 160;
+
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reflection {
-    /// What was to be done, at most 160 characters.
+    /// What was to be done, at most [`OBJECTIVE`] characters.
     pub objective: String,
     /// What came out, at most 220 characters.
     pub result: String,
@@ -38,7 +41,7 @@ pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Refle
     };
     let penalty = 0.08 * errors as f64 + 0.04 * refused as f64;
     Reflection {
-        objective: cut(task, 160),
+        objective: cut(task, OBJECTIVE),
         result: cut(response, 220),
         outcome: outcome.into(),
         confidence: ((base - penalty).max(0.05) * 100.0).round() / 100.0,

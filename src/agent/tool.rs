@@ -308,12 +308,16 @@ pub struct Settled {
     pub ms: u64,
 }
 
+/// True for the line that a tool puts behind what a program printed that ended with an error.
+pub fn is_exit_note(line: &str) -> bool {
+    line.starts_with("(exit code ") && line.ends_with(')')
+}
+
 impl Settled {
     /// What it came to, in a line: of a failure the complaint that it begins with, or how it ended behind all that it printed.
     pub fn line(&self) -> &str {
         let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
-        let ended = |text: &'_ &str| text.starts_with("(exit code ");
-        let last = lines.clone().rfind(ended).filter(|_| self.outcome == Outcome::FailedLate);
+        let last = lines.clone().rfind(|line| is_exit_note(line)).filter(|_| self.outcome == Outcome::FailedLate);
         last.or_else(|| lines.next()).unwrap_or_default()
     }
 

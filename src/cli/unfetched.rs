@@ -2,7 +2,7 @@
 
 use crate::model::catalog::Card;
 use crate::model::engine::Options;
-use crate::model::{Completion, Flow, Limits, Model, ModelError, Request};
+use crate::model::{Completion, Flow, Limits, Model, ModelError, Request, estimated};
 
 /// The model, without its weights and its tokenizer.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ impl Model for Unfetched {
         Limits { context: self.context }
     }
 
-    /// A guess, as of a model on a server: one token for every four bytes begun.
+    /// A guess: the tokenizer is in the file that is not here.
     fn count(&self, text: &str) -> usize {
-        text.len().div_ceil(4)
+        estimated(text)
     }
 
     fn generate(&self, _: &Request, _: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {

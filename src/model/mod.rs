@@ -265,6 +265,12 @@ pub struct Limits {
     pub context: usize,
 }
 
+/// A guess at the tokens in `text` where no tokenizer is here: one for every four bytes begun, which is on the safe side for
+/// English.
+pub fn estimated(text: &str) -> usize {
+    text.len().div_ceil(4)
+}
+
 /// A language model. One value owns the weights; calls take turns.
 pub trait Model: Send + Sync {
     /// Its id, as `--json` shows it.

@@ -212,9 +212,12 @@ impl Emitter {
         self.redactor.text(text)
     }
 
-    /// Takes the secrets out of a document that is stored beside the events.
-    pub fn redact(&self, value: &mut Value) {
-        self.redactor.value(value);
+    /// The same of a document, as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be JSON.
+    pub fn document(&self, document: &impl Serialize) -> serde_json::Result<String> {
+        self.redactor.document(document)
     }
 
     /// The run.

@@ -1,6 +1,7 @@
 //! What must not be stored: keys, tokens, passwords. By their well-known forms, and by value where the value is known.
 
 use regex::{Captures, Regex, RegexSet};
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -109,6 +110,16 @@ impl Redactor {
             text = Cow::Owned(form.replace_all(&text, without).into_owned());
         }
         text.into_owned()
+    }
+
+    /// A document as JSON without its secrets.
+    ///
+    /// # Errors
+    /// If it cannot be JSON.
+    pub fn document(&self, document: &impl Serialize) -> serde_json::Result<String> {
+        let mut value = serde_json::to_value(document)?;
+        self.value(&mut value);
+        Ok(value.to_string())
     }
 
     /// Takes secrets out of every string of a document, keys included.

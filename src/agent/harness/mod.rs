@@ -144,7 +144,8 @@ impl Harness {
         let mut run = self.prepare(&task, self.cancel.clone(), &mut |warning| warnings.push(warning.to_owned()))?;
         let mut turn = Turn::new(task);
         turn.limit(self.options.limits);
-        while run.try_begin(&turn)?.is_some() {
+        let first = run.first(&turn);
+        while run.try_begin(&first)?.is_some() {
             tokio::time::sleep(WAIT).await;
         }
         run.recall()?;

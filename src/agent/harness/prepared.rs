@@ -19,7 +19,6 @@ use crate::agent::turn::{Task, Turn};
 use crate::agent::workspace::Workspace;
 use crate::agent::{retrieve, subagent};
 use crate::model::Cancel;
-use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -94,14 +93,15 @@ impl<'a> Prepared<'a> {
         &self.skills
     }
 
-    /// Writes the run down as it stands before its first step, so that it can be gone on with from here. While another process drives a run of the same
-    /// session it waits: the runs of a session come one after the other. `waiting` is told of that run, once.
+    /// Writes the run down as it stands before its first step, so that it can be gone on with from here. While another
+    /// process drives a run of the same session it waits: the runs of a session come one after the other. `waiting` is told
+    /// of that run, once.
     ///
     /// # Errors
     /// If it cannot be written, or the run is stopped meanwhile.
     pub fn begin(&self, turn: &Turn, waiting: impl FnOnce(&str)) -> Result<(), HarnessError> {
-        let mut waiting = Some(waiting);
-        while let Some(run) = self.try_begin(turn)? {
+        let (first, mut waiting) = (self.first(turn), Some(waiting));
+        while let Some(run) = self.try_begin(&first)? {
             if let Some(waiting) = waiting.take() {
                 waiting(&run);
             }
@@ -110,12 +110,15 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// The same without waiting: the run that the session is busy with, if it is.
-    pub(super) fn try_begin(&self, turn: &Turn) -> Result<Option<String>, HarnessError> {
-        let Harness { store, redactor, root, .. } = self.harness;
-        let mut first = json!(turn);
-        redactor.value(&mut first);
-        match store.begin(&self.task, &self.asked, &first.to_string(), root, is_alive) {
+    /// The first checkpoint of a run; none where it cannot be written, and the next one says why.
+    pub(super) fn first(&self, turn: &Turn) -> String {
+        self.harness.redactor.document(turn).unwrap_or_default()
+    }
+
+    /// The same as [`Prepared::begin`], with that checkpoint and without waiting: the run that the session is busy with, if
+    /// it is.
+    pub(super) fn try_begin(&self, first: &str) -> Result<Option<String>, HarnessError> {
+        match self.harness.store.begin(&self.task, &self.asked, first, &self.harness.root, is_alive) {
             Ok(()) => Ok(None),
             Err(StoreError::Occupied { run, .. }) if !self.cancel.is_cancelled() => Ok(Some(run)),
             Err(error) => Err(error.into()),

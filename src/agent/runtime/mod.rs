@@ -481,11 +481,8 @@ impl Runtime {
 
     /// Keeps the turn, without its secrets.
     fn keep(&self, turn: &Turn) {
-        let kept = serde_json::to_value(turn).map_err(|e| e.to_string()).and_then(|mut value| {
-            self.emitter.redact(&mut value);
-            let text = value.to_string();
-            self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len())
-        });
+        let text = self.emitter.document(turn).map_err(|e| e.to_string());
+        let kept = text.and_then(|text| self.checkpoints.keep(&turn.task().run, &text).map(|()| text.len()));
         self.emitter.emit(match kept {
             Ok(bytes) => {
                 Draft::new(Kind::Checkpoint).span(format!("s{}", turn.step())).metadata(json!({"bytes": bytes}))

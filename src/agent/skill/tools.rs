@@ -242,14 +242,12 @@ impl Tool for RunScript {
                 let out = String::from_utf8_lossy(&output.stdout);
                 Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
             }
+            Status::Exited(code) if output.stdout.trim_ascii().is_empty() => {
+                Err(ToolError::Failed(format!("{said}\n(exit code {code})").trim().to_owned()))
+            }
             Status::Exited(code) => {
-                let out = String::from_utf8_lossy(&output.stdout);
-                let told = [out.trim_end(), &said, &format!("(exit code {code})")];
-                let told = told.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-                if out.trim().is_empty() {
-                    return Err(ToolError::Failed(told));
-                }
-                Ok(Raw::text(told).cut(cut).failed_late())
+                let (out, note) = (output.stdout.trim_ascii_end(), format!("(exit code {code})"));
+                Ok(Raw::bytes(child::lines([out.into(), said.into(), note.into()])).cut(cut).failed_late())
             }
             Status::Signaled(signal) => {
                 Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))

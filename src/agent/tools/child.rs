@@ -59,6 +59,18 @@ pub(in crate::agent) fn left_out(output: &Output) -> Option<String> {
         .then(|| format!("It was too long and is cut: {} in the middle are left out.", told.join(", and ")))
 }
 
+/// One below the other, without those that are empty.
+pub(in crate::agent) fn lines(parts: [Vec<u8>; 3]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        if !all.is_empty() && !all.ends_with(b"\n") {
+            all.push(b'\n');
+        }
+        all.extend(part);
+    }
+    all
+}
+
 /// The stream with a line of its own where something is missing.
 fn marked(mut stream: Vec<u8>, cut: Option<Cut>) -> Vec<u8> {
     let Some(Cut { at, bytes, lines, .. }) = cut else { return stream };

@@ -221,25 +221,13 @@ impl Tool for Shell {
         let (stdout, stderr, note) = (output.stdout, stderr.into_bytes(), note.into_bytes());
         // why it came to nothing is what matters then
         let parts = if outcome == Outcome::Failed { [stderr, stdout, note] } else { [stdout, stderr, note] };
-        let raw = Raw::bytes(lines(parts)).cut(cut);
+        let raw = Raw::bytes(child::lines(parts)).cut(cut);
         Ok(match outcome {
             Outcome::Failed => raw.failed(if output.status == Status::Flooded { child::FLOODED } else { "" }),
             Outcome::FailedLate => raw.failed_late(),
             _ => raw,
         })
     }
-}
-
-/// One below the other, without those that are empty.
-fn lines(parts: [Vec<u8>; 3]) -> Vec<u8> {
-    let mut all = Vec::new();
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        if !all.is_empty() && !all.ends_with(b"\n") {
-            all.push(b'\n');
-        }
-        all.extend(part);
-    }
-    all
 }
 
 #[cfg(test)]

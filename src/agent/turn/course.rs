@@ -17,7 +17,7 @@ use crate::agent::observe::compress;
 use crate::agent::plan::{
     Kind, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies, tries,
 };
-use crate::agent::tool::{Args, Call, Effects, Outcome, Settled};
+use crate::agent::tool::{Args, Call, Effects, Outcome, Settled, is_exit_note};
 use crate::shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -375,7 +375,7 @@ impl Turn {
                 if one.outcome.is_error() {
                     self.state.errors_in_a_row = 0;
                     // who asks for what came of it is told
-                    if !matches!(self.kind_of(self.course.part + 1), Kind::Tell | Kind::Save(_) | Kind::Compose(_)) {
+                    if !self.is_told_next() {
                         self.course.unsure.push((self.course.part, "It ended with an error.".into()));
                     }
                 }
@@ -405,9 +405,8 @@ impl Turn {
     /// True if a call has done the part, or whatever came of it is the answer: tests that fail were run. Not where the next part
     /// changes something: that is to happen where this went well.
     fn came(&self, part: &str, one: &Settled) -> bool {
-        let next = self.course.part + 1;
-        let goes_on = self.task.plan.parts.get(next).is_some_and(|part| changes(order(part)))
-            && !matches!(self.kind_of(next), Kind::Tell | Kind::Save(_) | Kind::Compose(_));
+        let next = self.task.plan.parts.get(self.course.part + 1);
+        let goes_on = next.is_some_and(|part| changes(order(part))) && !self.is_told_next();
         let ran = match one.outcome {
             Outcome::FailedLate => true,
             // what is wrong, in a line
@@ -415,6 +414,11 @@ impl Turn {
             _ => false,
         };
         one.outcome == Outcome::Done || ran && tries(order(part)) && !goes_on
+    }
+
+    /// True if the next part tells or writes down what came of this one.
+    fn is_told_next(&self) -> bool {
+        matches!(self.kind_of(self.course.part + 1), Kind::Tell | Kind::Save(_) | Kind::Compose(_))
     }
 
     /// What the disk says of the files that a part asks for: that these are they, or what is wrong; `None` if that cannot
@@ -740,13 +744,13 @@ const SEARCHES: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"
 fn noted(printed: &str) -> (&str, Option<&str>) {
     let text = printed.trim_end();
     let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
-    let is_note = last == "(no output)" || last.starts_with("(exit code ") && last.ends_with(')');
+    let is_note = last == "(no output)" || is_exit_note(last);
     if is_note { (before.trim_end(), Some(last)) } else { (text, None) }
 }
 
 /// True if a command did not end well: among what it printed are its complaints, which belong into no file.
 fn has_complaints(printed: &str) -> bool {
-    noted(printed).1.is_some_and(|note| note.starts_with("(exit code "))
+    noted(printed).1.is_some_and(is_exit_note)
 }
 
 /// What a command printed, without that note.

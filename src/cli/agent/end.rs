@@ -3,7 +3,7 @@
 use super::Drive;
 use crate::agent::guard::LIMIT;
 use crate::agent::harness::Prepared;
-use crate::agent::reflect::Reflection;
+use crate::agent::reflect::{OBJECTIVE, Reflection};
 use crate::agent::turn::{Report, Turn};
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome};
@@ -114,7 +114,7 @@ fn so_far(run: &Prepared<'_>, turn: &Turn) -> Report {
         skills: run.skills().active.iter().map(|(skill, _)| skill.front.name.clone()).collect(),
         state: turn.state().stats(),
         reflection: Reflection {
-            objective: task.text.chars().take(160).collect(),
+            objective: task.text.chars().take(OBJECTIVE).collect(),
             result: String::new(),
             outcome: "partial".into(),
             confidence: 0.0,

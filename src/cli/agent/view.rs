@@ -5,7 +5,7 @@ use super::approve;
 use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::runtime::{Approval, Approver, Question};
-use crate::agent::tool::Outcome;
+use crate::agent::tool::{Outcome, is_exit_note};
 use crate::agent::{Args, Call};
 use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, Failure, present};
@@ -221,7 +221,7 @@ fn step(cx: &Cx, event: &Event) {
             let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
             let more = lines.len().saturating_sub(shown);
             // how a build broke stands before how it ended
-            let ended = lines.iter().rposition(|line| line.starts_with("(exit code "));
+            let ended = lines.iter().rposition(|line| is_exit_note(line));
             let from = match ended.filter(|_| outcome == Outcome::FailedLate) {
                 Some(at) => (at + 1).saturating_sub(shown),
                 None => 0,

@@ -7,7 +7,7 @@
 mod wire;
 
 use super::fetch::net::{self, Client, Patience};
-use super::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Shape, Token, Usage, conform};
+use super::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Shape, Token, Usage, conform, estimated};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -207,9 +207,9 @@ impl Model for Remote {
         false
     }
 
-    /// A guess: the tokenizer is on the server. One token for every four bytes begun, which is on the safe side for English.
+    /// A guess: the tokenizer is on the server.
     fn count(&self, text: &str) -> usize {
-        text.len().div_ceil(4)
+        estimated(text)
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
