@@ -67,6 +67,11 @@ fn place(it: &Inspected, shown: &[Example]) -> Option<Finding> {
             let of = |name: &String| below(&word.text, name).filter(|_| looks || name.contains('/'));
             Some((word, looks, names.iter().find_map(of)?))
         })
+        // what a variable is given is used for something
+        .chain(it.script.assignments.iter().filter_map(|a| {
+            let of = |name: &String| below(&a.value.text, name).filter(|_| name.contains('/'));
+            Some((&a.value, true, names.iter().find_map(of)?))
+        }))
         .collect();
     let (first, ..) = *found.first()?;
     // nothing is removed here that was to be removed somewhere else
@@ -74,6 +79,10 @@ fn place(it: &Inspected, shown: &[Example]) -> Option<Finding> {
     let fix = found.iter().all(|(_, looks, _)| *looks && !loses).then(|| {
         let edits = found.iter().fold(Edits::new(it.script), |edits, (word, _, rest)| match *rest {
             "" => edits.replace(word, "."),
+            rest if word.expands => {
+                let folder = &word.text[..word.text.len() - rest.len()];
+                edits.replace(word, &word.raw.replacen(folder, "", 1))
+            }
             rest if word.glob && !word.quoted => edits.replace(word, rest),
             rest => edits.replace(word, &quote(rest, it.dialect)),
         });
@@ -160,6 +169,21 @@ mod tests {
             (html, "tar -czf html.tar.gz /srv/www", None),
         ] {
             let place = found(request, wrong).expect(wrong);
+            assert_eq!((&*place.id, place.fix.as_deref()), ("borrowed-place", right), "{wrong}");
+        }
+        let pictures = "sort the pictures into a folder for each year";
+        for (wrong, right) in [
+            (
+                r#"for f in *.jpg; do d="/srv/media/$(date -r "$f" +%Y)"; mkdir -p "$d" && mv "$f" "$d/"; done"#,
+                Some(r#"for f in *.jpg; do d="$(date -r "$f" +%Y)"; mkdir -p "$d" && mv "$f" "$d/"; done"#),
+            ),
+            (
+                r#"d=/srv/media; for f in *.jpg; do mv "$f" "$d/"; done"#,
+                Some(r#"d=.; for f in *.jpg; do mv "$f" "$d/"; done"#),
+            ),
+            (r#"d=/srv/media; rm -r "$d""#, None),
+        ] {
+            let place = found(pictures, wrong).expect(wrong);
             assert_eq!((&*place.id, place.fix.as_deref()), ("borrowed-place", right), "{wrong}");
         }
         assert_eq!(found("find duplicate folders", "find . -type d -name cache"), None, "no place");

@@ -7,7 +7,27 @@ use super::words::Words;
 use crate::shell::{Finding, Severity};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    staged_only(it).into_iter().chain(loses(it)).collect()
+    staged_only(it).into_iter().chain(loses(it)).chain(committed(it)).collect()
+}
+
+/// `git diff` for "the diff of the last commit": it shows what is not committed yet.
+fn committed(it: &Inspected) -> Option<Finding> {
+    const SAID: [&str; 6] = [
+        "diff of the last commit",
+        "diff of the latest commit",
+        "changes of the last commit",
+        "changes in the last commit",
+        "changes of the latest commit",
+        "changed in the last commit",
+    ];
+    let [git] = it.script.commands.as_slice() else { return None };
+    let verb = git.operands().next().filter(|verb| git.name() == Some("git") && verb.text == "diff")?;
+    let alone = git.operands().count() == 1 && !git.has_option(None, "cached") && !git.has_option(None, "staged");
+    let fix = Edits::new(it.script).replace(verb, "show").done();
+    let asked = Words::of(it.request).say(&SAID) && alone;
+    asked.then(|| {
+        warning("not-committed", verb, "git diff shows what is not committed yet: git show the last commit", fix)
+    })
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
@@ -85,6 +105,22 @@ mod tests {
         }
         assert_eq!(fix("throw away the last commit and all changes", hard), None);
         assert_eq!(fix("", hard), None);
+    }
+
+    #[test]
+    fn a_commit_is_shown() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        let last = "show the diff of the last commit";
+        assert_eq!(fix(last, "git diff").as_deref(), Some("git show"));
+        assert_eq!(fix(last, "git diff --stat").as_deref(), Some("git show --stat"));
+        for (request, right) in [
+            (last, "git show"),
+            (last, "git diff HEAD~1 HEAD"),
+            ("what has changed since the last commit", "git diff"),
+            ("show all changes", "git diff"),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
     }
 
     #[test]

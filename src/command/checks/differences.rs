@@ -13,8 +13,29 @@ const MOST: u64 = 1 << 20;
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    let of_diff = which(it, &words).or_else(|| lines(it, &words));
-    of_diff.or_else(|| unsorted(it, &words)).or_else(|| unjoined(it)).or_else(|| listed(it)).into_iter().collect()
+    let of_diff = which(it, &words).or_else(|| lines(it, &words)).or_else(|| beside(it, &words));
+    let of_comm = unsorted(it, &words).or_else(|| common(it, &words));
+    of_diff.or(of_comm).or_else(|| unjoined(it)).or_else(|| listed(it)).into_iter().collect()
+}
+
+/// `diff a b` for "compare them side by side".
+fn beside(it: &Inspected, words: &Words) -> Option<Finding> {
+    let diff = it.script.commands.iter().find(|c| c.name() == Some("diff"))?;
+    let told = diff.has_option(Some('y'), "side-by-side");
+    let program = diff.words.first().filter(|_| words.say(&["side by side", "next to each other"]) && !told)?;
+    let fix = Edits::new(it.script).after(program, " -y").done();
+    Some(warning("side-by-side", program, "diff prints one below the other: -y prints them side by side", fix))
+}
+
+/// `comm a b` for "the lines that both have": it prints those of one only, too.
+fn common(it: &Inspected, words: &Words) -> Option<Finding> {
+    let comm = it.script.commands.iter().find(|c| c.name() == Some("comm"))?;
+    let asked =
+        words.say(&["common", "both", "shared"]) && !words.negate() && !words.say(&["only", "either", "unique"]);
+    let told = comm.args().iter().any(|w| w.text.starts_with('-') && w.text.contains(['1', '2', '3']));
+    let program = comm.words.first().filter(|_| asked && !told)?;
+    let fix = Edits::new(it.script).after(program, " -12").done();
+    Some(warning("not-common", program, "-12 leaves what both have, without it comes what one of them has, too", fix))
 }
 
 /// `comm -23 <(ls a.txt) <(ls b.txt)`: that compares two names. `comm -23 <(cat a.txt) <(cat b.txt)`: lines as they come.
@@ -133,6 +154,26 @@ fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn what_is_common_and_what_stands_beside_each_other() {
+        let fix =
+            |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let beside = "compare a.txt and b.txt side by side";
+        assert_eq!(fix(beside, "diff a.txt b.txt").as_deref(), Some("diff -y a.txt b.txt"));
+        let both = "words common to both a.txt and b.txt";
+        let sorted = "comm <(sort a.txt) <(sort b.txt)";
+        assert_eq!(fix(both, sorted).as_deref(), Some("comm -12 <(sort a.txt) <(sort b.txt)"));
+        for (request, right) in [
+            (beside, "diff -y a.txt b.txt"),
+            (beside, "diff --side-by-side a.txt b.txt"),
+            ("compare a.txt and b.txt", "diff a.txt b.txt"),
+            (both, "comm -12 <(sort a.txt) <(sort b.txt)"),
+            ("lines that only one of a.txt and b.txt has", sorted),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
+    }
 
     #[test]
     fn less_is_asked_for_than_diff_prints() {

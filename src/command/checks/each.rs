@@ -2,12 +2,58 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::order::line_count;
 use super::words::Words;
-use crate::shell::Finding;
+use crate::shell::{Dialect, Finding};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    one_number(it, &words).or_else(|| folders_too(it, &words)).into_iter().collect()
+    let of_files = per_folder(it, &words).or_else(|| one_number(it, &words)).or_else(|| folders_too(it, &words));
+    of_files.or_else(|| one_line(it, &words)).into_iter().collect()
+}
+
+/// `head -n 1 a.txt | cut -c1` for "the first character of each line".
+fn one_line(it: &Inspected, words: &Words) -> Option<Finding> {
+    let asked = words.say(&["each line", "every line", "all lines"]) && !words.say(&["first line", "line 1"]);
+    let [head, reader] = it.script.commands.as_slice() else { return None };
+    let one = head.name() == Some("head") && line_count(head).is_some_and(|(_, n)| n == 1) && head.feeds == [1];
+    let takes = matches!(reader.name(), Some("cut" | "awk" | "sed")) && head.operands().count() <= 2;
+    let file = head.words.last().filter(|w| asked && one && takes && !w.text.starts_with('-'))?;
+    let program = head.words.first()?;
+    let fix = Edits::new(it.script).span(&head.words, &format!("cat {}", file.raw)).done();
+    let is_file = file.value.as_deref().is_some_and(|name| name.parse::<u64>().is_err());
+    is_file.then(|| warning("one-line", program, "each line is asked for, and head takes the first one", fix))
+}
+
+/// `find . -type f | wc -l` for "how many files are in each subfolder".
+fn per_folder(it: &Inspected, words: &Words) -> Option<Finding> {
+    const EACH: [&str; 3] = ["each", "every", "per"];
+    const FOLDERS: [&str; 5] = ["subfolder", "subdirectory", "folder", "directory", "subdir"];
+    let phrases = EACH.iter().flat_map(|each| FOLDERS.map(|folder| format!("{each} {folder}")));
+    let asked = phrases.into_iter().any(|phrase| words.say(&[&phrase]));
+    let counts = words.say(&["count", "how many", "number of"]) && words.say(&["files"]) && !words.negate();
+    let plain = !["lines", "size", "type", "extension", "named", "called", "containing", "larger", "older", "total"]
+        .iter()
+        .any(|word| words.say(&[word]));
+    let search = it.script.commands.first().filter(|c| c.name() == Some("find") && c.inside.is_none())?;
+    let last = it.script.commands.last().filter(|c| c.name() == Some("wc") && c.stdin_pipe)?;
+    let by_name = search.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-iname" | "-regex" | "-path"));
+    // a loop counts for each already
+    let looped = ["for ", "while ", "read ", "xargs"].iter().any(|word| it.script.text.contains(word));
+    let powershell = it.dialect == Dialect::PowerShell || it.dialect == Dialect::Fish;
+    if !(asked && counts && plain) || by_name || looped || powershell {
+        return None;
+    }
+    let mut places = search.args().iter().take_while(|w| !w.text.starts_with(['-', '(', '!']));
+    let place = match (places.next(), places.next()) {
+        (None, _) => String::new(),
+        (Some(one), None) if matches!(one.text.as_str(), "." | "./") => String::new(),
+        (Some(one), None) if !one.expands && !one.glob => format!("{}/", one.raw.trim_end_matches('/')),
+        _ => return None,
+    };
+    let fix = format!(r#"for d in {place}*/; do echo "$(find "$d" -type f | wc -l) $d"; done"#);
+    let why = "a number for each folder is asked for, and this prints one number for all";
+    Some(warning("one-number", last.words.first()?, why, Some(fix)))
 }
 
 /// `grep -o x a.txt | wc -l` for "count how often each word occurs".
@@ -81,6 +127,36 @@ fn folders_too(it: &Inspected, words: &Words) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_number_for_each_folder_and_all_of_the_lines() {
+        let fix =
+            |request: &str, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
+        let each = "count the number of files in each subdirectory";
+        let right = |place: &str| format!(r#"for d in {place}*/; do echo "$(find "$d" -type f | wc -l) $d"; done"#);
+        for wrong in [
+            "find . -mindepth 2 -type f | wc -l",
+            "find . -type d | wc -l",
+            "find . -type d -exec find {} -type f | wc -l \\;",
+        ] {
+            assert_eq!(fix(each, wrong), Some(right("")), "{wrong}");
+        }
+        assert_eq!(
+            fix("how many files are in each folder below data", "find data -type f | wc -l"),
+            Some(right("data/"))
+        );
+        for (request, command) in [
+            ("how many files are there", "find . -type f | wc -l"),
+            ("how many python files are in each folder", "find . -name '*.py' | wc -l"),
+            (each, "for d in */; do find \"$d\" -type f | wc -l; done"),
+            (each, "find . -type f -printf '%h\\n' | sort | uniq -c"),
+        ] {
+            assert_eq!(fix(request, command).filter(|fix| fix.starts_with("for d")), None, "{request}: {command}");
+        }
+        let first = "print the first character of each line in a.txt";
+        assert_eq!(fix(first, "head -n 1 a.txt | cut -c1").as_deref(), Some("cat a.txt | cut -c1"));
+        assert_eq!(fix("print the first character of a.txt", "head -n 1 a.txt | cut -c1"), None);
+    }
 
     #[test]
     fn each_has_a_number_of_its_own() {

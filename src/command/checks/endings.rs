@@ -72,7 +72,7 @@ const KINDS: [&str; 52] = [
 const DOCUMENTS: [&str; 6] = ["file", "files", "document", "documents", "format", "type"];
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    missing(it).or_else(|| invented(it)).into_iter().collect()
+    missing(it).or_else(|| invented(it)).or_else(|| anywhere(it)).into_iter().collect()
 }
 
 /// `find . -type f` for "the log files".
@@ -102,6 +102,37 @@ fn missing(it: &Inspected) -> Option<Finding> {
     (!told && !elsewhere).then(|| {
         warning("any-kind", &search.words[at + 1], format!("{ending} files are asked for, and this takes all"), fix)
     })
+}
+
+/// What files in a language end in.
+const LANGUAGES: [(&str, &str); 12] = [
+    ("python", "py"),
+    ("javascript", "js"),
+    ("typescript", "ts"),
+    ("java", "java"),
+    ("rust", "rs"),
+    ("ruby", "rb"),
+    ("php", "php"),
+    ("perl", "pl"),
+    ("markdown", "md"),
+    ("html", "html"),
+    ("css", "css"),
+    ("csv", "csv"),
+];
+
+/// `grep -rn TODO .` for "TODO in python files".
+fn anywhere(it: &Inspected) -> Option<Finding> {
+    let words = Words::of(it.request);
+    let of = |(name, ending): &(&str, &'static str)| {
+        words.say(&[&format!("{name} files"), &format!("{name} file")]).then_some(*ending)
+    };
+    let ending = only(LANGUAGES.iter().filter_map(of)).filter(|_| !words.negate() || it.script.commands.len() == 1)?;
+    let [grep] = it.script.commands.as_slice() else { return None };
+    let recursive = grep.has_option(Some('r'), "recursive") || grep.has_option(Some('R'), "dereference-recursive");
+    let told = it.script.text.contains(&format!(".{ending}")) || it.script.text.contains("--include");
+    let program = grep.words.first().filter(|_| grep.name() == Some("grep") && recursive && !told)?;
+    let fix = Edits::new(it.script).after(program, &format!(" --include='*.{ending}'")).done();
+    Some(warning("any-kind", program, format!("{ending} files are asked for, and this looks into all"), fix))
 }
 
 /// `grep --include='*.py'` where nobody spoke of a kind of file.

@@ -4,7 +4,7 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use super::{Inspected, made};
 use crate::shell::{Finding, Invocation, Word};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most names that are told as there.
 const TOLD: usize = 6;
@@ -19,7 +19,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         return Vec::new();
     }
     let plain = |c: &&Invocation| c.inside.is_none() && c.via.is_empty();
-    commands.iter().filter(plain).filter_map(|c| folder(it, c, cwd).or_else(|| nowhere(it, c, cwd))).collect()
+    let found = |c| folder(it, c, cwd).or_else(|| nowhere(it, c, cwd)).or_else(|| further_down(it, c, cwd));
+    commands.iter().filter(plain).filter_map(found).collect()
 }
 
 /// `grep x logs`, where `logs` is a folder.
@@ -51,6 +52,41 @@ fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> 
         finding.evidence = vec![format!("here are: {}", there.join(" "))];
     }
     Some(finding)
+}
+
+/// `sort people.csv` where the only one is `data/people.csv`: a file that the request names without saying where it is.
+fn further_down(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+    let named = |name: &str| {
+        it.request
+            .split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c))
+            .any(|w| w.trim_end_matches('.') == name)
+    };
+    let is_sought = |w: &&Word| {
+        let Some(name) = w.value.as_deref().filter(|v| !v.contains('/') && Path::new(v).extension().is_some()) else {
+            return false;
+        };
+        named(name) && !made(it.script, command, name) && matches!(cwd.join(name).try_exists(), Ok(false))
+    };
+    let writes = command.redirects.iter().any(|r| r.writes()) || command.has_option(Some('i'), "in-place");
+    let file = files(command)?.into_iter().find(is_sought).filter(|_| !writes)?;
+    let there = super::only(holding(cwd, &file.text).into_iter())?;
+    let path = there.strip_prefix(cwd).ok()?.to_str().filter(|path| is_plain(path))?;
+    let fix = Edits::new(it.script).replace(file, path).done();
+    Some(warning("no-such-file", file, format!("there is no {} here, and one in {path}", file.raw), fix))
+}
+
+/// The files of this name in the folders of this one, and in those in them.
+fn holding(cwd: &Path, name: &str) -> Vec<PathBuf> {
+    let folders = |folder: &Path| -> Vec<PathBuf> {
+        let read = std::fs::read_dir(folder).into_iter().flatten().take(LOOKED_AT).flatten();
+        let is_hidden = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with('.');
+        let is_folder = |e: &std::fs::DirEntry| e.file_type().is_ok_and(|kind| kind.is_dir());
+        read.filter(|e| is_folder(e) && !is_hidden(e)).map(|e| e.path()).collect()
+    };
+    let near = folders(cwd);
+    let far: Vec<PathBuf> =
+        near.iter().take(LOOKED_AT / 10).flat_map(|folder| folders(folder)).take(LOOKED_AT).collect();
+    near.iter().chain(&far).map(|folder| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
 /// Files of this folder, and of those in it, that end as this name does.
@@ -109,6 +145,17 @@ mod tests {
             (finding.id.as_str(), finding.evidence),
             ("no-such-file", vec!["here are: logs/boot.log".to_owned()])
         );
+        let path = |request, command| found(request, command).and_then(|f| f.fix);
+        let known = "show the first lines of boot.log";
+        assert_eq!(path(known, "head boot.log").as_deref(), Some("head logs/boot.log"));
+        for (request, command) in [
+            (known, "sed -i 1d boot.log"),
+            (known, "cp a.txt boot.log && head boot.log"),
+            (known, "head a.txt"),
+            ("show the first lines of the log", "head boot.log"),
+        ] {
+            assert_eq!(path(request, command), None, "{request}: {command}");
+        }
         for (request, right) in [
             ("count 500 in access.log", "grep -c 500 access.log"),
             ("count 500 in the log", "grep -c 500 logs/boot.log"),

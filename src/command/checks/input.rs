@@ -26,7 +26,7 @@ const READERS: [(&str, usize, &str); 13] = [
 ];
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(ignored);
+    let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(|c| ignored(it, c));
     ignored.chain(waiting(it)).collect()
 }
 
@@ -69,11 +69,21 @@ fn is_piped_into(command: &Invocation, it: &Inspected) -> bool {
     command.inside.is_none() && command.via.is_empty() && before.ends_with('|') && !before.ends_with("||")
 }
 
-fn ignored(command: &Invocation) -> Option<Finding> {
+fn ignored(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
+    // what is to stand before or behind the file comes by the pipe
+    let words = Words::of(it.request);
+    let (edits, stands) = (Edits::new(it.script), |said: &[&str]| words.say(said) && name == "cat");
+    let fix = if stands(&["top", "beginning", "start", "front", "before", "prepend", "first"]) {
+        edits.before(file, "- ").done()
+    } else if stands(&["end", "bottom", "append", "after", "last"]) {
+        command.words.last().and_then(|last| edits.after(last, " -").done())
+    } else {
+        None
+    };
     let file_name = &file.raw;
     let why = format!("{name} reads {file_name} and nothing of what the pipe brings: one of the two is too much");
-    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, None) })
+    Some(Finding { severity: Severity::Error, ..warning("ignored-input", file, why, fix) })
 }
 
 /// True for a program that reads text, from files or from a pipe.

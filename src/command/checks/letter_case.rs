@@ -6,7 +6,7 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).or_else(|| exact(it)).into_iter().collect()
+    of_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".
@@ -30,6 +30,23 @@ fn exact(it: &Inspected) -> Option<Finding> {
     let flags = greps.iter().filter_map(|c| c.option(Some('i'), "ignore-case"));
     let fix = flags.fold(Edits::new(it.script), |edits, flag| edits.replace(flag, &without(&flag.raw, 'i'))).done();
     Some(warning("letter-case", word, "upper and lower case are to differ, and to grep -i they do not", fix))
+}
+
+/// `grep todo` for "lines with TODO": a word that was written in capitals.
+fn lowered(it: &Inspected) -> Option<Finding> {
+    let said = it.request.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let capitals = |w: &&str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    // who writes all of it so means nothing by it
+    let mut said = said.filter(|_| it.request.contains(|c: char| c.is_ascii_lowercase())).filter(capitals);
+    let mut greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep" | "rg")));
+    let (pattern, word) = greps.find_map(|grep| {
+        let pattern =
+            grep.operands().next().filter(|_| !ignores(grep) && grep.option(Some('e'), "regexp").is_none())?;
+        let word = said.find(|w| pattern.value.as_deref() == Some(w.to_lowercase().as_str()))?;
+        Some((pattern, word))
+    })?;
+    let fix = Edits::new(it.script).replace(pattern, &pattern.raw.replace(&word.to_lowercase(), word)).done();
+    Some(warning("letter-case", pattern, format!("the request says {word}, in capitals"), fix))
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {

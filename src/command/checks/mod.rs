@@ -11,6 +11,7 @@ mod awk;
 mod borrowed;
 mod bounds;
 mod branches;
+mod calendar;
 mod column_name;
 mod commit;
 mod compressed;
@@ -31,6 +32,7 @@ mod excluded;
 mod executable;
 mod flags;
 mod grep;
+mod half;
 mod header;
 mod here;
 mod holding;
@@ -58,14 +60,18 @@ pub(crate) mod programs;
 pub(super) mod prose;
 mod quoting;
 mod ranked;
+mod readonly;
 mod renamed;
 mod replaced;
 pub(super) mod saved;
 mod sed;
 mod separator;
+mod sequence;
+mod siblings;
 mod silent;
 mod sizes;
 mod stamped;
+mod starts;
 mod sums;
 pub(super) mod syntax;
 mod text;
@@ -120,7 +126,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 64] = [
     commit::check,
     branches::check,
     executable::check,
@@ -176,6 +182,12 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 58] = [
     holding::check,
     passed_on::check,
     passwd::check,
+    half::check,
+    readonly::check,
+    sequence::check,
+    calendar::check,
+    siblings::check,
+    starts::check,
     replaced::check,
     processes::check,
     text::check,

@@ -7,7 +7,7 @@ use super::{Inspected, find};
 use crate::shell::{Finding, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_find(it).or_else(|| blank(it)).into_iter().collect()
+    of_find(it).or_else(|| blank(it)).or_else(|| dot(it)).into_iter().collect()
 }
 
 fn of_find(it: &Inspected) -> Option<Finding> {
@@ -37,6 +37,17 @@ fn blank(it: &Inspected) -> Option<Finding> {
     let word = &search.words.windows(2).find(edge)?[1];
     let fix = Edits::new(it.script).replace(word, "'* *'").done();
     Some(warning("whole-name", word, "this finds a space at one end of a name, and none inside it", fix))
+}
+
+/// `find -name '*.py' -exec basename {} . \;` for names without their ending.
+fn dot(it: &Inspected) -> Option<Finding> {
+    let cut = it.script.commands.iter().find(|c| c.name() == Some("basename"))?;
+    let suffix = cut.operands().nth(1).filter(|w| w.text == ".")?;
+    let search = find(it.script)?;
+    let pair = search.words.windows(2).find(|w| matches!(w[0].text.as_str(), "-name" | "-iname"))?;
+    let ending = pair[1].text.strip_prefix("*.").filter(|e| e.chars().all(char::is_alphanumeric))?;
+    let fix = Edits::new(it.script).replace(suffix, &format!(".{ending}")).done();
+    Some(warning("whole-ending", suffix, format!("basename takes the whole ending: .{ending}"), fix))
 }
 
 /// `a.out` of `*.a.out`; `None` of `*.out`, which is an ending like any other.

@@ -51,7 +51,7 @@ fn unlimited(it: &Inspected, words: &Words) -> Option<Finding> {
         "begin",
         "preview",
     ];
-    let list = words.list();
+    let list = without_order(words.list());
     let said = |of: &[&str]| list.iter().any(|w| of.contains(&w.as_str()));
     let number = list.iter().any(|w| w.contains(|c: char| c.is_ascii_digit())) || !words.numbers().is_empty();
     let last = it.script.commands.last().filter(|c| c.name() == Some("head") && c.inside.is_none())?;
@@ -65,6 +65,20 @@ fn unlimited(it: &Inspected, words: &Words) -> Option<Finding> {
     let whole = it.script.text.get(last.words.last()?.span.end..)?.trim().is_empty();
     let fix = Some(before.to_owned()).filter(|_| whole);
     Some(warning("cut-short", program, "nothing says that only some are wanted", fix))
+}
+
+/// The words but "largest first", "most frequent first": that is an order, and no number of them.
+fn without_order(list: &[String]) -> Vec<String> {
+    let is_degree = |w: &String| matches!(w.as_str(), "most" | "least") || w.len() > 4 && w.ends_with("est");
+    let mut kept: Vec<String> = Vec::with_capacity(list.len());
+    for word in list {
+        let degree = kept.len().saturating_sub(2)..kept.len();
+        match kept[degree.clone()].iter().position(is_degree).filter(|_| word == "first") {
+            Some(at) => kept.truncate(degree.start + at),
+            None => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 /// `s/\t/  /` for "tabs become four spaces".

@@ -8,7 +8,19 @@ use crate::shell::{Finding, Invocation};
 const SHELL: char = '7';
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    it.script.commands.iter().filter_map(|c| shell(it, c)).collect()
+    it.script.commands.iter().filter_map(|c| shell(it, c).or_else(|| any_shell(it, c))).collect()
+}
+
+/// `$7 != ""` for "users with a login shell": everybody has something there, and who may not log in has `nologin` or `false`.
+fn any_shell(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    let request = it.request.to_lowercase();
+    let asked = ["login shell", "can log in", "can login", "able to log in"].iter().any(|said| request.contains(said));
+    let is_awk = matches!(command.name(), Some("awk" | "gawk" | "mawk"));
+    let reads = command.args().iter().any(|w| w.text.ends_with("/passwd"));
+    let program = command.args().iter().find(|w| w.text.contains("$7")).filter(|_| asked && is_awk && reads)?;
+    let said = ["$7 != \"\"", "$7!=\"\"", "$7 !~ /^$/"].into_iter().find(|said| program.raw.contains(said))?;
+    let fix = Edits::new(it.script).replace(program, &program.raw.replacen(said, "$7 !~ /(nologin|false)$/", 1)).done();
+    Some(warning("passwd-field", program, "who may not log in has a shell too: nologin, or false", fix))
 }
 
 /// A field that is compared with a shell and is another one.

@@ -6,7 +6,13 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Os, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    of_script(it).or_else(|| heading(it)).into_iter().chain(of_sockets(it)).chain(of_protocol(it)).collect()
+    of_script(it)
+        .or_else(|| heading(it))
+        .or_else(|| tree(it))
+        .into_iter()
+        .chain(of_sockets(it))
+        .chain(of_protocol(it))
+        .collect()
 }
 
 fn of_script(it: &Inspected) -> Option<Finding> {
@@ -40,6 +46,17 @@ fn of_script(it: &Inspected) -> Option<Finding> {
         "grep itself is a process with that word: pgrep leaves itself out",
         Some(fix),
     ))
+}
+
+/// `ps -ef` for "the process tree": whose child is whose stands in a column of numbers.
+fn tree(it: &Inspected) -> Option<Finding> {
+    let words = Words::of(it.request);
+    let asked = words.say(&["process tree", "processes as a tree", "tree of processes", "tree of all processes"]);
+    let ps = it.script.commands.iter().find(|c| c.name() == Some("ps")).filter(|_| it.target.os == Os::Linux)?;
+    let [options] = ps.args() else { return None };
+    let is_flat = matches!(options.text.as_str(), "-ef" | "-e" | "aux" | "-A" | "ax" | "-aux" | "-eF");
+    let fix = Edits::new(it.script).after(options, " --forest").done();
+    (asked && is_flat).then(|| warning("flat-list", options, "this is a list: --forest draws the tree", fix))
 }
 
 /// `lsof -i :80 | awk '{print $2}' | xargs kill`: the first of the numbers is the word `PID`.
@@ -123,6 +140,16 @@ fn of_protocol(it: &Inspected) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_tree_is_drawn() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        let tree = "show the process tree";
+        assert_eq!(fix(tree, "ps -ef").as_deref(), Some("ps -ef --forest"));
+        for (request, right) in [(tree, "pstree -p"), (tree, "ps -ef --forest"), ("show all processes", "ps -ef")] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
+    }
 
     #[test]
     fn a_heading_is_no_process() {

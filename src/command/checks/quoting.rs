@@ -2,11 +2,50 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use crate::shell::{Dialect, Finding, Invocation, quote};
+use crate::shell::{Dialect, Finding, Invocation, Severity, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c)).or_else(|| torn(it, c));
-    it.script.commands.iter().filter_map(of).collect()
+    let found: Vec<Finding> = it.script.commands.iter().filter_map(of).collect();
+    if found.is_empty() { blanks(it).into_iter().collect() } else { found }
+}
+
+/// `for f in My Photos/*` for the folder "My Photos", which is here.
+fn blanks(it: &Inspected) -> Option<Finding> {
+    let is_here = |name: &&str| name.contains(' ') && it.cwd.is_some_and(|cwd| cwd.join(name).exists());
+    let (name, at) = quoted(it.request).filter(is_here).find_map(|name| Some((name, bare(&it.script.text, name)?)))?;
+    let (mut fix, span) = (it.script.text.clone(), at..at + name.len());
+    fix.replace_range(span.clone(), &quote(name, it.dialect));
+    Some(Finding {
+        id: "torn-name".into(),
+        severity: Severity::Warning,
+        token: name.to_owned(),
+        span: Some(span),
+        why: format!("without quotes `{name}` is {} names to the shell", name.split(' ').count()),
+        evidence: Vec::new(),
+        fix: Some(fix),
+    })
+}
+
+/// Where a name stands as words of their own, outside of quotes.
+fn bare(text: &str, name: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None => {
+                let begins =
+                    text[..at].ends_with(|c: char| c.is_whitespace() || c == '=') && text[at..].starts_with(name);
+                let after = text.get(at + name.len()..).unwrap_or_default();
+                if begins && (after.is_empty() || after.starts_with([' ', '/', ';', ')'])) {
+                    return Some(at);
+                }
+            }
+        }
+    }
+    None
 }
 
 /// `mv old name.txt new.txt` for a file that the person calls "old name.txt".
@@ -103,6 +142,26 @@ fn is_bare(raw: &str) -> bool {
 mod tests {
     use super::super::tests::findings;
     use super::check;
+
+    #[test]
+    fn a_folder_with_a_blank_in_its_name_is_quoted_in_a_loop_too() {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::create_dir(here.path().join("My Photos")).unwrap();
+        let fix = |request: &str, command: &str| {
+            super::super::tests::findings_in(Some(here.path()), check, request, command).into_iter().find_map(|f| f.fix)
+        };
+        let asked = "replace all spaces in file names in \"My Photos\"";
+        let wrong = "for f in My Photos/*' '*; do echo \"$f\"; done";
+        assert_eq!(fix(asked, wrong).as_deref(), Some("for f in 'My Photos'/*' '*; do echo \"$f\"; done"));
+        for (request, right) in [
+            (asked, "for f in 'My Photos'/*; do echo \"$f\"; done"),
+            (asked, "ls \"My Photos\""),
+            (asked, "ls My\\ Photos"),
+            ("list \"No Photos\"", "ls No Photos/*"),
+        ] {
+            assert_eq!(fix(request, right), None, "{request}: {right}");
+        }
+    }
 
     #[test]
     fn a_name_with_a_blank_stays_one_name() {

@@ -1,0 +1,73 @@
+//! `seq 10 1` prints nothing, and `echo hello | head -n 5` one line: a sequence that does not run as it is meant to.
+
+use super::Inspected;
+use super::edit::{Edits, warning};
+use super::order::line_count;
+use crate::shell::{Dialect, Finding, Severity, Word};
+
+pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+    down(it).or_else(|| once(it)).into_iter().collect()
+}
+
+/// `seq 10 1`: it counts up, and 1 is not above 10.
+fn down(it: &Inspected) -> Option<Finding> {
+    let seq = it.script.commands.iter().find(|c| c.name() == Some("seq"))?;
+    let number = |w: &Word| w.value.as_deref()?.parse::<i64>().ok();
+    let [.., first, last] = seq.args() else { return None };
+    let bounds: Vec<&Word> = seq.args().iter().filter(|w| number(w).is_some()).collect();
+    let two = bounds.len() == 2 && std::ptr::eq(bounds[0], first) && std::ptr::eq(bounds[1], last);
+    let is_down = two && number(first)? > number(last)?;
+    let fix = Edits::new(it.script).before(last, "-1 ").done();
+    let why = "seq counts up, and prints nothing here: the step stands between the two";
+    is_down.then(|| Finding { severity: Severity::Error, ..warning("counts-down", last, why, fix) })
+}
+
+/// `echo hello | head -n 5` for "five times".
+fn once(it: &Inspected) -> Option<Finding> {
+    let [say, head] = it.script.commands.as_slice() else { return None };
+    let [text] = say.args() else { return None };
+    let plain = match say.name()? {
+        "echo" => text.raw.clone(),
+        // one line feed at its end, and nothing for printf to put in
+        "printf" => text.raw.replacen("\\n", "", 1),
+        _ => return None,
+    };
+    let is_line = !plain.contains(['\\', '%', '\n']) && !text.expands && !text.glob && !plain.is_empty();
+    let (_, count) = line_count(head).filter(|_| head.name() == Some("head") && say.feeds == [1])?;
+    let fix = Edits::new(it.script).span(&say.words, &format!("yes {plain}")).done();
+    let why = format!("this is one line, and {count} are taken: yes repeats it");
+    let is_shell = it.dialect != Dialect::PowerShell;
+    (is_line && is_shell && count > 1).then(|| warning("one-line", text, why, fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn what_counts_down_has_a_step_and_what_is_repeated_is_more_than_one_line() {
+        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
+        for (wrong, right) in [
+            ("seq 10 1", "seq 10 -1 1"),
+            ("seq -s ' ' 10 1", "seq -s ' ' 10 -1 1"),
+            ("printf 'hello\\n' | head -n 5", "yes 'hello' | head -n 5"),
+            ("echo hello | head -5", "yes hello | head -5"),
+        ] {
+            assert_eq!(fix(wrong).as_deref(), Some(right), "{wrong}");
+        }
+        for right in [
+            "seq 1 10",
+            "seq 10 -1 1",
+            "seq 10",
+            "seq $n 1",
+            "echo hello | head -n 1",
+            "echo -e 'a\\nb' | head -n 2",
+            "printf '%s\\n' * | head -n 5",
+            "printf 'a\\nb\\n' | head -n 2",
+            "yes hello | head -n 5",
+        ] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+}
