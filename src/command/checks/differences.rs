@@ -5,7 +5,7 @@ use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::parse::How;
-use crate::shell::{Dialect, Finding, Invocation, Word};
+use crate::shell::{Dialect, Finding, Invocation, Userland, Word};
 use std::path::Path;
 
 /// Bytes of a file that are read to see whether it is sorted.
@@ -21,7 +21,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `diff a b` for "compare them side by side".
 fn beside(it: &Inspected, words: &Words) -> Option<Finding> {
     let diff = it.script.commands.iter().find(|c| c.name() == Some("diff"))?;
-    let told = diff.has_option(Some('y'), "side-by-side");
+    let told = diff.has_option(Some('y'), "side-by-side") || it.target.userland == Userland::Busybox;
     let program = diff.words.first().filter(|_| words.say(&["side by side", "next to each other"]) && !told)?;
     let fix = Edits::new(it.script).after(program, " -y").done();
     Some(warning("side-by-side", program, "diff prints one below the other: -y prints them side by side", fix))

@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{Inspected, find, only};
-use crate::shell::{Finding, Word};
+use crate::shell::{Finding, Userland, Word};
 
 /// Endings that are said as kinds of files: "csv files".
 const ENDINGS: [&str; 36] = [
@@ -130,7 +130,8 @@ fn anywhere(it: &Inspected) -> Option<Finding> {
     let [grep] = it.script.commands.as_slice() else { return None };
     let recursive = grep.has_option(Some('r'), "recursive") || grep.has_option(Some('R'), "dereference-recursive");
     let told = it.script.text.contains(&format!(".{ending}")) || it.script.text.contains("--include");
-    let program = grep.words.first().filter(|_| grep.name() == Some("grep") && recursive && !told)?;
+    let able = grep.name() == Some("grep") && it.target.userland != Userland::Busybox;
+    let program = grep.words.first().filter(|_| able && recursive && !told)?;
     let fix = Edits::new(it.script).after(program, &format!(" --include='*.{ending}'")).done();
     Some(warning("any-kind", program, format!("{ending} files are asked for, and this looks into all"), fix))
 }

@@ -33,7 +33,8 @@ fn copied(it: &Inspected) -> Option<Finding> {
     const SAID: [&str; 7] =
         ["permissions", "preserve", "preserving", "attributes", "timestamps", "ownership", "modification times"];
     let words = Words::of(it.request);
-    let asked = words.say(&SAID) && words.list().iter().any(|w| w.starts_with("cop")) && !words.negate();
+    let copies = words.list().iter().any(|w| w.starts_with("cop"));
+    let asked = copies && words.say(&SAID) && !words.say(&["without", "not", "no", "ignore", "ignoring"]);
     let kept = |c: &Invocation| {
         c.has_option(Some('a'), "archive")
             || c.has_option(Some('p'), "preserve")
@@ -61,6 +62,7 @@ fn moved(it: &Inspected) -> Option<Finding> {
     Some(warning("no-folder", folder, format!("there is no folder {name} yet"), fix))
 }
 
+/// `stat -c %a run.sh` for "who owns it, and its permissions".
 fn owner(it: &Inspected) -> Option<Finding> {
     let words = Words::of(it.request);
     let owner = words.say(&["owns", "owner", "owned", "belongs"]) && !words.negate();
@@ -103,12 +105,15 @@ mod tests {
     #[test]
     fn a_copy_keeps_what_is_to_be_kept() {
         let kept = "copy the folder src to src_copy including all permissions";
-        assert_eq!(fix(kept, "cp -r src src_copy").as_deref(), Some("cp -p -r src src_copy"));
+        for asked in [kept, "copy src to src_copy, preserving timestamps"] {
+            assert_eq!(fix(asked, "cp -r src src_copy").as_deref(), Some("cp -p -r src src_copy"), "{asked}");
+        }
         for (request, right) in [
             (kept, "cp -a src src_copy"),
             (kept, "cp -rp src src_copy"),
             (kept, "cp --preserve=mode -r src src_copy"),
             ("copy the folder src", "cp -r src src_copy"),
+            ("copy src without preserving timestamps", "cp -r src copy"),
             ("copy run.sh without its permissions", "cp run.sh copy.sh"),
         ] {
             assert_eq!(fix(request, right), None, "{request}: {right}");

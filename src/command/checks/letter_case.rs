@@ -32,16 +32,19 @@ fn exact(it: &Inspected) -> Option<Finding> {
     Some(warning("letter-case", word, "upper and lower case are to differ, and to grep -i they do not", fix))
 }
 
-/// `grep todo` for "lines with TODO": a word that was written in capitals.
+/// `grep todo` for "files that contain TODO": a word that was written in capitals.
 fn lowered(it: &Inspected) -> Option<Finding> {
-    let said = it.request.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let capitals = |w: &&str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    // who writes all of it so means nothing by it
-    let mut said = said.filter(|_| it.request.contains(|c: char| c.is_ascii_lowercase())).filter(capitals);
+    // what is only spoken of may be written otherwise there: "TCP connections" are `tcp` to netstat
+    const BEFORE: [&str; 9] =
+        ["contain", "contains", "containing", "for", "word", "string", "text", "mention", "mentioning"];
+    let bare = |w| str::trim_matches(w, |c: char| ",;:.?!()'\"`".contains(c));
+    let words: Vec<&str> = it.request.split_whitespace().map(bare).collect();
+    let capitals = |w: &str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let mut said = words.windows(2).filter(|w| BEFORE.contains(&w[0]) && capitals(w[1])).map(|w| w[1]);
     let mut greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep" | "rg")));
     let (pattern, word) = greps.find_map(|grep| {
-        let pattern =
-            grep.operands().next().filter(|_| !ignores(grep) && grep.option(Some('e'), "regexp").is_none())?;
+        let plain = !ignores(grep) && !grep.stdin_pipe && grep.option(Some('e'), "regexp").is_none();
+        let pattern = grep.operands().next().filter(|_| plain)?;
         let word = said.find(|w| pattern.value.as_deref() == Some(w.to_lowercase().as_str()))?;
         Some((pattern, word))
     })?;

@@ -3,7 +3,7 @@
 use super::Inspected;
 use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
-use crate::shell::{Finding, Invocation, Os, quote};
+use crate::shell::{Finding, Invocation, Os, Userland, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_script(it)
@@ -52,11 +52,12 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 fn tree(it: &Inspected) -> Option<Finding> {
     let words = Words::of(it.request);
     let asked = words.say(&["process tree", "processes as a tree", "tree of processes", "tree of all processes"]);
-    let ps = it.script.commands.iter().find(|c| c.name() == Some("ps")).filter(|_| it.target.os == Os::Linux)?;
+    let ps = it.script.commands.iter().find(|c| c.name() == Some("ps"))?;
     let [options] = ps.args() else { return None };
     let is_flat = matches!(options.text.as_str(), "-ef" | "-e" | "aux" | "-A" | "ax" | "-aux" | "-eF");
     let fix = Edits::new(it.script).after(options, " --forest").done();
-    (asked && is_flat).then(|| warning("flat-list", options, "this is a list: --forest draws the tree", fix))
+    let is_able = it.target.os == Os::Linux && it.target.userland == Userland::Gnu;
+    (asked && is_flat && is_able).then(|| warning("flat-list", options, "this is a list: --forest draws the tree", fix))
 }
 
 /// `lsof -i :80 | awk '{print $2}' | xargs kill`: the first of the numbers is the word `PID`.

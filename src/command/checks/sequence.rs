@@ -3,7 +3,7 @@
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::order::line_count;
-use crate::shell::{Dialect, Finding, Severity, Word};
+use crate::shell::{Dialect, Finding, Invocation, Severity, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     down(it).or_else(|| once(it)).into_iter().collect()
@@ -11,7 +11,9 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// `seq 10 1`: it counts up, and 1 is not above 10.
 fn down(it: &Inspected) -> Option<Finding> {
-    let seq = it.script.commands.iter().find(|c| c.name() == Some("seq"))?;
+    // that of BSD counts down by itself
+    let is_ours = |c: &&Invocation| c.name() == Some("seq") && it.target.userland != Userland::Bsd;
+    let seq = it.script.commands.iter().find(is_ours)?;
     let number = |w: &Word| w.value.as_deref()?.parse::<i64>().ok();
     let [.., first, last] = seq.args() else { return None };
     let bounds: Vec<&Word> = seq.args().iter().filter(|w| number(w).is_some()).collect();

@@ -17,15 +17,7 @@ fn nested(it: &Inspected) -> Option<Finding> {
     let at = parts.iter().position(|part| *part == list[0])?;
     let (base, rest) = parts.split_at(at);
     // `data/a/data/b`: with the folder around them again and again
-    let mut names = rest.to_vec();
-    if !base.is_empty() {
-        names = names
-            .join("/")
-            .split(&format!("/{}/", base.join("/")))
-            .flat_map(|n| n.split('/'))
-            .map(|n| rest.iter().find(|r| **r == n).copied().unwrap_or_default())
-            .collect();
-    }
+    let names: Vec<&str> = rest.iter().filter(|part| !base.contains(part)).copied().collect();
     if names != list {
         return None;
     }
@@ -43,16 +35,13 @@ fn named(request: &str) -> Option<Vec<&str>> {
     }
     let words: Vec<&str> = request.split_whitespace().collect();
     let and = words.iter().rposition(|w| matches!(*w, "and" | "&"))?;
-    let bare = |w: &'_ str| w.trim_matches(|c: char| ",.'\"`".contains(c)).len();
     let mut first = and.checked_sub(1)?;
     while first > 0 && words[first - 1].ends_with(',') {
         first -= 1;
     }
-    let all =
-        words[first..and].iter().chain(words.get(and + 1)).map(|w| w.trim_matches(|c: char| ",.'\"`".contains(c)));
-    let all: Vec<&str> = all.collect();
-    let is_name = |w: &&str| bare(w) > 0 && !w.contains('/');
-    (all.len() > 1 && all.iter().all(is_name)).then_some(all)
+    let names = words[first..and].iter().chain(words.get(and + 1));
+    let names: Vec<&str> = names.map(|w| w.trim_matches(|c: char| ",.'\"`".contains(c))).collect();
+    (names.len() > 1 && names.iter().all(|name| !name.is_empty() && !name.contains('/'))).then_some(names)
 }
 
 #[cfg(test)]
