@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 /// From this score on a pair asks for nearly the same.
 const ALIKE: f64 = 0.64;
 /// From this score on it asks for the same.
-const SAME: f64 = 0.8;
+const SAME: f64 = 0.9;
 /// The most pairs that are shown for being alike.
 const MOST_ALIKE: usize = 2;
 /// A further one is shown if it is nearly as good as the best.
