@@ -1,8 +1,8 @@
 //! A name that the worked examples have and the request has not: asked to turn "csv to tsv", a small model writes `people.csv`
 //! after an example, and asked for "every html file" it looks below `/srv/www`.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
+use super::{Inspected, starting_points};
 use crate::command::examples::Example;
 use crate::command::library;
 use crate::shell::effects::{Kind, effects};
@@ -101,10 +101,7 @@ fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 /// The folders that a program is to look into, of those that do.
 fn folders(command: &Invocation) -> Vec<&Word> {
     match command.name() {
-        Some("find") => {
-            let links = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
-            command.args().iter().skip_while(links).take_while(|w| !w.text.starts_with(['-', '(', '!'])).collect()
-        }
+        Some("find") => starting_points(command).collect(),
         Some("du" | "ls" | "tree") => command.operands().collect(),
         Some(name) if name.ends_with("grep") && ['r', 'R'].iter().any(|f| command.has_option(Some(*f), "")) => {
             command.operands().skip(1).collect()

@@ -3,7 +3,7 @@
 use super::edit::{Edits, cluster_with, warning, without};
 use super::excluded::negated;
 use super::words::{Words, is_subfolder};
-use super::{Inspected, find};
+use super::{Inspected, find, starting_points};
 use crate::shell::{Finding, Invocation};
 
 /// What a request says about subfolders.
@@ -25,7 +25,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// `find DIR ! -path 'DIR/*'` leaves out all that is in DIR.
 fn nothing_left(it: &Inspected, said: Option<Depth>) -> Option<Finding> {
     let command = find(it.script)?;
-    let root = match starting_points(command) {
+    let root = match last_start(command) {
         0 => ".",
         1 => command.words[1].value.as_deref()?,
         _ => return None,
@@ -35,7 +35,7 @@ fn nothing_left(it: &Inspected, said: Option<Depth>) -> Option<Finding> {
     let bounded = command.args().iter().any(|w| matches!(w.text.as_str(), "-maxdepth" | "-o" | "-or" | "-prune"));
     let [not, path, pattern] = test else { return None };
     let edits = Edits::new(it.script).replace(not, "").replace(path, "").replace(pattern, "");
-    let fix = edits.after(&command.words[starting_points(command)], " -maxdepth 1").done();
+    let fix = edits.after(&command.words[last_start(command)], " -maxdepth 1").done();
     let why = format!("everything in {root} matches {all}, and is left out");
     (!bounded).then(|| warning("nothing-left", pattern, why, fix.filter(|_| said == Some(Depth::One))))
 }
@@ -137,7 +137,7 @@ fn one_level(it: &Inspected) -> Option<Finding> {
         if command.args().iter().any(|w| BOUND.contains(&w.text.as_str())) {
             return None;
         }
-        let starts = starting_points(command);
+        let starts = last_start(command);
         let last = &command.words[starts];
         if command.words[1..=starts].iter().any(|w| w.glob || w.expands) {
             return None;
@@ -153,11 +153,9 @@ fn one_level(it: &Inspected) -> Option<Finding> {
 }
 
 /// The index of `find`'s last starting point among its words; 0 if it names none.
-fn starting_points(command: &Invocation) -> usize {
+fn last_start(command: &Invocation) -> usize {
     let options = command.args().iter().take_while(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P")).count();
-    let starts =
-        command.args()[options..].iter().take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ','])).count();
-    options + starts
+    options + starting_points(command).count()
 }
 
 fn all_levels(it: &Inspected) -> Option<Finding> {

@@ -1,9 +1,9 @@
 //! "How often each word occurs", and one number comes out; the files of an archive, and its folders are counted with them.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::Words;
+use super::{Inspected, starting_points};
 use crate::shell::{Dialect, Finding};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -32,19 +32,19 @@ fn per_folder(it: &Inspected, words: &Words) -> Option<Finding> {
     let phrases = EACH.iter().flat_map(|each| FOLDERS.map(|folder| format!("{each} {folder}")));
     let asked = phrases.into_iter().any(|phrase| words.say(&[&phrase]));
     let counts = words.say(&["count", "how many", "number of"]) && words.say(&["files"]) && !words.negate();
-    let plain = !["lines", "size", "type", "extension", "named", "called", "containing", "larger", "older", "total"]
-        .iter()
-        .any(|word| words.say(&[word]));
+    const OTHERWISE: [&str; 10] =
+        ["lines", "size", "type", "extension", "named", "called", "containing", "larger", "older", "total"];
+    let plain = !words.say(&OTHERWISE);
     let search = it.script.commands.first().filter(|c| c.name() == Some("find") && c.inside.is_none())?;
     let last = it.script.commands.last().filter(|c| c.name() == Some("wc") && c.stdin_pipe)?;
     let by_name = search.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-iname" | "-regex" | "-path"));
     // a loop counts for each already
     let looped = ["for ", "while ", "read ", "xargs"].iter().any(|word| it.script.text.contains(word));
-    let powershell = it.dialect == Dialect::PowerShell || it.dialect == Dialect::Fish;
-    if !(asked && counts && plain) || by_name || looped || powershell {
+    // fish writes its loops otherwise
+    if !(asked && counts && plain) || by_name || looped || it.dialect == Dialect::Fish {
         return None;
     }
-    let mut places = search.args().iter().take_while(|w| !w.text.starts_with(['-', '(', '!']));
+    let mut places = starting_points(search);
     let place = match (places.next(), places.next()) {
         (None, _) => String::new(),
         (Some(one), None) if matches!(one.text.as_str(), "." | "./") => String::new(),

@@ -126,7 +126,7 @@ fn anywhere(it: &Inspected) -> Option<Finding> {
     let of = |(name, ending): &(&str, &'static str)| {
         words.say(&[&format!("{name} files"), &format!("{name} file")]).then_some(*ending)
     };
-    let ending = only(LANGUAGES.iter().filter_map(of)).filter(|_| !words.negate() || it.script.commands.len() == 1)?;
+    let ending = only(LANGUAGES.iter().filter_map(of))?;
     let [grep] = it.script.commands.as_slice() else { return None };
     let recursive = grep.has_option(Some('r'), "recursive") || grep.has_option(Some('R'), "dereference-recursive");
     let told = it.script.text.contains(&format!(".{ending}")) || it.script.text.contains("--include");

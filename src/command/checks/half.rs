@@ -7,12 +7,13 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    owner(it).or_else(|| addresses(it)).or_else(|| copied(it)).or_else(|| moved(it)).into_iter().collect()
+    let words = Words::of(it.request);
+    let told = owner(it, &words).or_else(|| addresses(it, &words));
+    told.or_else(|| copied(it, &words)).or_else(|| moved(it, &words)).into_iter().collect()
 }
 
 /// `ip addr | awk '/inet / {print $2}'` for "the interfaces and their addresses".
-fn addresses(it: &Inspected) -> Option<Finding> {
-    let words = Words::of(it.request);
+fn addresses(it: &Inspected, words: &Words) -> Option<Finding> {
     let asked = words.say(&["interfaces", "adapters", "interface"])
         && words.list().iter().any(|w| w.starts_with("address") || w == "ips" || w == "ip")
         && words.say(&["with", "and", "their", "each", "of"]);
@@ -29,17 +30,12 @@ fn addresses(it: &Inspected) -> Option<Finding> {
 }
 
 /// `cp -r src copy` for "with all permissions": they are those that a new file gets.
-fn copied(it: &Inspected) -> Option<Finding> {
+fn copied(it: &Inspected, words: &Words) -> Option<Finding> {
     const SAID: [&str; 7] =
         ["permissions", "preserve", "preserving", "attributes", "timestamps", "ownership", "modification times"];
-    let words = Words::of(it.request);
     let copies = words.list().iter().any(|w| w.starts_with("cop"));
     let asked = copies && words.say(&SAID) && !words.say(&["without", "not", "no", "ignore", "ignoring"]);
-    let kept = |c: &Invocation| {
-        c.has_option(Some('a'), "archive")
-            || c.has_option(Some('p'), "preserve")
-            || c.args().iter().any(|w| w.text.starts_with("--preserve"))
-    };
+    let kept = |c: &Invocation| c.has_option(Some('a'), "archive") || c.has_option(Some('p'), "preserve");
     let cp = it.script.commands.iter().find(|c| c.name() == Some("cp") && !kept(c))?;
     let changes = it.script.commands.iter().any(|c| matches!(c.name(), Some("chmod" | "chown" | "touch")));
     let program = cp.words.first().filter(|_| asked && !changes)?;
@@ -48,8 +44,7 @@ fn copied(it: &Inspected) -> Option<Finding> {
 }
 
 /// `mv *.jpg pics` for "move them to a new folder pics": there is none yet.
-fn moved(it: &Inspected) -> Option<Finding> {
-    let words = Words::of(it.request);
+fn moved(it: &Inspected, words: &Words) -> Option<Finding> {
     let asked = words.say(&["new folder", "new directory", "new subfolder", "new subdirectory"]);
     let into = |c: &&Invocation| matches!(c.name(), Some("mv" | "cp")) && c.inside.is_none() && c.via.is_empty();
     let command = it.script.commands.first().filter(into).filter(|_| asked)?;
@@ -63,8 +58,7 @@ fn moved(it: &Inspected) -> Option<Finding> {
 }
 
 /// `stat -c %a run.sh` for "who owns it, and its permissions".
-fn owner(it: &Inspected) -> Option<Finding> {
-    let words = Words::of(it.request);
+fn owner(it: &Inspected, words: &Words) -> Option<Finding> {
     let owner = words.say(&["owns", "owner", "owned", "belongs"]) && !words.negate();
     let group = words.say(&["group"]) && !words.negate();
     let stat = it.script.commands.iter().find(|c| c.name() == Some("stat"))?;

@@ -2,6 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::input::files;
+use super::words::written;
 use super::{Inspected, made};
 use crate::shell::{Finding, Invocation, Word};
 use std::path::{Path, PathBuf};
@@ -56,16 +57,13 @@ fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> 
 
 /// `sort people.csv` where the only one is `data/people.csv`: a file that the request names without saying where it is.
 fn further_down(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
-    let named = |name: &str| {
-        it.request
-            .split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c))
-            .any(|w| w.trim_end_matches('.') == name)
-    };
     let is_sought = |w: &&Word| {
         let Some(name) = w.value.as_deref().filter(|v| !v.contains('/') && Path::new(v).extension().is_some()) else {
             return false;
         };
-        named(name) && !made(it.script, command, name) && matches!(cwd.join(name).try_exists(), Ok(false))
+        written(it.request).any(|word| word == name)
+            && !made(it.script, command, name)
+            && matches!(cwd.join(name).try_exists(), Ok(false))
     };
     let writes = command.redirects.iter().any(|r| r.writes()) || command.has_option(Some('i'), "in-place");
     let file = files(command)?.into_iter().find(is_sought).filter(|_| !writes)?;

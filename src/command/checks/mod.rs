@@ -86,7 +86,7 @@ pub(super) use separator::separated_by;
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
-use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, rules};
+use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word, rules};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -218,6 +218,12 @@ fn beginning(file: &Path, most: u64) -> Option<Vec<u8>> {
 fn find(script: &Script) -> Option<&Invocation> {
     let finds = script.commands.iter().filter(|c| c.name() == Some("find"));
     only(finds)
+}
+
+/// Where a `find` starts: what stands behind its options on links, and before its first test.
+fn starting_points(search: &Invocation) -> impl Iterator<Item = &Word> {
+    let is_option = |w: &&Word| matches!(w.text.as_str(), "-H" | "-L" | "-P");
+    search.args().iter().skip_while(is_option).take_while(|w| !w.text.starts_with(['-', '(', '!', ')', ',']))
 }
 
 /// True for a file that the script itself may have written before: it is redirected to, or another command than this one

@@ -2,7 +2,7 @@
 //! space in them: those only end in one.
 
 use super::edit::{Edits, warning};
-use super::words::Words;
+use super::words::{Words, written};
 use super::{Inspected, find};
 use crate::shell::{Finding, Word};
 
@@ -63,8 +63,7 @@ fn ending(pattern: &str) -> Option<&str> {
 
 /// True if the request has the name as a word of its own, and nowhere as an ending.
 fn is_whole(request: &str, name: &str) -> bool {
-    let words = request.split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c));
-    let words: Vec<&str> = words.map(|w| w.strip_suffix('.').unwrap_or(w)).collect();
+    let words: Vec<&str> = written(request).collect();
     words.contains(&name) && !words.iter().any(|w| *w != name && w.ends_with(name))
 }
 

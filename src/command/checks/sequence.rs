@@ -3,7 +3,7 @@
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::order::line_count;
-use crate::shell::{Dialect, Finding, Invocation, Severity, Userland, Word};
+use crate::shell::{Finding, Invocation, Severity, Userland, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     down(it).or_else(|| once(it)).into_iter().collect()
@@ -38,8 +38,7 @@ fn once(it: &Inspected) -> Option<Finding> {
     let (_, count) = line_count(head).filter(|_| head.name() == Some("head") && say.feeds == [1])?;
     let fix = Edits::new(it.script).span(&say.words, &format!("yes {plain}")).done();
     let why = format!("this is one line, and {count} are taken: yes repeats it");
-    let is_shell = it.dialect != Dialect::PowerShell;
-    (is_line && is_shell && count > 1).then(|| warning("one-line", text, why, fix))
+    (is_line && count > 1).then(|| warning("one-line", text, why, fix))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `find docs . -type f`: what is in docs is below `.` as well, and comes twice.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, find};
+use super::{Inspected, find, starting_points};
 use crate::shell::{Finding, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -10,7 +10,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 fn twice(it: &Inspected) -> Option<Finding> {
     let search = find(it.script)?;
-    let starts: Vec<&Word> = search.args().iter().take_while(|w| !w.text.starts_with(['-', '(', '!'])).collect();
+    let starts: Vec<&Word> = starting_points(search).collect();
     let [a, b] = starts[..] else { return None };
     let is_here = |w: &Word| matches!(w.text.as_str(), "." | "./");
     let is_inside = |w: &Word| !w.text.starts_with(['/', '~', '.']) && !w.expands && !w.text.is_empty();

@@ -92,6 +92,12 @@ impl Words {
     }
 }
 
+/// The words of a request as they are written, names of files among them, without the punctuation around them.
+pub(super) fn written(request: &str) -> impl Iterator<Item = &str> {
+    let words = request.split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c));
+    words.map(|w| w.strip_suffix('.').unwrap_or(w))
+}
+
 /// A whole number, in digits or as a word up to twelve.
 pub(super) fn number(word: &str) -> Option<u64> {
     const SPELLED: [&str; 13] =
