@@ -2,6 +2,7 @@
 //! after an example, and asked for "every html file" it looks below `/srv/www`.
 
 use super::edit::{Edits, warning};
+use super::words::bare;
 use super::{Inspected, starting_points};
 use crate::command::examples::Example;
 use crate::command::library;
@@ -46,8 +47,7 @@ fn file(it: &Inspected, shown: &[Example]) -> Option<Finding> {
 fn place(it: &Inspected, shown: &[Example]) -> Option<Finding> {
     let cwd = it.cwd?;
     let asked = it.request.to_lowercase();
-    let bare =
-        |word: &str| word.trim_matches(|c: char| ",;:?!()'\"`".contains(c)).trim_end_matches(['/', '.']).to_owned();
+    let bare = |word: &str| bare(word).trim_end_matches('/').to_owned();
     let examples = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (bare(word), &e.command)));
     let borrowed = |name: &str, command: &str| {
         command.split_whitespace().any(|word| below(&bare(word), name).is_some())

@@ -3,7 +3,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
-use super::words::Words;
+use super::words::{Words, bare};
 use crate::shell::{Finding, Invocation, Severity, Word, quote};
 use std::collections::BTreeSet;
 
@@ -52,8 +52,7 @@ fn waiting(it: &Inspected) -> Option<Finding> {
     if fed || alone || !first.via.is_empty() || !files(first)?.is_empty() || Words::of(it.request).say(&MEANT) {
         return None;
     }
-    let spoken = it.request.split_whitespace().map(|w| w.trim_matches(|c: char| ",;:?!()'\"`".contains(c)));
-    let spoken = spoken.map(|w| w.strip_suffix('.').unwrap_or(w)).filter(|w| !w.is_empty() && !w.starts_with('-'));
+    let spoken = it.request.split_whitespace().map(bare).filter(|w| !w.is_empty() && !w.starts_with('-'));
     let is_file = |name: &&str| it.cwd.is_some_and(|cwd| cwd.join(name).is_file());
     let named: BTreeSet<&str> = spoken.filter(is_file).filter(|name| !it.script.text.contains(name)).collect();
     let fix = super::only(named.into_iter())

@@ -2,7 +2,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, is_cluster, warning, without};
-use super::words::Words;
+use super::words::{Words, bare};
 use crate::shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -37,7 +37,6 @@ fn lowered(it: &Inspected) -> Option<Finding> {
     // what is only spoken of may be written otherwise there: "TCP connections" are `tcp` to netstat
     const BEFORE: [&str; 9] =
         ["contain", "contains", "containing", "for", "word", "string", "text", "mention", "mentioning"];
-    let bare = |w| str::trim_matches(w, |c: char| ",;:.?!()'\"`".contains(c));
     let words: Vec<&str> = it.request.split_whitespace().map(bare).collect();
     let capitals = |w: &str| w.len() > 2 && w.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let mut said = words.windows(2).filter(|w| BEFORE.contains(&w[0]) && capitals(w[1])).map(|w| w[1]);

@@ -1,6 +1,7 @@
 //! What the request quotes or names as a path must appear in the answer.
 
 use super::edit::Edits;
+use super::words::bare;
 use super::{Inspected, only};
 use crate::shell::{Finding, Severity, Word, quote};
 
@@ -110,9 +111,7 @@ fn plain(text: &str) -> String {
 /// What a request names word for word: absolute paths, and single words in quotes that look like a file or a host.
 fn named(request: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for word in request.split_whitespace() {
-        let word = word.trim_matches(|c: char| matches!(c, '\'' | '"' | '`' | ',' | ';' | ':' | '(' | ')' | '?' | '!'));
-        let word = word.strip_suffix('.').unwrap_or(word);
+    for word in request.split_whitespace().map(bare) {
         let path = word.starts_with('/') && word.len() > 1 && word[1..].chars().any(char::is_alphanumeric);
         // letters around a dot: `notes.txt`, `example.org`; not `3.5`, `e.g`, `etc.`
         let file = word.rsplit_once('.').is_some_and(|(stem, ext)| {

@@ -3,6 +3,7 @@
 
 use super::edit::{Edits, warning};
 use super::input::files;
+use super::words::bare;
 use super::{Inspected, only};
 use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
@@ -96,11 +97,7 @@ fn named(request: &str, cwd: &Path) -> Vec<Name> {
     const KINDS: [&str; 6] = ["folder", "directory", "dir", "subfolder", "subdirectory", "file"];
     const BEFORE: [&str; 13] =
         ["in", "inside", "below", "under", "beneath", "within", "from", "into", "of", "to", "on", "called", "named"];
-    let words: Vec<&str> = request
-        .split_whitespace()
-        .map(|w| w.trim_matches(['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!']))
-        .map(|w| w.strip_suffix('.').unwrap_or(w))
-        .collect();
+    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
     let mut names: Vec<Name> = Vec::new();
     for (i, word) in words.iter().enumerate() {
         let text = word.strip_prefix("./").unwrap_or(word).trim_end_matches('/');

@@ -2,6 +2,7 @@
 
 use super::Inspected;
 use super::edit::warning;
+use super::words::bare;
 use crate::shell::parse::How;
 use crate::shell::{Dialect, Finding, Invocation, is_read_only, quote};
 
@@ -41,11 +42,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 
 /// The file that the request wants the result in, and whether at its end.
 fn destination(request: &str) -> Option<(String, bool)> {
-    let words: Vec<String> = request
-        .split_whitespace()
-        .map(|w| w.trim_matches(['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!']))
-        .map(|w| w.strip_suffix('.').unwrap_or(w).to_owned())
-        .collect();
+    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
     let lower: Vec<String> = words.iter().map(|w| w.to_lowercase()).collect();
     // `convert people.csv to people.json`
     if let [convert, .., to, _] = lower.as_slice()
@@ -54,7 +51,7 @@ fn destination(request: &str) -> Option<(String, bool)> {
         && words.last().is_some_and(|name| is_file(name) && is_sane(name))
         && words.len() <= 6
     {
-        return Some((words.last()?.clone(), false));
+        return Some(((*words.last()?).to_owned(), false));
     }
     let verb = lower.iter().rposition(|w| {
         matches!(
@@ -81,7 +78,7 @@ fn destination(request: &str) -> Option<(String, bool)> {
     let file = is_file(name);
     // what follows the name may say that it is meant otherwise ("in notes.txt with x replaced")
     let ends = words.len() == at + 1;
-    (is_sane(name) && ends && (file || named)).then(|| (name.clone(), lower[verb].starts_with("append")))
+    (is_sane(name) && ends && (file || named)).then(|| ((*name).to_owned(), lower[verb].starts_with("append")))
 }
 
 /// True for a name that can stand behind `>` as it is meant: no pattern, and no `~`.

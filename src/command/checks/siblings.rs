@@ -2,6 +2,7 @@
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::words::bare;
 use crate::shell::{Finding, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
@@ -40,7 +41,7 @@ fn named(request: &str) -> Option<Vec<&str>> {
         first -= 1;
     }
     let names = words[first..and].iter().chain(words.get(and + 1));
-    let names: Vec<&str> = names.map(|w| w.trim_matches(|c: char| ",.'\"`".contains(c))).collect();
+    let names: Vec<&str> = names.map(|w| bare(w)).collect();
     (names.len() > 1 && names.iter().all(|name| !name.is_empty() && !name.contains('/'))).then_some(names)
 }
 

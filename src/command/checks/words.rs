@@ -98,6 +98,14 @@ pub(super) fn written(request: &str) -> impl Iterator<Item = &str> {
     words.map(|w| w.strip_suffix('.').unwrap_or(w))
 }
 
+/// A word of a request without the quotes and the punctuation around it.
+pub(super) fn bare(word: &str) -> &str {
+    let around = |c: char| "'\"`,;:()?!".contains(c);
+    let word = word.trim_matches(around);
+    // the end of a sentence; and then the quote that it stood behind
+    word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(around))
+}
+
 /// A whole number, in digits or as a word up to twelve.
 pub(super) fn number(word: &str) -> Option<u64> {
     const SPELLED: [&str; 13] =
@@ -120,6 +128,14 @@ pub(super) fn is_subfolder(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_bare_whatever_stands_around_it() {
+        for around in ["notes.txt", "notes.txt.", "'notes.txt',", "(\"notes.txt\").", "`notes.txt`?"] {
+            assert_eq!(bare(around), "notes.txt");
+        }
+        assert_eq!((bare("don't"), bare("..."), bare("./a."), bare("?")), ("don't", "..", "./a", ""));
+    }
 
     #[test]
     fn a_request_is_its_words() {

@@ -1,6 +1,7 @@
 //! "Into NAME in the folder DIR", and NAME is written to this folder.
 
 use super::edit::{Edits, warning};
+use super::words::bare;
 use super::{Inspected, only};
 use crate::shell::{Finding, Invocation, Word};
 
@@ -50,21 +51,19 @@ fn outputs(command: &Invocation) -> Vec<&Word> {
 
 /// The file and the folder of "a file called NAME in the folder /DIR".
 fn place(request: &str) -> Option<(String, String)> {
-    let trim = |w: &str| w.trim_matches(['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!']).to_owned();
-    let words: Vec<String> = request.split_whitespace().map(trim).collect();
+    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
     let plain = |w: &str| w.chars().all(|c| c.is_alphanumeric() || "._-/~".contains(c)) && !w.starts_with('-');
     let places: Vec<(String, String)> = words
         .iter()
         .enumerate()
         .filter_map(|(i, name)| {
             let file = !name.contains('/') && plain(name) && name.chars().any(char::is_alphanumeric);
-            let named = i > 0 && matches!(words[i - 1].as_str(), "named" | "called")
-                || name.trim_end_matches('.').contains('.');
-            let link = words.get(i + 1).filter(|w| matches!(w.as_str(), "in" | "inside" | "under"))?;
-            let rest = words[i + 2..].iter().skip_while(|w| matches!(w.as_str(), "the" | "folder" | "directory"));
-            let folder = rest.clone().next().map(|w| w.strip_suffix('.').unwrap_or(w))?;
+            let named = i > 0 && matches!(words[i - 1], "named" | "called") || name.trim_end_matches('.').contains('.');
+            let link = words.get(i + 1).filter(|w| matches!(**w, "in" | "inside" | "under"))?;
+            let rest = words[i + 2..].iter().skip_while(|w| matches!(**w, "the" | "folder" | "directory"));
+            let folder = *rest.clone().next()?;
             let absolute = folder.len() > 1 && folder.starts_with(['/', '~']) && plain(folder);
-            (file && named && absolute && !link.is_empty()).then(|| (name.clone(), folder.to_owned()))
+            (file && named && absolute && !link.is_empty()).then(|| ((*name).to_owned(), folder.to_owned()))
         })
         .collect();
     match places.as_slice() {
