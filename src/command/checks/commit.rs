@@ -1,13 +1,52 @@
 //! `git commit -m text` commits what is staged, where the request says everything; `git reset --hard` loses the work that it
-//! says to keep.
+//! says to keep; a commit of its own is not the last one.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Severity};
+use crate::shell::{Finding, Invocation, Severity};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    staged_only(it).into_iter().chain(loses(it)).chain(committed(it)).collect()
+    staged_only(it).into_iter().chain(loses(it)).chain(unstages(it)).chain(committed(it)).chain(another(it)).collect()
+}
+
+/// The call of git that has this verb.
+fn git<'a>(it: &Inspected<'a>, verb: &str) -> Option<&'a Invocation> {
+    let mut calls = it.script.commands.iter().filter(|c| c.name() == Some("git"));
+    calls.find(|c| c.operands().next().is_some_and(|word| word.text == verb))
+}
+
+/// `git reset --mixed HEAD~1` for "undo the last commit but leave the changes staged".
+fn unstages(it: &Inspected) -> Option<Finding> {
+    let asked = Words::of(it.request);
+    let reset = git(it, "reset")?;
+    let mixed = reset.args().iter().find(|w| w.text == "--mixed")?;
+    let fix = Edits::new(it.script).replace(mixed, "--soft").done();
+    let staged = asked.say(&["staged"]) && !asked.list().iter().any(|w| matches!(w.as_str(), "not" | "unstaged"));
+    staged.then(|| {
+        warning("unstages", mixed, "--mixed takes the changes out of what is staged: --soft leaves them there", fix)
+    })
+}
+
+/// `git commit` for "add the staged files to the last commit": that would be one more.
+fn another(it: &Inspected) -> Option<Finding> {
+    const SAID: [&str; 6] = [
+        "to the last commit",
+        "to my last commit",
+        "into the last commit",
+        "to the previous commit",
+        "to the latest commit",
+        "amend",
+    ];
+    const VERBS: [&str; 5] = ["add", "include", "put", "commit", "amend"];
+    let asked = Words::of(it.request);
+    let starts = asked.list().first().is_some_and(|w| VERBS.contains(&w.as_str()));
+    let commit = git(it, "commit").filter(|c| !c.has_option(None, "amend"))?;
+    let plain = commit.args().iter().all(|w| w.text == "commit" || w.text == "-q" || w.text == "--quiet");
+    let verb = commit.args().first()?;
+    let fix = Edits::new(it.script).after(verb, " --amend --no-edit").done().filter(|_| plain);
+    (starts && asked.say(&SAID))
+        .then(|| warning("one-more-commit", verb, "that makes one more commit: --amend changes the last", fix))
 }
 
 /// `git diff` for "the diff of the last commit": it shows what is not committed yet.
@@ -46,8 +85,7 @@ fn loses(it: &Inspected) -> Option<Finding> {
         "without losing",
         "not lose",
     ];
-    let mut resets = it.script.commands.iter().filter(|c| c.name() == Some("git"));
-    let reset = resets.find(|c| c.operands().next().is_some_and(|verb| verb.text == "reset"))?;
+    let reset = git(it, "reset")?;
     let hard = reset.args().iter().find(|w| w.text == "--hard")?;
     let asked = Words::of(it.request);
     let kept = asked.say(&KEPT) || asked.list().iter().any(|w| w == "don't") && asked.say(&["lose"]);
@@ -62,9 +100,8 @@ fn staged_only(it: &Inspected) -> Option<Finding> {
     if !asked.say(&["commit"]) || !asked.say(&all) || asked.say(&["staged", "stage", "except", "without", "but"]) {
         return None;
     }
-    let git = || it.script.commands.iter().filter(|c| c.name() == Some("git"));
-    let adds = git().any(|c| c.operands().next().is_some_and(|verb| matches!(verb.text.as_str(), "add" | "rm" | "mv")));
-    let commit = git().find(|c| c.operands().next().is_some_and(|verb| verb.text == "commit"))?;
+    let adds = ["add", "rm", "mv"].iter().any(|verb| git(it, verb).is_some());
+    let commit = git(it, "commit")?;
     let stages = |text: &str| text == "--all" || text == "--amend" || is_cluster_with_a(text);
     if adds || commit.args().iter().any(|w| stages(&w.text)) {
         return None;
@@ -105,6 +142,24 @@ mod tests {
         }
         assert_eq!(fix("throw away the last commit and all changes", hard), None);
         assert_eq!(fix("", hard), None);
+    }
+
+    #[test]
+    fn what_is_staged_stays_and_the_last_commit_is_changed() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        let staged = "undo the last commit but leave the changes staged";
+        assert_eq!(fix(staged, "git reset --mixed HEAD~1").as_deref(), Some("git reset --soft HEAD~1"));
+        assert_eq!(fix("undo the last commit, changes not staged", "git reset --mixed HEAD~1"), None);
+        let amend = "add the staged files to the last commit";
+        assert_eq!(fix(amend, "git commit -q").as_deref(), Some("git commit --amend --no-edit -q"));
+        assert_eq!(findings(check, amend, "git commit -m more").len(), 1);
+        for (request, right) in [
+            (amend, "git commit --amend --no-edit"),
+            ("show what I added to the last commit", "git commit"),
+            ("commit it", "git commit -m x"),
+        ] {
+            assert!(findings(check, request, right).is_empty(), "{request}: {right}");
+        }
     }
 
     #[test]

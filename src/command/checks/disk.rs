@@ -7,7 +7,8 @@ use crate::shell::{Finding, Invocation, Userland, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let words = Words::of(it.request);
-    sum(it, &words).or_else(|| types(it, &words)).or_else(|| counted(it)).into_iter().collect()
+    let found = sum(it, &words).or_else(|| types(it, &words)).or_else(|| kind(it, &words)).or_else(|| counted(it));
+    found.into_iter().collect()
 }
 
 /// The one command of a script that is this program.
@@ -68,6 +69,17 @@ fn types(it: &Inspected, words: &Words) -> Option<Finding> {
     Some(warning("no-types", program, "types are asked for: df -T shows them", fix))
 }
 
+/// `lsblk -o NAME,TYPE` for "the file system type of each partition": TYPE is disk or part.
+fn kind(it: &Inspected, words: &Words) -> Option<Finding> {
+    let lsblk = named(it, "lsblk")?;
+    let asked = words.say(&["filesystem", "filesystems", "file system", "file systems"])
+        && words.say(&["type", "types", "which"]);
+    let columns = lsblk.args().iter().find(|w| w.raw.split([',', '=']).any(|column| column == "TYPE"))?;
+    let shown = lsblk.args().iter().any(|w| w.raw.contains("FSTYPE"));
+    let fix = Edits::new(it.script).replace(columns, &columns.raw.replace("TYPE", "FSTYPE")).done();
+    (asked && !shown).then(|| warning("no-types", columns, "TYPE is disk or partition: FSTYPE is the file system", fix))
+}
+
 /// `du -sh . | grep -v .git`: one line for all is printed, and the folder is in it.
 fn counted(it: &Inspected) -> Option<Finding> {
     let du = named(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
@@ -100,6 +112,15 @@ mod tests {
 
     fn fix(request: &str, command: &str) -> Option<String> {
         findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn a_file_system_has_a_type_of_its_own() {
+        let request = "which filesystem type is /dev/sda1";
+        assert_eq!(fix(request, "lsblk -o TYPE /dev/sda1").as_deref(), Some("lsblk -o FSTYPE /dev/sda1"));
+        assert_eq!(fix(request, "lsblk -no FSTYPE /dev/sda1"), None);
+        assert_eq!(fix("type of each block device", "lsblk -o NAME,TYPE"), None);
+        assert_eq!(fix("file systems and what they are on", "lsblk -o NAME,TYPE,FSTYPE"), None);
     }
 
     #[test]

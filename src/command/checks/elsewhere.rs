@@ -1,13 +1,37 @@
-//! Another machine: a user and a port that the person did not name. `ssh` takes them from its own configuration, or the
-//! usual ones.
+//! Another machine: a user, a port or an address that the person did not name. `ssh` takes the first two from its own
+//! configuration, or the usual ones; an address that a model made up leads nowhere, or to somebody else.
 
 use super::Inspected;
 use super::edit::{Edits, warning};
+use super::words::bare;
+use crate::command::library;
 use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let own = |c: &&Invocation| matches!(c.name(), Some("ssh" | "scp" | "sftp" | "rsync" | "ssh-copy-id"));
-    it.script.commands.iter().filter(own).flat_map(|c| user(it, c).into_iter().chain(port(it, c))).collect()
+    let named = it.script.commands.iter().filter(own).flat_map(|c| user(it, c).into_iter().chain(port(it, c)));
+    named.chain(it.script.commands.iter().filter_map(|c| address(it, c))).collect()
+}
+
+/// `wget http://packages.example/htop_2.2.deb` where nobody spoke of that host. One that our own examples ask, or of which only
+/// the front page is asked, is known to be there.
+fn address(it: &Inspected, command: &Invocation) -> Option<Finding> {
+    if it.request.is_empty() || !matches!(command.name()?, "curl" | "wget" | "git" | "aria2c" | "axel") {
+        return None;
+    }
+    let asked = it.request.to_lowercase();
+    let made_up = |w: &&Word| {
+        let Some((host, path)) = w.text.split_once("://").and_then(|(_, rest)| rest.split_once('/')) else {
+            return false;
+        };
+        let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or(host);
+        let is_here = matches!(host, "localhost" | "127.0.0.1" | "");
+        // "from github" names github.com
+        let is_named = host.split('.').any(|part| part.len() > 3 && asked.contains(&part.to_lowercase()));
+        !path.is_empty() && !is_here && !host.contains('$') && !is_named && !library::mentions(host)
+    };
+    let word = command.args().iter().find(made_up)?;
+    Some(warning("made-up-address", word, "nobody named this address, and it may not be there", None))
 }
 
 /// `user@host` where nobody spoke of `user`: the one that was named, or none.
@@ -32,8 +56,7 @@ fn user(it: &Inspected, command: &Invocation) -> Option<Finding> {
 
 /// "As user bob", "as bob": the last such word that can be a name.
 fn said_user(request: &str) -> Option<&str> {
-    let words: Vec<&str> =
-        request.split_whitespace().map(|w| w.trim_matches([',', '.', ';', '\'', '"', '`'])).collect();
+    let words: Vec<&str> = request.split_whitespace().map(bare).collect();
     let name = |w: &&str| {
         let own = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
         w.starts_with(|c: char| c.is_ascii_lowercase())
@@ -72,6 +95,23 @@ mod tests {
 
     fn fixed(request: &str, command: &str) -> Option<String> {
         findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn an_address_is_not_made_up() {
+        let found = |request: &str, command: &str| findings(check, request, command).len();
+        assert_eq!(found("download the deb of htop", "wget http://packages.ubuntu.com/a/htop_2.2.0-1_amd64.deb"), 1);
+        for (request, right) in [
+            ("download https://example.net/a.zip", "wget https://example.net/a.zip"),
+            ("clone torvalds/linux from GitHub", "git clone https://github.com/torvalds/linux"),
+            ("is example.net up", "curl -I https://example.net/"),
+            ("what is my public address", "curl -s https://ifconfig.me"),
+            ("is my server up", "curl -fs http://localhost:8080/health"),
+            ("download the page of $SITE", "curl -O \"https://$SITE/index.html\""),
+            ("", "wget https://example.net/a.zip"),
+        ] {
+            assert_eq!(found(request, right), 0, "{request}: {right}");
+        }
     }
 
     #[test]

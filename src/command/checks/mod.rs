@@ -31,6 +31,7 @@ mod ends;
 mod excluded;
 mod executable;
 mod flags;
+mod folders;
 mod grep;
 mod half;
 mod header;
@@ -126,7 +127,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 64] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 65] = [
     commit::check,
     branches::check,
     executable::check,
@@ -178,6 +179,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 64] = [
     sed::check,
     endings::check,
     endless::check,
+    folders::check,
     here::check,
     holding::check,
     passed_on::check,

@@ -9,6 +9,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     of_script(it)
         .or_else(|| heading(it))
         .or_else(|| tree(it))
+        .or_else(|| pinned(it))
         .into_iter()
         .chain(of_sockets(it))
         .chain(of_protocol(it))
@@ -58,6 +59,17 @@ fn tree(it: &Inspected) -> Option<Finding> {
     let fix = Edits::new(it.script).after(options, " --forest").done();
     let is_able = it.target.os == Os::Linux && it.target.userland == Userland::Gnu;
     (asked && is_flat && is_able).then(|| warning("flat-list", options, "this is a list: --forest draws the tree", fix))
+}
+
+/// `taskset -c 0,1 1234`: without -p the number is a program to be started.
+fn pinned(it: &Inspected) -> Option<Finding> {
+    let is_id = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
+    let is_started = |c: &&Invocation| c.via.last().is_some_and(|via| via == "taskset") && c.name().is_some_and(is_id);
+    let started = it.script.commands.iter().find(is_started)?;
+    let (before, options) = it.script.text.split_once("taskset ").filter(|(_, options)| options.starts_with("-c "))?;
+    let fix = Some(format!("{before}taskset -p {options}"));
+    let why = "without -p this starts a program of that name: -p takes a process that runs";
+    Some(warning("process-as-program", started.words.first()?, why, fix))
 }
 
 /// `lsof -i :80 | awk '{print $2}' | xargs kill`: the first of the numbers is the word `PID`.
@@ -141,6 +153,15 @@ fn of_protocol(it: &Inspected) -> Option<Finding> {
 mod tests {
     use super::super::tests::findings;
     use super::*;
+
+    #[test]
+    fn a_process_is_pinned_and_no_program_started() {
+        let fix = |command: &str| findings(check, "pin process 1234", command).into_iter().find_map(|f| f.fix);
+        assert_eq!(fix("taskset -c 0,1 1234").as_deref(), Some("taskset -p -c 0,1 1234"));
+        for right in ["taskset -cp 0,1 1234", "taskset -p -c 0,1 1234", "taskset -c 0 make", "taskset -c 0 sleep 10"] {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
 
     #[test]
     fn a_tree_is_drawn() {

@@ -1,13 +1,14 @@
 //! Is it a command at all? A model that has no command to give may answer in words, and a shell parses them.
 
 use super::Inspected;
+use crate::command::library;
 use crate::shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
 pub(crate) const ID: &str = "prose";
 
-/// One finding where the line only talks back, or nobody knows any program of the line: not this machine, not the shell, not our own tables, and the
-/// person did not name it either. For another machine only a name that no program has counts. What nobody asked a model for
-/// was written as a command.
+/// One finding where the line only talks back, or nobody knows any program of the line: not this machine, not the shell, not
+/// our own tables and examples, and the person did not name it either, nor is it called as only a program is. For another
+/// machine only a name that no program has counts. What nobody asked a model for was written as a command.
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     if it.request.is_empty() {
         return Vec::new();
@@ -18,6 +19,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             && it.context.map_or(!is_name(name), |context| !context.available_commands.contains_key(name))
             && !is_builtin(name, it.dialect)
             && !effects::is_known(name, it.dialect)
+            && !library::calls(name)
+            && !is_called(it, name)
             && !it.script.functions.iter().any(|f| f.name == *name)
             && !named(it, name)
     };
@@ -65,6 +68,16 @@ fn words(text: &str) -> Vec<String> {
 fn is_name(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "_+.-".contains(c))
         && name.starts_with(|c: char| !c.is_uppercase())
+}
+
+/// True for `smartctl -a /dev/sda`: with an option or an absolute path, which words do not have, it is a program that is not
+/// installed.
+fn is_called(it: &Inspected, name: &str) -> bool {
+    let is_option = |text: &str| {
+        text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '-'))
+    };
+    let mut calls = it.script.commands.iter().filter(|c| c.name() == Some(name) && is_name(name));
+    calls.any(|c| c.args().iter().any(|w| is_option(&w.text) || w.text.len() > 1 && w.text.starts_with('/')))
 }
 
 /// True if the request names the program, and the command does more than to repeat the word.
@@ -120,6 +133,12 @@ mod tests {
     fn programs_that_somebody_knows_are_commands() {
         for line in ["ls", "cd /tmp", "docker ps", "jq . a.json", "./configure", "frob() { ls; }; frob", "Foo; ls"] {
             assert!(!is_prose("say something", line), "{line}");
+        }
+        for line in ["smartctl /dev/sda", "sudo hdparm -t /dev/sda", "modinfo e1000e", "frobnicate --all"] {
+            assert!(!is_prose("say something", line), "{line}: it is not installed");
+        }
+        for words in ["love / hate", "well - yes", "- item"] {
+            assert!(is_prose("say something", words), "{words}");
         }
         assert!(!is_prose("run frobnicate on a.txt", "frobnicate a.txt"), "the person knows it");
         assert_eq!(findings(check, "say something", "frobnicate a.txt"), [], "another machine may have it");

@@ -5,15 +5,16 @@ use super::edit::{Edits, warning};
 use crate::shell::{Dialect, Finding, Invocation, Severity, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c)).or_else(|| torn(it, c));
-    let found: Vec<Finding> = it.script.commands.iter().filter_map(of).collect();
-    if found.is_empty() { blanks(it).into_iter().collect() } else { found }
+    let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c));
+    it.script.commands.iter().filter_map(of).chain(torn(it)).collect()
 }
 
-/// `for f in My Photos/*` for the folder "My Photos", which is here.
-fn blanks(it: &Inspected) -> Option<Finding> {
-    let is_here = |name: &&str| name.contains(' ') && it.cwd.is_some_and(|cwd| cwd.join(name).exists());
-    let (name, at) = quoted(it.request).filter(is_here).find_map(|name| Some((name, bare(&it.script.text, name)?)))?;
+/// `mv old name.txt new.txt` for a file that the person calls "old name.txt", and `for f in My Photos/*` for a folder
+/// that is here.
+fn torn(it: &Inspected) -> Option<Finding> {
+    let is_here = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).exists());
+    let names = quoted(it.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
+    let (name, at) = names.filter_map(|name| Some((name, bare(&it.script.text, name)?))).next()?;
     let (mut fix, span) = (it.script.text.clone(), at..at + name.len());
     fix.replace_range(span.clone(), &quote(name, it.dialect));
     Some(Finding {
@@ -39,28 +40,10 @@ fn bare(text: &str, name: &str) -> Option<usize> {
                 let begins =
                     text[..at].ends_with(|c: char| c.is_whitespace() || c == '=') && text[at..].starts_with(name);
                 let after = text.get(at + name.len()..).unwrap_or_default();
-                if begins && (after.is_empty() || after.starts_with([' ', '/', ';', ')'])) {
+                if begins && (after.is_empty() || after.starts_with([' ', '/', ';', ')', '|', '>'])) {
                     return Some(at);
                 }
             }
-        }
-    }
-    None
-}
-
-/// `mv old name.txt new.txt` for a file that the person calls "old name.txt".
-fn torn(it: &Inspected, command: &Invocation) -> Option<Finding> {
-    let said = quoted(it.request).filter(|text| text.contains(' ') && text.contains('.'));
-    for name in said {
-        let length = name.split(' ').count();
-        let torn = command.args().windows(length).find(|words| {
-            let raw: Vec<&str> = words.iter().map(|w| w.raw.as_str()).collect();
-            raw.join(" ") == name
-        });
-        if let Some(words) = torn {
-            let fix = Edits::new(it.script).span(words, &quote(name, it.dialect)).done();
-            let why = format!("without quotes `{name}` is {length} names to the shell");
-            return words.first().map(|word| warning("torn-name", word, why, fix));
         }
     }
     None
@@ -71,18 +54,29 @@ fn quoted(request: &str) -> impl Iterator<Item = &str> {
     ['"', '\'', '`'].into_iter().flat_map(|mark| request.split(mark).skip(1).step_by(2))
 }
 
-/// `find -name *.txt`: the shell replaces the pattern by the names in this folder.
+/// `find -name *.txt`, `zip -d a.zip *.tmp`: the shell replaces the pattern by the names in this folder.
 fn pattern(it: &Inspected, command: &Invocation) -> Option<Finding> {
     const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
-    if command.name() != Some("find") {
-        return None;
-    }
-    let pair = command.words.windows(2).find(|w| BEFORE.contains(&w[0].text.as_str()) && w[1].glob)?;
-    let word = &pair[1];
+    let (id, word, why) = match command.name()? {
+        "find" => {
+            let pair = command.words.windows(2).find(|w| BEFORE.contains(&w[0].text.as_str()) && w[1].glob)?;
+            let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
+            ("find-name-unquoted", &pair[1], why)
+        }
+        "zip" if !command.args().iter().any(|w| w.raw.starts_with('-') && w.raw.ends_with('d')) => return None,
+        name @ ("unzip" | "zip") => {
+            let entry = command.operands().skip(1).find(|w| w.glob && !w.raw.contains('/'))?;
+            (
+                "entry-unquoted",
+                entry,
+                format!("quote the pattern, for {name} itself is to compare it with what the archive holds"),
+            )
+        }
+        _ => return None,
+    };
     let plain = !word.quoted && !word.expands && !word.raw.contains('\'');
     let fix = plain.then(|| Edits::new(it.script).replace(word, &format!("'{}'", word.raw)).done()).flatten();
-    let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
-    Some(warning("find-name-unquoted", word, why, fix))
+    Some(warning(id, word, why, fix))
 }
 
 /// `ls '~/x'` and `cd '$HOME'`: names that only the shell can turn into the ones meant.
@@ -170,6 +164,22 @@ mod tests {
         assert_eq!(fixed(request, "mv budget 2024.csv budget.csv").as_deref(), Some("mv 'budget 2024.csv' budget.csv"));
         assert_eq!(fixed(request, "mv 'budget 2024.csv' budget.csv"), None);
         assert_eq!(fixed("print \"a b.\" with echo; it's fine", "echo a b"), None);
+    }
+
+    #[test]
+    fn who_compares_a_pattern_gets_it_whole() {
+        let fixed = |command| findings(check, "", command).first().and_then(|f| f.fix.clone());
+        for (wrong, right) in [
+            ("find . -name *.txt", "find . -name '*.txt'"),
+            ("zip -qd a.zip *.tmp", "zip -qd a.zip '*.tmp'"),
+            ("unzip a.zip *.pdf -d out", "unzip a.zip '*.pdf' -d out"),
+        ] {
+            assert_eq!(fixed(wrong).as_deref(), Some(right));
+            assert_eq!(fixed(right), None);
+        }
+        for right in ["zip a.zip *.txt", "zip -r a.zip d/*", "unzip *.zip", "unzip a.zip"] {
+            assert_eq!(fixed(right), None, "{right}");
+        }
     }
 
     #[test]

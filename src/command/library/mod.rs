@@ -86,6 +86,17 @@ pub fn commands() -> Vec<String> {
     pairs().iter().map(|pair| pair.cmd.clone().into_owned()).collect()
 }
 
+/// True if a text is part of some pair's command.
+pub(super) fn mentions(text: &str) -> bool {
+    pairs().iter().any(|pair| pair.cmd.contains(text))
+}
+
+/// True if some pair's command calls that program, alone or in a pipeline.
+pub(super) fn calls(program: &str) -> bool {
+    let first = |part: &str| part.split_whitespace().find(|word| *word != "sudo") == Some(program);
+    pairs().iter().any(|pair| pair.cmd.contains(program) && pair.cmd.split(['|', ';', '&']).any(first))
+}
+
 /// Every wording.
 fn texts() -> impl Iterator<Item = &'static Text> {
     pairs().iter().flat_map(Pair::wordings)
