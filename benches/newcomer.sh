@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What a newcomer would type, asked in a folder of small files, to be read by somebody: benches/newcomer.sh OUT [FLAGS]
-# OUT gets a request and its command, in turns. Nothing is judged here, and no answer is run.
+# What a newcomer would type, asked in a folder of small files, to be read by somebody: benches/newcomer.sh OUT [FLAGS [LIST]]
+# OUT gets a request and its command, in turns. Nothing is judged here, and no answer is run. LIST is another list of requests:
+# lookups.txt has what people look up in their second week.
 set -euo pipefail
 out=$(realpath "$1")
 caro=$(realpath "${CARO:-target/release/caro}")
-requests=$(realpath "$(dirname "$0")/newcomer.txt")
+requests=$(realpath "${3:-$(dirname "$0")/newcomer.txt}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
