@@ -343,6 +343,12 @@ fn held_out_tasks_of_question_sites_are_good() {
 }
 
 #[test]
+fn held_out_tasks_of_titles_are_good() {
+    own("held-titles.toml", &["jq", "zip", "unzip", "xxd"]);
+    own("held-forum.toml", &["jq", "zip", "unzip", "xxd"]);
+}
+
+#[test]
 fn own_git_tasks_are_good() {
     own("git.toml", &["git"]);
 }
