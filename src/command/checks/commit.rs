@@ -7,7 +7,9 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Severity};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
-    staged_only(it).into_iter().chain(loses(it)).chain(unstages(it)).chain(committed(it)).chain(another(it)).collect()
+    let asked = Words::of(it.request);
+    let of = [staged_only, loses, unstages, committed, another];
+    of.iter().filter_map(|check| check(it, &asked)).collect()
 }
 
 /// The call of git that has this verb.
@@ -17,8 +19,7 @@ fn git<'a>(it: &Inspected<'a>, verb: &str) -> Option<&'a Invocation> {
 }
 
 /// `git reset --mixed HEAD~1` for "undo the last commit but leave the changes staged".
-fn unstages(it: &Inspected) -> Option<Finding> {
-    let asked = Words::of(it.request);
+fn unstages(it: &Inspected, asked: &Words) -> Option<Finding> {
     let reset = git(it, "reset")?;
     let mixed = reset.args().iter().find(|w| w.text == "--mixed")?;
     let fix = Edits::new(it.script).replace(mixed, "--soft").done();
@@ -29,7 +30,7 @@ fn unstages(it: &Inspected) -> Option<Finding> {
 }
 
 /// `git commit` for "add the staged files to the last commit": that would be one more.
-fn another(it: &Inspected) -> Option<Finding> {
+fn another(it: &Inspected, asked: &Words) -> Option<Finding> {
     const SAID: [&str; 6] = [
         "to the last commit",
         "to my last commit",
@@ -39,18 +40,17 @@ fn another(it: &Inspected) -> Option<Finding> {
         "amend",
     ];
     const VERBS: [&str; 5] = ["add", "include", "put", "commit", "amend"];
-    let asked = Words::of(it.request);
     let starts = asked.list().first().is_some_and(|w| VERBS.contains(&w.as_str()));
     let commit = git(it, "commit").filter(|c| !c.has_option(None, "amend"))?;
     let plain = commit.args().iter().all(|w| w.text == "commit" || w.text == "-q" || w.text == "--quiet");
-    let verb = commit.args().first()?;
+    let verb = commit.operands().next()?;
     let fix = Edits::new(it.script).after(verb, " --amend --no-edit").done().filter(|_| plain);
     (starts && asked.say(&SAID))
         .then(|| warning("one-more-commit", verb, "that makes one more commit: --amend changes the last", fix))
 }
 
 /// `git diff` for "the diff of the last commit": it shows what is not committed yet.
-fn committed(it: &Inspected) -> Option<Finding> {
+fn committed(it: &Inspected, asked: &Words) -> Option<Finding> {
     const SAID: [&str; 6] = [
         "diff of the last commit",
         "diff of the latest commit",
@@ -63,14 +63,13 @@ fn committed(it: &Inspected) -> Option<Finding> {
     let verb = git.operands().next().filter(|verb| git.name() == Some("git") && verb.text == "diff")?;
     let alone = git.operands().count() == 1 && !git.has_option(None, "cached") && !git.has_option(None, "staged");
     let fix = Edits::new(it.script).replace(verb, "show").done();
-    let asked = Words::of(it.request).say(&SAID) && alone;
-    asked.then(|| {
+    (asked.say(&SAID) && alone).then(|| {
         warning("not-committed", verb, "git diff shows what is not committed yet: git show the last commit", fix)
     })
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
-fn loses(it: &Inspected) -> Option<Finding> {
+fn loses(it: &Inspected, asked: &Words) -> Option<Finding> {
     const KEPT: [&str; 12] = [
         "keep",
         "keeping",
@@ -87,15 +86,13 @@ fn loses(it: &Inspected) -> Option<Finding> {
     ];
     let reset = git(it, "reset")?;
     let hard = reset.args().iter().find(|w| w.text == "--hard")?;
-    let asked = Words::of(it.request);
     let kept = asked.say(&KEPT) || asked.list().iter().any(|w| w == "don't") && asked.say(&["lose"]);
     let fix = Edits::new(it.script).replace(hard, "--soft").done();
     let why = "--hard throws the changes away that are to be kept: --soft leaves them as they are";
     kept.then(|| Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
 }
 
-fn staged_only(it: &Inspected) -> Option<Finding> {
-    let asked = Words::of(it.request);
+fn staged_only(it: &Inspected, asked: &Words) -> Option<Finding> {
     let all = ["everything", "all changes", "all my changes", "all the changes", "all files", "all my files"];
     if !asked.say(&["commit"]) || !asked.say(&all) || asked.say(&["staged", "stage", "except", "without", "but"]) {
         return None;

@@ -12,17 +12,16 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
     let operands: Vec<&Word> = command.operands().collect();
     // what is taken: all but the archive, or where it goes to
-    let (taken, letters, long) = match (command.name()?, operands.as_slice()) {
-        ("scp", [taken @ .., _]) => (taken, "rR", "recursive"),
-        ("zip", [_, taken @ ..]) => (taken, "rR", "recurse-paths"),
+    let (taken, long) = match (command.name()?, operands.as_slice()) {
+        ("scp", [taken @ .., _]) => (taken, "recursive"),
+        ("zip", [_, taken @ ..]) => (taken, "recurse-paths"),
         _ => return None,
     };
-    let short =
-        |w: &Word| w.raw.starts_with('-') && !w.raw.starts_with("--") && w.raw.contains(|c| letters.contains(c));
-    let deep = command.has_option(None, long) || command.args().iter().any(short);
+    let deep = ['r', 'R'].iter().any(|letter| command.has_option(Some(*letter), long));
     // an entry that is deleted, or is told about, is none that is read
-    let other =
-        command.name() == Some("zip") && command.args().iter().any(|w| matches!(w.raw.as_str(), "-d" | "-T" | "-sf"));
+    let told = command.has_option(Some('d'), "delete")
+        || command.args().iter().any(|w| matches!(w.raw.as_str(), "-T" | "-sf"));
+    let other = command.name() == Some("zip") && told;
     let folder = taken.iter().find(|w| !deep && !other && is_folder(it, w))?;
     let fix = Edits::new(it.script).after(command.words.first()?, " -r").done();
     Some(warning(
@@ -66,6 +65,7 @@ mod tests {
             (copy, "scp a.txt box:site"),
             ("zip the docs directory", "zip -qr docs.zip docs"),
             ("remove the folder docs from docs.zip", "zip -d docs.zip docs"),
+            ("remove the folder docs from docs.zip", "zip -qd docs.zip docs"),
             ("", "scp a.txt box:"),
         ] {
             assert_eq!(fix(request, right), None, "{request}: {right}");

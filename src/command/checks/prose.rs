@@ -19,8 +19,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
             && it.context.map_or(!is_name(name), |context| !context.available_commands.contains_key(name))
             && !is_builtin(name, it.dialect)
             && !effects::is_known(name, it.dialect)
-            && !library::calls(name)
             && !is_called(it, name)
+            && !library::calls(name)
             && !it.script.functions.iter().any(|f| f.name == *name)
             && !named(it, name)
     };

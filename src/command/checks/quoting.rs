@@ -13,8 +13,8 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// that is here.
 fn torn(it: &Inspected) -> Option<Finding> {
     let is_here = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).exists());
-    let names = quoted(it.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
-    let (name, at) = names.filter_map(|name| Some((name, bare(&it.script.text, name)?))).next()?;
+    let mut names = quoted(it.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
+    let (name, at) = names.find_map(|name| Some((name, unquoted_at(&it.script.text, name)?)))?;
     let (mut fix, span) = (it.script.text.clone(), at..at + name.len());
     fix.replace_range(span.clone(), &quote(name, it.dialect));
     Some(Finding {
@@ -29,7 +29,7 @@ fn torn(it: &Inspected) -> Option<Finding> {
 }
 
 /// Where a name stands as words of their own, outside of quotes.
-fn bare(text: &str, name: &str) -> Option<usize> {
+fn unquoted_at(text: &str, name: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {
         match quote {
@@ -63,7 +63,7 @@ fn pattern(it: &Inspected, command: &Invocation) -> Option<Finding> {
             let why = format!("quote the pattern after {}, or the shell expands it first", pair[0].text);
             ("find-name-unquoted", &pair[1], why)
         }
-        "zip" if !command.args().iter().any(|w| w.raw.starts_with('-') && w.raw.ends_with('d')) => return None,
+        "zip" if !command.has_option(Some('d'), "delete") => return None,
         name @ ("unzip" | "zip") => {
             let entry = command.operands().skip(1).find(|w| w.glob && !w.raw.contains('/'))?;
             (

@@ -92,18 +92,20 @@ impl Words {
     }
 }
 
-/// The words of a request as they are written, names of files among them, without the punctuation around them.
+/// The quotes and the punctuation around a word; a full stop is part of many names, and only the last one is none.
+const AROUND: [char; 10] = ['\'', '"', '`', ',', ';', ':', '(', ')', '?', '!'];
+
+/// The words of a request as they are written, names of files among them, without the punctuation around and between them.
 pub(super) fn written(request: &str) -> impl Iterator<Item = &str> {
-    let words = request.split(|c: char| c.is_whitespace() || "'\"`,;:()?!".contains(c));
+    let words = request.split(|c: char| c.is_whitespace() || AROUND.contains(&c));
     words.map(|w| w.strip_suffix('.').unwrap_or(w))
 }
 
 /// A word of a request without the quotes and the punctuation around it.
 pub(super) fn bare(word: &str) -> &str {
-    let around = |c: char| "'\"`,;:()?!".contains(c);
-    let word = word.trim_matches(around);
+    let word = word.trim_matches(AROUND);
     // the end of a sentence; and then the quote that it stood behind
-    word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(around))
+    word.strip_suffix('.').map_or(word, |word| word.trim_end_matches(AROUND))
 }
 
 /// A whole number, in digits or as a word up to twelve.

@@ -59,11 +59,10 @@ fn place(request: &str) -> Option<(String, String)> {
         .filter_map(|(i, name)| {
             let file = !name.contains('/') && plain(name) && name.chars().any(char::is_alphanumeric);
             let named = i > 0 && matches!(words[i - 1], "named" | "called") || name.trim_end_matches('.').contains('.');
-            let link = words.get(i + 1).filter(|w| matches!(**w, "in" | "inside" | "under"))?;
-            let rest = words[i + 2..].iter().skip_while(|w| matches!(**w, "the" | "folder" | "directory"));
-            let folder = *rest.clone().next()?;
+            words.get(i + 1).filter(|w| matches!(**w, "in" | "inside" | "under"))?;
+            let folder = words[i + 2..].iter().find(|w| !matches!(**w, "the" | "folder" | "directory"))?;
             let absolute = folder.len() > 1 && folder.starts_with(['/', '~']) && plain(folder);
-            (file && named && absolute && !link.is_empty()).then(|| ((*name).to_owned(), folder.to_owned()))
+            (file && named && absolute).then(|| ((*name).to_owned(), (*folder).to_owned()))
         })
         .collect();
     match places.as_slice() {
