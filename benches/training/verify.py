@@ -10,7 +10,7 @@ of the sandbox. A pair with `run = "no: why"` is only parsed.
 Prints what is wrong, a line each, then the counts. Exit status 1 if anything is wrong.
 Needs bubblewrap, busybox and bash.
 """
-import argparse, glob, os, re, shlex, shutil, subprocess, sys, tempfile, tomllib
+import argparse, glob, hashlib, json, os, re, shlex, shutil, subprocess, sys, tempfile, tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -133,6 +133,7 @@ def main():
     args.add_argument("files", nargs="+")
     args.add_argument("--against", nargs="*", default=[], help="folders whose wordings may not be said again")
     args.add_argument("--busybox", action="store_true", help="run the busybox variants too")
+    args.add_argument("--jobs", type=int, default=1, help="pairs that run at once")
     args = args.parse_args()
     wrong, seen, commands = [], {}, {}
     for folder in args.against:
@@ -154,14 +155,24 @@ def main():
             parsed = subprocess.run(["bash", "-n", "-c", pair["cmd"]], capture_output=True, text=True)
             if parsed.returncode:
                 wrong.append(f"{name}: {pair['request']}: {parsed.stderr.strip()}")
-    base = tempfile.mkdtemp(prefix="caro-verify-")
+    # what has passed once passes again: a fixture or a pair that changed is another key
+    fixture = (ROOT / "tests/library/fixture.sh").read_bytes()
+    key = lambda p, b: hashlib.sha1(fixture + json.dumps([p, b], sort_keys=True).encode()).hexdigest()
+    kept = Path(tempfile.gettempdir()) / "caro-verified"
+    passed = set(kept.read_text().split()) if kept.exists() else set()
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    base = tempfile.mkdtemp(prefix="caro-verify-", dir=memory)
     try:
         master = f"{base}/master"
         os.mkdir(master)
         subprocess.run(["bash", str(ROOT / "tests/library/fixture.sh"), master], check=True)
         jobs = [(n, p, master, base, i, b) for i, (n, p) in enumerate(pairs) if "cmd" in p for b in ([False, True] if args.busybox else [False])]
-        with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(judge, jobs))
+        new = [job for job in jobs if key(job[1], job[5]) not in passed]
+        with ThreadPoolExecutor(args.jobs) as pool:
+            results = list(pool.map(judge, new))
+        with open(kept, "a") as file:
+            file.writelines(key(job[1], job[5]) + "\n" for job, (fault, what) in zip(new, results) if not fault and what == "run")
+        results += [(None, "run")] * (len(jobs) - len(new))
     finally:
         shutil.rmtree(base, ignore_errors=True)
     wrong += [w for w, _ in results if w]
