@@ -26,12 +26,20 @@ fn address(it: &Inspected, command: &Invocation) -> Option<Finding> {
         };
         let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or(host);
         let is_here = matches!(host, "localhost" | "127.0.0.1" | "");
-        // "from github" names github.com
-        let is_named = host.split('.').any(|part| part.len() > 3 && asked.contains(&part.to_lowercase()));
+        // "from github" names github.com, and "the pokemon api" pokeapi.co
+        let is_named = host.split('.').any(|part| {
+            let part = part.to_lowercase();
+            part.len() > 3 && (asked.contains(&part) || asked.split_whitespace().any(|word| begin_alike(word, &part)))
+        });
         !path.is_empty() && !is_here && !host.contains('$') && !is_named && !library::mentions(host)
     };
     let word = command.args().iter().find(made_up)?;
     Some(warning("made-up-address", word, "nobody named this address, and it may not be there", None))
+}
+
+/// True if two words have their first four letters in common.
+fn begin_alike(a: &str, b: &str) -> bool {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b && a.is_alphabetic()).count() >= 4
 }
 
 /// `user@host` where nobody spoke of `user`: the one that was named, or none.
@@ -105,6 +113,8 @@ mod tests {
             ("download https://example.net/a.zip", "wget https://example.net/a.zip"),
             ("clone torvalds/linux from GitHub", "git clone https://github.com/torvalds/linux"),
             ("is example.net up", "curl -I https://example.net/"),
+            ("the weather of the openmeteo service", "curl -s https://api.open-meteo.example/v1/forecast"),
+            ("look up isbn 3 in the openlibrary books", "curl -s https://openlib.example/isbn/3.json"),
             ("what is my public address", "curl -s https://ifconfig.me"),
             ("is my server up", "curl -fs http://localhost:8080/health"),
             ("download the page of $SITE", "curl -O \"https://$SITE/index.html\""),

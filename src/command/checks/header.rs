@@ -1,27 +1,65 @@
-//! `ps --sort ... | head -n 5` shows the header and four processes where five were asked for.
+//! `ps aux | head -n 5` shows a line of headings and four processes where five were asked for. Which programs print such a
+//! line is data: `platform-rules/headers.toml`.
 
 use super::Inspected;
-use crate::shell::{Finding, Severity};
+use crate::shell::{Finding, Invocation, Severity, Word};
+use std::sync::OnceLock;
+
+/// A program whose output begins with headings.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listing {
+    names: Vec<String>,
+    #[serde(default)]
+    verbs: Vec<String>,
+    #[serde(default)]
+    without: Vec<String>,
+    of: String,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listing: Vec<Listing>,
+}
+
+fn listings() -> &'static [Listing] {
+    static FILE: OnceLock<File> = OnceLock::new();
+    let text = include_str!("../../../platform-rules/headers.toml");
+    &FILE.get_or_init(|| toml::from_str(text).unwrap_or_default()).listing
+}
+
+impl Listing {
+    /// True if the command prints the headings.
+    fn heads(&self, command: &Invocation) -> bool {
+        let words = || command.args().iter().map(|w| w.text.as_str());
+        let is = |list: &[String], word: &str| list.iter().any(|l| l == word.split('=').next().unwrap_or(word));
+        command.name().is_some_and(|name| self.names.iter().any(|n| n == name))
+            && (self.verbs.is_empty() || words().any(|w| is(&self.verbs, w)))
+            // `-o pid=` leaves the heading of a column empty
+            && !words().any(|w| is(&self.without, w) || w.ends_with('='))
+    }
+}
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     header(it).into_iter().collect()
 }
 
 fn header(it: &Inspected) -> Option<Finding> {
-    let commands = &it.script.commands;
-    let source = commands.iter().find(|c| c.name() == Some("ps"))?;
-    // after `| sort` the header is wherever its text sorts, after `| grep` it is gone: only ps straight into head counts
-    let head = it.script.reader(source).filter(|c| c.name() == Some("head"))?;
-    let sorted = source.args().iter().any(|w| w.text.starts_with("--sort"));
-    let headless =
-        source.args().iter().any(|w| w.text.starts_with("--no-head") || w.text.ends_with('=') || w.text == "h");
-    if !sorted || headless {
+    // who asks for lines counts the headings as one
+    if it.request.to_lowercase().split_whitespace().any(|word| word.starts_with("line")) {
         return None;
     }
-    let (word, count) = head.args().iter().find_map(|w| {
-        let digits = w.text.trim_start_matches("--lines=").trim_start_matches("-n").trim_start_matches('-');
-        digits.parse::<u32>().ok().map(|n| (w, n))
-    })?;
+    // after `| sort` the headings are wherever their text sorts, after `| grep` they are gone: only straight into head counts
+    let straight = |c: &Invocation| it.script.reader(c).is_some_and(|reader| reader.name() == Some("head"));
+    let (source, listing) = it
+        .script
+        .commands
+        .iter()
+        .filter(|c| straight(c))
+        .find_map(|c| Some((c, listings().iter().find(|listing| listing.heads(c))?)))?;
+    let head = it.script.reader(source)?;
+    let (word, count) = head.args().iter().find_map(|w| Some((w, lines_of(w)?)))?;
     let asked = it.request.split(|c: char| !c.is_ascii_digit()).any(|n| n.parse() == Ok(count));
     let more = count.checked_add(1)?;
     let (before, after) = (it.script.text.get(..word.span.start)?, it.script.text.get(word.span.end..)?);
@@ -29,11 +67,20 @@ fn header(it: &Inspected) -> Option<Finding> {
         id: "header-line".into(),
         severity: Severity::Warning,
         token: word.raw.clone(),
-        why: format!("the first line of ps is its header: take {more} lines to see {count} processes"),
+        why: format!(
+            "the first line of {} has the headings: take {more} lines to see {count} {}",
+            source.name().unwrap_or_default(),
+            listing.of
+        ),
         evidence: Vec::new(),
         fix: Some(format!("{before}{}{after}", word.raw.replace(&count.to_string(), &more.to_string()))),
         span: Some(word.span.clone()),
     })
+}
+
+/// How many lines an argument of `head` asks for.
+fn lines_of(word: &Word) -> Option<u32> {
+    word.text.trim_start_matches("--lines=").trim_start_matches("-n").trim_start_matches('-').parse().ok()
 }
 
 #[cfg(test)]
@@ -41,22 +88,45 @@ mod tests {
     use super::super::tests::findings;
     use super::*;
 
+    fn fix(request: &str, command: &str) -> Option<String> {
+        findings(check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn the_file_of_listings_is_whole() {
+        assert!(listings().len() >= 8);
+        assert!(listings().iter().all(|l| !l.names.is_empty() && !l.of.is_empty()));
+    }
+
     #[test]
     fn one_more_line_where_the_header_takes_one() {
-        let fix = |request, command| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
-        let top5 = "top 5 processes";
-        let mended = Some("ps aux --sort=-%cpu | head -n 6".to_owned());
-        assert_eq!(fix(top5, "ps aux --sort=-%cpu | head -n 5"), mended);
-        assert_eq!(fix(top5, "ps aux --sort=-%cpu | head -5").as_deref(), Some("ps aux --sort=-%cpu | head -6"));
-        for right in [
-            "ps aux --sort=-%cpu | head -n 6",
-            "ps aux | sort -nrk 3 | head -n 5",
-            "ps -eo pid= --sort=-%cpu | head -n 5",
-            "ps aux --sort=-%cpu --no-headers | head -n 5",
-            "ls | head -n 5",
+        for (request, command, mended) in [
+            ("top 5 processes", "ps aux --sort=-%cpu | head -n 5", "ps aux --sort=-%cpu | head -n 6"),
+            ("top 5 processes", "ps aux --sort=-%cpu | head -5", "ps aux --sort=-%cpu | head -6"),
+            ("top 5 processes by cpu", "ps aux -r | head -n 5", "ps aux -r | head -n 6"),
+            ("3 running containers", "docker ps | head -n 3", "docker ps | head -n 4"),
+            ("first 4 pods of all namespaces", "kubectl get pods -A | head -n 4", "kubectl get pods -A | head -n 5"),
+            ("show 10 open files", "lsof | head --lines=10", "lsof | head --lines=11"),
         ] {
-            assert_eq!(fix(top5, right), None, "{right}");
+            assert_eq!(fix(request, command).as_deref(), Some(mended));
         }
-        assert_eq!(fix("busiest processes", "ps aux --sort=-%cpu | head -n 5"), None);
+    }
+
+    #[test]
+    fn nothing_is_said_where_no_header_counts() {
+        for (request, right) in [
+            ("top 5 processes", "ps aux --sort=-%cpu | head -n 6"),
+            ("top 5 processes", "ps aux | sort -nrk 3 | head -n 5"),
+            ("top 5 processes", "ps -eo pid= --sort=-%cpu | head -n 5"),
+            ("top 5 processes", "ps aux --sort=-%cpu --no-headers | head -n 5"),
+            ("top 5 files", "ls | head -n 5"),
+            ("ids of 3 containers", "docker ps -q | head -n 3"),
+            ("names of 3 pods", "kubectl get pods -o name | head -n 3"),
+            ("first 5 lines of the process list", "ps aux | head -n 5"),
+            ("busiest processes", "ps aux --sort=-%cpu | head -n 5"),
+            ("the log of container 5", "docker logs 5 | head -n 5"),
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
     }
 }

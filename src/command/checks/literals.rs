@@ -63,11 +63,24 @@ fn in_pieces(it: &Inspected, name: &str) -> bool {
     if braces.any(|(stem, rest)| stem.len() > 1 && rest.contains(',') && name.starts_with(stem)) {
         return true;
     }
+    if is_made_of_another(it, name) {
+        return true;
+    }
     let path = std::path::Path::new(name);
     let of = |part: Option<&std::ffi::OsStr>| part.and_then(|p| p.to_str()).map(str::to_owned).unwrap_or_default();
     let (folder, last) = (of(path.parent().map(std::path::Path::as_os_str)), of(path.file_name()));
     let unit = name.ends_with(".service") && it.script.commands.iter().any(|c| c.name() == Some("systemctl"));
     folder.len() > 1 && said(&folder) && said(&last) || unit && said(&of(path.file_stem()))
+}
+
+/// True where `index.txt` is made of `index.sh`: its stem is in the command, and its ending behind one that is cut off (`${f%.sh}.txt`).
+fn is_made_of_another(it: &Inspected, name: &str) -> bool {
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let text = &it.script.text;
+    let cut = text
+        .match_indices(&format!("}}.{ending}"))
+        .any(|(at, _)| text[..at].rfind("${").is_some_and(|from| text[from..at].contains(['%', '/'])));
+    cut && !stem.is_empty() && text.contains(stem)
 }
 
 /// The command with a slip of the pen mended: a word that is the name but for one or two letters.
@@ -202,6 +215,16 @@ mod tests {
         ] {
             assert!(!named(request).iter().any(|n| is_exact(n)), "{right}");
         }
+    }
+
+    #[test]
+    fn a_name_may_be_made_of_another() {
+        let found = |request, command| super::super::tests::findings(check, request, command).len();
+        let request = "rename each part.sh below here to part.txt";
+        assert_eq!(found(request, "find . -name part.sh -exec sh -c 'mv \"$1\" \"${1%.sh}.txt\"' _ {} \\;"), 0);
+        assert_eq!(found(request, "for f in */part.sh; do mv \"$f\" \"${f/.sh}.txt\"; done"), 0);
+        assert_eq!(found(request, "for f in */part.sh; do mv \"$f\" \"$f.txt\"; done"), 1);
+        assert_eq!(found("move a.sh to other.txt", "mv a.sh \"${f%.sh}.txt\""), 1);
     }
 
     #[test]

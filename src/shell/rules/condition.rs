@@ -98,6 +98,18 @@ pub struct Next {
 const WHOLE_WORD: &[&str] =
     &["find", "gfind", "java", "ffmpeg", "openssl", "convert", "magick", "xrandr", "terraform", "dotnet"];
 
+/// Programs whose words `-HUP` and `-9` are signals and no cluster of options.
+const SIGNALLED: &[&str] = &["kill", "pkill", "killall", "skill", "fuser"];
+
+/// True for `-HUP`, `-SIGTERM`, `-USR1`: at least three capitals, where a program takes signals so.
+fn is_signal(command: &Invocation, word: &str) -> bool {
+    let name = word.strip_prefix('-').unwrap_or_default();
+    let capitals = name.chars().take_while(char::is_ascii_uppercase).count();
+    command.name().is_some_and(|n| SIGNALLED.contains(&n))
+        && capitals >= 3
+        && name[capitals..].chars().all(|c| c.is_ascii_digit())
+}
+
 /// Index of the word that is this option, if the command has it.
 pub(crate) fn option(command: &Invocation, option: &str) -> Option<usize> {
     // The parameters of cmdlets (`Verb-Noun`) are whole words too.
@@ -113,6 +125,7 @@ pub(crate) fn option(command: &Invocation, option: &str) -> Option<usize> {
         .enumerate()
         .skip(1)
         .take_while(|(_, w)| w.text != "--")
+        .filter(|(_, w)| !is_signal(command, &w.text))
         .find(|(_, word)| {
             let text = word.text.as_str();
             if let Some(long) = option.strip_prefix("--") {
