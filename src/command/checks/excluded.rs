@@ -4,12 +4,56 @@
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{Inspected, find};
-use crate::shell::{Finding, Invocation, Word, quote};
+use crate::shell::{Finding, Invocation, Severity, Word, quote};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let of_find = find(it.script)
         .and_then(|command| nothing(it, command).or_else(|| root(it, command)).or_else(|| only_its_name(it, command)));
-    of_find.or_else(|| files_alone(it)).into_iter().collect()
+    of_find.or_else(|| files_alone(it)).into_iter().chain(emptied(it)).collect()
+}
+
+/// `find ~ ! -name .ssh -delete`: the folder itself is spared, and all that is in it goes. True of every search that deletes below
+/// the folder and has nothing else against its content.
+fn emptied(it: &Inspected) -> Option<Finding> {
+    let command = find(it.script)?;
+    let holds = |w: &Word| matches!(w.text.as_str(), "-prune" | "-o" | "-or" | "-mindepth" | "-maxdepth");
+    let flat = command.words.windows(2).any(|w| w[0].text == "-maxdepth" && w[1].text == "1");
+    // a depth of at least two is another question, and of at least one says nothing of what lies deeper
+    let deeper = command.words.windows(2).any(|w| w[0].text == "-mindepth" && w[1].text != "1");
+    let other = command.args().iter().any(|w| holds(w) && !w.text.ends_with("depth"));
+    if flat || deeper || other || !deletes(it, command) {
+        return None;
+    }
+    let files = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "f");
+    let test = negated(command, &["-name", "-iname"]).find(|test| {
+        let name = test[2].text.as_str();
+        let spared = negated(command, &["-path", "-wholename", "-ipath"]).any(|path| path[2].text.contains(name));
+        !spared && !name.contains(['*', '?', '[', '/', '$']) && is_folder(it, command, name, files)
+    })?;
+    let (last, name) = (&test[2], &test[2].text);
+    let fix =
+        Edits::new(it.script).after(last, &format!(" ! -path {}", quote(&format!("*/{name}/*"), it.dialect))).done();
+    let why = format!("this spares the folder {name} alone: all that is in it is deleted");
+    Some(Finding { severity: Severity::Error, ..warning("emptied", last, why, fix) })
+}
+
+/// True if what the search finds is deleted: by itself, or by `rm` that it runs or feeds.
+fn deletes(it: &Inspected, command: &Invocation) -> bool {
+    let by = |c: &Invocation| c.via.iter().any(|via| via == "xargs" || via == "find");
+    command.args().iter().any(|w| w.text == "-delete")
+        || it.script.commands.iter().any(|c| c.name() == Some("rm") && by(c))
+}
+
+/// True for the name of a folder: by the disk where it says something, else for a hidden name without an ending, where not only
+/// files are searched.
+fn is_folder(it: &Inspected, command: &Invocation, name: &str, files: bool) -> bool {
+    let starts = super::starting_points(command).filter_map(|start| start.value.as_deref());
+    let places = starts.filter_map(|start| Some(it.cwd?.join(start).join(name)));
+    let seen: Vec<_> = places.filter_map(|path| path.symlink_metadata().ok()).collect();
+    if seen.is_empty() {
+        return !files && name.strip_prefix('.').is_some_and(|rest| !rest.contains('.'));
+    }
+    seen.iter().any(|meta| meta.is_dir())
 }
 
 /// The words of a test that is turned round: `!`, `-name`, the pattern.
@@ -114,6 +158,38 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("build")).unwrap();
         findings_in(Some(dir.path()), check, request, command).into_iter().next().and_then(|f| f.fix)
+    }
+
+    #[test]
+    fn what_is_in_a_spared_folder_is_spared_too() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("keep")).unwrap();
+        std::fs::write(dir.path().join("Makefile"), "all:\n").unwrap();
+        let found = |command: &str| {
+            let found = findings_in(Some(dir.path()), check, "", command);
+            found.into_iter().find(|f| f.id == "emptied").map(|f| (f.severity, f.fix))
+        };
+        let mended = |fix: &str| Some((Severity::Error, Some(fix.to_owned())));
+        assert_eq!(
+            found("find . -mindepth 1 ! -name keep -delete"),
+            mended("find . -mindepth 1 ! -name keep ! -path '*/keep/*' -delete")
+        );
+        assert_eq!(
+            found("find ~ -mindepth 1 -not -name .ssh -exec rm -rf {} +"),
+            mended("find ~ -mindepth 1 -not -name .ssh ! -path '*/.ssh/*' -exec rm -rf {} +")
+        );
+        assert!(found("find . -type f ! -name keep -print0 | xargs -0 rm").is_some());
+        for right in [
+            "find . -mindepth 1 -maxdepth 1 ! -name keep -exec rm -rf {} +",
+            "find . -mindepth 1 ! -name keep ! -path './keep/*' -delete",
+            "find . -name keep -prune -o -type f -delete",
+            "find . -type f ! -name Makefile -delete",
+            "find . -type f ! -name '*.txt' -delete",
+            "find . ! -name keep",
+            "find . ! -name notes.txt -delete",
+        ] {
+            assert_eq!(found(right), None, "{right}");
+        }
     }
 
     #[test]
