@@ -30,7 +30,12 @@ impl Batch {
     }
 
     pub fn ask(&mut self, request: &str) -> Value {
-        writeln!(self.stdin, "{}", json!({"id": 1, "request": request, "shell": "bash"})).unwrap();
+        self.ask_in("bash", request)
+    }
+
+    /// Asks for a command of that shell.
+    pub fn ask_in(&mut self, shell: &str, request: &str) -> Value {
+        writeln!(self.stdin, "{}", json!({"id": 1, "request": request, "shell": shell})).unwrap();
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()

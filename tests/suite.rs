@@ -24,6 +24,7 @@ mod eval;
 mod examples;
 mod exec;
 mod fetch;
+mod field;
 mod harness;
 #[cfg(unix)]
 mod host;
@@ -55,3 +56,4 @@ mod subagents;
 mod support;
 mod targets;
 mod trace;
+mod training;

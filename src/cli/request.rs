@@ -5,10 +5,10 @@ use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
 use crate::command::recipe::{MAX_REQUEST, too_long};
-use crate::command::{Answer, Ask, Before, CommandError, FewShot};
+use crate::command::{Answer, Ask, Before, CommandError, FewShot, View};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
-use crate::shell::{Dialect, Os, Target};
+use crate::shell::{Dialect, Os, Severity, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -64,10 +64,13 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     }
     if args.answer.json {
         cx.ui.document(&answer)?;
-        return Ok(if answer.cmd.is_empty() { Exit::No } else { Exit::Success });
+        return Ok(if answer.cmd.is_empty() || answer.draft { Exit::No } else { Exit::Success });
     }
     if answer.cmd.is_empty() {
         return Err(no_command(&answer));
+    }
+    if answer.draft {
+        return Err(draft(&answer));
     }
     if args.execute {
         return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
@@ -175,6 +178,7 @@ pub fn part(place: &Place, settings: &Settings) -> Ask {
         few_shot: FewShot::Alike,
         candidates: settings.candidates,
         rehearse: settings.rehearse,
+        view: View::Examples,
         budget: settings.budget.max(Ask::IN_A_TASK),
         before: Before::default(),
         spent: Vec::new(),
@@ -205,6 +209,13 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
 fn no_command(answer: &Answer) -> Failure {
     let why = answer.refusal.as_deref().unwrap_or("the model gave no command");
     Failure::no(why).hint("say what the command is to do, for example: caro \"find files larger than 1 GB\"")
+}
+
+/// Why a command is no answer, for a person.
+fn draft(answer: &Answer) -> Failure {
+    let error = answer.findings.iter().find(|f| f.severity == Severity::Error);
+    let why = error.map_or("it is most likely wrong", |f| f.why.as_str());
+    Failure::no(format!("no command that holds came up: {why}")).hint(format!("a draft to go on from: {}", answer.cmd))
 }
 
 /// Milliseconds with their fraction.

@@ -59,6 +59,8 @@ pub struct Ask {
     pub candidates: u32,
     /// May commands be rehearsed to choose among them?
     pub rehearse: bool,
+    /// How the model is asked first; the recipe sets it by what its model has.
+    pub view: View,
     /// What was said before the request, where it is a part of something larger.
     pub before: Before,
     /// Commands that were run for it and did not do it: none of them is the answer.
@@ -70,6 +72,17 @@ pub struct Ask {
 impl Ask {
     /// The least budget of a part of a larger task: nobody waits for the single one.
     pub const IN_A_TASK: Duration = Duration::from_secs(8);
+}
+
+/// How the model is asked for a command. Both are right on different requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// As it is, with worked examples.
+    #[default]
+    Examples,
+    /// With its adapter, which was trained on such examples, and without them.
+    Adapted,
 }
 
 /// What the model is told before a request that stands in a row of them. Data, never instructions.
@@ -180,6 +193,10 @@ pub struct Answer {
     /// True if the resident process has computed it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub resident: bool,
+    /// True where the checks know an error in the command and it is more likely wrong than right: it is shown as a draft and
+    /// not as an answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub draft: bool,
     /// Why there is no command, in one line for the person.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refusal: Option<String>,

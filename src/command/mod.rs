@@ -8,7 +8,7 @@
 //! - [`CommandAdviser`]: the same for one part of a larger task ([`crate::agent::advise`]); [`loosen`]: a search that found
 //!   nothing, made wider.
 //! - [`spelling`]: slips of the pen in a request. [`named`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
-//!   [`confidence`]: how sure it was.
+//!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
 //!   they do in a rehearsal.
 //! - [`rehearsal`]: which commands may be tried out first.
@@ -22,6 +22,7 @@ pub mod confidence;
 pub mod documents;
 pub mod examples;
 pub mod explain;
+mod grounds;
 pub mod inspect;
 pub mod library;
 mod loosen;
@@ -36,5 +37,5 @@ mod trial;
 pub mod turn;
 
 pub use adviser::CommandAdviser;
-pub use answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Said, Timing, Trace};
+pub use answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Said, Timing, Trace, View};
 pub use recipe::Recipe;

@@ -4,7 +4,7 @@
 //! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
 //! they are left out (`benches/records/` has the measurements).
 
-use super::answer::{Before, FewShot};
+use super::answer::{Before, FewShot, View};
 use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
@@ -14,15 +14,26 @@ const MOST_FINDINGS: usize = 3;
 
 /// The first iteration's prompt. The `few_shot` pairs of the example library stand between the
 /// examples that every conversation begins with and the request, the nearest last; they are not of the stable part. What is
-/// known `before` and what was said stand right before the request.
-pub fn first(request: &str, target: Target, dialect: Dialect, few_shot: FewShot, before: &Before) -> Prompt {
+/// known `before` and what was said stand right before the request. Under [`View::Adapted`] there are no examples but those
+/// that were asked for by number: the adapter was trained on them.
+pub fn first(
+    request: &str,
+    target: Target,
+    dialect: Dialect,
+    view: View,
+    few_shot: FewShot,
+    before: &Before,
+) -> Prompt {
     let mut prompt = Prompt::system(persona(target, dialect));
-    for example in examples::for_target(target) {
+    prompt.adapted = view == View::Adapted;
+    let opening = if prompt.adapted { &[][..] } else { examples::for_target(target) };
+    for example in opening {
         prompt.push(Role::User, &example.request);
         prompt.push(Role::Assistant, &example.command);
     }
     prompt.stable_turns = prompt.turns.len();
     let near = match few_shot {
+        FewShot::Alike if prompt.adapted => Vec::new(),
         FewShot::Alike => library::alike(request, target),
         FewShot::Nearest(k) => library::nearest(request, target, k),
     };
@@ -131,8 +142,8 @@ mod tests {
 
     #[test]
     fn the_request_comes_last_and_all_before_it_is_stable() {
-        let a = first("list files", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
-        let b = first("show processes", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
+        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
+        let b = first("show processes", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
         assert_eq!(a.stable_turns + 1, a.turns.len());
         assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
         assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
@@ -140,8 +151,22 @@ mod tests {
 
     #[test]
     fn retrieved_examples_follow_the_stable_part_the_nearest_last() {
-        let plain = first("size of a.bin in bytes", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
-        let more = first("size of a.bin in bytes", LINUX, Dialect::Bash, FewShot::Nearest(2), &Before::default());
+        let plain = first(
+            "size of a.bin in bytes",
+            LINUX,
+            Dialect::Bash,
+            View::Examples,
+            FewShot::Nearest(0),
+            &Before::default(),
+        );
+        let more = first(
+            "size of a.bin in bytes",
+            LINUX,
+            Dialect::Bash,
+            View::Examples,
+            FewShot::Nearest(2),
+            &Before::default(),
+        );
         assert_eq!(more.stable_turns, plain.stable_turns);
         assert_eq!(more.turns[..more.stable_turns], plain.turns[..plain.stable_turns]);
         assert_eq!(more.turns.len(), plain.turns.len() + 4);
@@ -155,8 +180,9 @@ mod tests {
         let said =
             Said { request: "find logs".into(), command: "ls *.log".into(), outcome: "It printed:\na.log".into() };
         let before = Before { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
-        let plain = first("count its lines", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
-        let told = first("count its lines", LINUX, Dialect::Bash, FewShot::Nearest(0), &before);
+        let plain =
+            first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
+        let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
         assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);
         let texts: Vec<&str> = told.turns[told.stable_turns..].iter().map(|t| t.text.as_str()).collect();
         assert_eq!(texts, ["Files here: a.log\n\nfind logs", "ls *.log", "It printed:\na.log\n\ncount its lines"]);
@@ -164,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_second_prompt_continues_the_first() {
-        let a = first("list files", LINUX, Dialect::Bash, FewShot::Nearest(0), &Before::default());
+        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
         let finding = Finding {
             id: "unknown-flag".into(),
             severity: Severity::Error,

@@ -1,13 +1,13 @@
 //! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`crate::agent::runtime::drive`]).
 
-use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace};
+use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace, View};
 use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::spelling;
 use super::turn::{self, Draft, Outcome, Step, Turn};
-use super::{confidence, explain, library, named, prompt};
+use super::{confidence, explain, grounds, library, named, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
 use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
@@ -144,7 +144,8 @@ impl Recipe {
         if tokens > MAX_REQUEST_TOKENS {
             return Err(CommandError::BadRequest(too_long(tokens, "tokens")));
         }
-        Ok(Ask { request: courtesy::without(request).to_owned(), ..ask.clone() })
+        let view = View::Examples;
+        Ok(Ask { request: courtesy::without(request).to_owned(), view, ..ask.clone() })
     }
 }
 
@@ -234,10 +235,13 @@ impl Run<'_> {
         };
         let alternatives = if refusal.is_none() { self.alternatives(&draft.cmd).await? } else { Vec::new() };
         self.timing.total = ms(self.started.elapsed());
+        let ask = self.ask;
+        let confidence = grounds::capped(draft.confidence, &ask.request, ask.target, ask.dialect, &draft.commands_used);
         Ok(Answer {
             explanation: explain::line(&draft.commands_used, &self.manuals),
+            draft: turn::is_draft(&draft),
             cmd: draft.cmd,
-            confidence: draft.confidence,
+            confidence,
             commands_used: draft.commands_used,
             changes,
             iterations: turn.iterations,
@@ -337,8 +341,8 @@ impl Run<'_> {
         let wanted = self.ask.alternatives.saturating_sub(1);
         let mut others: Vec<Alternative> = Vec::new();
         let (temperature, top_p) = VARIED;
-        let prompt =
-            prompt::first(&self.ask.request, self.ask.target, self.ask.dialect, self.ask.few_shot, &self.ask.before);
+        let ask = self.ask;
+        let prompt = prompt::first(&ask.request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before);
         for seed in 0..4 * wanted as u64 {
             if others.len() >= wanted || self.cancel.is_cancelled() {
                 break;

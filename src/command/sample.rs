@@ -235,7 +235,7 @@ fn failing(complaint: &str, is_local: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Ask, Before, FewShot, Recipe, Refine};
+    use crate::command::{Ask, Before, FewShot, Recipe, Refine, View};
     use crate::host::ExecutionContext;
     use crate::model::scripted::Scripted;
     use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError};
@@ -306,6 +306,7 @@ mod tests {
                 few_shot: FewShot::Nearest(0),
                 candidates: 3,
                 rehearse: false,
+                view: View::Examples,
                 before: Before::default(),
                 spent: vec![],
                 cancel: Cancel::new(),

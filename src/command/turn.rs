@@ -13,8 +13,8 @@
 //! writes the same again, and what it is shown of it takes longer to read than four others take to write
 //! (`benches/records/2026-11-22-everyday.md`).
 
-use super::answer::{Ask, Before, FewShot, Refine};
-use super::checks::{in_place, prose, saved, syntax, weight};
+use super::answer::{Ask, Before, FewShot, Refine, View};
+use super::checks::{in_place, programs, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
@@ -34,6 +34,9 @@ pub const DOUBT: f64 = 0.667;
 /// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
 /// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
 pub const LOST: f64 = 0.3;
+
+/// Below this confidence a command in which the checks know an error is no answer but a draft.
+pub const DRAFT_BELOW: f64 = 0.5;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
 /// For the first answer that is too much to read: it has those that ask for nearly the same.
@@ -177,7 +180,7 @@ impl Turn {
             candidates: ask.candidates,
             sampled: false,
             measured: false,
-            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.few_shot, &ask.before),
+            prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before),
             target: ask.target,
             dialect: ask.dialect,
             request: ask.request.clone(),
@@ -363,7 +366,9 @@ impl Turn {
         // who is shown a command writes it again, whatever is said of it
         let mut before = self.before.clone();
         before.said.retain(|said| !self.spent.contains(&said.command));
-        let prompt = prompt::first(&self.request, self.target, self.dialect, FewShot::Nearest(NEAREST), &before);
+        // who has the adapter is doubted by who has the examples
+        let few_shot = FewShot::Nearest(NEAREST);
+        let prompt = prompt::first(&self.request, self.target, self.dialect, View::Examples, few_shot, &before);
         Step::Sample { best: self.best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
     }
 
@@ -380,6 +385,13 @@ impl Turn {
 /// True if what the checks found means that it is no command at all.
 pub(super) fn is_broken(findings: &[Finding]) -> bool {
     findings.iter().any(|f| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error)
+}
+
+/// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
+/// error of the command.
+pub(super) fn is_draft(draft: &Draft) -> bool {
+    let error = |f: &Finding| f.severity == Severity::Error && f.id != programs::ID;
+    draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
@@ -445,6 +457,7 @@ mod tests {
             few_shot: FewShot::Nearest(0),
             candidates: 1,
             rehearse: true,
+            view: View::Examples,
             budget: Duration::from_secs(5),
             before: Before::default(),
             spent: vec![],
@@ -691,7 +704,14 @@ mod tests {
                 (best.unwrap().cmd.as_str(), prompt),
                 (
                     "one",
-                    prompt::first(&ask.request, ask.target, ask.dialect, FewShot::Nearest(NEAREST), &Before::default())
+                    prompt::first(
+                        &ask.request,
+                        ask.target,
+                        ask.dialect,
+                        View::Examples,
+                        FewShot::Nearest(NEAREST),
+                        &Before::default()
+                    )
                 )
             );
             let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());

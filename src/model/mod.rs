@@ -60,6 +60,9 @@ pub struct Prompt {
     /// How many leading turns are the same for every request on this machine (persona, rules, examples).
     /// An engine may keep their state on disk.
     pub stable_turns: usize,
+    /// Apply the model's adapter, where one is loaded: see [`Model::adapter`].
+    #[serde(default)]
+    pub adapted: bool,
 }
 
 impl Prompt {

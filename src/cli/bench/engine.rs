@@ -3,7 +3,7 @@
 use super::{mib, ms, row};
 use crate::cli::settings::DEVICES;
 use crate::cli::{Cx, Exit, Failure, Outcome, download};
-use crate::command::answer::{Before, FewShot};
+use crate::command::answer::{Before, FewShot, View};
 use crate::command::prompt;
 use crate::model::Prompt;
 use crate::model::engine::{self, More, Options, Report, Tier};
@@ -70,7 +70,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 fn answers() -> Vec<(Prompt, String)> {
     let target = Target { os: Os::Linux, userland: Userland::Gnu };
     let pairs = ANSWERS.lines().filter_map(|line| line.split_once('\t'));
-    let first = |request: &str| prompt::first(request, target, Dialect::Bash, FewShot::Nearest(0), &Before::default());
+    let first = |request: &str| {
+        prompt::first(request, target, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default())
+    };
     pairs.map(|(request, command)| (first(request), command.to_owned())).collect()
 }
 
