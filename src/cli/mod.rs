@@ -42,6 +42,7 @@ pub mod piped;
 pub mod present;
 pub mod project;
 pub mod rehearsal;
+pub mod repair;
 pub mod request;
 pub mod resident;
 pub mod settings;
