@@ -31,6 +31,7 @@ pub mod eval;
 pub mod execute;
 pub mod explain;
 pub mod failure;
+pub mod first;
 pub mod history;
 pub mod interrupt;
 pub mod knowledge;
