@@ -5,7 +5,7 @@
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::excerpt::excerpt;
 use crate::agent::guard::is_secret;
-use crate::agent::observe::{normalise, screen};
+use crate::agent::observe::{cut_orders, normalise, screen};
 use crate::agent::plan::{composes, parts, reads};
 use crate::agent::tool::{home, normal};
 use crate::agent::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
@@ -123,9 +123,10 @@ fn texts(task: &str, root: &Path, budget: usize) -> Option<String> {
         let mut bytes = Vec::new();
         File::open(normal(root, &home(name))).ok()?.take(READ).read_to_end(&mut bytes).ok()?;
         let text = normalise(&String::from_utf8_lossy(&bytes));
-        if text.trim().is_empty() || bytes.contains(&0) || screen(&format!("{name}\n{text}")).blocks() {
+        if text.trim().is_empty() || bytes.contains(&0) || screen(name).blocks() {
             return None;
         }
+        let text = if screen(&text).blocks() { cut_orders(&text)?.text } else { text };
         Some(format!("{HEADING}{name}\n{}", excerpt(&text, task, each)))
     };
     let all: Option<Vec<String>> = names.iter().map(text).collect();
