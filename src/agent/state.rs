@@ -300,7 +300,7 @@ mod tests {
         let mut state = RunState::default();
         state.learn("1234567 a.bin\n2026-11-22 b.bin 7,654,321");
         for shown in ["1234567", "22", "2026", "7654321", "654"] {
-            assert!(state.has_shown(&shown.to_owned()), "{shown}");
+            assert!(state.has_shown(shown), "{shown}");
         }
         assert_eq!(
             without_thousands("1,234,567 and 1,2 and 12,3456, or 5,678."),

@@ -19,20 +19,13 @@ pub fn is_first(weights: &Weights) -> bool {
     std::env::current_exe().is_ok_and(|program| !engine::is_kept(folder, &program, file))
 }
 
-/// Tells why it takes so long, where it is the `first`.
-pub fn tell(ui: &Ui, first: bool) {
-    if first {
-        ui.note(NOTE);
-    }
-}
-
 /// Does the work while the person sees that it goes on; where it is the `first`, why it takes so long.
 pub fn while_told<T>(ui: &Ui, first: bool, work: impl FnOnce() -> T) -> T {
     if !first {
         let _status = ui.status("thinking");
         return work();
     }
-    tell(ui, true);
+    ui.note(NOTE);
     if ui.moves() {
         let _status = ui.status("reading what it has to know");
         return work();

@@ -1,6 +1,7 @@
 //! An answer that is no answer: what a tool of ours said of its own failure, or a guard to the model, in the model's mouth.
 
 use super::Turn;
+use crate::agent::guard::WARNING;
 use crate::agent::tool::{Outcome, Settled};
 
 /// Texts that are remembered.
@@ -9,6 +10,7 @@ const MOST: usize = 8;
 const LONGEST: usize = 300;
 /// Shorter ones may stand in any answer.
 const SHORTEST: usize = 16;
+const SHORTEST_OF_A_GUARD: usize = 8;
 /// Characters that an answer may have beside such a text and still be nothing but that.
 const MORE: usize = 40;
 
@@ -34,9 +36,12 @@ impl Turn {
     /// True for an answer that says what a tool said of its failure, and hardly anything else.
     pub(super) fn is_echo(&self, answer: &str) -> bool {
         let answer = squeezed(answer);
+        let length = answer.chars().count();
         self.failures.iter().filter(|text| text.chars().count() >= SHORTEST).any(|text| {
-            let is_part = answer.chars().count() >= SHORTEST && text.contains(&answer);
-            is_part || answer.contains(text.as_str()) && answer.chars().count() <= text.chars().count() + MORE
+            // of a guard's word to the model each part is one
+            let least = if text.starts_with(&squeezed(WARNING)) { SHORTEST_OF_A_GUARD } else { SHORTEST };
+            let is_part = length >= least && text.contains(&answer);
+            is_part || answer.contains(text.as_str()) && length <= text.chars().count() + MORE
         })
     }
 }

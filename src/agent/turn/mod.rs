@@ -484,6 +484,13 @@ impl Turn {
                     None => self.close(self.vouched(text), guards),
                 }
             }
+            Choice::Cannot(reason) if self.is_echo(&reason) => match forced || self.doubted {
+                true => self.finish(End::Cannot, NO_ANSWER.to_owned()),
+                false => {
+                    self.doubted = true;
+                    self.go_on(echo::WHY.to_owned(), vec![echo::WHY.to_owned()], guards);
+                }
+            },
             Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(as_told(&reason))),
         }
     }

@@ -190,6 +190,18 @@ fn what_a_tool_said_of_its_failure_is_no_answer() {
         assert_eq!(report.termination_reason, "unverified", "{echo}");
         assert!(report.missing.iter().any(|missing| missing == echo::MISSING), "{:?}", report.missing);
     }
+    // as a reason why it cannot be done, and of a guard's word to the model each part of it
+    let mut run = turn(9);
+    say(&mut run, READ);
+    act(&mut run, Outcome::Done, "ERROR 1");
+    say(&mut run, READ);
+    act(&mut run, Outcome::Blocked, &format!("{}You have done this.", crate::agent::guard::WARNING));
+    let cannot = "Thought: done\nAction: cannot {\"reason\": \"Loop detected.\"}";
+    say(&mut run, cannot);
+    assert!(last_user(&run).contains("only what a tool said"), "{}", last_user(&run));
+    say(&mut run, cannot);
+    let report = done(&mut run);
+    assert_eq!((report.response.as_str(), report.termination_reason.as_str()), (NO_ANSWER, "cannot"));
     // said in words of one's own, with what it means; and what a command printed
     for (outcome, answer) in
         [(Outcome::Failed, "There is no app.log here, so no errors can be counted."), (Outcome::Done, error)]

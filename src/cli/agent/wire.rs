@@ -1,7 +1,6 @@
 //! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
 
 use super::options::{Advise, Drive};
-use super::view::Shows;
 use crate::agent::advise::Adviser;
 use crate::agent::event::Redactor;
 use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
@@ -13,7 +12,7 @@ use crate::agent::tools::{self, ManualSource, Shell};
 use crate::agent::workspace::{Place, Workspace, Workspaces};
 use crate::agent::{Registry, Turn, subagent};
 use crate::cli::wire::{self, Wants};
-use crate::cli::{Cx, Exit, Failure, Settings, download, env, first, knowledge, mcp, memory, request, skills};
+use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills};
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
@@ -138,9 +137,7 @@ pub fn open(
             "`{name}` is this program's own tool: that of an MCP server has its server's name before it"
         ));
     }
-    let wired = wired?;
-    first::tell(&cx.ui, wired.is_first && drive.shows() == Shows::Steps);
-    let mut recipe = wired.recipe;
+    let mut recipe = wired?.recipe;
     recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
     let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
