@@ -139,7 +139,7 @@ def answers(args, model, ask_peer):
     for task in tasks[: args.first]:
         answer = ask_caro({"id": 1, "request": task, "shell": "bash"})
         timing = answer["timing"]
-        if not answer["cmd"] or not timing["decode"]:
+        if not answer.get("cmd") or not timing["decode"]:
             continue
         tokens, seconds = ask_peer({"text": answer["cmd"], "behind": behind})
         for who, n, s in (("caro", timing["tokens"], timing["decode"] / 1e3), ("peer", tokens, seconds)):

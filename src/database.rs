@@ -1,6 +1,8 @@
 //! What every SQLite file of this program needs: several processes open it, and make it, at once.
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, ErrorCode, Row, TransactionBehavior};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -72,6 +74,123 @@ pub fn tables(sql: &mut Connection, tables: &str, version: i64) -> rusqlite::Res
     let made = found(&tx)?;
     tx.commit()?;
     Ok(made)
+}
+
+/// Copies what can be read of the tables of a damaged file into the same tables of another one, and takes out what stands
+/// alone there. A table is read from both ends: what lies between two damaged places is lost.
+///
+/// # Errors
+/// If the new file cannot be written. What cannot be read is no error.
+pub fn salvage(damaged: &Path, into: &Connection) -> rusqlite::Result<()> {
+    let transaction = into.unchecked_transaction()?;
+    let tables = tables_of(into)?;
+    if let Ok(old) = Connection::open(damaged) {
+        for table in &tables {
+            copy(&old, into, table)?;
+        }
+    }
+    // whose other half is lost: until nothing more goes with what went
+    while tables.iter().map(|table| orphans(into, table)).sum::<rusqlite::Result<usize>>()? > 0 {}
+    transaction.commit()
+}
+
+/// How many entries each table has.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn counts(sql: &Connection) -> rusqlite::Result<Vec<(String, u64)>> {
+    let count = |table: String| {
+        let count: i64 = sql.query_row(&format!("SELECT count(*) FROM \"{table}\""), [], |row| row.get(0))?;
+        Ok((table, count.unsigned_abs()))
+    };
+    tables_of(sql)?.into_iter().map(count).collect()
+}
+
+/// The tables of a file that are its own: neither SQLite's nor those of an index of words.
+fn tables_of(sql: &Connection) -> rusqlite::Result<Vec<String>> {
+    let all = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' \
+               ESCAPE '\\' ORDER BY name";
+    sql.prepare(all)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The columns of a table, those of its key first in their order.
+fn columns(sql: &Connection, table: &str) -> rusqlite::Result<Vec<(String, i64)>> {
+    let mut all = sql.prepare("SELECT name, pk FROM pragma_table_info(?1)")?;
+    all.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Copies a table, as far as it can be read.
+fn copy(old: &Connection, new: &Connection, table: &str) -> rusqlite::Result<()> {
+    let known = columns(old, table).unwrap_or_default();
+    let mut named: Vec<(String, i64)> = columns(new, table)?;
+    named.retain(|(name, _)| known.iter().any(|(other, _)| other == name));
+    if named.is_empty() {
+        return Ok(());
+    }
+    let quoted = |name: &str| format!("\"{name}\"");
+    let mut names: Vec<String> = named.iter().map(|(name, _)| quoted(name)).collect();
+    let has_numbers = new.prepare(&format!("SELECT rowid FROM {}", quoted(table))).is_ok();
+    let keys: Vec<String> = match has_numbers {
+        true => {
+            // without its number an entry would be there twice
+            names.insert(0, "rowid".into());
+            vec!["rowid".into()]
+        }
+        false => {
+            named.retain(|(_, place)| *place > 0);
+            named.sort_by_key(|(_, place)| *place);
+            named.iter().map(|(name, _)| quoted(name)).collect()
+        }
+    };
+    let marks = vec!["?"; names.len()].join(", ");
+    let (list, table) = (names.join(", "), quoted(table));
+    let mut add = new.prepare(&format!("INSERT OR IGNORE INTO {table} ({list}) VALUES ({marks})"))?;
+    for direction in ["ASC", "DESC"] {
+        let order: Vec<String> = keys.iter().map(|key| format!("{key} {direction}")).collect();
+        let all = format!("SELECT {list} FROM {table} NOT INDEXED ORDER BY {}", order.join(", "));
+        let Ok(mut all) = old.prepare(&all) else { continue };
+        let Ok(mut rows) = all.query([]) else { continue };
+        loop {
+            match rows.next() {
+                Ok(Some(row)) => {
+                    let values: rusqlite::Result<Vec<Value>> = (0..names.len()).map(|at| value(row, at)).collect();
+                    // a value that cannot be read, or is none of such a column, costs its entry
+                    let Ok(values) = values else { continue };
+                    match add.execute(rusqlite::params_from_iter(values)) {
+                        Err(e) if e.sqlite_error_code() != Some(ErrorCode::ConstraintViolation) => return Err(e),
+                        _ => {}
+                    }
+                }
+                // read to its end: nothing is left for the other direction
+                Ok(None) => return Ok(()),
+                Err(_) => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value; of a text what is no text is marked.
+fn value(row: &Row<'_>, at: usize) -> rusqlite::Result<Value> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    })
+}
+
+/// Takes out the entries of a table that belong to one which is not there; how many.
+fn orphans(sql: &Connection, table: &str) -> rusqlite::Result<usize> {
+    let mut links =
+        sql.prepare("SELECT \"table\", \"from\", coalesce(\"to\", 'id') FROM pragma_foreign_key_list(?1)")?;
+    let links: Vec<(String, String, String)> =
+        links.query_map([table], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
+    let gone = links.iter().map(|(parent, from, to)| {
+        sql.execute(&format!("DELETE FROM \"{table}\" WHERE \"{from}\" NOT IN (SELECT \"{to}\" FROM \"{parent}\")"), [])
+    });
+    gone.sum()
 }
 
 /// True if a file of that folder has these words.

@@ -20,6 +20,7 @@
 //! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - `database`: SQLite files that several processes share, for `manual` and `agent`.
+//! - `files`: bounded reads, and writes of whole files; for all of them.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 // the head of a folder tells who reads the source what lies in it, private or not
 #![allow(rustdoc::private_intra_doc_links)]
@@ -30,6 +31,7 @@ pub mod cli;
 pub mod command;
 mod database;
 pub mod exec;
+mod files;
 pub mod host;
 pub mod manual;
 pub mod model;

@@ -50,6 +50,32 @@ fn each_change_is_asked_for_and_yes_and_no_are_for_this_one() {
     assert!(!terminal.screen().hide_cursor());
 }
 
+/// Whoever does not know what is asked asks back, and has not refused by that.
+#[test]
+fn a_question_mark_is_told_more_and_asked_again() {
+    let machine = Machine::new();
+    let mut terminal = start(&machine, &[]);
+    asked(&terminal, 1);
+    terminal.types("?\n");
+    asked(&terminal, 2);
+    let text = terminal.text();
+    let told =
+        ["it would run: write", "it would change: ", "a.txt", "it is asked for because: ", "or nothing, does not"];
+    for told in told {
+        assert!(text.contains(told), "no {told:?} in {text}");
+    }
+    assert!(there(&machine).is_empty(), "nothing was done");
+    terminal.types("y\n");
+    terminal.shows("b.txt");
+    terminal.types("h\n");
+    terminal.shows("it would run: write path=b.txt");
+    assert_eq!(there(&machine), ["a.txt"]);
+    terminal.types("a\n");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(there(&machine), ["a.txt", "b.txt", "c.txt"]);
+    assert!(!kinds(&events(&machine, "")).contains(&"approval_denied"));
+}
+
 #[test]
 fn always_is_for_the_rest_of_the_run() {
     let machine = Machine::new();

@@ -2,6 +2,8 @@
 //! of the test, pip a script of its own.
 #![cfg(unix)]
 
+#[path = "fetch/copied.rs"]
+mod copied;
 #[path = "fetch/disk.rs"]
 mod disk;
 #[path = "fetch/gguf.rs"]

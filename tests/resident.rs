@@ -279,12 +279,13 @@ fn stopped_in_the_middle_of_an_answer_and_before_one() {
     let ran = ended(call);
     assert_eq!((ran.code, ran.json().get("resident")), (Some(0), None), "{ran:#?}");
     assert!(since.elapsed() < AMPLE, "{:?}", since.elapsed());
-    // the next call has a new one, and the old one goes when it wakes
+    // it has lost its socket, and is told of all the same
+    assert!(home.run(&["status"]).out.contains(&format!("process {pid} does not answer")));
+    // the next call has a new one, and never two of them stand beside each other
     assert_eq!(home.ask("list files")["resident"], true);
     let second = home.pid();
     assert_ne!(second, pid);
-    signal(pid, rustix::process::Signal::CONT);
-    wait_for("end of the abandoned one", || home.processes() == [second]);
+    assert_eq!(home.processes(), [second]);
 
     halt(second);
     let since = Instant::now();
@@ -305,6 +306,46 @@ fn one_that_does_not_answer_is_shown_and_killed_by_stop() {
     assert_eq!(home.run(&["stop"]).out, format!("process {pid} did not answer and was killed\n"));
     wait_for("end", || home.processes().is_empty());
     assert!(home.sockets().is_empty());
+}
+
+/// As after a call that gave up on it, or in a folder of temporary files that somebody has tidied up.
+#[test]
+fn one_that_stands_still_and_has_no_socket_is_shown_and_ended() {
+    let home = Home::new();
+    home.ask("list files");
+    let pid = home.pid();
+    halt(pid);
+    for socket in home.sockets() {
+        std::fs::remove_file(socket).unwrap();
+    }
+    let shown = home.run(&["status", "--json"]);
+    assert_eq!((shown.code, &shown.json()["residents"]), (Some(0), &json!([{ "pid": pid, "answers": false }])));
+    assert_eq!(home.run(&["stop", "--json"]).json(), json!({ "stopped": [{ "pid": pid, "killed": true }] }));
+    assert!(home.processes().is_empty());
+    assert_eq!(home.run(&["stop"]).out, "no resident process was running\n");
+    let left = std::fs::read_dir(home.machine.path("run")).unwrap().flatten().map(|e| e.file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["lock"], "no record is left either");
+}
+
+/// A record of a process whose number another one has by now.
+#[test]
+fn another_process_of_that_number_is_let_be() {
+    let home = Home::new();
+    home.ask("list files");
+    let record = |pid: u32| {
+        let files = std::fs::read_dir(home.machine.path("run")).unwrap().flatten().map(|e| e.path());
+        let file = files.into_iter().find(|p| p.extension().is_some_and(|e| e == "json")).unwrap();
+        let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        record["pid"] = pid.into();
+        std::fs::write(file, record.to_string()).unwrap();
+    };
+    let mut bystander = Command::new("sleep").arg("600").spawn().unwrap();
+    record(bystander.id());
+    assert_eq!(home.residents().len(), 1);
+    assert!(home.run(&["stop"]).out.ends_with(" ended\n"));
+    assert!(bystander.try_wait().unwrap().is_none(), "somebody else was ended");
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod checks;
 mod cli;
 #[cfg(unix)]
 mod demos;
+mod edges;
 #[cfg(target_os = "linux")]
 mod eval;
 mod examples;

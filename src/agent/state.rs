@@ -157,7 +157,7 @@ impl RunState {
     }
 
     /// True if a tool has shown this number or file name, or so many that nobody knows.
-    pub fn has_shown(&self, fact: &String) -> bool {
+    pub fn has_shown(&self, fact: &str) -> bool {
         self.facts.len() >= Self::FACTS || self.facts.contains(fact)
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let mut state = RunState::default();
         state.learn("1234567 a.bin\n2026-11-22 b.bin 7,654,321");
         for shown in ["1234567", "22", "2026", "7654321", "654"] {
-            assert!(state.has_shown(&shown.to_owned()), "{shown}");
+            assert!(state.has_shown(shown), "{shown}");
         }
         assert_eq!(
             without_thousands("1,234,567 and 1,2 and 12,3456, or 5,678."),
@@ -359,10 +359,10 @@ mod tests {
         let mut state = RunState::default();
         let failed = |outcome| Settled { text: "3 failed, 14 passed".into(), ..settled(Effects::default(), outcome) };
         state.settle(&failed(Outcome::Failed));
-        assert!(!state.has_shown(&"14".into()));
+        assert!(!state.has_shown("14"));
         let late = failed(Outcome::FailedLate);
         state.settle(&late);
-        assert!(state.has_shown(&"14".into()));
+        assert!(state.has_shown("14"));
         state.settle_batch(&[late]);
         assert_eq!(state.errors_in_a_row, 1);
     }
@@ -419,7 +419,7 @@ mod tests {
         let shown = |text: &str, whole: &str| Settled { text: text.into(), hash: id::hash(whole), ..read("a") };
         state.settle(&shown("a.log:17\nb.log:55\n", "a.log:17\nb.log:55\n"));
         state.settle(&shown("a.log:100\nb.log:300\n", "a.log:100\nb.log:300\nc.log:1\n"));
-        assert!(state.has_shown(&"72".into()) && state.has_shown(&"300".into()));
-        assert!(!state.has_shown(&"400".into()), "it is a part of what was printed");
+        assert!(state.has_shown("72") && state.has_shown("300"));
+        assert!(!state.has_shown("400"), "it is a part of what was printed");
     }
 }

@@ -23,7 +23,8 @@ use std::ffi::OsString;
     subcommand_value_name = "VERB",
     subcommand_help_heading = "Verbs",
     after_help = "A request whose first word is a verb: put it in quotes with its other words, or after `--`.\n\
-                  Exit codes: 0 a command, 1 refused or none, 2 usage or internal, the child's own with -x, 124 timeout, 130 Ctrl-C."
+                  Exit codes: 0 a command, 1 refused or none, 2 usage or internal, the child's own with -x, 124 timeout, 130 Ctrl-C, \
+                  143 SIGTERM."
 )]
 pub struct Cli {
     /// The verb, if the first word is one.
@@ -324,7 +325,15 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
     if ["check", "explain"].contains(&verb.as_ref()) {
         // what is left out here is what clap took for options of its own
         let command = argv.iter().map(|w| w.to_string_lossy()).skip_while(|w| w != verb).skip(1);
-        return Some(format!("the command stands in quotes: caro {verb} '{}'", command.collect::<Vec<_>>().join(" ")));
+        let command = command.collect::<Vec<_>>().join(" ");
+        let begins = words[1].split_whitespace().next().unwrap_or_default();
+        return Some(match is_program(begins) {
+            true => format!("the command stands in quotes: caro {verb} '{command}'"),
+            false => format!(
+                "a request that begins with `{verb}` stands in quotes as a whole: caro \"{verb} {command}\"; \
+                 a command to {verb}, in quotes behind the verb"
+            ),
+        });
     }
     // whoever used a flag that requests do not have meant the verb (`caro agent --batch 9 x`)
     let is_its_own = |word: &str| {
@@ -336,6 +345,12 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
     (may_be_request && !meant).then(|| {
         format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
     })
+}
+
+/// True if a word can begin a command line: a program that is installed here, a path, an assignment, or a builtin.
+fn is_program(word: &str) -> bool {
+    let is_written_as_one = word.contains(['/', '=', '$', '(', '{', '|', '>', '<']);
+    is_written_as_one || crate::shell::is_builtin(word, Dialect::Bash) || crate::exec::find(word).is_some()
 }
 
 /// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.
@@ -469,7 +484,11 @@ mod tests {
             assert!(parse(argv.clone()).is_err(), "{line}");
             hint(&argv)
         };
-        assert_eq!(of("caro check disk space").unwrap(), "the command stands in quotes: caro check 'disk space'");
+        for request in ["check disk space", "check smart health of /dev/sda"] {
+            let told = of(&format!("caro {request}")).unwrap();
+            assert!(told.contains(&format!("caro \"{request}\"")), "{told}");
+        }
+        assert_eq!(of("caro check cd /tmp x").unwrap(), "the command stands in quotes: caro check 'cd /tmp x'");
         assert!(of("caro model of this cpu").unwrap().contains("caro \"model of this cpu\""));
         let verbs =
             ["caro model pull --force qwen", "caro knowledge query --max 3 tides", "caro config get CARO_MODEL x"];

@@ -24,7 +24,8 @@ pub struct Args {
     answer: AnswerArgs,
 }
 
-/// Answers until the input ends. A line that cannot be answered gets an error object, and the rest go on.
+/// Answers until the input ends. A line that cannot be answered gets an error object, and the rest go on. Exit code 1 if a
+/// line has no command.
 ///
 /// # Errors
 /// If no model can be opened, or stdout cannot be written.
@@ -34,6 +35,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let wired = wire::open(cx, &settings)?;
     let mut batch = Batch { args: &args.answer, cx, settings, wired, runtime, answered: 0 };
     let mut input = io::stdin().lock();
+    let mut exit = Exit::Success;
     loop {
         let line = {
             let _phase = cx.interrupt().during(Phase::Ends);
@@ -53,10 +55,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
             Err(failure) => json!({ "id": id, "error": failure.error() }),
         };
+        if document.get("cmd").is_none() {
+            exit = Exit::No;
+        }
         cx.ui.json(&document)?;
     }
     super::wind_up(batch.runtime);
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 struct Batch<'a> {
@@ -147,7 +152,7 @@ fn parse(line: &[u8]) -> (Value, Result<Item, Failure>) {
 /// The answer's document with the id first.
 fn with_id(id: Value, answer: &Answer) -> Result<Value, Failure> {
     let mut document = Map::from_iter([("id".to_string(), id)]);
-    match serde_json::to_value(answer).map_err(Failure::internal)? {
+    match present::document(answer).map_err(Failure::internal)? {
         Value::Object(fields) => document.extend(fields),
         other => return Err(Failure::internal(format!("an answer became {other}"))),
     }

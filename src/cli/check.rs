@@ -2,39 +2,28 @@
 
 use super::interrupt::Phase;
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, rehearsal};
+use super::{Cx, Exit, Failure, Outcome, given, rehearsal};
 use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::shell::safety::Level;
-use crate::shell::{Dialect, Severity, Target, assess, parse};
+use crate::shell::safety::{Level, Reason, Risk};
+use crate::shell::{Dialect, Finding, Severity, Target, assess, parse};
 use std::time::Duration;
 
 /// How long the manuals may take: nobody waits for a model here.
 const MANUAL_WAIT: Duration = Duration::from_secs(2);
 
-/// The longest command that is looked at, bytes: what a command does is held against every other one in it.
-const LONGEST: usize = 16 << 10;
+/// The most findings that are printed, and the most bytes of them.
+const SHOWN: Bound = Bound { count: 20, bytes: 16 << 10 };
 
-/// Holds a command against what can be looked at; `verb` is for the hint.
-///
-/// # Errors
-/// If it is empty or too long.
-pub fn admit(command: &str, verb: &str, example: &str) -> Result<(), Failure> {
-    if command.trim().is_empty() {
-        return Err(
-            Failure::usage(format!("there is no command to {verb}")).hint(format!("try: caro {verb} '{example}'"))
-        );
-    }
-    if command.len() > LONGEST {
-        return Err(Failure::usage(format!("the command has {} bytes, and {LONGEST} are the most", command.len()))
-            .hint("what is longer is a script: look at its commands one by one"));
-    }
-    Ok(())
-}
+/// The same of a document.
+const LISTED: Bound = Bound { count: 200, bytes: 64 << 10 };
+
+/// The most characters of a piece of the command that are printed.
+const PIECE: usize = 120;
 
 /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The command, as one quoted argument
+    /// The command, as one quoted argument; `-` reads it from standard input
     #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     command: String,
     /// Print one JSON document
@@ -56,20 +45,52 @@ pub struct Args {
 struct Report<'a> {
     cmd: &'a str,
     commands_used: Vec<String>,
-    findings: Vec<crate::shell::Finding>,
-    risk: crate::shell::safety::Risk,
+    findings: Vec<Finding>,
+    risk: Risk,
     target: &'a str,
     shell: &'a str,
+    /// Findings and reasons beyond those.
+    #[serde(skip_serializing_if = "given::is_zero")]
+    unlisted: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     rehearsal: Option<rehearsal::Shown>,
+}
+
+/// How much is told about one command: one of thousands of words may have a finding for each of them.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    count: usize,
+    bytes: usize,
+}
+
+impl Bound {
+    /// Cuts a list where its bound is reached, but keeps its first; how many are gone.
+    fn cut<T>(self, all: &mut Vec<T>, bytes: impl Fn(&T) -> usize) -> usize {
+        let (mut sum, before) = (0, all.len());
+        let fitting = all.iter().take(self.count).take_while(|one| {
+            sum += bytes(one);
+            sum <= self.bytes
+        });
+        all.truncate(fitting.count().max(1));
+        before - all.len()
+    }
+
+    /// The same of what a check found.
+    fn cut_report(self, findings: &mut Vec<Finding>, risk: &mut Risk) -> usize {
+        let of_finding = |f: &Finding| {
+            let evidence: usize = f.evidence.iter().map(String::len).sum();
+            f.token.len() + f.why.len() + evidence + f.fix.as_ref().map_or(0, String::len)
+        };
+        self.cut(findings, of_finding) + self.cut(&mut risk.reasons, |r: &Reason| r.token.len() + r.why.len())
+    }
 }
 
 /// Checks a command. Exit code 0: nothing against it but hints; 1: a warning, an error or danger.
 ///
 /// # Errors
-/// If the command is empty or too long.
+/// If the command is empty or too long, or standard input cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    admit(&args.command, "check", "find . -nmae \"*.log\"")?;
+    let command = given::command(&args.command, "check", "find . -nmae \"*.log\"")?;
     let runtime = cx.runtime()?;
     let context = std::sync::Arc::new(crate::host::ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let mut settings = cx.settings(&[])?;
@@ -86,14 +107,16 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);
     let mut manuals = Manuals::new();
-    let mut draft = runtime.block_on(inspector.inspect(args.command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
+    let mut draft = runtime.block_on(inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
     // what is dangerous is no better for being written otherwise
     let is_dangerous = |fix: &String| assess(&parse(fix, place.dialect)).level == Level::Danger;
     draft.findings.iter_mut().for_each(|f| drop(f.fix.take_if(|fix| is_dangerous(fix))));
     let rehearsal =
-        args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&args.command, &place, &context))).transpose()?;
+        args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&command, &place, &context))).transpose()?;
     super::wind_up(runtime);
     let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
+    let bound = if args.json { LISTED } else { SHOWN };
+    let unlisted = bound.cut_report(&mut draft.findings, &mut draft.risk);
     if args.json {
         cx.ui.document(&Report {
             cmd: &draft.cmd,
@@ -102,41 +125,70 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             risk: draft.risk,
             target: place.target.name(),
             shell: place.dialect.name(),
+            unlisted,
             rehearsal,
         })?;
     } else {
-        let line = |parts: &[(Role, &str)]| {
-            let painted: String = parts.iter().map(|(role, text)| cx.ui.paint(*role, text)).collect();
-            cx.ui.line(&painted)
-        };
-        for f in &draft.findings {
-            let (word, role) = match f.severity {
-                Severity::Error => ("error", Role::Danger),
-                Severity::Warning => ("warning", Role::Caution),
-                Severity::Hint => ("hint", Role::Accent),
-            };
-            line(&[
-                (role, word),
-                (Role::Plain, &format!(" {}: {}", f.token, f.why)),
-                (Role::Dim, &format!("  [{}]", f.id)),
-            ])?;
-            for evidence in &f.evidence {
-                line(&[(Role::Dim, &format!("    {evidence}"))])?;
-            }
-            if let Some(fix) = &f.fix {
-                line(&[(Role::Plain, "    better: "), (Role::Command, fix)])?;
-            }
-        }
-        for reason in &draft.risk.reasons {
-            let (word, role) = super::present::level(reason.level);
-            line(&[(role, word), (Role::Plain, &format!(" {}: {}", reason.token, reason.why))])?;
-        }
-        if draft.findings.is_empty() && draft.risk.reasons.is_empty() {
-            line(&[(Role::Good, "nothing against it")])?;
-        }
+        print(&draft.findings, &draft.risk, unlisted, cx)?;
         if let Some(shown) = &rehearsal {
             rehearsal::print(shown, &place.cwd, cx)?;
         }
     }
     Ok(if clean { Exit::Success } else { Exit::No })
+}
+
+fn print(findings: &[Finding], risk: &Risk, unlisted: usize, cx: &Cx) -> Result<(), Failure> {
+    let line = |parts: &[(Role, &str)]| {
+        let painted: String = parts.iter().map(|(role, text)| cx.ui.paint(*role, text)).collect();
+        cx.ui.line(&painted)
+    };
+    for f in findings {
+        let (word, role) = match f.severity {
+            Severity::Error => ("error", Role::Danger),
+            Severity::Warning => ("warning", Role::Caution),
+            Severity::Hint => ("hint", Role::Accent),
+        };
+        let token = given::clipped(&f.token, PIECE);
+        line(&[
+            (role, word),
+            (Role::Plain, &format!(" {token}: {}", given::clipped(&f.why, 4 * PIECE))),
+            (Role::Dim, &format!("  [{}]", f.id)),
+        ])?;
+        for evidence in &f.evidence {
+            line(&[(Role::Dim, &format!("    {}", given::clipped(evidence, 4 * PIECE)))])?;
+        }
+        if let Some(fix) = &f.fix {
+            line(&[(Role::Plain, "    better: "), (Role::Command, fix)])?;
+        }
+    }
+    for reason in &risk.reasons {
+        let (word, role) = super::present::level(reason.level);
+        let token = given::clipped(&reason.token, PIECE);
+        line(&[(role, word), (Role::Plain, &format!(" {token}: {}", given::clipped(&reason.why, 4 * PIECE)))])?;
+    }
+    if findings.is_empty() && risk.reasons.is_empty() {
+        line(&[(Role::Good, "nothing against it")])?;
+    }
+    if unlisted > 0 {
+        line(&[(Role::Dim, &format!("and {unlisted} more; look at its commands one by one"))])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_cut_by_its_number_and_by_its_size_and_keeps_its_first() {
+        let bound = Bound { count: 3, bytes: 10 };
+        let cut = |mut all: Vec<&str>| {
+            let gone = bound.cut(&mut all, |one| one.len());
+            (all.len(), gone)
+        };
+        assert_eq!(cut(vec![]), (0, 0));
+        assert_eq!(cut(vec!["1", "2", "3", "4", "5"]), (3, 2));
+        assert_eq!(cut(vec!["12345", "12345", "1"]), (2, 1));
+        assert_eq!(cut(vec!["12345678901", "1"]), (1, 1));
+    }
 }

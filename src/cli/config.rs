@@ -4,10 +4,12 @@
 //! stricter, and nothing else: it can neither pick a model (and with it a server) nor loosen anything.
 
 use super::settings::{AUTO, LEVELS, one_of};
-use super::{Cx, Dirs, Env, Exit, Failure, Outcome};
+use super::{Cx, Dirs, Env, Exit, Failure, Outcome, Settings};
+use crate::files;
 use crate::model::catalog::DEFAULT_MODEL;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
@@ -185,37 +187,40 @@ impl fmt::Display for Origin {
 
 /// The values in force, each with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config(BTreeMap<&'static str, (String, Origin)>);
+pub struct Config {
+    values: BTreeMap<&'static str, (String, Origin)>,
+    /// What is to be told of the files.
+    warnings: Vec<String>,
+}
+
+/// A setting with its value, as a file has it.
+type Line = (&'static Key, String, Origin);
 
 impl Config {
-    /// Reads all layers; the project is looked for from `cwd` upwards, and `flags` are setting names with values.
+    /// Reads all layers; the project is looked for from `cwd` upwards, and `flags` are setting names with values. What is
+    /// wrong in the user's own file is an error; of a project's, which may be a newer program's, it is a warning.
     ///
     /// # Errors
-    /// If a file is unreadable, no TOML, or names what is no setting.
+    /// If the user's file is unreadable, no TOML, or names what is no setting; if a variable is no text.
     pub fn load(dirs: &Dirs, env: &Env, cwd: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self, Failure> {
-        let mut config = Self(KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect());
+        let mut config = Self::defaults();
         if let Some(file) = &dirs.config_file {
-            for (key, value, line) in read(file)? {
-                config.set(key, value, Origin::File(file.clone(), line));
+            for (key, value, origin) in read(file)? {
+                config.set(key, value, origin);
             }
+            config.warnings.extend(writable(file));
         }
         let project = match cwd.and_then(project_file) {
             // The home folder's own dotfile would be both; the user's file has been read.
-            Some(file) if dirs.config_file.as_ref() != Some(&file) => read(&file)?
-                .into_iter()
-                .map(|(key, value, line)| (key, value, Origin::File(file.clone(), line)))
-                .collect(),
+            Some(file) if dirs.config_file.as_ref() != Some(&file) => {
+                let (lines, warnings) = read_project(&file);
+                config.warnings.extend(warnings.into_iter().chain(writable(&file)));
+                lines
+            }
             _ => Vec::new(),
         };
-        for (key, value, origin) in &project {
-            match key.project {
-                Project::Sets => config.set(key, value.clone(), origin.clone()),
-                Project::Tightens => {}
-                Project::Never => {
-                    return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name))
-                        .hint("move that line into your own configuration: `caro config path` names the file"));
-                }
-            }
+        for (key, value, origin) in project.iter().filter(|(key, ..)| key.project == Project::Sets) {
+            config.set(key, value.clone(), origin.clone());
         }
         for key in &KEYS {
             if let Some(value) = env.get(key.env) {
@@ -231,22 +236,31 @@ impl Config {
         // What a project makes stricter holds against every other layer.
         for (key, value, origin) in project.into_iter().filter(|(key, ..)| key.project == Project::Tightens) {
             let level = |v: &str| one_of(&LEVELS, v);
-            let bad = |names| Failure::usage(format!("{origin}: `{}` must be {names}", key.name));
-            let wanted = level(&value).map_err(bad)?;
-            if level(config.text(key.name)).is_ok_and(|now| wanted < now) {
+            if level(config.text(key.name)).is_ok_and(|now| level(&value).is_ok_and(|wanted| wanted < now)) {
                 config.set(key, value, origin);
             }
         }
         Ok(config)
     }
 
+    /// What holds where nothing is said.
+    fn defaults() -> Self {
+        let values = KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect();
+        Self { values, warnings: Vec::new() }
+    }
+
+    /// What is to be told of the files: lines that are passed over, and who else may write them.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     fn set(&mut self, key: &Key, value: String, origin: Origin) {
-        self.0.insert(key.name, (value, origin));
+        self.values.insert(key.name, (value, origin));
     }
 
     /// The value of a setting as it was written; empty for what is no setting.
     pub fn text(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", |(value, _)| value)
+        self.values.get(name).map_or("", |(value, _)| value)
     }
 
     /// The same to be shown: without the password of a URL.
@@ -266,7 +280,7 @@ impl Config {
 
     /// Where that value comes from.
     pub fn origin(&self, name: &str) -> &Origin {
-        self.0.get(name).map_or(&Origin::Default, |(_, origin)| origin)
+        self.values.get(name).map_or(&Origin::Default, |(_, origin)| origin)
     }
 
     /// The value in its type; `read` says what it must be.
@@ -309,52 +323,122 @@ fn is_ours(_: &std::fs::Metadata) -> bool {
     true
 }
 
-/// The settings in a file, each with its line. A file that does not exist holds none.
-fn read(file: &Path) -> Result<Vec<(&'static Key, String, usize)>, Failure> {
+/// What is to be told of a file that others can write: what caro does here would be up to them.
+#[cfg(unix)]
+fn writable(file: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(file).ok()?;
     let name = file.display();
-    match std::fs::metadata(file) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Ok(meta) if meta.len() > MAX_FILE => {
-            return Err(Failure::usage(format!("{name} has {} bytes; no configuration is that long", meta.len())));
-        }
-        _ => {}
+    if !meta.is_file() {
+        return None;
     }
-    let text = std::fs::read_to_string(file).map_err(|e| {
-        let is_text = e.kind() != std::io::ErrorKind::InvalidData;
-        let hint = if is_text { "mend its permissions, or take it away" } else { "save it as UTF-8, or take it away" };
-        Failure::usage(format!("{name} cannot be read: {e}")).hint(hint)
-    })?;
-    parse(&text, &name.to_string())
+    if !is_ours(&meta) {
+        return Some(format!("{name} belongs to user {}, who decides by it what caro does", meta.uid()));
+    }
+    let mode = meta.mode() & 0o777;
+    (mode & 0o022 != 0).then(|| format!("others may write {name} (mode {mode:o}): `chmod go-w` keeps it yours"))
 }
 
-/// The settings in the text of a file of that name.
-fn parse(text: &str, file: &str) -> Result<Vec<(&'static Key, String, usize)>, Failure> {
-    let line_of = |offset: usize| text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
+#[cfg(not(unix))]
+fn writable(_: &Path) -> Option<String> {
+    None
+}
+
+/// The settings in a file, each with its line. A file that does not exist holds none.
+fn read(file: &Path) -> Result<Vec<Line>, Failure> {
+    let mut lines = Vec::new();
+    for line in parse(&text(file)?, file, 0)? {
+        lines.push(line?);
+    }
+    Ok(lines)
+}
+
+/// The text of a file; nothing where there is none.
+fn text(file: &Path) -> Result<String, Failure> {
+    let name = file.display();
+    match files::read_text(file, MAX_FILE) {
+        Ok(text) => Ok(text),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(e) => Err(Failure::usage(format!("{name} cannot be read: {e}")).hint(match e.kind() {
+            ErrorKind::InvalidData => "save it as UTF-8, or take it away",
+            ErrorKind::FileTooLarge => "no configuration is that long: name another file, or take it away",
+            _ => "mend its permissions, or take it away",
+        })),
+    }
+}
+
+/// The settings of a project's file that can be used here, and what is to be told of the others.
+fn read_project(file: &Path) -> (Vec<Line>, Vec<String>) {
+    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
+    let mut pass_over = |failure: Failure| warnings.push(format!("{}; it is passed over", failure.message));
+    let found = match text(file) {
+        Ok(text) => parse(&text, file, 0).unwrap_or_else(|_| line_by_line(&text, file)),
+        Err(failure) => vec![Err(failure)],
+    };
+    for line in found {
+        match line.and_then(|line| admitted(line, &mut pass_over)) {
+            Ok(line) => lines.push(line),
+            Err(failure) => pass_over(failure),
+        }
+    }
+    (lines, warnings)
+}
+
+/// A line of a project's file, if a project may say so and this program knows what it means. What it does not know of how
+/// strict to be is the strictest.
+fn admitted((key, value, origin): Line, tell: &mut impl FnMut(Failure)) -> Result<Line, Failure> {
+    if key.project == Project::Never {
+        return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name)));
+    }
+    let mut alone = Config::defaults();
+    alone.set(key, value.clone(), origin.clone());
+    match Settings::of(&alone) {
+        Err(failure) if key.project == Project::Tightens => {
+            tell(Failure::usage(format!("{}, so it is taken for `{}`", failure.message, LEVELS[0].0)));
+            Ok((key, LEVELS[0].0.to_owned(), origin))
+        }
+        Err(failure) => Err(failure),
+        Ok(_) => Ok((key, value, origin)),
+    }
+}
+
+/// The same of a text that is no TOML as a whole: each line for itself, up to the first table.
+fn line_by_line(text: &str, file: &Path) -> Vec<Result<Line, Failure>> {
+    let lines = text.lines().enumerate().take_while(|(_, line)| !line.trim_start().starts_with('['));
+    let of = |(at, line): (usize, &str)| match parse(line, file, at) {
+        Ok(found) => found,
+        Err(failure) => vec![Err(failure)],
+    };
+    lines.flat_map(of).collect()
+}
+
+/// The settings in a text that begins behind so many lines of its file: those that can be read, and what is wrong with
+/// others.
+fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failure>>, Failure> {
+    let line_of = |offset: usize| above + text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
+    let name = file.display();
     let table = DeTable::parse(text).map_err(|e| {
-        let line = e.span().map_or(1, |s| line_of(s.start));
-        Failure::usage(format!("{file}:{line}: {}", e.message())).hint(FORM)
+        let line = e.span().map_or(above + 1, |s| line_of(s.start));
+        Failure::usage(format!("{name}:{line}: {}", e.message())).hint(FORM)
     })?;
-    let mut found = Vec::new();
-    for (name, value) in table.get_ref() {
-        let line = line_of(name.span().start);
-        let name = name.get_ref().as_ref();
-        let Some(key) = KEYS.iter().find(|k| k.name == name) else {
-            let is_table = matches!(value.get_ref(), DeValue::Table(_));
-            return Err(unknown(name, is_table, &format!("{file}:{line}")));
+    let entry = |key: &str, line: usize, value: &DeValue<'_>| -> Result<Line, Failure> {
+        let Some(known) = KEYS.iter().find(|k| k.name == key) else {
+            return Err(unknown(key, matches!(value, DeValue::Table(_)), &format!("{name}:{line}")));
         };
-        let value = match value.get_ref() {
+        let value = match value {
             DeValue::String(s) => s.to_string(),
             DeValue::Integer(i) => i.to_string(),
             DeValue::Float(f) => f.to_string(),
-            DeValue::Boolean(b) if SWITCHES.contains(&name) => String::from(if *b { "on" } else { "off" }),
+            DeValue::Boolean(b) if SWITCHES.contains(&key) => String::from(if *b { "on" } else { "off" }),
             other => {
-                return Err(Failure::usage(format!("{file}:{line}: `{name}` takes no {}", other.type_str()))
-                    .hint(format!("write it like: {name} = \"{}\"", key.default)));
+                return Err(Failure::usage(format!("{name}:{line}: `{key}` takes no {}", other.type_str()))
+                    .hint(format!("write it like: {key} = \"{}\"", known.default)));
             }
         };
-        found.push((key, value, line));
-    }
-    Ok(found)
+        Ok((known, value, Origin::File(file.to_owned(), line)))
+    };
+    let all = table.get_ref().iter();
+    Ok(all.map(|(key, value)| entry(key.get_ref(), line_of(key.span().start), value.get_ref())).collect())
 }
 
 /// The failure of a name that is none of a setting, at its place.
@@ -419,7 +503,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let config = cx.config(&[])?;
     // a value that is wrong is shown as well: its error sends people here to see where it comes from
-    let sound = super::Settings::of(&config).map(|_| Exit::Success);
+    let sound = Settings::of(&config).map(|_| Exit::Success);
     let with_origin =
         |name: &str, value: &str| serde_json::json!({ "value": value, "origin": config.origin(name).to_string() });
     if let Some(What::Get { key }) = &args.what {
@@ -476,27 +560,31 @@ mod tests {
 
     #[test]
     fn mistakes_name_file_line_and_what_was_meant() {
-        let unknown = parse("refine = \"never\"\n\ntime-out = 3\n", "c.toml").unwrap_err();
+        let parse = |text: &str| -> Result<Vec<Line>, Failure> {
+            super::parse(text, Path::new("c.toml"), 0)?.into_iter().collect()
+        };
+        let unknown = parse("refine = \"never\"\n\ntime-out = 3\n").unwrap_err();
         assert_eq!(unknown.message, "c.toml:3: there is no setting `time-out`");
         assert!(unknown.hint.unwrap().contains("`timeout`"));
-        let far = parse("colour = \"red\"\n", "c.toml").unwrap_err();
+        let far = parse("colour = \"red\"\n").unwrap_err();
         assert_eq!(far.hint.unwrap(), "`caro config` shows them all");
-        let table = parse("[general]\ntimeout = 3\n", "c.toml").unwrap_err();
+        let table = parse("[general]\ntimeout = 3\n").unwrap_err();
         assert_eq!(table.message, "c.toml:1: `general` is a table, and settings stand in none");
-        assert!(parse("a = [", "c.toml").unwrap_err().message.starts_with("c.toml:1: "));
-        let bare = parse("timeout = 3\nrehearse = off\n", "c.toml").unwrap_err();
+        assert!(parse("a = [").unwrap_err().message.starts_with("c.toml:1: "));
+        let bare = parse("timeout = 3\nrehearse = off\n").unwrap_err();
         assert!(bare.message.starts_with("c.toml:2: "), "{}", bare.message);
         assert!(bare.hint.unwrap().contains("rehearse = \"off\""));
-        assert!(parse("refine = true", "c.toml").unwrap_err().message.contains("takes no boolean"));
-        assert!(parse("timeout = [5]", "c.toml").unwrap_err().message.contains("takes no array"));
+        assert!(parse("refine = true").unwrap_err().message.contains("takes no boolean"));
+        assert!(parse("timeout = [5]").unwrap_err().message.contains("takes no array"));
         let config = Config::load(&Dirs::default(), &env(&[("CARO_TIMEOUT", "soon")]), None, &[]).unwrap();
         assert!(Settings::of(&config).unwrap_err().message.starts_with("CARO_TIMEOUT: `timeout` must be seconds"));
     }
 
     #[test]
     fn a_switch_may_be_a_boolean() {
-        let found = parse("rehearse = false\nresident = true\n", "c.toml").unwrap();
-        assert_eq!(found.iter().map(|(_, value, _)| value.as_str()).collect::<Vec<_>>(), ["off", "on"]);
+        let found = parse("rehearse = false\nresident = true\n", Path::new("c.toml"), 0).unwrap();
+        let values: Vec<String> = found.into_iter().map(|line| line.unwrap().1).collect();
+        assert_eq!(values, ["off", "on"]);
         let settings = |text: &str| {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("config.toml");
@@ -519,10 +607,81 @@ mod tests {
         assert_eq!((config.text("target"), config.text("run_up_to")), ("macos-bsd", "caution"));
         let config = project("run_up_to = \"safe\"", &user).unwrap();
         assert_eq!(config.text("run_up_to"), "safe");
-        let refused = project("\nmodel = \"openai:http://elsewhere#m\"", &user).unwrap_err();
-        assert!(refused.message.ends_with(".caro.toml:2: a project may not set `model`"), "{}", refused.message);
-        let wrong = project("run_up_to = \"never\"", &user).unwrap_err();
-        assert!(wrong.message.contains("must be one of safe, caution, danger"), "{}", wrong.message);
+        for (text, told) in [
+            (
+                "\nmodel = \"openai:http://elsewhere#m\"",
+                ".caro.toml:2: a project may not set `model`; it is passed over",
+            ),
+            ("memory = \"redis\"", ".caro.toml:1: a project may not set `memory`; it is passed over"),
+        ] {
+            let config = project(text, &user).unwrap();
+            assert_eq!((config.text("model"), config.text("memory")), (DEFAULT_MODEL, "sqlite"));
+            assert!(config.warnings()[0].ends_with(told), "{:?}", config.warnings());
+        }
+    }
+
+    /// A folder may be a newer program's, or anybody's: what it says is used as far as it can be.
+    #[test]
+    fn what_is_wrong_in_a_project_is_told_and_the_rest_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        for (bad, told) in [
+            ("glow = true", ":2: there is no setting `glow`"),
+            ("refine = \"soon\"", ":2: `refine` must be one of never, evidence, always, and not `soon`"),
+            ("refine = [1]", ":2: `refine` takes no array"),
+            ("shell = zsh", ":2: "),
+            ("= = =", ":2: "),
+            ("[ui]\nglow = true", ":2: `ui` is a table"),
+        ] {
+            std::fs::write(dir.path().join(PROJECT_FILE), format!("target = \"macos-bsd\"\n{bad}\n")).unwrap();
+            let config = Config::load(&Dirs::default(), &Env::default(), Some(dir.path()), &[]).unwrap();
+            assert_eq!((config.text("target"), config.text("refine")), ("macos-bsd", "evidence"), "{bad}");
+            let [warning] = config.warnings() else { panic!("{bad}: {:?}", config.warnings()) };
+            assert!(
+                warning.contains(&format!("{PROJECT_FILE}{told}")) && warning.ends_with("passed over"),
+                "{warning}"
+            );
+            Settings::of(&config).unwrap();
+        }
+        // how strict to be is not taken lightly where it is not understood
+        std::fs::write(dir.path().join(PROJECT_FILE), "run_up_to = \"never\"\n").unwrap();
+        let config = Config::load(&Dirs::default(), &Env::default(), Some(dir.path()), &[]).unwrap();
+        assert_eq!(config.text("run_up_to"), "safe");
+        assert!(config.warnings()[0].contains("must be one of safe, caution, danger"), "{:?}", config.warnings());
+        // the user's own is held to the letter
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, "glow = true\n").unwrap();
+        let dirs = Dirs { config_file: Some(file), ..Dirs::default() };
+        assert!(Config::load(&dirs, &Env::default(), None, &[]).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_write_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, "timeout = 3\n").unwrap();
+        let dirs = Dirs { config_file: Some(file.clone()), ..Dirs::default() };
+        let told = |mode| {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            Config::load(&dirs, &Env::default(), None, &[]).unwrap().warnings().join("\n")
+        };
+        assert_eq!([0o600, 0o644, 0o444].map(told), [""; 3]);
+        for mode in [0o620, 0o602, 0o666] {
+            assert!(told(mode).contains(&format!("others may write {} (mode {mode:o})", file.display())));
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
+            assert!(told(0o600).contains("belongs to user 4711"));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_configuration_without_an_end_is_an_error() {
+        let dirs = Dirs { config_file: Some("/dev/zero".into()), ..Dirs::default() };
+        let failure = Config::load(&dirs, &Env::default(), None, &[]).unwrap_err();
+        assert!(failure.message.contains("more than 65536 bytes") && failure.hint.is_some(), "{failure:?}");
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub struct Dirs {
 impl Dirs {
     /// The folders under this environment.
     pub fn find(env: &Env) -> Self {
-        let home = directories::ProjectDirs::from("", "", "caro");
+        // What is relative would be a folder of wherever one happens to be.
+        let home = directories::ProjectDirs::from("", "", "caro").filter(|_| relative_home().is_none());
         let of = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
         // The resident process runs elsewhere: what is relative means the folder of this call, there too.
         let over = |name| env.get(name).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
@@ -56,6 +57,12 @@ impl Dirs {
                 .hint(format!("set {} to a folder that can be written", env::MODELS_DIR))
         })
     }
+}
+
+/// The home folder that the environment names, if it is no absolute path. (Variables of XDG that are relative are
+/// passed over by the platform's own rules.)
+pub fn relative_home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_relative() && !home.as_os_str().is_empty())
 }
 
 /// True if the folder that this one lies in is there: the session makes that, and nobody else.

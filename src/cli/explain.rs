@@ -1,6 +1,7 @@
 //! `caro explain 'COMMAND'`: each program and flag of a command, in the words of the installed manuals. No model.
 
-use super::ui::Role;
+use super::given::{self, is_zero};
+use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, wire};
 use crate::host::ExecutionContext;
 use crate::manual::{Entry, Known, Manual, Program};
@@ -10,10 +11,17 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use std::sync::Arc;
 
+/// The most commands that are explained at once.
+const MOST_COMMANDS: usize = 100;
+
+/// The most errors that are told, and the most characters of a piece that is shown with one.
+const MOST_ERRORS: usize = 5;
+const PIECE: usize = 80;
+
 /// Arguments of `caro explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The command
+    /// The command; `-` reads it from standard input
     #[arg(value_name = "COMMAND", required = true, allow_hyphen_values = true)]
     command: Vec<String>,
     /// How it is to be told.
@@ -27,6 +35,9 @@ struct Explanation {
     cmd: String,
     shell: &'static str,
     commands: Vec<Part>,
+    /// Commands beyond those.
+    #[serde(skip_serializing_if = "is_zero")]
+    unlisted: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
 }
@@ -69,7 +80,7 @@ struct Flag {
 /// If there is no command to explain, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let (line, asked) = asked(args)?;
-    super::check::admit(&line, "explain", "tar -xzf a.tgz")?;
+    let line = given::command(&line, "explain", "tar -xzf a.tgz")?;
     let context = ExecutionContext::detect(cx.dirs.cache.as_deref());
     let named = asked.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
     let dialect = named.map(|(_, dialect)| *dialect).or(cx.settings(&[])?.shell).unwrap_or(context.shell.dialect);
@@ -99,7 +110,7 @@ struct Asked {
 /// clap takes them for words of it.
 fn asked(args: &Args) -> Result<(String, Asked), Failure> {
     let [first, rest @ ..] = &args.command[..] else { return Ok((String::new(), args.asked.clone())) };
-    let is_quoted = first.trim().contains(char::is_whitespace);
+    let is_quoted = first.trim().contains(char::is_whitespace) || first == given::STDIN;
     if !is_quoted || rest.first().is_none_or(|word| !word.starts_with("--")) {
         return Ok((args.command.join(" "), args.asked.clone()));
     }
@@ -114,14 +125,19 @@ fn asked(args: &Args) -> Result<(String, Asked), Failure> {
 async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manual: &Arc<Manual>) -> Explanation {
     let script = parse(line, dialect);
     let mut commands = Vec::new();
-    for invocation in &script.commands {
+    let unlisted = script.commands.len().saturating_sub(MOST_COMMANDS);
+    for invocation in script.commands.iter().take(MOST_COMMANDS) {
         commands.extend(part(invocation, dialect, context, manual).await);
     }
     let told = |(piece, nothing_follows): (&str, bool)| {
+        let piece = given::clipped(piece, PIECE);
         if nothing_follows { format!("nothing follows the `{piece}`") } else { format!("at `{piece}`") }
     };
-    let errors = script.errors.iter().map(|span| told(script.torn(span))).collect();
-    Explanation { cmd: line.to_string(), shell: dialect.name(), commands, errors }
+    let errors = match script.too_deep {
+        true => vec!["it nests too deep to be followed; look at its parts one by one".into()],
+        false => script.errors.iter().take(MOST_ERRORS).map(|span| told(script.torn(span))).collect(),
+    };
+    Explanation { cmd: line.to_string(), shell: dialect.name(), commands, unlisted, errors }
 }
 
 /// What is said of one invocation; `None` where the program is not named in the text (`$EDITOR file`).
@@ -214,6 +230,9 @@ fn print(explanation: &Explanation, cx: &Cx) -> std::io::Result<()> {
             };
             ui.line(&format!("{margin}  {}  {said}", ui.paint(Role::Accent, &format!("{written:<14}"))))?;
         }
+    }
+    if explanation.unlisted > 0 {
+        ui.line(&ui.paint(Role::Dim, &format!("and {}", plural(explanation.unlisted, "more command"))))?;
     }
     for error in &explanation.errors {
         ui.line(&ui.paint(Role::Danger, &format!("syntax error: {error}")))?;

@@ -2,12 +2,15 @@
 
 use super::{Dirs, Failure};
 use crate::agent::event::Redactor;
+use crate::files;
 use std::collections::HashSet;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Lines that are kept.
 const MOST: usize = 1000;
+
+/// The most bytes that are read of them.
+const LARGEST: u64 = 16 << 20;
 
 /// The file of lines.
 #[derive(Debug, Clone)]
@@ -23,7 +26,7 @@ impl History {
 
     /// Its lines, the oldest first.
     pub fn kept(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(&self.file).unwrap_or_default();
+        let text = files::read_text(&self.file, LARGEST).unwrap_or_default();
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines[lines.len().saturating_sub(MOST)..].to_vec()
     }
@@ -55,15 +58,9 @@ impl History {
     }
 
     fn write(&self, lines: &[String]) -> std::io::Result<()> {
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        // a new file of tempfile is its owner's alone: what one says is nobody else's business
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        for line in lines {
-            writeln!(new, "{line}")?;
-        }
-        new.persist(&self.file).map_err(|e| e.error)?;
-        Ok(())
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        // what one says is nobody else's business
+        files::replace(&self.file, text.as_bytes(), files::Access::Private)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Interrupt {
     /// What Ctrl-C pulls now: the first one, or that of the turn of a conversation.
     current: Arc<Mutex<Cancel>>,
     turns: AtomicBool,
+    /// The exit code of the signal that told us to end, 0 if none has.
+    told: Arc<AtomicU8>,
 }
 
 impl Interrupt {
@@ -39,7 +41,14 @@ impl Interrupt {
     pub fn listen(clear: impl Fn() + Send + 'static) -> Self {
         let (phase, cancel) = (Arc::new(AtomicU8::new(Phase::Cancels as u8)), Cancel::new());
         let current = Arc::new(Mutex::new(cancel.clone()));
-        let listener = Self { phase: phase.clone(), cancel, current: current.clone(), turns: AtomicBool::new(false) };
+        let told = Arc::new(AtomicU8::new(0));
+        let listener = Self {
+            phase: phase.clone(),
+            cancel,
+            current: current.clone(),
+            turns: AtomicBool::new(false),
+            told: told.clone(),
+        };
         let (ready, listening) = std::sync::mpsc::channel();
         let terminal = Terminal::of_process();
         let started = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
@@ -53,6 +62,9 @@ impl Interrupt {
                         continue;
                     }
                     clear();
+                    if heard.is_final() {
+                        told.store(heard.code(), Ordering::Relaxed);
+                    }
                     let cancel = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if phase == Phase::Ends as u8 || cancel.is_cancelled() {
                         end(heard, &terminal);
@@ -97,6 +109,11 @@ impl Interrupt {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
+    /// The exit code of the signal that told this process to end, if one has: SIGTERM or SIGHUP.
+    pub fn told(&self) -> Option<u8> {
+        Some(self.told.load(Ordering::Relaxed)).filter(|code| *code != 0)
+    }
+
     /// True once that has been pulled.
     pub fn is_pulled(&self) -> bool {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled()
@@ -125,7 +142,7 @@ impl Drop for During<'_> {
 fn end(heard: Heard, terminal: &Terminal) -> ! {
     exec::kill_all();
     terminal.restore();
-    std::process::exit(heard.code())
+    std::process::exit(heard.code().into())
 }
 
 /// The terminal as it was found. A line editor takes echo and line ends away while the person types, and gives them back
@@ -178,11 +195,11 @@ impl Heard {
     }
 
     /// The exit code, as a shell reports it.
-    fn code(self) -> i32 {
+    fn code(self) -> u8 {
         match self {
-            Self::Interrupt => Exit::Interrupted.code().into(),
+            Self::Interrupt => Exit::Interrupted.code(),
             #[cfg(unix)]
-            Self::Signal(number) => 128 + number,
+            Self::Signal(number) => 128 + number as u8,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `caro knowledge`: the person's own documents, read in and searched. The same library that the agent looks into.
 
 use super::ui::{Role, in_line, plural};
-use super::{Cx, Exit, Failure, Outcome, download, tldr};
+use super::{Cx, Exit, Failure, Outcome, download, repair, tldr};
 use crate::agent::librarian::chunk::Kind;
 use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
 use crate::agent::tool::normal;
@@ -70,6 +70,12 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Save what can be read of a damaged file; that one is kept beside the new one
+    Repair {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Forget the documents at or below these paths; the files stay
     Rm {
         /// Folders and files
@@ -101,6 +107,11 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             ingest(&librarian, &roots, Options { clean: *clean, kind }, *json, cx)
         }
         What::Query { words, json, limit } => query(&librarian, &question(words)?, usize::from(*limit), *json, cx),
+        What::Repair { json } => {
+            let file = cx.dirs.data.as_ref().map(|data| data.join(FILE)).ok_or_else(no_home)?;
+            let repaired = librarian.repair()?;
+            repair::tell(cx, *json, &[("documents", "document"), ("chunks", "passage")], &[(file, repaired)])
+        }
         What::Stats { json } => stats(&librarian, *json, cx),
         What::Rm { paths, all } => {
             let mut gone = if *all { librarian.remove(Path::new(""))? } else { 0 };

@@ -2,10 +2,13 @@
 
 use super::knowledge::{embedder, no_home, question};
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, Settings};
+use super::{Cx, Exit, Failure, Outcome, Settings, repair};
 use crate::agent::id;
-use crate::agent::memory::{Category, Draft, Kind, Memory, Note, Place};
+use crate::agent::memory::{self, Category, Draft, Kind, Memory, Note, Place};
 use std::time::{Duration, UNIX_EPOCH};
+
+/// The file of notes, in the data folder.
+const FILE: &str = "memory.db";
 
 /// Keep, find and forget notes
 #[derive(Debug, clap::Args)]
@@ -53,6 +56,12 @@ enum What {
         #[arg(value_name = "ID")]
         id: String,
     },
+    /// Save what can be read of a damaged file; that one is kept beside the new one
+    Repair {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// List notes, the latest first
     List {
         /// Print one JSON document
@@ -72,6 +81,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = cx.settings(&[])?;
     if settings.memory == Kind::Sqlite && cx.dirs.data.is_none() {
         return Err(no_home());
+    }
+    if let What::Repair { json } = args.what {
+        return mend(cx, &settings, json);
     }
     let memory = memory(cx, &settings)?;
     if settings.memory == Kind::InMemory {
@@ -114,6 +126,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
                 return Ok(Exit::No);
             }
         }
+        // before anything is opened
+        What::Repair { .. } => {}
         What::Forget { id } => {
             let note = memory.forget(id)?;
             cx.ui.note(&format!("forgot {}: {}", note.id, note.draft.title));
@@ -128,12 +142,22 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// Saves what can be read of notes and conversations.
+fn mend(cx: &Cx, settings: &Settings, json: bool) -> Outcome {
+    let data = cx.dirs.data.as_ref().ok_or_else(no_home)?;
+    if settings.memory != Kind::Sqlite {
+        return Err(Failure::usage("notes are kept in no file here").hint("only memory = sqlite has files to repair"));
+    }
+    let files = memory::repair(&data.join(FILE))?;
+    repair::tell(cx, json, &[("notes", "note"), ("exchanges", "exchange")], &files)
+}
+
 /// The notes of this person. Opens nothing; a place that is not named is this process, and the person is told.
 ///
 /// # Errors
 /// If this program was built without the backend, or its URL is none.
 pub fn memory(cx: &Cx, settings: &Settings) -> Result<Memory, Failure> {
-    let file = cx.dirs.data.as_ref().map(|data| data.join("memory.db"));
+    let file = cx.dirs.data.as_ref().map(|data| data.join(FILE));
     let (backend, warning) = Place { kind: settings.memory, file, url: settings.memory_url.clone() }.open()?;
     // who has no home is told so by whoever needs one
     if let Some(warning) = warning.filter(|_| settings.memory != Kind::Sqlite) {

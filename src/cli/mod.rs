@@ -1,10 +1,12 @@
 //! Arguments, terminal, one file a verb. Nobody imports this module, and no other module prints.
 //!
 //! - [`args`]: what can be typed. [`config`]: what it is layered over. [`mod@env`]: every variable that is read.
-//! - [`edit`], [`piped`], [`history`]: lines that are typed, that come from a pipe, that were typed before.
+//! - [`given`]: a command that a verb is to look at. [`edit`], [`piped`], [`history`]: lines that are typed, that come from
+//!   a pipe, that were typed before. [`repair`]: what was saved of a damaged file.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`download`]: what fetching a model needs from this process.
-//! - [`resident`]: this program as the resident process, and what a call wants of one.
+//! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
+//!   long.
 //! - [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
 //!   measures. [`interrupt`]: Ctrl-C.
@@ -31,6 +33,8 @@ pub mod eval;
 pub mod execute;
 pub mod explain;
 pub mod failure;
+pub mod first;
+pub mod given;
 pub mod history;
 pub mod interrupt;
 pub mod knowledge;
@@ -42,6 +46,7 @@ pub mod piped;
 pub mod present;
 pub mod project;
 pub mod rehearsal;
+pub mod repair;
 pub mod request;
 pub mod resident;
 pub mod settings;
@@ -86,15 +91,20 @@ pub struct Cx {
     /// When the program started.
     pub started: Instant,
     interrupt: OnceLock<Interrupt>,
+    /// What was told of the files of settings.
+    told: OnceLock<()>,
 }
 
 impl Cx {
-    /// The layers of configuration, `flags` on top.
+    /// The layers of configuration, `flags` on top. What is odd about their files is told once.
     ///
     /// # Errors
     /// If a file or a variable holds what no setting can be.
     pub fn config(&self, flags: &[(&'static str, String)]) -> Result<Config, Failure> {
-        Config::load(&self.dirs, &self.env, self.cwd.as_deref(), flags)
+        let config = Config::load(&self.dirs, &self.env, self.cwd.as_deref(), flags)?;
+        // a verb may ask several times
+        self.told.get_or_init(|| config.warnings().iter().for_each(|warning| self.ui.warn(&ui::in_line(warning))));
+        Ok(config)
     }
 
     /// The settings in force under these flags.
@@ -176,6 +186,12 @@ pub fn main() -> ExitCode {
         return ExitCode::from(resident::run(orders).code());
     }
     let env = Env::of_process();
+    if crate::exec::output_was_closed() {
+        let nowhere = Failure::usage("standard output is closed: there is nowhere to write an answer to")
+            .hint("nothing was done; `>/dev/null` throws away what is not wanted");
+        Ui::new(&args::Common::default(), &env).failure(&nowhere);
+        return ExitCode::from(nowhere.exit.code());
+    }
     let cli = match args::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(e) => {
@@ -191,7 +207,21 @@ pub fn main() -> ExitCode {
     };
     let ui = Ui::new(&cli.common, &env);
     let dirs = Dirs::find(&env);
-    let cx = Cx { ui, env, dirs, cwd: std::env::current_dir().ok(), started, interrupt: OnceLock::new() };
+    if let Some(home) = dirs::relative_home() {
+        ui.warn(&format!(
+            "HOME is `{}`, which is no absolute path: nothing is read from it or kept in it",
+            home.display()
+        ));
+    }
+    let cx = Cx {
+        ui,
+        env,
+        dirs,
+        cwd: std::env::current_dir().ok(),
+        started,
+        interrupt: OnceLock::new(),
+        told: OnceLock::new(),
+    };
     let exit = match dispatch(&cli, &cx) {
         Ok(exit) => exit,
         Err(failure) => {
@@ -199,7 +229,15 @@ pub fn main() -> ExitCode {
             failure.exit
         }
     };
-    ExitCode::from(exit.code())
+    ExitCode::from(ended(exit, cx.interrupt.get()))
+}
+
+/// The exit code: who was told to end by a signal says by which, whatever the verb made of it.
+fn ended(exit: Exit, interrupt: Option<&Interrupt>) -> u8 {
+    match interrupt.and_then(Interrupt::told) {
+        Some(code) if exit == Exit::Interrupted => code,
+        _ => exit.code(),
+    }
 }
 
 /// Runs the verb that was asked for; without one, the words are a request.

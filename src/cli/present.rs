@@ -7,10 +7,35 @@ use crate::command::checks::programs;
 use crate::command::{Answer, Timing, Trace};
 use crate::shell::safety::{Level, Risk};
 use crate::shell::{Finding, Severity};
+use serde_json::Value;
 use std::io;
 
 /// Below this the answer is more likely wrong than right, and the person is told so.
 const DOUBTFUL: f64 = 0.5;
+
+/// What to do where there is no command.
+pub const NO_COMMAND: &str = "say what the command is to do, for example: caro \"find files larger than 1 GB\"";
+
+/// Why there is no command.
+pub fn refusal(answer: &Answer) -> &str {
+    answer.refusal.as_deref().unwrap_or("the model gave no command")
+}
+
+/// What a program is given of an answer. Without a command that is the reason, and nothing that could be taken for a
+/// command or a verdict on one.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub fn document(answer: &Answer) -> serde_json::Result<Value> {
+    const ABOUT_THE_CALL: [&str; 6] = ["iterations", "model", "target", "shell", "timing", "resident"];
+    let whole = serde_json::to_value(answer)?;
+    if !answer.cmd.is_empty() {
+        return Ok(whole);
+    }
+    let said = [("refusal", refusal(answer)), ("hint", NO_COMMAND)].map(|(name, text)| (name.into(), text.into()));
+    let about = ABOUT_THE_CALL.iter().filter_map(|name| Some(((*name).to_owned(), whole.get(name)?.clone())));
+    Ok(Value::Object(said.into_iter().chain(about).collect()))
+}
 
 /// Shows an answer that has a command: the bare command on stdout, and on a terminal what is to be known about it.
 ///

@@ -3,14 +3,16 @@
 use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, present};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, present};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot, View};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Severity, Target};
+use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -47,10 +49,10 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     // The time runs from the start of the program; only a download is not counted.
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
-    let mut answer = {
-        let _status = cx.ui.status("thinking");
+    let is_first = wired.is_first && !args.answer.json;
+    let mut answer = first::while_told(&cx.ui, is_first, || {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
-    }
+    })
     .map_err(|e| failure(e, &settings))?;
     super::wind_up(runtime);
     answer.timing.context = milliseconds(wired.opened.context);
@@ -63,11 +65,11 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         present::timing(&cx.ui, &answer.timing);
     }
     if args.answer.json {
-        cx.ui.document(&answer)?;
+        cx.ui.document(&present::document(&answer).map_err(Failure::internal)?)?;
         return Ok(if answer.cmd.is_empty() || answer.draft { Exit::No } else { Exit::Success });
     }
     if answer.cmd.is_empty() {
-        return Err(no_command(&answer));
+        return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
     if answer.draft {
         return Err(draft(&answer));
@@ -109,7 +111,23 @@ pub fn check(request: &str) -> Result<(), String> {
     if request.len() > MAX_REQUEST {
         return Err(too_long(request.len(), "bytes"));
     }
-    Ok(())
+    match template_mark(request) {
+        Some(mark) => Err(format!(
+            "`{mark}` is a mark between a model's own messages and no word of a request; as a text to look for it stands in quotes"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A mark of chat templates that stands in a request unquoted: it came along when something was copied. To the model each is
+/// a text like any other.
+fn template_mark(request: &str) -> Option<&str> {
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let quoted = "\"[^\"]*\"|\\B'[^']*'|`[^`]*`";
+        let marks = r"<\|[a-z][a-z0-9_]*\|>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>";
+        Regex::new(&format!("{quoted}|(?P<mark>{marks})")).ok()
+    });
+    FORM.as_ref()?.captures_iter(request).find_map(|found| found.name("mark")).map(|mark| mark.as_str())
 }
 
 /// Where and for what a command is written.
@@ -205,12 +223,6 @@ pub fn failure(error: CommandError, settings: &Settings) -> Failure {
     }
 }
 
-/// An answer without a command, for a person.
-fn no_command(answer: &Answer) -> Failure {
-    let why = answer.refusal.as_deref().unwrap_or("the model gave no command");
-    Failure::no(why).hint("say what the command is to do, for example: caro \"find files larger than 1 GB\"")
-}
-
 /// Why a command is no answer, for a person.
 fn draft(answer: &Answer) -> Failure {
     let error = answer.findings.iter().find(|f| f.severity == Severity::Error);
@@ -278,6 +290,23 @@ mod tests {
         }
         let long = of(&[&"x".repeat(100_000)]).unwrap_err();
         assert_eq!((long.exit, long.message.contains("100000 bytes")), (Exit::Usage, true));
+    }
+
+    #[test]
+    fn a_mark_of_a_chat_template_is_told_as_what_it_is() {
+        for mark in ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "[INST]", "[/INST]", "<<SYS>>"] {
+            for request in
+                [format!("{mark} list files"), format!("list files{mark}"), format!("don't list {mark} it's x")]
+            {
+                assert!(check(&request).unwrap_err().starts_with(&format!("`{mark}` is a mark")), "{request}");
+            }
+            for quote in ['"', '\'', '`'] {
+                assert_eq!(check(&format!("find files that have {quote}{mark}{quote}")), Ok(()), "{mark}");
+            }
+        }
+        for plain in ["sort < a | wc > b", "list [install] files", "files with <b> in them", "a <| b |> c"] {
+            assert_eq!(check(plain), Ok(()), "{plain}");
+        }
     }
 
     #[cfg(unix)]

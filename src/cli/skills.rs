@@ -6,6 +6,7 @@ use super::ui::{Role, in_line};
 use super::{Cx, Exit, Failure, Outcome, knowledge, project};
 use crate::agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
 use crate::exec;
+use crate::files;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -324,8 +325,7 @@ fn new(root: &Path, name: &str, description: &str, project: bool, cx: &Cx) -> Ou
         "---\nname: {name}\ndescription: {quoted}\nversion: '1'\n---\n# {{{{ skill.name }}}}\n\n1. {how}\n2. {files}\n"
     );
     let failed = |e: std::io::Error| Failure::internal(format!("could not make {}: {e}", folder.display()));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    std::fs::write(folder.join(skill::FILE), text).map_err(failed)?;
+    files::make_folder(&folder, |new| std::fs::write(new.join(skill::FILE), text)).map_err(failed)?;
     cx.ui.data(&folder.join(skill::FILE).display().to_string())?;
     cx.ui.note("fill it in, then `caro skills check`");
     Ok(Exit::Success)

@@ -138,6 +138,11 @@ impl Ui {
         self.out.tty
     }
 
+    /// True if moving lines are seen.
+    pub fn moves(&self) -> bool {
+        self.moving
+    }
+
     /// True if questions can be asked: the person sees stderr and types into stdin.
     pub fn can_ask(&self) -> bool {
         self.err.tty && io::stdin().is_terminal()

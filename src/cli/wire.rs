@@ -3,7 +3,7 @@
 use super::resident::{self, Resident};
 use super::settings::Settings;
 use super::unfetched::Unfetched;
-use super::{Cx, Failure, download, env, knowledge};
+use super::{Cx, Failure, download, env, first, knowledge};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Setup};
@@ -22,6 +22,8 @@ pub struct Wired {
     pub opened: Opened,
     /// Where the model is.
     pub resident: Resident,
+    /// True if what every prompt begins with has not been computed here yet.
+    pub is_first: bool,
 }
 
 /// Time spent before the first request. What opening the model took, the model itself reports with its first call.
@@ -57,7 +59,7 @@ pub fn open(cx: &Cx, settings: &Settings) -> Result<Wired, Failure> {
 pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Failure> {
     std::thread::scope(|scope| {
         let context = scope.spawn(|| timed(|| ExecutionContext::detect(cx.dirs.cache.as_deref())));
-        let (model, resident, download) = model(cx, settings, wants)?;
+        let (model, resident, download, is_first) = model(cx, settings, wants)?;
         let (context, detecting) =
             context.join().map_err(|_| Failure::internal("the machine could not be detected"))?;
         let recipe = Recipe {
@@ -66,7 +68,7 @@ pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Fai
             manual: Some(manual(cx)),
             documents: settings.knowledge.then(|| knowledge::by_words(cx)).flatten(),
         };
-        Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident })
+        Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident, is_first })
     })
 }
 
@@ -75,8 +77,8 @@ pub fn manual(cx: &Cx) -> Arc<Manual> {
     Arc::new(Manual::open(Setup::of_process(cx.dirs.cache.clone(), cx.cwd.clone())))
 }
 
-/// The model that the settings name, where it is, and the time its download took.
-fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, Resident, Duration), Failure> {
+/// The model that the settings name, where it is, the time its download took, and whether its first call is still to come.
+fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, Resident, Duration, bool), Failure> {
     let folders = download::settings(cx)?;
     let (weights, took) = match fetch::resolve(&settings.model, &folders)? {
         // of one that the person added nothing is ever fetched: where its file is gone, that is told
@@ -87,7 +89,7 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
                 "{id} has not been fetched, and is not for this: tokens are estimated (`caro model pull {id}` fetches it)",
                 id = card.id
             ));
-            return Ok((Arc::new(Unfetched::new(&card)), Resident::None(None), Duration::ZERO));
+            return Ok((Arc::new(Unfetched::new(&card)), Resident::None(None), Duration::ZERO, false));
         }
         ModelSource::Card(card) => {
             let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
@@ -106,11 +108,13 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
                 authorities: folders.hub.as_ref().and_then(|hub| hub.authorities.clone()),
                 ..remote::Options::default()
             };
-            return Ok((Arc::new(Remote::new(&url, &name, options)), Resident::None(None), Duration::ZERO));
+            return Ok((Arc::new(Remote::new(&url, &name, options)), Resident::None(None), Duration::ZERO, false));
         }
     };
+    // before anybody computes anything
+    let is_first = wants == Wants::Answers && first::is_first(&weights);
     let (model, resident) = resident::model(cx, settings, weights)?;
-    Ok((model, resident, took))
+    Ok((model, resident, took, is_first))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

@@ -8,7 +8,7 @@
 //! - `detach`: a child that goes on when we end. `ending`: that no other does.
 //! - `environment`: what variables a captured child sees.
 //! - `fence`: how a child is tied down before its program begins, one file a system.
-//! - `inherited`: that no child has files open that we were started with.
+//! - `inherited`: that no child has files open that we were started with. `standard`: whether we were started with an output.
 //!
 //! What a command means, and whether it may run, is decided elsewhere.
 
@@ -24,6 +24,7 @@ mod inherited;
 mod kept;
 mod piped;
 pub mod rehearse;
+mod standard;
 
 pub use capture::{capture, capture_blocking, capture_ends};
 #[cfg(unix)]
@@ -35,6 +36,7 @@ pub use environment::find;
 pub use fence::{Support, support};
 pub use foreground::{foreground, shell_options};
 pub use piped::{Piped, Process, piped};
+pub use standard::output_was_closed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 //! It is kept on disk per directory, under that directory's inode and modification time: installing a program changes
 //! the time of one directory, and only that one is read again. Another PATH shares what it has in common.
 
+use crate::files;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// File in the cache folder; its name changes with its format.
 const FILE: &str = "programs-2.json";
+
+/// The most bytes of it; a larger one is made anew.
+const LARGEST: u64 = 64 << 20;
 
 /// Directories kept in the file, those of the PATH at hand first.
 const MAX_DIRS: usize = 128;
@@ -154,7 +158,7 @@ fn stamp(dir: &Path) -> Option<Stamp> {
 }
 
 fn load(file: &Path) -> Option<Listings> {
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+    serde_json::from_slice(&files::read(file, LARGEST).ok()?).ok()
 }
 
 /// Writes the file, as a whole or not at all. That it cannot be written is no error: the next run reads PATH again.
@@ -164,16 +168,8 @@ fn save(file: &Path, mut known: Listings, dirs: &[PathBuf]) {
     if known.len() > MAX_DIRS {
         known.retain(|dir, _| dirs.contains(dir));
     }
-    let write = || -> std::io::Result<()> {
-        let folder = file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(std::io::BufWriter::new(&mut temporary), &known)?;
-        temporary.persist(file)?;
-        Ok(())
-    };
     // not kept, it is only made again
-    let _ = write();
+    let _ = serde_json::to_vec(&known).map(|known| files::replace(file, &known, files::Access::Private));
 }
 
 #[cfg(all(test, unix))]

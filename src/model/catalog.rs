@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// The model that is used when none is named.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 
+/// The most bytes of a card.
+const LARGEST: u64 = 1 << 20;
+
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/models");
 
 /// What a model is for.
@@ -303,7 +306,7 @@ pub fn added(models: &Path, id: &str) -> Result<Option<Card>, CardError> {
     }
     let path = models.join(format!("{id}.toml"));
     let origin = path.display().to_string();
-    match std::fs::read_to_string(&path) {
+    match crate::files::read_text(&path, LARGEST) {
         Ok(text) => Card::parse(&text, &origin).map(Some),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(CardError { origin, reason: e.to_string() }),

@@ -89,6 +89,9 @@ fn default_runner_up() -> f32 {
     -4.0
 }
 
+/// The most bytes of a script.
+const LARGEST: u64 = 16 << 20;
+
 /// Characters of a token at most.
 const PIECE: usize = 12;
 
@@ -99,7 +102,7 @@ impl Scripted {
     /// [`ModelError::Script`] if it cannot be read or is no script.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let wrong = |e: &dyn std::fmt::Display| ModelError::Script(format!("{}: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
+        let text = crate::files::read_text(path, LARGEST).map_err(|e| wrong(&e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self::parse(&text, &format!("script:{name}")).map_err(|e| match e {
             ModelError::Script(reason) => wrong(&reason),

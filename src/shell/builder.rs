@@ -7,7 +7,7 @@ use super::{Dialect, fish, posix, powershell, word};
 use std::ops::Range;
 
 /// How deep scripts may nest before the rest is given up as an error. Keeps the walkers' stack small.
-const MAX_DEPTH: usize = 120;
+pub(super) const MAX_DEPTH: usize = 120;
 /// How many programs may run one another before the rest is given up as an error.
 const MAX_WRAPPED: usize = 24;
 /// How many commands a script may have before the rest is given up as an error.
@@ -108,6 +108,7 @@ impl Builder {
             functions: Vec::new(),
             constructs: Vec::new(),
             errors: Vec::new(),
+            too_deep: false,
         };
         Self { script, pipelines: 0 }
     }
@@ -131,6 +132,7 @@ impl Builder {
     /// True, with an error noted, if the limits of depth or size are reached.
     pub fn given_up(&mut self, source: &Source<'_>, range: Range<usize>, cx: &Cx) -> bool {
         let deep = cx.depth > MAX_DEPTH || cx.via.len() > MAX_WRAPPED;
+        self.script.too_deep |= deep;
         let over = deep || self.script.commands.len() > MAX_COMMANDS;
         if over {
             self.error(source.map(range));

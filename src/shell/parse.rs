@@ -1,7 +1,7 @@
 //! A command line as a tree: which programs, with which words, wrapped in what.
 
 use super::Dialect;
-use super::builder::{Builder, Cx, Place, Source};
+use super::builder::{Builder, Cx, MAX_DEPTH, Place, Source};
 pub use super::script::{Assignment, Construct, Function, How, Inside, Invocation, Redirect, Script, Stage, Word};
 
 /// Parses a command line. Never fails: what is no shell shows in [`Script::errors`].
@@ -17,7 +17,28 @@ pub fn parse(text: &str, dialect: Dialect) -> Script {
     let mut builder = Builder::new(text, dialect);
     builder.walk(&Source { text, dialect, place: Place::At(0) }, &Cx::default());
     builder.standard_input();
-    builder.script
+    let mut script = builder.script;
+    // a grammar that gives up on such a text does not say why
+    script.too_deep |= !script.errors.is_empty() && open_brackets(text) > MAX_DEPTH;
+    script
+}
+
+/// How many brackets are open at once where most are, quoted ones left out.
+fn open_brackets(text: &str) -> usize {
+    let (mut open, mut most, mut quote, mut escaped) = (0usize, 0, None, false);
+    for c in text.chars() {
+        match (c, quote) {
+            _ if escaped => escaped = false,
+            ('\\', None | Some('"')) => escaped = true,
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            ('(' | '{', None) => open += 1,
+            (')' | '}', None) => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// The names of all programs in the script, each once, in order of appearance; no operators, no keywords of the
@@ -280,6 +301,20 @@ mod tests {
         ];
         for text in lines {
             assert_eq!(parse(text, Dialect::Bash).commands.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_told_apart_from_what_is_torn() {
+        let nested = |open: &str, close: &str, n: usize| open.repeat(n) + "ls" + &close.repeat(n);
+        for (open, close) in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("(", ""), ("echo $(", ")")] {
+            assert!(parse(&nested(open, close, 3_000), Dialect::Bash).too_deep, "{open}");
+            assert!(!parse(&nested(open, close, 5), Dialect::Bash).too_deep, "{open}");
+        }
+        assert!(parse(&("sudo ".repeat(100) + "ls"), Dialect::Bash).too_deep);
+        for torn in ["echo \"unclosed", "ls | ", "ls )", &format!("echo '{}", "(".repeat(500))] {
+            let script = parse(torn, Dialect::Bash);
+            assert!(!script.errors.is_empty() && !script.too_deep, "{torn}");
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Script {
     pub constructs: Vec<(Construct, Range<usize>)>,
     /// Syntax errors, as byte ranges of `text`.
     pub errors: Vec<Range<usize>>,
+    /// True if it nests deeper than is looked at: then it may be right all the same.
+    pub too_deep: bool,
 }
 
 /// One program invocation.

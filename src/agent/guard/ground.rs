@@ -13,6 +13,12 @@ use std::sync::LazyLock;
 /// Files that hold a report and not a program or a configuration.
 const REPORTS: &[&str] = &["md", "txt", "csv", "tsv", "html", "rst", "org", "adoc"];
 
+/// True for a text that has what stands in the examples of the prompt, and neither in the task nor in anything that was seen.
+pub fn is_example(text: &str, task: &str, state: &RunState) -> bool {
+    let has = |text: &str| facts(text).chain(facts(&without_thousands(text))).any(|fact| fact == EXAMPLE);
+    has(text) && !has(task) && !state.has_shown(EXAMPLE)
+}
+
 /// `ground`: for a task whose first parts look at something and whose later part writes it down. Before as many looks as
 /// there are parts to look at, nothing can be written; and a report may not have numbers and file names that nobody has
 /// shown.
@@ -21,6 +27,7 @@ pub struct GroundGuard {
     looks: u64,
     /// True if what is to be written has numbers that somebody has to find out.
     measures: bool,
+    task: String,
     known: BTreeSet<String>,
 }
 
@@ -35,13 +42,7 @@ impl GroundGuard {
         let before = plan.parts.iter().position(writes).unwrap_or(0);
         // a part that changes something shows nothing
         let looks = plan.parts.iter().take(before).filter(|part| !changes(part)).count() as u64;
-        Self { looks, measures: measures(task), known: facts(task).collect() }
-    }
-
-    /// True for a text that has what stands in the examples of the prompt, and nowhere else.
-    fn is_example(&self, text: &str, state: &RunState) -> bool {
-        let example = EXAMPLE.to_owned();
-        facts(text).any(|fact| fact == EXAMPLE) && !self.known.contains(&example) && !state.has_shown(&example)
+        Self { looks, measures: measures(task), task: task.to_owned(), known: facts(task).collect() }
     }
 
     /// Facts of a text that nobody has shown.
@@ -71,7 +72,7 @@ impl Guard for GroundGuard {
 
     /// An answer to a task for which something was looked at has no number or file that nobody has shown.
     fn answer(&self, text: &str, state: &RunState) -> Option<Finding> {
-        if self.is_example(text, state) {
+        if is_example(text, &self.task, state) {
             return Some(example("accepted"));
         }
         let mut invented = if state.looks == 0 { Vec::new() } else { self.invented(text, state) };
@@ -83,7 +84,7 @@ impl Guard for GroundGuard {
     }
 
     fn check(&self, call: &Call, state: &RunState) -> Result<Verdict, GuardError> {
-        if call.args.values().filter_map(serde_json::Value::as_str).any(|text| self.is_example(text, state)) {
+        if call.args.values().filter_map(serde_json::Value::as_str).any(|text| is_example(text, &self.task, state)) {
             return Ok(Verdict::Deny(example("done")));
         }
         if self.looks == 0 && !self.measures || !writes(&call.tool) {

@@ -63,6 +63,9 @@ pub struct LoopGuard {
     pub limits: LoopLimits,
 }
 
+/// How a word to the model about a loop begins. It is for the model alone: a person is told in other words.
+pub const WARNING: &str = "[System Warning] Loop Detected: ";
+
 impl Guard for LoopGuard {
     fn name(&self) -> &'static str {
         "loop"
@@ -85,13 +88,15 @@ impl Guard for LoopGuard {
         }
         Ok(Verdict::Deny(Finding {
             id: "loop".into(),
-            text: if before.iter().all(|r| r.outcome == Outcome::Denied) {
-                "[System Warning] Loop Detected: The user has not allowed this very call. Change your strategy, or answer."
-            } else {
-                "[System Warning] Loop Detected: You have already executed this tool with these exact arguments. \
-                 Its result is above. Change your strategy, or answer."
-            }
-            .into(),
+            text: format!(
+                "{WARNING}{}",
+                match before.iter().all(|r| r.outcome == Outcome::Denied) {
+                    true => "The user has not allowed this very call. Change your strategy, or answer.",
+                    false =>
+                        "You have already executed this tool with these exact arguments. Its result is above. Change your \
+                         strategy, or answer.",
+                }
+            ),
         }))
     }
 

@@ -5,7 +5,7 @@
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::excerpt::excerpt;
 use crate::agent::guard::is_secret;
-use crate::agent::observe::{normalise, screen};
+use crate::agent::observe::{cut_orders, normalise, screen};
 use crate::agent::plan::{composes, parts, reads};
 use crate::agent::tool::{home, normal};
 use crate::agent::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
@@ -45,8 +45,12 @@ impl ContextProvider for Folder {
         30
     }
 
-    fn provide(&self, _: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
-        let text = listing(&self.0).map_err(|e| ProviderError(e.to_string()))?;
+    fn provide(&self, query: &Query, _: usize) -> Result<Option<Provided>, ProviderError> {
+        let mut text = listing(&self.0).map_err(|e| ProviderError(e.to_string()))?;
+        // a model that does not know it looks for a file of that name
+        if let Some(name) = words(&query.task).into_iter().find(|word| is_own_name(word, &self.0)) {
+            text = format!("{name} is the working folder itself.\n{text}").trim_end().to_owned();
+        }
         Ok((!text.is_empty()).then_some(Provided { text, trusted: false }))
     }
 }
@@ -123,9 +127,10 @@ fn texts(task: &str, root: &Path, budget: usize) -> Option<String> {
         let mut bytes = Vec::new();
         File::open(normal(root, &home(name))).ok()?.take(READ).read_to_end(&mut bytes).ok()?;
         let text = normalise(&String::from_utf8_lossy(&bytes));
-        if text.trim().is_empty() || bytes.contains(&0) || screen(&format!("{name}\n{text}")).blocks() {
+        if text.trim().is_empty() || bytes.contains(&0) || screen(name).blocks() {
             return None;
         }
+        let text = if screen(&text).blocks() { cut_orders(&text)?.text } else { text };
         Some(format!("{HEADING}{name}\n{}", excerpt(&text, task, each)))
     };
     let all: Option<Vec<String>> = names.iter().map(text).collect();
@@ -157,10 +162,18 @@ fn listing(root: &Path) -> std::io::Result<String> {
 pub(super) fn mentioned(task: &str, root: &Path) -> bool {
     let spoken: Vec<String> = words(task).into_iter().map(str::to_lowercase).collect();
     let names = std::fs::read_dir(root).into_iter().flatten().flatten().take(LOOKED_AT);
-    names.map(|entry| entry.file_name().to_string_lossy().to_lowercase()).any(|name| {
-        let stem = name.trim_start_matches('.').split('.').next().unwrap_or_default();
-        spoken.iter().any(|word| *word == name || *word == stem)
-    })
+    let is_here = spoken.iter().any(|word| is_own_name(word, root));
+    is_here
+        || names.map(|entry| entry.file_name().to_string_lossy().to_lowercase()).any(|name| {
+            let stem = name.trim_start_matches('.').split('.').next().unwrap_or_default();
+            spoken.iter().any(|word| *word == name || *word == stem)
+        })
+}
+
+/// True for the name of the working folder, where nothing in it is called so.
+fn is_own_name(word: &str, root: &Path) -> bool {
+    let word = word.trim_end_matches('/');
+    root.file_name().is_some_and(|name| name.to_string_lossy().eq_ignore_ascii_case(word)) && !root.join(word).exists()
 }
 
 /// The words of a task that are files below the folder.
@@ -241,6 +254,23 @@ fn beginning(name: &str, root: &Path, most: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_working_folder_is_known_by_its_own_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("notes");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("boat.txt"), "white\n").unwrap();
+        let folder = Folder(root.clone());
+        for task in ["what is in notes?", "list notes/", "Notes: what is there?"] {
+            let told = tell(&folder, task);
+            assert!(told.contains(" is the working folder itself.\nIn the working folder: boat.txt"), "{task}: {told}");
+            assert!(mentioned(task, &root), "{task}");
+        }
+        assert_eq!(tell(&folder, "what is in boat.txt?"), "In the working folder: boat.txt");
+        std::fs::write(root.join("notes"), "").unwrap();
+        assert!(!tell(&folder, "what is in notes?").contains("itself"), "there is something of that name");
+    }
 
     fn tell(provider: &dyn ContextProvider, task: &str) -> String {
         let query = Query { task: task.into(), session: "s".into() };

@@ -87,7 +87,7 @@ impl LibraryError {
     /// What to do next.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Open { path, .. } => repair_hint(path),
             Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
             Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
@@ -130,8 +130,8 @@ impl From<rusqlite::Error> for LibraryError {
         let unnamed = || "the file".to_owned();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(unnamed()),
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Open { path: unnamed(), reason: error.to_string() }
+            Some(code @ (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
+                Self::Open { path: unnamed(), reason: damage(code, &error) }
             }
             Some(
                 ErrorCode::DiskFull
@@ -142,6 +142,26 @@ impl From<rusqlite::Error> for LibraryError {
             ) => Self::Disk { path: unnamed(), reason: error.to_string() },
             _ => Self::Sql(error),
         }
+    }
+}
+
+/// What is wrong with a file, as a person knows it.
+fn damage(code: ErrorCode, error: &rusqlite::Error) -> String {
+    match code {
+        ErrorCode::NotADatabase => format!("it is no file of caro's, or its beginning was overwritten ({error})"),
+        _ => format!("it is damaged ({error})"),
+    }
+}
+
+/// What to do about a file that cannot be opened, by its name: which verb keeps what can be saved of it.
+pub fn repair_hint(path: &str) -> &'static str {
+    match Path::new(path).file_stem().and_then(|stem| stem.to_str()) {
+        Some("knowledge") => "`caro knowledge repair` saves what can be read, and keeps the file beside the new one",
+        Some("memory" | "conversations") => {
+            "`caro memory repair` saves what can be read, and keeps the file beside the new one"
+        }
+        Some("agent") => "`caro session repair` saves what can be read, and keeps the file beside the new one",
+        _ => "check that the data folder can be written; move the file away to begin anew",
     }
 }
 

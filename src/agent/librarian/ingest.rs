@@ -427,7 +427,7 @@ fn meaning(path: &str, title: &str, text: &str) -> String {
 }
 
 /// The words of a file's name and of the folder it is in.
-fn file_words(path: &str) -> String {
+pub(super) fn file_words(path: &str) -> String {
     let path = Path::new(path);
     let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let folder = name(path.parent().and_then(Path::file_name));

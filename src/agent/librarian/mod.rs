@@ -20,6 +20,7 @@ pub mod needs;
 mod provider;
 mod query;
 pub mod question;
+pub mod repair;
 pub mod walk;
 pub mod words;
 
@@ -33,6 +34,7 @@ use crate::database;
 use crate::model::embed::Embedder;
 use file::Layout;
 use index::Index;
+use repair::Repaired;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -97,6 +99,28 @@ impl Librarian {
     /// True if something was ever ingested. Looks at the name only.
     pub fn exists(&self) -> bool {
         self.file.exists()
+    }
+
+    /// Saves what can be read of a damaged file; the words of its passages are indexed anew.
+    ///
+    /// # Errors
+    /// If the disk does not let it be done.
+    pub fn repair(&self) -> Result<Repaired, LibraryError> {
+        let layout = tables();
+        let words = |sql: &Connection| {
+            let mut all = sql.prepare(
+                "SELECT c.id, c.title, c.text, d.path FROM chunks c JOIN documents d ON d.id = c.document ORDER BY c.id",
+            )?;
+            let mut rows = all.query([])?;
+            while let Some(row) = rows.next()? {
+                let (title, body) = (file::text(row, 1)?, file::text(row, 2)?);
+                let title = format!("{} {title}", ingest::file_words(&file::text(row, 3)?));
+                INDEX.put(sql, &index::Passage { id: row.get(0)?, title: &title, body: &body, vector: None })?;
+            }
+            Ok(())
+        };
+        let prepare = |sql: &mut Connection| sql.execute_batch(ROOTS);
+        repair::repair(&self.file, &Layout { tables: &layout, version: VERSION }, prepare, words)
     }
 
     /// What there is.

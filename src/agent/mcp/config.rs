@@ -348,7 +348,7 @@ pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
         Ok(meta) if meta.len() > LARGEST => return Err(failed(format!("it has {} bytes", meta.len()))),
         Ok(_) => {}
     }
-    std::fs::read_to_string(path).map(Some).map_err(|e| failed(e.to_string()))
+    crate::files::read_text(path, LARGEST).map(Some).map_err(|e| failed(e.to_string()))
 }
 
 /// The servers of a file as they stand in it, and what is wrong with others.

@@ -4,10 +4,14 @@
 //! named and not where a link leads: what it starts is looked for from there.
 
 use crate::agent::id;
+use crate::files;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind, Write};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
+
+/// The most bytes of the record.
+const LARGEST: u64 = 16 << 20;
 
 /// The record of what is trusted: a file of the person's own.
 #[derive(Debug, Clone)]
@@ -44,15 +48,12 @@ impl Trust {
             None => all.remove(&key(path)),
         };
         // whole or not at all: half a record would trust nothing
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        new.write_all(serde_json::to_string_pretty(&all)?.as_bytes())?;
-        new.persist(&self.file).map_err(|e| e.error)?;
-        Ok(())
+        files::replace(&self.file, serde_json::to_string_pretty(&all)?.as_bytes(), files::Access::Private)
     }
 
     /// All that is trusted; nothing where there is no record yet.
     fn read(&self) -> std::io::Result<BTreeMap<String, String>> {
-        match std::fs::read(&self.file) {
+        match files::read(&self.file, LARGEST) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|e| Error::new(ErrorKind::InvalidData, format!("{}: {e}", self.file.display()))),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),

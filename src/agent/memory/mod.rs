@@ -24,6 +24,7 @@ pub use backend::{Backend, KINDS, Kind, Place, Whose};
 pub use conversation::Conversation;
 pub use note::{CONTENT, Category, Draft, Note, Recalled, TITLE};
 pub use provider::Recall;
+pub use sqlite::repair;
 pub use taker::{NoteTaker, distil};
 
 use super::chat::{Exchange, Fold, Past};

@@ -6,9 +6,10 @@ use super::note::{Category, Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::agent::librarian::file::{self, Layout, LibraryError};
 use crate::agent::librarian::index::{Index, Passage};
+use crate::agent::librarian::repair::{self, Repaired};
 use crate::database;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The index of the notes.
 pub const INDEX: Index = Index("notes");
@@ -62,6 +63,23 @@ impl Sqlite {
     fn teller(&self) -> Result<Connection, LibraryError> {
         file::write(&self.said, &Layout { tables: SAID, version: VERSION })
     }
+}
+
+/// Saves what can be read of damaged notes and of damaged conversations beside them; each with its file.
+///
+/// # Errors
+/// If the disk does not let it be done.
+pub fn repair(notes: &Path) -> Result<Vec<(PathBuf, Repaired)>, LibraryError> {
+    let Sqlite { notes: file, said } = Sqlite::new(notes.to_owned());
+    let words = |sql: &Connection| {
+        for Numbered { number, note } in self::notes(sql, "ORDER BY number", [])? {
+            INDEX.put(sql, &passage(number, &note.draft, &title(&note.draft)))?;
+        }
+        Ok(())
+    };
+    let kept = repair::repair(&file, &Layout { tables: &layout(), version: VERSION }, |_| Ok(()), words)?;
+    let told = repair::repair(&said, &Layout { tables: SAID, version: VERSION }, |_| Ok(()), |_| Ok(()))?;
+    Ok(vec![(file, kept), (said, told)])
 }
 
 /// A transaction that nobody else writes in.

@@ -3,15 +3,18 @@
 
 use super::{FILE, Front, Origin, Place, Skill, SkillError, front, read};
 use crate::agent::id;
+use crate::files;
 use crate::model::embed::Embedder;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Entries that are kept; beyond that everything is read anew.
 const MOST: usize = 2000;
+
+/// The most bytes that are read of it; a larger one is none.
+const LARGEST: u64 = 64 << 20;
 
 /// The index.
 #[derive(Debug, Default)]
@@ -42,7 +45,7 @@ struct Entry {
 impl Index {
     /// The index in a file, which need not exist. One that cannot be read is empty.
     pub fn open(file: Option<PathBuf>) -> Self {
-        let bytes = file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let bytes = file.as_ref().and_then(|file| files::read(file, LARGEST).ok());
         let mut known: Known = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         if known.heads.len() > MOST || known.vectors.len() > MOST {
             known = Known::default();
@@ -103,15 +106,7 @@ impl Index {
     /// Writes it down, if there is anything new. Not to be able to costs time, nothing else.
     pub fn save(&mut self) {
         let Some(file) = self.file.as_ref().filter(|_| self.changed) else { return };
-        let write = || -> std::io::Result<()> {
-            let folder = file.parent().unwrap_or(Path::new("."));
-            std::fs::create_dir_all(folder)?;
-            let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            new.write_all(&serde_json::to_vec(&self.known)?)?;
-            new.persist(file).map_err(|e| e.error)?;
-            Ok(())
-        };
-        let _ = write();
+        let _ = serde_json::to_vec(&self.known).map(|known| files::replace(file, &known, files::Access::Private));
         self.changed = false;
     }
 }

@@ -267,7 +267,7 @@ fn read(path: &Path) -> Result<String, SkillError> {
     if size > LARGEST {
         return Err(failed(format!("it has {size} bytes, and {LARGEST} are the most")));
     }
-    std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))
+    crate::files::read_text(path, LARGEST).map_err(|e| failed(e.to_string()))
 }
 
 #[cfg(test)]

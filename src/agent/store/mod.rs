@@ -14,6 +14,7 @@ pub use stats::Stats;
 
 use super::event::{Event, Sink};
 use super::librarian::file::{self, Layout, LibraryError, count, int};
+use super::librarian::repair::{self, Repaired};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
 use super::{event::Kind, id};
@@ -136,7 +137,7 @@ impl StoreError {
     /// What to do next.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Open { .. } => "check that the data folder can be written; move the file away to begin anew",
+            Self::Open { path, .. } => file::repair_hint(path),
             Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
             Self::Locked(_) => "wait for the other `caro` to end, and try again",
@@ -223,6 +224,18 @@ impl Store {
     /// If it cannot be opened or made.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         Self::with(file::write(file, &LAYOUT)?).map_err(|e| LibraryError::from(e).at(file).into())
+    }
+
+    /// Saves what can be read of a damaged file.
+    ///
+    /// # Errors
+    /// If the disk does not let it be done.
+    pub fn repair(file: &Path) -> Result<Repaired, StoreError> {
+        let prepare = |sql: &mut Connection| {
+            remembered::tables(sql)?;
+            model::table(sql)
+        };
+        Ok(repair::repair(file, &LAYOUT, prepare, |_| Ok(()))?)
     }
 
     /// A store in memory.

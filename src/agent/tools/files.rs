@@ -3,6 +3,7 @@
 use super::{io, path, replace_file, shown, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use crate::files::read_text;
 use serde_json::json;
 
 /// The largest file that is edited, bytes.
@@ -97,7 +98,7 @@ impl Tool for Edit {
         if size > LARGEST {
             return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to edit here")));
         }
-        let before = std::fs::read_to_string(&path).map_err(failed)?;
+        let before = read_text(&path, LARGEST).map_err(failed)?;
         match before.matches(old).count() {
             1 => {}
             0 => {

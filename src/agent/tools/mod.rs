@@ -25,6 +25,7 @@ pub(in crate::agent) use workspace::all as workspace_tools;
 use super::observe::Artifacts;
 use super::tool::{Args, Registry, RegistryError, Tool, ToolError, home, normal};
 use super::workspace::Workspace;
+use crate::files::{Access, replace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,6 +109,18 @@ fn path(args: &Args, root: &Path) -> PathBuf {
     normal(root, &home(text(args, "path")))
 }
 
+/// The same of a tool that only looks: where the working folder is called by its own name, and has nothing of that name, it
+/// is meant.
+fn looked_at(args: &Args, root: &Path) -> PathBuf {
+    let path = path(args, root);
+    let own = root.file_name().map(|name| root.join(name)).filter(|own| !own.exists());
+    match own.and_then(|own| path.strip_prefix(own).ok().map(Path::to_path_buf)) {
+        Some(rest) if rest.as_os_str().is_empty() => root.to_owned(),
+        Some(rest) => root.join(rest),
+        None => path,
+    }
+}
+
 /// A path as it is shown: relative to the working directory where it is below it.
 fn shown(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
@@ -144,26 +157,10 @@ fn nearest(path: &Path) -> Option<PathBuf> {
     same.or_else(|| all().find(|p| !stem.is_empty() && of(p).split('.').next() == Some(stem))).cloned()
 }
 
-/// Writes a file whole or not at all: beside it first, then in its place.
+/// Writes a file of the person's whole or not at all: one that was there stays as open to others as it was.
 fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut new = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // as any program makes a file: less what the person's umask takes away
-        new.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = new.tempfile_in(folder)?;
-    file.write_all(content)?;
-    if let Ok(before) = std::fs::metadata(path) {
-        file.as_file().set_permissions(before.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    let access = std::fs::metadata(path).map_or(Access::Umask, |before| Access::Like(before.permissions()));
+    replace(path, content, access)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `read` and `list`: what is in a file, what is in a folder.
 
-use super::{io, number, path, shown};
+use super::{io, looked_at, number, shown};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
 use serde_json::json;
@@ -35,13 +35,13 @@ impl Tool for Read {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        let path = path(args, &cx.root);
+        let path = looked_at(args, &cx.root);
         let part = number(args, "from").filter(|n| *n > 1).map(|n| n.to_string()).unwrap_or_default();
         Effects { shows: vec![shown_part(&path, &part)], reads: vec![path], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let path = path(args, &cx.root);
+        let path = looked_at(args, &cx.root);
         let name = shown(&path, &cx.root);
         let failed = |e| io("could not read", &path, &cx.root, e);
         let meta = std::fs::metadata(&path).map_err(failed)?;
@@ -116,11 +116,11 @@ impl Tool for List {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { reads: vec![path(args, &cx.root)], ..Effects::default() }
+        Effects { reads: vec![looked_at(args, &cx.root)], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let path = path(args, &cx.root);
+        let path = looked_at(args, &cx.root);
         let failed = |e| io("could not list", &path, &cx.root, e);
         if path.is_file() {
             return Err(ToolError::Failed(format!("{} is a file: use read", shown(&path, &cx.root))));

@@ -1,7 +1,7 @@
 //! `search`: the lines of files that match a pattern, with ripgrep's own crates. What git ignores, what is hidden, what is
 //! binary and what holds keys by its name is left out, and so is whatever would flood a prompt.
 
-use super::{io, path, shown, text};
+use super::{io, looked_at, shown, text};
 use crate::agent::guard::is_secret;
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
@@ -48,13 +48,13 @@ impl Tool for Search {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        Effects { reads: vec![path(args, &cx.root)], ..Effects::default() }
+        Effects { reads: vec![looked_at(args, &cx.root)], ..Effects::default() }
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let pattern = text(args, "pattern");
         let matcher = matcher(pattern)?;
-        let top = path(args, &cx.root);
+        let top = looked_at(args, &cx.root);
         std::fs::metadata(&top).map_err(|e| io("could not search", &top, &cx.root, e))?;
         let wanted = wanted(text(args, "glob"), &top)?;
         let mut found = Found::new(&cx.root, &cx.cancel);

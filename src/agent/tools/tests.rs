@@ -394,3 +394,18 @@ fn the_tools_of_the_workspace_are_those_that_are_never_offloaded() {
     assert_eq!(own, listed);
     assert!(observe::ARTIFACT_TOOLS.iter().all(|name| name.contains("artifact")) && observe::ARTIFACT_TOOLS.len() == 4);
 }
+
+/// A person says `what is in notes`, standing in it.
+#[test]
+fn the_working_folder_may_be_called_by_its_own_name() {
+    let bench = Bench::new();
+    std::fs::write(bench.root().join("a.md"), "tides\n").unwrap();
+    assert_eq!(bench.done("list", json!({"path": "work"})), bench.done("list", json!({"path": "."})));
+    assert!(bench.done("read", json!({"path": "work/a.md"})).contains("tides"));
+    assert!(bench.done("search", json!({"path": "work", "pattern": "tides"})).contains("a.md"));
+    assert_eq!(bench.effects("read", json!({"path": "work/a.md"})).reads, [bench.root().join("a.md")]);
+    // to write is not to look, and what is there is meant before
+    assert_eq!(bench.effects("write", json!({"path": "work", "content": "x"})).writes, [bench.root().join("work")]);
+    std::fs::create_dir(bench.root().join("work")).unwrap();
+    assert_eq!(bench.done("list", json!({"path": "work"})), "(empty folder)");
+}

@@ -17,6 +17,7 @@
 
 mod course;
 mod draft;
+mod echo;
 mod fit;
 mod leave;
 mod named;
@@ -34,7 +35,7 @@ use super::action::{self, ActionSet, Choice};
 use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
-use super::guard::{Guards, Halt, as_told};
+use super::guard::{Guards, Halt, as_told, is_example};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
@@ -120,6 +121,19 @@ pub fn own_words(response: &str) -> &str {
     match response.split_once('\n') {
         Some((mark, words)) if mark.starts_with(OUT_OF_STEPS) => words,
         _ => response,
+    }
+}
+
+/// What is told where the model has only said what stands in an example.
+const NO_ANSWER: &str = "No answer was found.";
+
+/// An end whose answer was that of an example: nothing was answered.
+fn without_example(end: End) -> End {
+    match end {
+        End::Answered | End::Unverified(_) | End::Cannot => {
+            End::Unverified(vec!["The model has only repeated an example, and knows no answer.".to_owned()])
+        }
+        other => other,
     }
 }
 
@@ -296,6 +310,9 @@ pub struct Turn {
     /// True once an answer was sent back for what nobody has shown, or for what is missing.
     #[serde(default)]
     doubted: bool,
+    /// What tools and guards said of calls that failed, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<String>,
     /// True once a model was asked for an answer out of the texts that there are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asked: bool,
@@ -327,6 +344,7 @@ impl Turn {
             end: None,
             retry: false,
             doubted: false,
+            failures: Vec::new(),
             asked: false,
             unsaid: false,
             leaves: None,
@@ -448,6 +466,7 @@ impl Turn {
             Choice::Answer(text) if forced => self.finish(self.forced_end(), text),
             Choice::Answer(text) => {
                 let against = guards.answer(&text, &self.state).map(|finding| finding.text);
+                let against = against.or_else(|| self.is_echo(&text).then(|| echo::WHY.to_owned()));
                 let open = self.missing();
                 let told = against.or_else(|| {
                     // without a tool nothing more can be done about it
@@ -465,6 +484,13 @@ impl Turn {
                     None => self.close(self.vouched(text), guards),
                 }
             }
+            Choice::Cannot(reason) if self.is_echo(&reason) => match forced || self.doubted {
+                true => self.finish(End::Cannot, NO_ANSWER.to_owned()),
+                false => {
+                    self.doubted = true;
+                    self.go_on(echo::WHY.to_owned(), vec![echo::WHY.to_owned()], guards);
+                }
+            },
             Choice::Cannot(reason) => self.finish(End::Cannot, self.unsaid(as_told(&reason))),
         }
     }
@@ -480,6 +506,7 @@ impl Turn {
                 u64::from(!matches!(settled.outcome, Outcome::Blocked | Outcome::Denied | Outcome::Cancelled));
         }
         self.state.settle_batch(batch);
+        self.note_failures(batch);
         let mut told = batch.to_vec();
         if let Some((at, why)) = self.follow(batch, seen) {
             // beside the result, and fenced as it is: file names are others' words
@@ -691,12 +718,18 @@ impl Turn {
                 .answer(&text, &self.state)
                 .map(|_| "The answer has names or numbers that nobody has seen.".to_owned()),
         );
+        missing.extend(self.is_echo(&text).then(|| echo::MISSING.to_owned()));
         missing.extend(self.unsure());
         let end = if missing.is_empty() { End::Answered } else { End::Unverified(missing) };
         self.finish(end, text);
     }
 
+    /// Every end comes by here: what stands in an example of the prompt and nowhere else is no answer, however it came about.
     fn finish(&mut self, end: End, response: String) {
+        let (end, response) = match is_example(&response, &self.task.text, &self.state) {
+            true => (without_example(end), NO_ANSWER.to_owned()),
+            false => (end, response),
+        };
         let response = match &end {
             End::MaxSteps => format!(
                 "{OUT_OF_STEPS} - Agent hit {} step limit before it was sure to be done]\n{response}",

@@ -136,6 +136,84 @@ fn a_stuck_run_answers() {
     assert_eq!(done(&mut turn).termination_reason, "stuck");
 }
 
+/// The prompt shows how an answer looks. However a run ends, that is not what it says.
+#[test]
+fn what_stands_in_an_example_is_never_the_answer() {
+    let example = |number: &str| format!("Thought: done\nAction: answer {{\"text\": \"There are {number} lines.\"}}");
+    for number in ["8317", "8,317"] {
+        // when no step is left
+        let mut last = turn(2);
+        say(&mut last, READ);
+        act(&mut last, Outcome::Failed, "no such file");
+        say(&mut last, &example(number));
+        let report = done(&mut last);
+        assert_eq!((own_words(&report.response), report.termination_reason.as_str()), (NO_ANSWER, "max_steps"));
+        // when it went in circles
+        let mut stuck = turn(9);
+        say(&mut stuck, READ);
+        act(&mut stuck, Outcome::Failed, "no such file");
+        for _ in 0..2 {
+            say(&mut stuck, READ);
+            act(&mut stuck, Outcome::Blocked, "again");
+        }
+        say(&mut stuck, &example(number));
+        let report = done(&mut stuck);
+        assert_eq!((report.response.as_str(), report.termination_reason.as_str()), (NO_ANSWER, "stuck"));
+        // of its own will, and again after it was told; and as a reason
+        for text in [example(number), example(number).replace("answer {\"text\"", "cannot {\"reason\"")] {
+            let mut free = turn(9);
+            (0..2).for_each(|_| say(&mut free, &text));
+            let report = done(&mut free);
+            assert_eq!((report.response.as_str(), report.termination_reason.as_str()), (NO_ANSWER, "unverified"));
+        }
+    }
+    // where a tool or the person has it, it is a number like any other
+    let mut seen = turn(2);
+    say(&mut seen, READ);
+    act(&mut seen, Outcome::Done, "8317 app.log");
+    say(&mut seen, &example("8317"));
+    assert_eq!(own_words(&done(&mut seen).response), "There are 8317 lines.");
+}
+
+#[test]
+fn what_a_tool_said_of_its_failure_is_no_answer() {
+    let error = "could not read app.log: No such file or directory (os error 2)";
+    let says = |text: &str| format!("Thought: done\nAction: answer {{\"text\": {}}}", json!(text));
+    for echo in [error.to_owned(), format!("Error: {error}."), "no such file or directory (os error 2)".into()] {
+        let mut turn = turn(9);
+        say(&mut turn, READ);
+        act(&mut turn, Outcome::Failed, error);
+        say(&mut turn, &says(&echo));
+        assert!(last_user(&turn).contains("only what a tool said when it failed"), "{echo}: {}", last_user(&turn));
+        say(&mut turn, &says(&echo));
+        let report = done(&mut turn);
+        assert_eq!(report.termination_reason, "unverified", "{echo}");
+        assert!(report.missing.iter().any(|missing| missing == echo::MISSING), "{:?}", report.missing);
+    }
+    // as a reason why it cannot be done, and of a guard's word to the model each part of it
+    let mut run = turn(9);
+    say(&mut run, READ);
+    act(&mut run, Outcome::Done, "ERROR 1");
+    say(&mut run, READ);
+    act(&mut run, Outcome::Blocked, &format!("{}You have done this.", crate::agent::guard::WARNING));
+    let cannot = "Thought: done\nAction: cannot {\"reason\": \"Loop detected.\"}";
+    say(&mut run, cannot);
+    assert!(last_user(&run).contains("only what a tool said"), "{}", last_user(&run));
+    say(&mut run, cannot);
+    let report = done(&mut run);
+    assert_eq!((report.response.as_str(), report.termination_reason.as_str()), (NO_ANSWER, "cannot"));
+    // said in words of one's own, with what it means; and what a command printed
+    for (outcome, answer) in
+        [(Outcome::Failed, "There is no app.log here, so no errors can be counted."), (Outcome::Done, error)]
+    {
+        let mut turn = turn(9);
+        say(&mut turn, READ);
+        act(&mut turn, outcome, error);
+        say(&mut turn, &says(answer));
+        assert_eq!(done(&mut turn).termination_reason, "answered", "{answer}");
+    }
+}
+
 #[test]
 fn three_failures_in_a_row_end_the_run() {
     let mut turn = turn(9);

@@ -2,6 +2,7 @@
 //! hides files whose names end in `#1`, and does not see to it that what it renames is on the disk.
 
 use super::storage::{Edit, Item, Storage};
+use crate::files;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ use std::time::SystemTime;
 
 /// How a file is named until it is whole.
 const NEW: &str = ".new-";
+
+/// The most bytes that are read of a file.
+const LARGEST: u64 = 256 << 20;
 
 /// A folder.
 #[derive(Debug)]
@@ -54,7 +58,7 @@ impl Storage for Local {
     }
 
     fn read(&self, key: &Path) -> io::Result<Vec<u8>> {
-        fs::read(self.root.join(key))
+        files::read(&self.root.join(key), LARGEST)
     }
 
     /// Where nobody looks for files first, then in its place.

@@ -14,7 +14,7 @@ const LINES: usize = 12;
 /// What has to be typed before something dangerous.
 const WORD: &str = "danger";
 
-/// Asks; whatever cannot be understood as yes is no. Ctrl-C stops the run, and is no word about the call.
+/// Asks; whatever cannot be understood as yes is no, and who asks back is told what it is about. Ctrl-C stops the run, and is no word about the call.
 pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
     if cx.interrupt().is_pulled() {
         return (Approval::No, None);
@@ -32,17 +32,18 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
         } else {
             let lasting_word =
                 if *lasting { format!("/a(lways for `{}` in this run)", call.tool) } else { String::new() };
-            cx.ui.ask(&format!("allow it? [y/N{lasting_word}{edit_word}{view_word}]"));
+            cx.ui.ask(&format!("allow it? [y/N{lasting_word}{edit_word}{view_word}/?]"));
         }
         let Ok(Some(reply)) = typed_in_a_run(cx) else {
             cx.ui.tell("");
             return (Approval::No, None);
         };
         let reply = reply.to_lowercase();
-        if !cut || !matches!(reply.as_str(), "v" | "view") {
-            break reply;
+        match reply.as_str() {
+            "v" | "view" if cut => cut = present(cx, call, reasons, None),
+            "?" | "h" | "help" => explain(question).iter().for_each(|line| cx.ui.aside(Role::Plain, line)),
+            _ => break reply,
         }
-        cut = present(cx, call, reasons, None);
     };
     match reply.as_str() {
         WORD if danger => (Approval::Yes, None),
@@ -90,6 +91,39 @@ fn present(cx: &Cx, call: &Call, reasons: &[String], lines_shown: Option<usize>)
     let role = if call.effects.hazard == Hazard::Danger { Role::Danger } else { Role::Caution };
     reasons.iter().for_each(|reason| line(&[(role, reason)]));
     cut
+}
+
+/// What is asked, for a person who asks back: what would run, what that would change, why it is not done unasked, and what each
+/// word leads to.
+fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
+    let effects = &call.effects;
+    let is_danger = effects.hazard == Hazard::Danger;
+    let mut lines = vec![format!("it would run: {} {}", call.tool, call.summary())];
+    let files: Vec<String> = effects.writes.iter().map(|path| path.display().to_string()).collect();
+    lines.push(match (files.is_empty(), effects.removes, effects.opaque) {
+        (false, true, _) => format!("it would change or remove: {}", files.join(", ")),
+        (false, false, _) => format!("it would change: {}", files.join(", ")),
+        (true, _, true) => "what it would change cannot be told beforehand".into(),
+        (true, ..) => "no file is known that it would change".into(),
+    });
+    if effects.net {
+        lines.push("it reaches out to the network".into());
+    }
+    let why = if reasons.is_empty() { "it may change something".into() } else { reasons.join("; ") };
+    lines.push(format!("it is asked for because: {why}"));
+    let yes = if is_danger { format!("`{WORD}`, typed in full, lets") } else { "`y` lets".into() };
+    lines.push(format!("{yes} it run this once; `n`, or nothing, does not, and the run looks for another way"));
+    if *lasting && !is_danger {
+        lines.push(format!(
+            "`a` lets every call of `{}` run that would be asked for so, until this run ends",
+            call.tool
+        ));
+    }
+    if editable(call).is_some() && !is_danger {
+        lines.push("`e` lets you change it first".into());
+    }
+    lines.push("Ctrl-C stops the run".into());
+    lines
 }
 
 /// The argument that can be edited in one line.

@@ -4,7 +4,7 @@ use super::Drive;
 use crate::agent::guard::LIMIT;
 use crate::agent::harness::Prepared;
 use crate::agent::reflect::{OBJECTIVE, Reflection};
-use crate::agent::turn::{Report, Turn};
+use crate::agent::turn::{Report, Turn, own_words};
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome};
 
@@ -81,7 +81,9 @@ pub(super) fn told(report: &Report, drive: &Drive, cx: &Cx) -> Outcome {
         return Err(Failure::no(format!("it cannot be done: {why}"))
             .hint("say which files or programs to use, or take a larger model (--model)"));
     }
-    cx.ui.data(&report.response)?;
+    // what marks the answer for programs is told in other words to a person
+    cx.ui.data(own_words(&report.response))?;
+    out_of_steps(report, cx);
     unverified(report, cx);
     Ok(exit)
 }

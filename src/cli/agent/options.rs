@@ -7,6 +7,8 @@ use crate::agent::observe;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Fitting, Mode, Strategy};
 use crate::cli::Failure;
+use crate::cli::settings::RESIDENTS;
+use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 
 /// How a run is driven; the same for a new one and one that is gone on with.
@@ -77,12 +79,16 @@ pub struct Drive {
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE; `caro resume` keeps it
     #[arg(long, value_name = "SPEC")]
     pub(super) model: Option<String>,
+    /// Keep the model ready in a process that ends by itself: on, off; auto is off here
+    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(RESIDENTS.map(|(name, _)| name)))]
+    resident: Option<String>,
 }
 
 impl Drive {
     /// What its settings are layered under.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        self.model.clone().map(|model| ("model", model)).into_iter().collect()
+        let flags = [("model", &self.model), ("resident", &self.resident)];
+        flags.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
     }
 
     /// The limits that a run had, and those that were given.

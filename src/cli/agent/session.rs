@@ -3,11 +3,12 @@
 use super::wire::{failure, kept};
 use crate::agent::harness::empty;
 use crate::agent::id;
-use crate::agent::store::is_alive;
+use crate::agent::store::{FILE, Store, is_alive};
 use crate::cli::history::History;
+use crate::cli::knowledge::no_home;
 use crate::cli::memory::memory;
 use crate::cli::ui::{Role, plural};
-use crate::cli::{Cx, Exit, Failure, Outcome};
+use crate::cli::{Cx, Exit, Failure, Outcome, repair};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// List, show and remove sessions
@@ -37,6 +38,12 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Save what can be read of a damaged file; that one is kept beside the new one
+    Repair {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a session with its runs, events and files
     Rm {
         /// The session; of one that nobody has named, the beginning of its id will do
@@ -50,8 +57,15 @@ enum What {
 /// # Errors
 /// If there is no such session.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let What::Repair { json } = args.what {
+        let file = cx.dirs.data.as_ref().map(|data| data.join(FILE)).ok_or_else(no_home)?;
+        let repaired = Store::repair(&file).map_err(failure)?;
+        return repair::tell(cx, json, &[("runs", "run"), ("events", "event")], &[(file, repaired)]);
+    }
     let store = kept(cx)?;
     match &args.what {
+        // before anything is opened
+        What::Repair { .. } => {}
         What::List { json, limit } => {
             let sessions = store.sessions(*limit as usize).map_err(failure)?;
             cx.ui.list(*json, &sessions, "no session has been kept yet", |session| {

@@ -4,6 +4,7 @@
 use super::approve;
 use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
+use crate::agent::guard::WARNING;
 use crate::agent::runtime::{Approval, Approver, Question};
 use crate::agent::tool::{Outcome, is_exit_note};
 use crate::agent::{Args, Call};
@@ -218,6 +219,7 @@ fn step(cx: &Cx, event: &Event) {
                 Outcome::FailedLate => (Role::Caution, LINES),
                 _ => (Role::Caution, 1),
             };
+            let text = for_a_person(text);
             let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
             let more = lines.len().saturating_sub(shown);
             // how a build broke stands before how it ended
@@ -247,6 +249,9 @@ fn step(cx: &Cx, event: &Event) {
                 None => ui.aside(Role::Dim, &format!("    {name}: left {path}")),
             }
         }
+        Kind::GuardrailViolation => {
+            ui.aside(Role::Caution, "    (what of it speaks to an AI and not to you is kept from the model)");
+        }
         Kind::ContextCompression => {
             let (before, after) = (meta("before"), meta("after"));
             ui.aside(Role::Dim, &format!("(shortened what was said before: {before} to {after} tokens)"));
@@ -270,6 +275,11 @@ fn step(cx: &Cx, event: &Event) {
         }
         _ => {}
     }
+}
+
+/// A result as a person is told it: what is a word to the model alone, in other words.
+fn for_a_person(text: &str) -> &str {
+    if text.starts_with(WARNING) { "not run: this very call was made before" } else { text }
 }
 
 /// The beginning of a line.

@@ -4,7 +4,7 @@ use super::row;
 use crate::cli::args::AnswerArgs;
 use crate::cli::ui::Role;
 use crate::cli::{Cx, Exit, Failure, Outcome, env};
-use crate::command::Answer;
+use crate::command::Timing;
 use crate::exec::{self, Job, Limits, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -107,10 +107,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     Ok(if stages.iter().all(|s| s.met) { Exit::Success } else { Exit::No })
 }
 
+/// The most bytes of a file of requests.
+const MOST_REQUESTS: u64 = 16 << 20;
+
 fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
     let text = match file {
         None => REQUESTS.to_owned(),
-        Some(file) => std::fs::read_to_string(file).map_err(|e| {
+        Some(file) => crate::files::read_text(file, MOST_REQUESTS).map_err(|e| {
             Failure::usage(format!("{}: {e}", file.display())).hint("--requests takes a text file, one request a line")
         })?,
     };
@@ -119,6 +122,15 @@ fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
         return Err(Failure::usage("there is no request in that file").hint("write one request a line"));
     }
     Ok(lines)
+}
+
+/// What is measured of an answer, which may be a refusal.
+#[derive(serde::Deserialize)]
+struct Measured {
+    #[serde(default)]
+    cmd: String,
+    iterations: u32,
+    timing: Timing,
 }
 
 /// Asks a fresh process.
@@ -153,7 +165,7 @@ fn ask(program: &Path, answer: &AnswerArgs, cx: &Cx, request: &str) -> Result<Sa
     if debug || verbose || timing {
         cx.ui.tell(cx.ui.paint_err(Role::Plain, &String::from_utf8_lossy(&output.stderr)).trim_end());
     }
-    let answer: Answer = serde_json::from_slice(&output.stdout).map_err(|_| {
+    let answer: Measured = serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr);
         failed(said.lines().next().unwrap_or("no answer").trim().to_owned())
     })?;

@@ -17,6 +17,7 @@ use super::ui::Role;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
 use crate::command::{Answer, Recipe, Trace};
+use crate::files;
 use crate::manual::{Manual, Setup};
 use crate::shell::safety::{Level, assess};
 use crate::shell::{Target, Userland, parse};
@@ -125,11 +126,14 @@ fn no_tasks(args: &Args) -> Failure {
         .hint("`caro eval --help` shows what a suite looks like")
 }
 
+/// The most bytes of an earlier report.
+const MOST_REPORT: u64 = 256 << 20;
+
 /// An earlier report.
 fn earlier(file: &std::path::Path) -> Result<Report, Failure> {
     let hint = "it must be what `caro eval --json` printed";
     let wrong = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", file.display())).hint(hint);
-    serde_json::from_slice(&std::fs::read(file).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
+    serde_json::from_slice(&files::read(file, MOST_REPORT).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
 }
 
 /// The stage with the userlands that the tasks need.

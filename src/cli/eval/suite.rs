@@ -1,6 +1,7 @@
 //! Suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
 
 use crate::cli::{Failure, request};
+use crate::files::read_text;
 use crate::shell::Target;
 use regex::Regex;
 use serde::Deserialize;
@@ -177,11 +178,7 @@ impl Suite {
                 Failure::usage(format!("{}: {e}", file.display()))
                     .hint("`caro eval --help` shows what a suite looks like")
             };
-            let size = std::fs::metadata(file).map_err(|e| wrong(&e))?.len();
-            if size > MAX_FILE {
-                return Err(wrong(&format!("{size} bytes, and {MAX_FILE} are the most")));
-            }
-            let text = std::fs::read_to_string(file).map_err(|e| wrong(&e))?;
+            let text = read_text(file, MAX_FILE).map_err(|e| wrong(&e))?;
             let lines = file.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
             let document = if lines { parse_lines(&text) } else { toml::from_str(&text).map_err(|e| e.to_string()) };
             document.and_then(|document| suite.add(document)).map_err(|e| wrong(&e))?;

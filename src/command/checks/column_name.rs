@@ -45,7 +45,7 @@ fn says_later(file: &Path, word: &str) -> bool {
     if file.metadata().is_ok_and(|m| m.len() > LOOK) {
         return true;
     }
-    let text = std::fs::read(file).unwrap_or_default();
+    let text = crate::files::read(file, LOOK).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().skip(1).any(|line| line.to_lowercase().contains(word))
 }
 

@@ -7,6 +7,9 @@ use std::ops::Range;
 /// Id of the finding.
 pub const ID: &str = "syntax";
 
+/// Id of the finding about a command that cannot be followed to its bottom.
+const TOO_DEEP: &str = "too-deep";
+
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     it.script
         .errors
@@ -17,6 +20,18 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 fn finding(it: &Inspected, span: &Range<usize>) -> Finding {
+    if it.script.too_deep {
+        return Finding {
+            id: TOO_DEEP.into(),
+            severity: Severity::Warning,
+            token: it.script.text.chars().take(40).collect(),
+            span: None,
+            why: "it nests too deep to be followed: brackets, or programs that run one another; check its parts one by one"
+                .into(),
+            evidence: Vec::new(),
+            fix: None,
+        };
+    }
     let (piece, nothing_follows) = it.script.torn(span);
     let dialect = it.dialect.name();
     Finding {

@@ -52,6 +52,7 @@ mod tokenizer;
 pub use bench::{Busy, Effective, More, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
+pub use prefix::is_kept;
 
 use super::{Completion, Flow, Limits, Model, ModelError, Request};
 use generate::{Language, Sequence};

@@ -138,6 +138,15 @@ impl Store {
     }
 }
 
+/// True if a state was written or used in that folder since the program and the model are what they are: what stands at the
+/// beginning of most prompts need not be computed then.
+pub fn is_kept(folder: &Path, program: &Path, model: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let since = time(program).max(time(model));
+    let states = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    states.filter(|path| path.extension().is_some_and(|end| end == COMPLETE)).any(|path| time(&path) >= since)
+}
+
 /// Reads a file whose head must be `head` into `backend`.
 fn read(file: File, head: &[u8], len: usize, backend: &mut dyn Backend) -> io::Result<()> {
     let damaged = || io::Error::from(ErrorKind::InvalidData);

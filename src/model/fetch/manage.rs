@@ -4,6 +4,7 @@ use super::{Cx, Record, sum_of, work_folder};
 use super::{
     FetchError, Fetcher, One, Settings, file_path, header, io_error, known, locate, partial, record, record_name,
 };
+use crate::files;
 use crate::model::catalog::{self, Card, CardError, CardFile, Purpose};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -155,7 +156,7 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
     };
     let text = toml::to_string(&card).map_err(|e| refuse(&e.to_string()))?;
     let target = settings.models.join(format!("{}.toml", card.id));
-    partial::replace(&target, text.as_bytes()).map_err(|e| io_error("write", &target, e))?;
+    files::replace(&target, text.as_bytes(), files::Access::Umask).map_err(|e| io_error("write", &target, e))?;
     record::write(settings, &record_name(&card, &card.files[0]), &record);
     Ok(card)
 }

@@ -113,10 +113,13 @@ fn work_folder(card: &Card, settings: &Settings) -> PathBuf {
 
 /// The file's path if a record says that it is the right one.
 fn known(card: &Card, file: &CardFile, settings: &Settings) -> Option<PathBuf> {
+    let target = file_path(card, file, settings);
+    // A record that was copied with its folder is of the file in the old one: it says nothing of the copy beside it.
+    let is_target = |path: &Path| std::path::absolute(&target).is_ok_and(|target| target == path);
     let right = |record: &Record| {
         file.sha256.as_ref().is_none_or(|sum| *sum == record.sha256)
             // A model of several files is a folder: a record may not lead out of it.
-            && (card.files.len() == 1 || record.path.parent() == file_path(card, file, settings).parent())
+            && (is_target(&record.path) || card.files.len() == 1 && !target.exists())
             && record.holds()
     };
     record::read(settings, &record_name(card, file), right).map(|record| record.path)

@@ -6,11 +6,15 @@
 
 use super::error::{FetchError, io_error};
 use super::{Cx, hex};
+use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// The most bytes that are read of what is said about a file.
+const LARGEST_STATE: u64 = 4 << 20;
 
 /// What is whole so far.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -56,7 +60,7 @@ impl Partial {
         let [path, state_path] = Self::paths(target);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|e| io_error("create", &path, e))?;
-        let state = std::fs::read(&state_path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let state = files::read(&state_path, LARGEST_STATE).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let state: State = state.unwrap_or_default();
         let mut partial = Self {
             path,
@@ -100,7 +104,8 @@ impl Partial {
         self.state.marks.push(Mark { end: self.len, sha256: self.sum() });
         self.whole_at_mark = self.whole.clone();
         let text = serde_json::to_vec(&self.state).map_err(io::Error::from);
-        text.and_then(|t| replace(&self.state_path, &t)).map_err(|e| io_error("write", &self.state_path, e))
+        text.and_then(|t| files::replace(&self.state_path, &t, files::Access::Umask))
+            .map_err(|e| io_error("write", &self.state_path, e))
     }
 
     /// Forgets what came after the last mark.
@@ -183,23 +188,6 @@ impl Partial {
         cx.progress.finish();
         Ok(())
     }
-}
-
-/// Replaces a small file in one step, creating its folder.
-pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::create_dir_all(folder)?;
-    #[cfg(not(unix))]
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    // Whoever may read the models may read what is known about them; the umask still counts.
-    #[cfg(unix)]
-    let mut file = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-        .tempfile_in(folder)?;
-    file.write_all(text)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

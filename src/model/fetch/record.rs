@@ -4,11 +4,15 @@
 //! is verified anew. In a read-only models folder the record goes to the cache folder instead.
 
 use super::Settings;
+use crate::files;
 use crate::model::changed;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The most bytes of a record.
+const LARGEST: u64 = 1 << 16;
 
 /// One verification that went well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,14 +45,15 @@ impl Record {
 /// beside which a newer lies elsewhere.
 pub(super) fn read(settings: &Settings, name: &str, fits: impl Fn(&Record) -> bool) -> Option<Record> {
     let mut places = places(settings, name).into_iter();
-    places.find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok().filter(&fits))
+    places.find_map(|path| serde_json::from_slice(&files::read(&path, LARGEST).ok()?).ok().filter(&fits))
 }
 
 /// Remembers a verification. If it can be written nowhere, the next start verifies again.
 pub(super) fn write(settings: &Settings, name: &str, record: &Record) {
     let Ok(text) = serde_json::to_vec(record) else { return };
     for path in places(settings, name) {
-        if super::partial::replace(&path, &text).is_ok() {
+        // whoever may read the models may read what is known about them
+        if files::replace(&path, &text, files::Access::Umask).is_ok() {
             return;
         }
     }

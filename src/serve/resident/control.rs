@@ -2,8 +2,9 @@
 
 use super::folder::Folder;
 use super::link::number;
+use super::record::Record;
 use super::wire::{Call, Channel, MOST_REPLY, Reply};
-use super::{Absent, Ended, Status, WORD, peer};
+use super::{Absent, Ended, Status, peer, record};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -22,41 +23,64 @@ struct Found {
     pid: Option<u32>,
 }
 
-/// Every resident of this user whose socket is in `folder`; `None` for one that does not answer, with its process where the
-/// system tells it.
+/// Every resident of this user that belongs to `folder`; for one that does not answer its process, where the system tells it.
 ///
 /// # Errors
 /// [`Absent::Folder`] if the folder is not safe.
 pub fn list(folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> {
     let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
-    let all = folder.sockets().into_iter().filter_map(|socket| {
-        let mut found = connect(&folder, &socket)?;
+    let mut all: Vec<Result<Status, Option<u32>>> = Vec::new();
+    for socket in folder.sockets() {
+        let Some(mut found) = connect(&folder, &socket) else { continue };
         let said = found.channel.send(&Call::Status).and_then(|()| found.channel.receive(Some(ANSWER)));
-        Some(match said {
+        all.push(match said {
             Ok(Some(Reply::Status(status))) => Ok(*status),
             _ => Err(found.pid),
-        })
-    });
-    Ok(all.collect())
+        });
+    }
+    let is_listed = |pid: u32| all.iter().any(|one| one.as_ref().map_or_else(|pid| *pid, |s| Some(s.pid)) == Some(pid));
+    // those that have lost their socket, but for one that is just ending by itself
+    let lost = |one: &Record| !is_listed(one.pid) && (!one.leaving || one.stands_still());
+    let more: Vec<_> = record::all(&folder, None).into_iter().filter(lost).map(|one| Err(Some(one.pid))).collect();
+    all.extend(more);
+    Ok(all)
 }
 
-/// Ends every resident of this user whose socket is in `folder`, at once: who waits for an answer computes it itself.
+/// Ends every resident of this user that belongs to `folder`, at once: who waits for an answer computes it itself. Each is
+/// asked; one that does not answer, or does not listen any more, is told by a signal and then ended by one.
 ///
 /// # Errors
-/// [`Absent::Folder`] if the folder is not safe.
+/// [`Absent::Folder`] if the folder is not safe; [`Absent::Lost`] for one that nothing ends.
 pub fn stop(folder: &Path) -> Result<Vec<Ended>, Absent> {
     let Some(folder) = Folder::existing(folder)? else { return Ok(Vec::new()) };
-    let ended = folder.sockets().into_iter().filter_map(|socket| {
-        let mut found = connect(&folder, &socket)?;
-        let asked = found.channel.send(&Call::Stop).is_ok() && is_gone(&mut found.channel);
-        if !asked {
-            kill(found.pid.filter(|pid| is_resident(*pid))?);
-            is_gone(&mut found.channel);
+    let mut records = record::all(&folder, None);
+    let (mut ended, mut asked) = (Vec::new(), Vec::new());
+    for socket in folder.sockets() {
+        let Some(mut found) = connect(&folder, &socket) else { continue };
+        if found.channel.send(&Call::Stop).is_ok() && is_gone(&mut found.channel) {
+            asked.extend(found.pid);
+            ended.push(Ended::Asked(found.pid.unwrap_or_default()));
+        } else if let Some(record) = found.pid.and_then(Record::of_peer)
+            && !records.iter().any(|known| known.pid == record.pid)
+        {
+            records.push(record);
         }
-        clear(&folder, &socket);
-        Some(if asked { Ended::Asked(found.pid.unwrap_or_default()) } else { Ended::Killed(found.pid?) })
-    });
-    Ok(ended.collect())
+    }
+    let mut stays = false;
+    for record in &records {
+        // it has closed its socket, and may have a moment left
+        if asked.contains(&record.pid) && record.is_gone_within(END) {
+            continue;
+        }
+        match record.end(END) {
+            true => ended.push(Ended::Killed(record.pid)),
+            false => stays = true,
+        }
+    }
+    folder.sockets().iter().for_each(|socket| clear(&folder, socket));
+    // of those that are gone
+    record::all(&folder, None);
+    if stays { Err(Absent::Lost("does not answer, and cannot be ended")) } else { Ok(ended) }
 }
 
 /// Whoever listens at the socket, if it is this user; a socket that nobody listens at is removed.
@@ -93,20 +117,6 @@ fn is_gone(channel: &mut Channel) -> bool {
             Ok(_) => return false,
             Err(e) => return e.kind() != ErrorKind::InvalidData,
         }
-    }
-}
-
-/// True of a process that was started as a resident. Until one that is just being started begins, the kernel names who starts
-/// it: somebody's call. Source: proc_pid_cmdline(5); where there is no such file, the kernel does not name processes either.
-fn is_resident(pid: u32) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(WORD.as_bytes())
-}
-
-/// Ends a process that does not listen to words. The kernel named it as the one behind the socket just now.
-fn kill(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }
 

@@ -73,10 +73,15 @@ impl Folder {
 
     /// Every socket.
     pub fn sockets(&self) -> Vec<PathBuf> {
+        self.files(SOCKET)
+    }
+
+    /// Every file of that ending.
+    pub fn files(&self, ending: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut sockets: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == SOCKET)).collect();
-        sockets.sort();
-        sockets
+        let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == ending)).collect();
+        files.sort();
+        files
     }
 
     /// Takes the lock within `wait`; it is given back when the file is dropped, or the process ends.

@@ -1,8 +1,9 @@
 //! From a call to a resident that fits: found, replaced where it is an old one, started where there is none.
 
 use super::folder::Folder;
+use super::record::Record;
 use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
-use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer};
+use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer, record};
 use crate::exec;
 use rustix::process::Resource;
 use std::ffi::OsString;
@@ -17,6 +18,8 @@ use std::time::Duration;
 const GREETING: Duration = Duration::from_millis(500);
 /// The same for one that is just being started.
 const START: Duration = Duration::from_secs(1);
+/// How long one that does not answer may take to end, before it is ended and after.
+const ENDING: Duration = Duration::from_millis(300);
 /// How long another may take to start one.
 const LOCK: Duration = Duration::from_millis(500);
 
@@ -76,8 +79,8 @@ pub(super) fn number(socket: &Path) -> Option<Number> {
 enum Found {
     /// The resident that is wanted.
     Fits(Link),
-    /// One of another program or model file, or one that ends: not to be waited for.
-    Old(Option<Channel>),
+    /// One of another program or model file, or one that ends: not to be waited for. With its process.
+    Old(Option<Channel>, Option<u32>),
     /// Nobody.
     Nobody,
     /// Somebody who says nothing.
@@ -97,7 +100,7 @@ struct Wanted<'a> {
 /// process, for the case that the resident fails.
 ///
 /// # Errors
-/// Why there is none; nothing is lost then but a bounded time: about a second where one does not answer, and 2.5 s at worst,
+/// Why there is none; nothing is lost then but a bounded time: about a second where one does not answer, and 3 s at worst,
 /// where an old one, others that start one and the new one all take theirs.
 pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     let folder = Folder::open(&setup.folder)?;
@@ -111,13 +114,13 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
             place.clear();
             return Err(Absent::Lost("does not answer"));
         }
-        Found::Nobody => wanted.start()?,
-        Found::Old(channel) => {
+        Found::Nobody => wanted.start(None)?,
+        Found::Old(channel, pid) => {
             if let Some(mut channel) = channel {
                 // Gone already is as good.
                 let _ = channel.send(&Call::Retire);
             }
-            wanted.start()?
+            wanted.start(pid)?
         }
     };
     Ok(Client::new(setup.weights.id(), link, open))
@@ -152,20 +155,21 @@ impl Wanted<'_> {
             {
                 Found::Fits(Link { channel, pid, left: false, place })
             }
-            Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel)),
+            Ok(Some(Reply::Hello { protocol: PROTOCOL, .. })) => Found::Old(Some(channel), peer.pid),
             Ok(Some(Reply::Failed(_))) => return Err(Absent::Busy),
             // Another protocol, no protocol at all, or at its end: it loses its socket, and sees that itself.
-            Ok(Some(_)) | Err(_) => Found::Old(None),
+            Ok(Some(_)) | Err(_) => Found::Old(None, peer.pid),
         })
     }
 
-    /// Starts one, unless somebody else has meanwhile.
-    fn start(&self) -> Result<Link, Absent> {
+    /// Starts one, unless somebody else has meanwhile. `retired` is the process of one that was told to make room.
+    fn start(&self, retired: Option<u32>) -> Result<Link, Absent> {
         let lock = self.folder.lock(LOCK)?;
         if let Found::Fits(link) = self.find(GREETING)? {
             return Ok(link);
         }
         self.worth_leaving()?;
+        self.clear_the_way(retired)?;
         match fs::remove_file(&self.socket) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
             _ => {}
@@ -181,7 +185,19 @@ impl Wanted<'_> {
         match self.find(START)? {
             Found::Fits(link) => Ok(link),
             Found::Mute(_) => Err(Absent::Lost("was started and is not ready yet")),
-            Found::Old(_) | Found::Nobody => Err(Absent::Lost("ended when it was started")),
+            Found::Old(..) | Found::Nobody => Err(Absent::Lost("ended when it was started")),
+        }
+    }
+
+    /// Ends what is left of this slot: a process that does not answer keeps a whole model in memory. One that ends by itself
+    /// when its work is done is let be, unless it stands still.
+    fn clear_the_way(&self, retired: Option<u32>) -> Result<(), Absent> {
+        let slot = self.setup.weights.slot(&self.setup.program);
+        let ends_itself = |one: &Record| one.leaving || retired == Some(one.pid);
+        let mut left = record::all(&self.folder, Some(&slot)).into_iter();
+        match left.all(|one| ends_itself(&one) && !one.stands_still() || one.end(ENDING)) {
+            true => Ok(()),
+            false => Err(Absent::Lost("does not answer, and cannot be ended")),
         }
     }
 

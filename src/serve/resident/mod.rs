@@ -9,7 +9,8 @@
 //! - [`Client`]: the [`crate::model::Model`] of the calling side. Whatever happens to the resident's process, it answers: in
 //!   its own, within the same call. A computation alone that hangs costs one call its time, and then ends the resident, if
 //!   that call had an end to its time.
-//! - `server`, `worker`, `memory`: the process itself. `control`: what runs, and how to end it.
+//! - `server`, `worker`, `memory`: the process itself. `record`: what it leaves about itself, to be found by when it does not
+//!   answer any more. `control`: what runs, and how to end it.
 //!
 //! On systems without Unix sockets there is no resident, and `attach` says so.
 
@@ -31,6 +32,8 @@ mod memory;
 mod off;
 #[cfg(unix)]
 mod peer;
+#[cfg(unix)]
+mod record;
 #[cfg(unix)]
 mod server;
 #[cfg(all(test, unix))]
@@ -120,7 +123,7 @@ pub struct Status {
 pub enum Ended {
     /// It ended when it was asked to.
     Asked(u32),
-    /// It did not answer, and was killed.
+    /// It did not answer, and was ended by a signal.
     Killed(u32),
 }
 

@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use super::link::{Number, number};
+use super::record::Record;
 use super::wire::{Call, Channel, MOST_CALL, PROTOCOL, Reply, Work};
 use super::worker::{Job, Loaded, News, work};
 use super::{Orders, Status, identity, memory, peer};
@@ -66,6 +67,7 @@ struct Resident {
     jobs: Mutex<Sender<Job>>,
     clients: AtomicUsize,
     short: Box<Short>,
+    record: Option<Record>,
 }
 
 /// Serves at the socket that was handed over, until it is time to end.
@@ -116,8 +118,10 @@ pub(super) fn run(
         clients: AtomicUsize::new(0),
         socket: number(&orders.socket),
         short,
+        record: Record::of_this(),
         orders,
     });
+    resident.note(Leaving::No);
     let worker = resident.clone();
     thread("model", move || {
         let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| "opening the model broke off".to_string());
@@ -136,6 +140,9 @@ pub(super) fn run(
     let acceptor = resident.clone();
     thread("accept", move || acceptor.accept(&listener))?;
     resident.watch();
+    if let Some(record) = &resident.record {
+        record.remove(&resident.orders.socket);
+    }
     Ok(())
 }
 
@@ -167,10 +174,21 @@ impl Resident {
         self.changed.notify_all();
     }
 
+    /// Leaves word of this process beside its socket: whoever starts another one lets it end what it has under way.
+    fn note(&self, leaving: Leaving) {
+        if let Some(record) = &self.record {
+            record.with(leaving > Leaving::No).write(&self.orders.socket);
+        }
+    }
+
     fn leave(&self, how: Leaving) {
         let mut activity = self.activity();
-        activity.leaving = activity.leaving.max(how);
+        let before = activity.leaving;
+        activity.leaving = before.max(how);
         drop(activity);
+        if before == Leaving::No {
+            self.note(how);
+        }
         self.changed.notify_all();
     }
 

@@ -1,0 +1,352 @@
+//! What surrounds a call: an output that is closed, signals, a home that is none, commands beyond all measure, standard input.
+
+use crate::machine::{AMPLE, Machine, Ran, feed};
+use serde_json::json;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs the binary by a shell, which opens and closes what the line says.
+fn by_shell(machine: &Machine, line: &str) -> Ran {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &line.replace("caro", "\"$0\""), env!("CARGO_BIN_EXE_caro")]);
+    shell.env_clear().envs(machine.env()).env("CARO_MODEL", machine.model(json!([{ "reply": "ls -a" }])));
+    Ran::of(shell.current_dir(machine.path("work")).stdin(Stdio::null()).output().unwrap())
+}
+
+/// Every file and folder below one.
+fn below(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        found.push(entry.file_name().to_string_lossy().into_owned());
+        if entry.path().is_dir() {
+            found.extend(below(&entry.path()));
+        }
+    }
+    found
+}
+
+#[cfg(unix)]
+#[test]
+fn without_an_output_nothing_is_done_and_that_is_told() {
+    let machine = Machine::new();
+    for verb in ["list files", "config", "memory remember something", "version", "--version", "check ls"] {
+        let ran = by_shell(&machine, &format!("caro {verb} >&-"));
+        assert_eq!(ran.code, Some(2), "{verb}: {ran:#?}");
+        assert!(ran.err.starts_with("error: standard output is closed") && ran.err.contains("hint: "), "{ran:#?}");
+    }
+    assert_eq!(below(&machine.path("home")), [""; 0], "a note that nobody would know the id of is not taken");
+    // what is thrown away was wanted so, and a closed input or error is none of it
+    for line in ["caro list files >/dev/null", "caro list files <&- 2>&-", "caro config <>/dev/null >&0"] {
+        let ran = by_shell(&machine, line);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_output_is_an_error_and_a_reader_that_went_away_is_none() {
+    let machine = Machine::new();
+    let ran = by_shell(&machine, "caro config >/dev/full");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("No space left"), "{ran:#?}");
+    let ran = by_shell(&machine, "{ caro config; echo $? >code; } | :; cat code");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""), "{ran:#?}");
+}
+
+/// Ends a call that waits for its model, by a signal.
+#[cfg(unix)]
+fn ended_by(args: &[&str], input: &[u8], signal: rustix::process::Signal) -> Ran {
+    use std::io::Write;
+    let machine = Machine::new();
+    let mut caro = machine.caro(args);
+    caro.env("CARO_MODEL", machine.model(json!([{ "reply": "echo one two three four", "delay_ms": 2000 }])));
+    let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    // once it hears signals at all
+    let hears = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim().to_owned();
+        u64::from_str_radix(&caught, 16).unwrap_or_default() & (1 << (signal.as_raw() - 1)) != 0
+    };
+    let begun = Instant::now();
+    while !hears() {
+        assert!(begun.elapsed() < AMPLE, "{args:?} does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    rustix::process::kill_process(pid, signal).unwrap();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    drop(stdin);
+    ran
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_is_told_to_end_says_by_which_signal() {
+    use rustix::process::Signal;
+    let line = &b"{\"request\": \"list files\"}\n"[..];
+    for (args, input) in [(&["list files"][..], &b""[..]), (&["--json", "list files"], b""), (&["batch"], line)] {
+        for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+            assert_eq!(ended_by(args, input, signal).code, Some(code), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_home_that_is_no_absolute_path_makes_no_folder_here() {
+    let machine = Machine::new();
+    let run = |args: &[&str], name: &str, value: &str| {
+        let mut caro = machine.caro(args);
+        for own in ["CARO_CACHE_DIR", "CARO_CONFIG_FILE", "CARO_RUNTIME_DIR"] {
+            caro.env_remove(own);
+        }
+        let script = machine.model(json!([{ "reply": "ls -a" }]));
+        Ran::of(caro.env("CARO_MODEL", script).env(name, value).output().unwrap())
+    };
+    for args in [&["config"][..], &["check", "ls -l"], &["list files"], &["memory", "remember", "it"], &["context"]] {
+        let ran = run(args, "HOME", "relative");
+        assert!(ran.err.contains("warning: HOME is `relative`, which is no absolute path"), "{ran:#?}");
+        assert_eq!(below(&machine.path("work")), [""; 0], "{args:?}: {ran:#?}");
+        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
+            run(args, name, "relative");
+            assert_eq!(below(&machine.path("work")), [""; 0], "{args:?}: {name}");
+        }
+    }
+    let ran = run(&["memory", "remember", "it"], "HOME", "relative");
+    assert!(ran.code == Some(2) && ran.err.contains("no home folder"), "{ran:#?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_no_half_skill() {
+    let machine = Machine::new();
+    // a limit on the size of files fails a write as a full disk does
+    let line = "ulimit -f 0; trap '' XFSZ; caro skills new notes --description 'Writes notes.'";
+    let ran = by_shell(&machine, line);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("could not make"), "{ran:#?}");
+    assert_eq!(below(&machine.path("skills")), [""; 0]);
+    let ran = by_shell(&machine, "caro skills new notes --description 'Writes notes.'");
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(below(&machine.path("skills")), ["notes", "SKILL.md"]);
+}
+
+#[test]
+fn what_nests_too_deep_is_told_as_that() {
+    let machine = Machine::new();
+    let deep =
+        ["(".repeat(10_000), "(".repeat(5_000) + "ls" + &")".repeat(5_000), "$(".repeat(4_000) + &")".repeat(4_000)];
+    for command in &deep {
+        let ran = machine.run(&["check", "--shell", "bash", command]);
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        assert!(ran.out.contains("too deep") && !ran.out.contains("quote") && ran.out.len() < 1_000, "{ran:#?}");
+        let document = machine.run(&["check", "--json", "--shell", "bash", command]).json();
+        assert_eq!(document["findings"][0]["id"], "too-deep", "{document:#}");
+        let ran = machine.run(&["explain", command]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.out.contains("too deep") && ran.out.len() < 20_000, "{ran:#?}");
+    }
+}
+
+#[test]
+fn what_is_printed_of_a_huge_command_is_bounded() {
+    let machine = Machine::new();
+    let many = (0..700).map(|i| format!("ls --no{i}")).collect::<Vec<_>>().join("; ");
+    let dangers = vec!["rm -rf /"; 1_500].join("; ");
+    let long = format!("nosuchprogram{}", "x".repeat(15_000));
+    for command in [&many, &dangers, &long] {
+        let ran = machine.run(&["check", "--shell", "bash", command]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.out.len() < 40_000, "{} bytes of {command:.40}", ran.out.len());
+        let ran = machine.run(&["check", "--json", "--shell", "bash", command]);
+        assert!(ran.out.len() < 200_000, "{} bytes of {command:.40}", ran.out.len());
+        ran.json();
+    }
+    let document = machine.run(&["check", "--json", "--shell", "bash", &many]).json();
+    assert!(document["unlisted"].as_u64().unwrap() > 0);
+    assert!(machine.run(&["check", "--shell", "bash", &many]).out.contains("more; look at its commands one by one"));
+}
+
+#[test]
+fn a_command_may_come_on_standard_input() {
+    let machine = Machine::new();
+    let fed = |args: &[&str], input: &[u8]| feed(machine.caro(args), input);
+    for args in [&["check", "-", "--json"][..], &["check", "--json", "-"], &["--json", "check", "-"]] {
+        let document = fed(args, b"rm -rf /\n").json();
+        assert_eq!((&document["cmd"], &document["risk"]["level"]), (&json!("rm -rf /"), &json!("danger")), "{args:?}");
+    }
+    let explained = fed(&["explain", "-", "--json"], b"ls -l\n").json();
+    assert_eq!(explained["cmd"], "ls -l");
+    let script = fed(&["check", "--json", "-"], b"cd /tmp\nls -l\n").json();
+    assert_eq!(script["commands_used"], json!(["cd", "ls"]));
+    for verb in ["check", "explain"] {
+        fed(&[verb, "-"], b"").fails(2, &["no command", "standard input"]);
+        fed(&[verb, "-"], b"\xff\xfe").fails(2, &["not valid UTF-8"]);
+        // more than any argument can be, and without an end
+        fed(&[verb, "-"], "a | ".repeat(100_000).as_bytes()).fails(2, &["more than 16384 bytes"]);
+        if cfg!(unix) {
+            by_shell(&machine, &format!("caro {verb} - </dev/zero")).fails(2, &["more than 16384 bytes"]);
+        }
+    }
+}
+
+#[test]
+fn words_of_a_request_behind_a_verb_get_a_hint_that_fits() {
+    let machine = Machine::new();
+    let ran = machine.run(&["check", "smart", "health", "of", "/dev/sda"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("caro \"check smart health of /dev/sda\""), "{ran:#?}");
+    let ran = machine.run(&["check", "ls", "-l", "/tmp"]);
+    assert!(ran.err.contains("caro check 'ls -l /tmp'"), "{ran:#?}");
+}
+
+/// A folder of a newer program's, or of somebody's who made a slip, stops nobody who works in it.
+#[cfg(unix)]
+#[test]
+fn what_is_wrong_in_a_projects_settings_is_told_once_and_no_more() {
+    let machine = Machine::new();
+    machine.write("work/.caro.toml", "glow = true\nshell = \"fish\"\n");
+    let ran = machine.ask(json!([{ "reply": "ls -a" }]), &["list files", "--json"]);
+    assert_eq!((ran.code, &ran.json()["shell"]), (Some(0), &json!("fish")), "{ran:#?}");
+    assert_eq!(ran.err.matches("glow").count(), 1, "{ran:#?}");
+    let ran = machine.ask(json!([{ "reply": "ls -a" }]), &["list files", "-q"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let endless = |verb: &[&str]| Ran::of(machine.caro(verb).env("CARO_CONFIG_FILE", "/dev/zero").output().unwrap());
+    for verb in [&["config"][..], &["list files"], &["check", "ls"], &["agent", "count the files"]] {
+        endless(verb).fails(2, &["/dev/zero cannot be read: it has more than"]);
+    }
+}
+
+/// Nothing that is named on the command line is read without an end.
+#[cfg(unix)]
+#[test]
+fn every_file_that_can_be_named_is_read_up_to_a_bound() {
+    let machine = Machine::new();
+    std::os::unix::fs::symlink("/dev/zero", machine.path("work/zero.toml")).unwrap();
+    std::fs::create_dir_all(machine.path("work/.agents/skills/zero")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", machine.path("work/.agents/skills/zero/SKILL.md")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", machine.path("work/.mcp.json")).unwrap();
+    let model = ["--model", "script:/dev/zero", "x"];
+    for args in [
+        &["eval", "zero.toml"][..],
+        &["bench", "loop", "--requests", "/dev/zero"],
+        &model,
+        &["skills", "list"],
+        &["skills", "check", "zero"],
+        &["mcp", "list"],
+    ] {
+        let begun = Instant::now();
+        let ran = machine.run(args);
+        assert!(begun.elapsed() < AMPLE, "{args:?}");
+        assert!(ran.code.is_some_and(|code| code <= 2), "{args:?}: {ran:#?}");
+    }
+}
+
+/// Completes a line in bash, as a person who presses the key at its end; each candidate in a line.
+#[cfg(unix)]
+fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
+    let script = machine.run(&["completions", "bash"]).out;
+    let line = format!(
+        "caro() {{ \"$BINARY\" \"$@\"; }}\n{script}\nCOMP_WORDS=(caro \"$@\")\nCOMP_CWORD=$#\n\
+         _caro caro \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    );
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &line, "bash"]).args(words).env_clear().envs(machine.env());
+    bash.env("BINARY", env!("CARGO_BIN_EXE_caro")).current_dir(machine.path("work")).stdin(Stdio::null());
+    Ran::of(bash.output().unwrap()).out.lines().map(str::to_owned).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn bash_completes_models_and_names_with_blanks() {
+    if !crate::machine::have("bash") {
+        return println!("skipped: there is no bash here");
+    }
+    let machine = Machine::new();
+    machine.write("work/qwen notes.txt", "");
+    machine.write("work/two words.gguf", "");
+    for words in
+        [&["--model", ""][..], &["agent", "--model", ""], &["model", "pull", ""], &["model", "path", "qwen2.5"]]
+    {
+        let found = completed(&machine, words);
+        assert!(found.iter().any(|one| one == "qwen2.5-coder-1.5b"), "{words:?}: {found:?}");
+        assert!(
+            !found.iter().any(|one| one.contains(' ') && !one.ends_with(".txt") && !one.ends_with(".gguf")),
+            "{found:?}"
+        );
+    }
+    let files = completed(&machine, &["--model", "two"]);
+    assert_eq!(files, ["two words.gguf"]);
+    assert_eq!(completed(&machine, &["agent", "--model", "qwen n"]), ["qwen notes.txt"]);
+}
+
+/// The one file of that name below a folder.
+fn find(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().flatten().map(|e| e.path()) {
+            if path.file_name().is_some_and(|found| found == name) {
+                return path;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    panic!("there is no {name}");
+}
+
+#[test]
+fn a_damaged_file_is_told_by_its_name_and_what_can_be_read_of_it_is_saved() {
+    let machine = Machine::new();
+    machine.write("work/tides.md", "# Tides\n\nHigh water is at noon.\n");
+    let script = [&machine.run(&["memory", "remember", "the boat is white"]), &machine.run(&["knowledge", "add", "."])];
+    assert!(script.iter().all(|ran| ran.code == Some(0)), "{script:#?}");
+    let rules = json!([{ "reply": "Thought: done\nAction: answer {\"text\": \"hello\"}" }]);
+    assert_eq!(machine.ask(rules, &["agent", "say hello"]).code, Some(0));
+    for (verb, file, look) in [
+        ("memory", "memory.db", &["memory", "list"][..]),
+        ("knowledge", "knowledge.db", &["knowledge", "query", "tides"]),
+        ("session", "agent.db", &["session", "list"]),
+    ] {
+        let sound = machine.run(&[verb, "repair"]);
+        assert!(sound.code == Some(0) && sound.out.contains("nothing is wrong with it"), "{sound:#?}");
+        let path = find(&machine.path("home"), file);
+        let whole = std::fs::read(&path).unwrap();
+        // its beginning is overwritten: nothing can be read, and that is said
+        std::fs::write(&path, [&[0xa5; 4096][..], &whole[4096.min(whole.len())..]].concat()).unwrap();
+        let _ = std::fs::remove_file(path.with_extension("db-wal"));
+        let ran = machine.run(look);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        for word in [file, "its beginning was overwritten", &format!("hint: `caro {verb} repair`")] {
+            assert!(ran.err.contains(word), "no {word:?} in {ran:#?}");
+        }
+        let saved = machine.run(&[verb, "repair"]);
+        assert_eq!(saved.code, Some(0), "{saved:#?}");
+        assert!(saved.out.contains("saved 0 ") && saved.out.contains(&format!("{file}.damaged")), "{saved:#?}");
+        assert!(path.with_extension("db.damaged").exists());
+        assert!(machine.run(look).code.is_some_and(|code| code < 2), "it works again");
+    }
+    // behind its beginning most of it is there
+    for n in 0..60 {
+        machine.run(&["memory", "remember", &format!("note {n}: {}", "the mast is of wood ".repeat(20))]);
+    }
+    let path = find(&machine.path("home"), "memory.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // a page that holds notes
+    let at = bytes.windows(8).position(|some| some == b"note 30:").unwrap() / 4096 * 4096;
+    bytes[at..at + 4096].fill(0xa5);
+    std::fs::write(&path, &bytes).unwrap();
+    let ran = machine.run(&["memory", "list", "--limit", "100"]);
+    assert!(ran.code == Some(2) && ran.err.contains("it is damaged"), "{ran:#?}");
+    let document = machine.run(&["memory", "repair", "--json"]).json();
+    let notes = document["repaired"][0]["entries"]["notes"].as_u64().unwrap();
+    assert!((30..60).contains(&notes), "{document:#}");
+    let kept = machine.run(&["memory", "list", "--limit", "100", "--json"]).json();
+    assert_eq!(kept.as_array().unwrap().len() as u64, notes);
+    let found = machine.run(&["memory", "query", "mast of wood", "--json"]).json();
+    assert!(!found.as_array().unwrap().is_empty(), "they are found by their words");
+}

@@ -1,0 +1,24 @@
+//! A folder of models that was copied, records and all.
+
+use super::*;
+
+/// Whoever copies a folder of models copies the records in it, which are of the files in the old one.
+#[test]
+fn a_copied_models_folder_answers_from_itself() {
+    let bytes = model();
+    let hub = Hub::of(&bytes, Mood::Sound);
+    let mut place = Place::new(Some(&hub), None);
+    let old = place.ensure(&card(&bytes)).unwrap();
+    let copy = place.folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for entry in std::fs::read_dir(&place.settings.models).unwrap().flatten() {
+        std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+    place.settings.models = copy.clone();
+    assert_eq!(place.ensure(&card(&bytes)).unwrap(), copy.join("tiny.gguf"));
+    assert_eq!(fetch::locate(&card(&bytes), &place.settings), Some(copy.join("tiny.gguf")));
+    // what is wrong with the copy is not made good by the old one
+    std::fs::write(copy.join("tiny.gguf"), b"another file").unwrap();
+    assert_eq!(fetch::locate(&card(&bytes), &place.settings), None);
+    assert_eq!(std::fs::read(old).unwrap(), bytes);
+}
