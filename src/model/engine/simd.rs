@@ -290,54 +290,6 @@ versions! {
     }
 }
 
-/// Columns of a panel: see [`add_panels`].
-pub(super) const PANEL: usize = 16;
-
-versions! {
-    /// Adds a row times a matrix in panels of sixteen columns, each with its rows one after another; of the last panel so many
-    /// columns as `out` has left: `out[16 p + c] += sum of x[j] * panels[16 (p * x.len() + j) + c]`. A column's sum does not
-    /// depend on how many columns there are.
-    pub fn add_panels(x: &[f32], panels: &[f32], out: &mut [f32]) {
-        let size = PANEL * x.len();
-        for (panels, out) in panels.chunks(4 * size).zip(out.chunks_mut(4 * PANEL)) {
-            // Four at a time: the sums of one alone would wait for themselves.
-            if let ([a, b, c, d], [to]) = (quarters(panels, size), out.as_chunks_mut::<{ 4 * PANEL }>().0) {
-                let mut sums = [[0f32; PANEL]; 4];
-                for ((((&x, a), b), c), d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
-                    for (sums, row) in sums.iter_mut().zip([a, b, c, d]) {
-                        for (sum, &y) in sums.iter_mut().zip(row) {
-                            *sum = fma::<FMA>(x, y, *sum);
-                        }
-                    }
-                }
-                for (to, sum) in to.iter_mut().zip(sums.as_flattened()) {
-                    *to += sum;
-                }
-                continue;
-            }
-            for (panel, out) in panels.chunks_exact(size).zip(out.chunks_mut(PANEL)) {
-                let mut sums = [0f32; PANEL];
-                for (&x, row) in x.iter().zip(panel.as_chunks::<PANEL>().0) {
-                    for (sum, &y) in sums.iter_mut().zip(row) {
-                        *sum = fma::<FMA>(x, y, *sum);
-                    }
-                }
-                for (to, sum) in out.iter_mut().zip(sums) {
-                    *to += sum;
-                }
-            }
-        }
-        // The arrays are as wide as the widest vector.
-        let _ = LANES;
-    }
-}
-
-/// Four panels of this size, each as rows; empty ones where there are not four.
-#[inline(always)]
-fn quarters(panels: &[f32], size: usize) -> [&[[f32; PANEL]]; 4] {
-    std::array::from_fn(|i| panels.get(i * size..(i + 1) * size).unwrap_or_default().as_chunks::<PANEL>().0)
-}
-
 versions! {
     /// Writes rows of `width` as columns: `to[j * stride + i] = from[i * width + j]`.
     pub fn transpose(from: &[f32], width: usize, to: &mut [f32], stride: usize) {
@@ -608,29 +560,6 @@ mod tests {
             for i in 0..len {
                 assert!((z[i] - (x[i] + y[i]) / 2.0).abs() < 1e-5);
             }
-        }
-    }
-
-    #[test]
-    fn panels_are_added_and_a_column_does_not_depend_on_the_others() {
-        for (rank, columns) in [(1, 1usize), (3usize, 16), (16, 17), (16, 64), (5, 100), (33, 130), (16, 200)] {
-            let x = values(rank, 5);
-            let panels = values(columns.div_ceil(PANEL) * PANEL * rank, 6);
-            let before = values(columns, 7);
-            let mut all = before.clone();
-            add_panels(&x, &panels, &mut all);
-            for (column, &got) in all.iter().enumerate() {
-                let at = |j: usize| panels[(column / PANEL * rank + j) * PANEL + column % PANEL];
-                let sum: f64 = (0..rank).map(|j| f64::from(x[j]) * f64::from(at(j))).sum();
-                let want = f64::from(before[column]) + sum;
-                assert!((f64::from(got) - want).abs() < 1e-5 * (1 + rank) as f64, "{rank}, {column} of {columns}");
-            }
-            // one panel after another
-            let mut single = before.clone();
-            for (panel, out) in panels.chunks(PANEL * rank).zip(single.chunks_mut(PANEL)) {
-                add_panels(&x, panel, out);
-            }
-            assert!(all.iter().zip(&single).all(|(a, b)| a.to_bits() == b.to_bits()), "{rank}, {columns}");
         }
     }
 

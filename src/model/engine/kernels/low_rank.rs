@@ -8,17 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Out, Task, Weight};
 use crate::model::ModelError;
+use crate::model::engine::panels::{self, Number, PANEL};
 use crate::model::engine::quant::Kind;
 use crate::model::engine::simd;
 
 /// The largest rank: no adapter that is worth its time comes near it.
 pub const MAX_RANK: usize = 256;
-
-/// Outputs of a panel. Tasks begin at a multiple of it.
-const PANEL: usize = simd::PANEL;
-
-/// Numbers of `B` that are widened at once: they stay in the first-level cache with the rows that they are added to.
-const WIDE: usize = 4096;
 
 /// How often a thread looks for `A`'s product before it lets others run: it is there nearly always.
 const LOOKS: u32 = 200;
@@ -90,32 +85,32 @@ impl LowRank {
     }
 
     /// Adds `B`'s part to the rows that a task of the weight has computed. `hidden` is `A`'s scaled product, `m x rank`.
-    pub(super) fn add(&self, task: &Task, hidden: &[f32], wide: &mut Vec<f32>) {
-        let size = self.rank() * PANEL;
-        // whole fours of panels, which are multiplied together
-        let count = (WIDE / size).next_multiple_of(4);
-        let first = task.rows.start / PANEL;
-        let last = task.rows.end.div_ceil(PANEL);
-        debug_assert!(task.rows.start.is_multiple_of(PANEL));
-        for panel in (first..last).step_by(count) {
-            let range = panel * size..(panel + count).min(last) * size;
-            let panels = match self.panels.get_or_init(|| Panels::of(&self.up)) {
-                Panels::Full(all) => &all[range],
-                Panels::Half(all) => {
-                    wide.resize(range.len(), 0.0);
-                    simd::widen(&all[range], wide);
-                    &wide[..]
-                }
-            };
-            let start = panel * PANEL;
-            let width = (task.rows.end - start).min(count * PANEL);
-            for (i, hidden) in hidden.chunks_exact(self.rank()).enumerate() {
-                // SAFETY: the columns are rows of this task only.
-                #[allow(unsafe_code)]
-                let out = unsafe { task.out.part(i, start, width) };
-                simd::add_panels(hidden, panels, out);
-            }
+    pub(super) fn add(&self, task: &Task, hidden: &[f32]) {
+        match self.panels.get_or_init(|| Panels::of(&self.up)) {
+            Panels::Half(all) => add(task, hidden, self.rank(), all),
+            Panels::Full(all) => add(task, hidden, self.rank(), all),
         }
+    }
+}
+
+/// Rows of the input whose outputs are looked up together.
+const TOGETHER: usize = 32;
+
+fn add<N: Number>(task: &Task, hidden: &[f32], rank: usize, all: &[N]) {
+    // A task begins with a panel, and ends with one or with the matrix.
+    let rows = task.rows.clone();
+    debug_assert!(rows.start.is_multiple_of(PANEL));
+    let some = &all[rows.start * rank..rows.end.next_multiple_of(PANEL) * rank];
+    for (first, hidden) in hidden.chunks(TOGETHER * rank).enumerate() {
+        let mut outs: [&mut [f32]; TOGETHER] = std::array::from_fn(|_| &mut [][..]);
+        let count = hidden.len() / rank;
+        for (i, out) in outs[..count].iter_mut().enumerate() {
+            // SAFETY: the columns are rows of this task only, and each row of the output is asked for once.
+            #[allow(unsafe_code)]
+            let part = unsafe { task.out.part(first * TOGETHER + i, rows.start, rows.len()) };
+            *out = part;
+        }
+        panels::add(hidden, rank, some, &mut outs[..count]);
     }
 }
 

@@ -118,8 +118,6 @@ pub struct Kernels {
 /// What each thread works in.
 #[derive(Debug, Default)]
 struct Scratch {
-    /// A part of an adapter, as f32.
-    wide: Vec<f32>,
     #[cfg(target_arch = "x86_64")]
     narrow: avx2::Scratch,
     #[cfg(target_arch = "x86_64")]
@@ -249,7 +247,7 @@ impl Kernels {
                 // SAFETY: all that is written there is written, as `wait` says.
                 #[allow(unsafe_code)]
                 let hidden = unsafe { all[low].read() };
-                lows[low].add(&task, hidden, &mut scratch.wide);
+                lows[low].add(&task, hidden);
             }
         });
     }
