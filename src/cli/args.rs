@@ -171,6 +171,9 @@ pub struct AnswerArgs {
     /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     pub model: Option<String>,
+    /// Adapter of the model: auto (its own, if it has one), off, a name of `caro model adapter list`, a GGUF file
+    #[arg(long, value_name = "SPEC")]
+    pub adapter: Option<String>,
     /// Where to compute
     #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
     pub device: Option<String>,
@@ -197,6 +200,7 @@ impl AnswerArgs {
             ("timeout", &self.timeout),
             ("budget", &self.budget),
             ("model", &self.model),
+            ("adapter", &self.adapter),
             ("device", &self.device),
             ("resident", &self.resident),
             ("target", &self.target),

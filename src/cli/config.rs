@@ -64,9 +64,16 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 19] = [
+pub const KEYS: [Key; 20] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
+    key(
+        "adapter",
+        "CARO_ADAPTER",
+        AUTO,
+        Project::Never,
+        "adapter that requests are answered with: auto (the model's own, if it has one), off, name, file",
+    ),
     key("target", "CARO_TARGET", AUTO, Project::Sets, "machine to write for; auto is this one"),
     key("shell", "CARO_SHELL", AUTO, Project::Sets, "shell to write for; auto is the calling one"),
     key("refine", "CARO_REFINE", "evidence", Project::Sets, "when to reconsider: never, evidence, always"),

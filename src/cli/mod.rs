@@ -15,6 +15,7 @@
 //! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
 //! in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
 
+pub mod adapter;
 pub mod agent;
 pub mod args;
 pub mod artifacts;

@@ -1,7 +1,7 @@
 //! `caro model`: which models there are, and the files of those that are here.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, download};
+use super::{Cx, Exit, Failure, Outcome, adapter, download};
 use crate::model::catalog::Card;
 use crate::model::fetch::{self, FetchError, Settings, Size};
 use std::path::PathBuf;
@@ -45,6 +45,9 @@ enum What {
         /// Its id
         id: String,
     },
+    /// List, add, verify and delete adapters
+    #[command(subcommand)]
+    Adapter(adapter::What),
     /// Print where a model is, or the folder of all
     Path {
         /// Its id
@@ -73,6 +76,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Ok(Exit::Success)
         }
         What::Verify { id } => verify(id.as_deref(), &settings, cx),
+        What::Adapter(what) => adapter::run(what, &settings, cx),
         What::Rm { id } => {
             let card = card(id, &settings)?;
             let (gone, bytes) = fetch::remove(&card, &settings)?;
@@ -124,7 +128,9 @@ fn list(settings: &Settings, json: bool, cx: &Cx) -> Outcome {
         let size = card.bytes().map_or("?".into(), |bytes| Size(bytes).to_string());
         let mark = if card.id == in_use { "*" } else { " " };
         let state = cx.ui.paint(role, &format!("{state:<14}"));
-        let rest = cx.ui.entry(Role::Dim, &format!("{:<20} {}", card.licence, card.name));
+        let adapter = fetch::adapter_of_card(card, settings).map(|source| format!(", adapter {}", source.name()));
+        let rest = format!("{:<20} {}{}", card.licence, card.name, adapter.unwrap_or_default());
+        let rest = cx.ui.entry(Role::Dim, &rest);
         cx.ui.line(&format!("{mark} {:<20} {size:>9}  {:<7} {state} {rest}", card.id, card.quant))?;
     }
     Ok(Exit::Success)

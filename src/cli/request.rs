@@ -60,6 +60,9 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     answer.resident = wired.resident.answers();
     if args.answer.verbose || args.answer.debug {
         wired.resident.tell(&cx.ui);
+        if let Some(adapter) = &answer.adapter {
+            present::fact(&cx.ui, "adapter", adapter);
+        }
     }
     if args.answer.timing {
         present::timing(&cx.ui, &answer.timing);

@@ -5,6 +5,7 @@ use super::settings::Use;
 use super::{Cx, Exit, Failure, Settings, Ui};
 use crate::command::library::commands;
 use crate::model::Model;
+use crate::model::adapter::AdapterChoice;
 use crate::model::engine::{Device, Options};
 use crate::serve::resident::{Absent, Client, Setup, Weights, attach};
 use std::ffi::OsStr;
@@ -43,7 +44,7 @@ impl Resident {
 }
 
 /// What a resident would keep ready for these settings.
-pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Weights {
+pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings, adapter: Option<AdapterChoice>) -> Weights {
     Weights::Gguf {
         // A link and its target are one model.
         file: file.canonicalize().unwrap_or_else(|_| file.into()),
@@ -52,6 +53,7 @@ pub fn weights(cx: &Cx, file: &Path, id: &str, settings: &Settings) -> Weights {
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         context: Options::default().context,
         state_dir: cx.dirs.cache.as_ref().map(|cache| cache.join("prefix")),
+        adapter,
     }
 }
 
@@ -139,6 +141,7 @@ mod tests {
             threads: 1,
             context: 1,
             state_dir: None,
+            adapter: None,
         };
         let script = Weights::Script("/s".into());
         assert!(wanted(Use::Auto, &gguf(Device::Cpu)));

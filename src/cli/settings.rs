@@ -36,6 +36,28 @@ pub enum Use {
     Off,
 }
 
+/// Which adapter of the model requests are answered with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum AdapterUse {
+    /// The one that the model's card has, if it has one.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// That one: a name or a file.
+    Named(String),
+}
+
+impl AdapterUse {
+    fn of(text: &str) -> Self {
+        match text {
+            AUTO => Self::Auto,
+            "off" => Self::Off,
+            name => Self::Named(name.into()),
+        }
+    }
+}
+
 /// A switch, by name.
 pub const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
 
@@ -49,6 +71,8 @@ pub struct Settings {
     pub model: String,
     /// Where to compute.
     pub device: Device,
+    /// Which adapter of the model requests are answered with.
+    pub adapter: AdapterUse,
     /// The machine to write for; `None` is this one.
     pub target: Option<Target>,
     /// The shell to write for; `None` is the calling one.
@@ -97,6 +121,7 @@ impl Settings {
         Ok(Self {
             model: config.text("model").to_string(),
             device: config.parse("device", |v| one_of(&DEVICES, v))?,
+            adapter: AdapterUse::of(config.text("adapter")),
             target: config.parse("target", |v| auto_or(&Target::ALL, v))?,
             shell: config.parse("shell", |v| auto_or(&Dialect::ALL, v))?,
             refine: config.parse("refine", |v| one_of(&REFINES, v))?,
@@ -173,6 +198,18 @@ mod tests {
         assert_eq!(seconds("2.5", 3600.0), Some(Duration::from_millis(2500)));
         for bad in ["", "0", "-1", "nan", "inf", "1e9", "5s"] {
             assert_eq!(seconds(bad, 3600.0), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_adapter_is_left_to_the_card_turned_off_or_named() {
+        for (text, wanted) in [
+            ("auto", AdapterUse::Auto),
+            ("off", AdapterUse::Off),
+            ("terse", AdapterUse::Named("terse".into())),
+            ("./off.gguf", AdapterUse::Named("./off.gguf".into())),
+        ] {
+            assert_eq!(AdapterUse::of(text), wanted);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Builds the recipe out of its parts: machine, manual and model, opened side by side.
 
 use super::resident::{self, Resident};
-use super::settings::Settings;
+use super::settings::{AdapterUse, Settings};
 use super::unfetched::Unfetched;
-use super::{Cx, Failure, download, env, first, knowledge};
+use super::{Cx, Failure, adapter, download, env, first, knowledge};
 use crate::command::Recipe;
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Setup};
@@ -67,6 +67,7 @@ pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Fai
             context: Arc::new(context),
             manual: Some(manual(cx)),
             documents: settings.knowledge.then(|| knowledge::by_words(cx)).flatten(),
+            adapted: settings.adapter != AdapterUse::Off,
         };
         Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident, is_first })
     })
@@ -93,12 +94,15 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
         }
         ModelSource::Card(card) => {
             let (file, took) = timed(|| download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f)));
-            (resident::weights(cx, &file?, &card.id, settings), took)
+            let (file, beside) =
+                (file?, adapter::choose(&settings.adapter, adapter::Model::Card(&card), &folders, cx)?);
+            (resident::weights(cx, &file, &card.id, settings, beside), took)
         }
         ModelSource::File(file) => {
             let id =
                 file.file_stem().map_or_else(|| settings.model.clone(), |stem| stem.to_string_lossy().into_owned());
-            (resident::weights(cx, &file, &id, settings), Duration::ZERO)
+            let beside = adapter::choose(&settings.adapter, adapter::Model::File(&file), &folders, cx)?;
+            (resident::weights(cx, &file, &id, settings, beside), Duration::ZERO)
         }
         // a resident stands in another folder
         ModelSource::Script(file) => (Weights::Script(std::path::absolute(&file).unwrap_or(file)), Duration::ZERO),

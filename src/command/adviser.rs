@@ -38,7 +38,8 @@ pub struct CommandAdviser {
 impl Adviser for CommandAdviser {
     fn advise<'a>(&'a self, brief: &'a Brief, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
         let model = Arc::new(Metered::new(self.recipe.model.clone(), meter));
-        let recipe = Recipe { model, ..self.recipe.clone() };
+        // parts of a larger task are measured with examples alone
+        let recipe = Recipe { model, adapted: false, ..self.recipe.clone() };
         Box::pin(async move { self.command(&recipe, brief, cancel).await })
     }
 }

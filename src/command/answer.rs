@@ -175,6 +175,9 @@ pub struct Answer {
     pub explanation: String,
     /// The model's id.
     pub model: String,
+    /// The name of the model's adapter, if it took part.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub adapter: Option<String>,
     /// The target's name.
     pub target: String,
     /// The shell's name.

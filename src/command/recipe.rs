@@ -54,6 +54,8 @@ pub struct Recipe {
     pub manual: Option<Arc<Manual>>,
     /// The person's own documents, to be looked into for commands.
     pub documents: Option<Librarian>,
+    /// Is the model asked with its adapter, if it has one?
+    pub adapted: bool,
 }
 
 /// Told what happens on the way.
@@ -74,6 +76,8 @@ pub(super) struct Run<'a> {
     pub(super) started: Instant,
     /// True once the model's own answer is most likely wrong ([`turn::LOST`]).
     is_lost: bool,
+    /// True once the model has answered with its adapter.
+    is_adapted: bool,
 }
 
 impl Recipe {
@@ -101,8 +105,19 @@ impl Recipe {
         let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
         let shape = reply::shape(library::has(&ask.request, ask.target));
-        let (candidates, is_lost) = (1, false);
-        let run = Run { recipe: self, inspector, ask, cancel, shape, manuals, timing, candidates, started, is_lost };
+        let run = Run {
+            recipe: self,
+            inspector,
+            ask,
+            cancel,
+            shape,
+            manuals,
+            timing,
+            candidates: 1,
+            started,
+            is_lost: false,
+            is_adapted: false,
+        };
         Ok(Answer { slips, ..run.go(trace).await? })
     }
 
@@ -144,7 +159,8 @@ impl Recipe {
         if tokens > MAX_REQUEST_TOKENS {
             return Err(CommandError::BadRequest(too_long(tokens, "tokens")));
         }
-        let view = View::Examples;
+        let is_adapted = self.adapted && self.model.adapter().is_some();
+        let view = if is_adapted { View::Adapted } else { View::Examples };
         Ok(Ask { request: courtesy::without(request).to_owned(), view, ..ask.clone() })
     }
 }
@@ -249,6 +265,7 @@ impl Run<'_> {
             findings: draft.findings,
             risk: draft.risk,
             model: self.recipe.model.id().to_owned(),
+            adapter: self.adapter(),
             target: self.ask.target.name().to_owned(),
             shell: self.ask.dialect.name().to_owned(),
             timing: self.timing,
@@ -258,6 +275,12 @@ impl Run<'_> {
             resident: false,
             refusal: refusal.map(str::to_owned),
         })
+    }
+
+    /// The name of the adapter that the model has answered with.
+    fn adapter(&self) -> Option<String> {
+        let adapter = self.recipe.model.adapter()?;
+        self.is_adapted.then(|| adapter.name.clone())
     }
 
     /// No new iteration begins once half of the budget is spent.
@@ -286,6 +309,17 @@ impl Run<'_> {
         Subject { request: &ask.request, cwd: &ask.cwd, target: ask.target, dialect: ask.dialect }
     }
 
+    /// What the model is asked, until so long after the request.
+    pub(super) fn asked(&self, prompt: Prompt, sampling: Sampling, max_tokens: usize, until: Duration) -> Request {
+        Request {
+            prompt,
+            shape: self.shape.clone(),
+            sampling,
+            max_tokens,
+            cancel: self.cancel.with_deadline(self.started + until),
+        }
+    }
+
     /// Asks the model, until so long after the request. While it still writes, the manuals of the programs it has named so far
     /// are looked up.
     async fn decide(
@@ -294,8 +328,7 @@ impl Run<'_> {
         sampling: Sampling,
         until: Duration,
     ) -> Result<Completion, CommandError> {
-        let (shape, cancel) = (self.shape.clone(), self.cancel.with_deadline(self.started + until));
-        let request = Request { prompt, shape, sampling, max_tokens: MAX_TOKENS, cancel };
+        let request = self.asked(prompt, sampling, MAX_TOKENS, until);
         let (words, mut written) = mpsc::unbounded_channel::<String>();
         let generation = generate_until(self.recipe.model.clone(), request, reply::goes_round, move |text| {
             // a receiver that is gone only means that nobody prefetches any more
@@ -313,8 +346,10 @@ impl Run<'_> {
             text.push_str(&piece);
         }
         let completion = generation.await?;
-        let Usage { load, prefill, decode, shaping, completion_tokens, drafted_tokens, accepted_tokens, .. } =
-            completion.usage;
+        let Usage {
+            load, prefill, decode, shaping, completion_tokens, drafted_tokens, accepted_tokens, adapted, ..
+        } = completion.usage;
+        self.is_adapted |= adapted;
         self.timing.load += ms(load);
         self.timing.prefill += ms(prefill);
         self.timing.decode += ms(decode);

@@ -9,7 +9,7 @@ use super::reply::{self, Reply};
 use super::trial::{self, Ending};
 use super::turn::{Chosen, Draft, better, is_broken};
 use crate::agent::runtime;
-use crate::model::{Finish, Prompt, Request, Sampling};
+use crate::model::{Finish, Prompt, Sampling};
 use crate::shell::{Finding, Severity};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -141,13 +141,7 @@ impl Run<'_> {
         until: Duration,
     ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
         let (temperature, top_p) = VARIED;
-        let request = Request {
-            prompt,
-            shape: self.shape.clone(),
-            sampling: Sampling { temperature, top_p, seed: 1 },
-            max_tokens,
-            cancel: self.cancel.with_deadline(self.started + until),
-        };
+        let request = self.asked(prompt, Sampling { temperature, top_p, seed: 1 }, max_tokens, until);
         let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
@@ -238,7 +232,7 @@ mod tests {
     use crate::command::{Ask, Before, FewShot, Recipe, Refine, View};
     use crate::host::ExecutionContext;
     use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError};
+    use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
     use crate::shell::Dialect;
     use std::sync::{Arc, Mutex};
 
@@ -311,7 +305,7 @@ mod tests {
                 spent: vec![],
                 cancel: Cancel::new(),
             };
-            let recipe = Recipe { model: model.clone(), context, manual: None, documents: None };
+            let recipe = Recipe { model: model.clone(), context, manual: None, documents: None, adapted: false };
             let began = Instant::now();
             recipe.answer(&ask, &mut |_| ()).await.unwrap();
             let ended = Instant::now();

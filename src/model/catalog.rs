@@ -62,6 +62,9 @@ pub struct Card {
     /// Its files, the weights first.
     #[serde(rename = "file")]
     pub files: Vec<CardFile>,
+    /// The adapter that comes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<CardAdapter>,
     /// What was measured, each with machine and date.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,
@@ -75,6 +78,23 @@ pub struct Hub {
     pub repo: String,
     /// Commit, or a branch where a sum pins the bytes.
     pub revision: String,
+}
+
+/// A low-rank adapter of a model, trained on its first file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CardAdapter {
+    /// Its file: `adapters/NAME.gguf`, in the program or, of a card that the user added, in the models folder.
+    pub file: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+    /// Its largest rank.
+    pub rank: usize,
+    /// The version of the prompt format that it was trained with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
 }
 
 /// One file of a model.
@@ -212,8 +232,8 @@ impl Card {
         }
         if let Some(hub) = &self.hub {
             let mut names = hub.repo.split('/');
-            let sound = names.by_ref().take(2).filter(|n| is_plain_name(n)).count() == 2 && names.next().is_none();
-            if !sound || !is_plain_name(&hub.revision) {
+            let sound = names.by_ref().take(2).filter(|n| is_file_name(n)).count() == 2 && names.next().is_none();
+            if !sound || !is_file_name(&hub.revision) {
                 return Err(format!("`{}` at `{}` is no hub repository", hub.repo, hub.revision));
             }
         }
@@ -223,6 +243,23 @@ impl Card {
                 return Err(format!("file `{}` twice", file.name));
             }
         }
+        self.adapter.as_ref().map_or(Ok(()), CardAdapter::check)
+    }
+}
+
+impl CardAdapter {
+    fn check(&self) -> Result<(), String> {
+        let file = &self.file;
+        let name = file.strip_prefix("adapters/").and_then(|name| name.strip_suffix(".gguf"));
+        if !name.is_some_and(is_file_name) {
+            return Err(format!("adapter `{file}` is not of the form adapters/NAME.gguf"));
+        }
+        if self.bytes == 0 || self.rank == 0 {
+            return Err(format!("{file}: {} bytes of rank {}", self.bytes, self.rank));
+        }
+        if !is_sum(&self.sha256) {
+            return Err(format!("{file}: sha256 is not 64 lower-case hexadecimal digits"));
+        }
         Ok(())
     }
 }
@@ -230,15 +267,13 @@ impl Card {
 impl CardFile {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
-        if !is_plain_name(name) {
+        if !is_file_name(name) {
             return Err(format!("`{name}` is no plain file name"));
         }
         if self.bytes == Some(0) {
             return Err(format!("{name}: 0 bytes"));
         }
-        if let Some(sum) = &self.sha256
-            && (sum.len() != 64 || !sum.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
-        {
+        if self.sha256.as_ref().is_some_and(|sum| !is_sum(sum)) {
             return Err(format!("{name}: sha256 is not 64 lower-case hexadecimal digits"));
         }
         let Some(mirror) = &self.mirror else { return Ok(()) };
@@ -246,7 +281,7 @@ impl CardFile {
         if self.sha256.is_none() {
             return Err(format!("{name}: a mirror needs a sha256"));
         }
-        if !is_plain_name(&fill(&mirror.package, 1)) || !is_plain_name(&mirror.version) {
+        if !is_file_name(&fill(&mirror.package, 1)) || !is_file_name(&mirror.version) {
             return Err(format!("{name}: `{}` {} is no package", mirror.package, mirror.version));
         }
         match (mirror.parts, mirror.part_bytes, self.bytes) {
@@ -265,13 +300,18 @@ impl CardFile {
     }
 }
 
+/// True for a SHA-256 as cards have it.
+fn is_sum(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// True for what may name a model.
 pub fn is_id(text: &str) -> bool {
-    is_plain_name(text) && !text.bytes().any(|b| b.is_ascii_uppercase())
+    is_file_name(text) && !text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
 /// True for a name that stays in its folder on every system: no separator, no leading dot or dash, nothing odd.
-fn is_plain_name(text: &str) -> bool {
+pub fn is_file_name(text: &str) -> bool {
     let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     !text.is_empty() && text.len() <= 200 && text.bytes().all(ok) && !text.starts_with(['.', '-'])
 }
@@ -294,6 +334,17 @@ pub fn embedded(id: &str) -> Result<Option<Card>, CardError> {
     let name = format!("{id}.toml");
     let Some(file) = EMBEDDED.get_file(&name) else { return Ok(None) };
     Card::parse(file.contents_utf8().unwrap_or_default(), &name).map(Some)
+}
+
+/// The bytes of a file that is embedded beside the cards; they are not copied.
+pub fn embedded_file(path: &str) -> Option<&'static [u8]> {
+    EMBEDDED.get_file(path).map(include_dir::File::contents)
+}
+
+/// The id of the embedded model whose file has this SHA-256.
+pub fn id_of_sum(sum: &str) -> Option<&'static str> {
+    let has = |card: &Card| card.files.iter().any(|file| file.sha256.as_deref() == Some(sum));
+    embedded_ids().into_iter().find(|id| embedded(id).ok().flatten().is_some_and(|card| has(&card)))
 }
 
 /// The card that the user added under that id in the models folder, if there is one.
@@ -355,6 +406,25 @@ mod tests {
     }
 
     #[test]
+    fn every_card_has_its_adapter_embedded_as_it_says() {
+        for id in embedded_ids() {
+            let card = embedded(id).unwrap().unwrap();
+            let Some(adapter) = &card.adapter else { continue };
+            let bytes = embedded_file(&adapter.file).unwrap_or_else(|| panic!("{id}: {} is not there", adapter.file));
+            let sum: String = sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(bytes))
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
+            assert_eq!((bytes.len() as u64, &sum), (adapter.bytes, &adapter.sha256), "{id}");
+            let source = crate::model::adapter::AdapterSource::Embedded(adapter.file.clone());
+            let choice = crate::model::adapter::AdapterChoice { source, base_sha256: None, is_required: true };
+            let info = choice.info().unwrap();
+            assert_eq!((info.rank, &info.prompt), (adapter.rank, &adapter.prompt), "{id}");
+            assert_eq!(info.base_sha256, card.files[0].sha256, "{id}: it is of another model");
+        }
+    }
+
+    #[test]
     fn the_default_model_can_come_from_the_mirror_too() {
         let card = embedded(DEFAULT_MODEL).unwrap().unwrap();
         let file = &card.files[0];
@@ -377,6 +447,9 @@ mod tests {
                 "[[file]]\nname='t.gguf'\nbytes=100\nsha256='{sum}'\n[file.mirror]\nversion='1'\nmember='m'\n{more}"
             )
         };
+        let adapter = |file: &str, bytes: u64, sum: &str| {
+            format!("[[file]]\nname='t'\n[adapter]\nfile='{file}'\nbytes={bytes}\nsha256='{sum}'\nrank=16\n")
+        };
         for (rest, why) in [
             ("", "missing field `file`"),
             ("file=[]\n", "no file"),
@@ -387,6 +460,11 @@ mod tests {
             ("[[file]]\nname='t'\nbytes=0\n", "0 bytes"),
             ("[[file]]\nname='t'\nsha256='abc'\n", "64"),
             ("[[file]]\nname='t'\n[[file]]\nname='t'\n", "twice"),
+            (&adapter("../t.gguf", 1, &sum), "not of the form"),
+            (&adapter("adapters/../t.gguf", 1, &sum), "not of the form"),
+            (&adapter("adapters/t.bin", 1, &sum), "not of the form"),
+            (&adapter("adapters/t.gguf", 0, &sum), "0 bytes"),
+            (&adapter("adapters/t.gguf", 1, "abc"), "64"),
             ("[hub]\nrepo='x'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
             ("[hub]\nrepo='x/../y'\nrevision='main'\n[[file]]\nname='t'\n", "no hub repository"),
             ("[[file]]\nname='t'\n[file.mirror]\npackage='p'\nversion='1'\nmember='m'\n", "needs a sha256"),
@@ -403,6 +481,7 @@ mod tests {
             assert!(error.starts_with("t.toml: ") && error.contains(why), "{rest:?}: {error}");
         }
         Card::parse(&format!("{TINY}{}", mirror("package='p{n}'\nparts=2\npart_bytes=50\n")), "t.toml").unwrap();
+        Card::parse(&format!("{TINY}{}", adapter("adapters/t.gguf", 1, &sum)), "t.toml").unwrap();
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A model under watch: before each request somebody says whether it may be made, and behind it is told what it cost. For
 //! whoever hands a model on to others and answers for what they spend.
 
+use super::adapter::AdapterInfo;
 use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Usage};
 use std::sync::Arc;
 
@@ -66,6 +67,10 @@ impl Model for Metered {
 
     fn is_local(&self) -> bool {
         self.model.is_local()
+    }
+
+    fn adapter(&self) -> Option<&AdapterInfo> {
+        self.model.adapter()
     }
 
     fn count(&self, text: &str) -> usize {

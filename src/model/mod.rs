@@ -1,6 +1,7 @@
 //! Language models: what a prompt and a completion are, and every way to get one from the other.
 //!
 //! - [`catalog`] and [`fetch`]: which model files exist and how their bytes come to this machine.
+//! - [`adapter`]: what is known of low-rank adapters.
 //! - [`engine`]: local inference. The only place that names candle.
 //! - [`embed`]: texts as vectors.
 //! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
@@ -9,6 +10,7 @@
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
 
+pub mod adapter;
 pub mod catalog;
 mod conform;
 pub mod embed;
@@ -19,6 +21,7 @@ pub mod remote;
 pub mod rounds;
 pub mod scripted;
 
+use adapter::AdapterInfo;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -242,6 +245,9 @@ pub struct Usage {
     /// Time that holding the answer to its shape took, its set-up apart. All but the beginning is part of `decode`.
     #[serde(default)]
     pub shaping: Duration,
+    /// True if the model's adapter was applied.
+    #[serde(default)]
+    pub adapted: bool,
 }
 
 /// What came of a [`Request`].
@@ -285,6 +291,12 @@ pub trait Model: Send + Sync {
     /// True if what it is told stays on this machine.
     fn is_local(&self) -> bool {
         true
+    }
+
+    /// The adapter that is applied to prompts that ask for it ([`Prompt::adapted`]); without one they are answered by the model
+    /// as it is.
+    fn adapter(&self) -> Option<&AdapterInfo> {
+        None
     }
 
     /// Tokens in `text`, by the model's own tokenizer where it has one here.
@@ -343,6 +355,18 @@ pub enum ModelError {
         /// Its name.
         name: String,
     },
+    /// The adapter was trained on another model.
+    #[error(
+        "{adapter} belongs to another model: it was trained on the file with SHA-256 {wanted}, and this one's is {base}"
+    )]
+    Foreign {
+        /// The adapter.
+        adapter: String,
+        /// The sum of the file that it was trained on.
+        wanted: String,
+        /// The sum of this model's file.
+        base: String,
+    },
     /// The prompt does not fit.
     #[error("the prompt has {tokens} tokens, and the model takes {limit}")]
     TooLong {
@@ -380,6 +404,10 @@ impl ModelError {
                     .into()
             }
             Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
+            Self::Foreign { wanted, .. } => match catalog::id_of_sum(wanted) {
+                Some(id) => format!("it is one of {id}: name that with `--model {id}`, or leave it out with `--adapter off`"),
+                None => "leave it out with `--adapter off`; `caro model adapter list` shows what each is for".into(),
+            },
             Self::TooLong { .. } => "shorten the request".into(),
             Self::Remote { .. } => {
                 "check the address and that the server is running; without `--model` caro answers locally".into()

@@ -1,12 +1,13 @@
 //! `caro bench`: the engine alone.
 
 use super::{mib, ms, row};
-use crate::cli::settings::DEVICES;
-use crate::cli::{Cx, Exit, Failure, Outcome, download};
+use crate::cli::settings::{AdapterUse, DEVICES};
+use crate::cli::{Cx, Exit, Failure, Outcome, Settings, adapter, download};
 use crate::command::answer::{Before, FewShot, View};
 use crate::command::prompt;
 use crate::model::Prompt;
-use crate::model::engine::{self, More, Options, Report, Tier};
+use crate::model::adapter::AdapterChoice;
+use crate::model::engine::{self, Beside, More, Options, Pair, Report, Tier};
 use crate::model::fetch::{self, ModelSource};
 use crate::shell::{Dialect, Os, Target, Userland};
 use clap::builder::PossibleValuesParser;
@@ -25,6 +26,9 @@ pub struct Args {
     /// Model: an id of `caro model list`, or a GGUF file
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
+    /// Adapter of the model, to be measured beside the model alone: auto (its own, if it has one), off, a name, a GGUF file
+    #[arg(long, value_name = "SPEC")]
+    adapter: Option<String>,
     /// Where to compute
     #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
     device: Option<String>,
@@ -44,16 +48,17 @@ pub struct Args {
 
 /// Measures the model that the settings name.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let flags = [("model", &args.model), ("device", &args.device)];
+    let flags = [("model", &args.model), ("adapter", &args.adapter), ("device", &args.device)];
     let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect();
     let settings = cx.settings(&flags)?;
-    let (file, id) = model(cx, &settings.model)?;
+    let (file, id, adapter) = model(cx, &settings)?;
     let tier = args.kernels.as_deref().and_then(Tier::from_name);
     if let Some(tier) = tier.filter(|tier| !tier.is_available()) {
         return Err(Failure::usage(format!("this CPU cannot run the {tier} kernels")).hint("leave --kernels out"));
     }
-    let options =
-        Options { device: settings.device, threads: args.threads.map(usize::from), tier, ..Options::default() };
+    let adapter = adapter.map(|choice| choice.open()).transpose()?;
+    let threads = args.threads.map(usize::from);
+    let options = Options { device: settings.device, threads, tier, adapter, ..Options::default() };
     let report = {
         let _status = cx.ui.status("measuring");
         engine::bench(&file, &options, usize::from(args.runs), &if args.quick { Vec::new() } else { answers() })?
@@ -89,6 +94,20 @@ fn document(id: &str, report: &Report) -> serde_json::Value {
         "decode_tokens_per_s": tenths(report.decode),
         "peak_memory_bytes": report.peak_memory,
     });
+    if let Some(Beside { decode, prefill_128, prefill_512 }) = &report.adapter {
+        let pair = |pair: &Pair| {
+            serde_json::json!({
+                "with_ms": hundredths(pair.with.as_secs_f64() * 1e3),
+                "without_ms": hundredths(pair.without.as_secs_f64() * 1e3),
+                "cost_percent": hundredths(pair.cost() * 100.0),
+            })
+        };
+        document["adapter"] = serde_json::json!({
+            "decode": pair(decode),
+            "prefill_128": pair(prefill_128),
+            "prefill_512": pair(prefill_512),
+        });
+    }
     if let Some(More { bursts, effective: e, busy }) = &report.more {
         document["cost_of_bursts"] = bursts.iter().map(|cost| (cost * 100.0).round() / 100.0).collect();
         document["effective"] = serde_json::json!({
@@ -118,6 +137,16 @@ fn table(cx: &Cx, id: &str, report: &Report) -> Result<(), Failure> {
         row(cx, &format!("prefill of {tokens}"), &rate(*speed))?;
     }
     row(cx, "decode", &rate(report.decode))?;
+    if let Some(Beside { decode, prefill_128, prefill_512 }) = &report.adapter {
+        for (name, pair) in [("a token", decode), ("a prompt of 128", prefill_128), ("a prompt of 512", prefill_512)] {
+            let cost = format!("{:+.1} %", pair.cost() * 100.0);
+            row(
+                cx,
+                &format!("{name} with the adapter"),
+                &format!("{} ({cost} of {})", ms(pair.with), ms(pair.without)),
+            )?;
+        }
+    }
     if let Some(More { bursts, effective: e, busy }) = &report.more {
         let costs: Vec<String> = bursts.iter().map(|cost| format!("{cost:.2}")).collect();
         cx.ui.line(&format!("{:<28} {}", "a pass over 1, 2, ... tokens", costs.join(" ")))?;
@@ -139,22 +168,33 @@ fn milliseconds(time: std::time::Duration) -> f64 {
     tenths(time.as_secs_f64() * 1e3)
 }
 
+/// Two decimals, of what is compared closely.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
 /// One decimal: more would be noise.
 fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The file of a local model, fetched if need be, and its id.
-fn model(cx: &Cx, spec: &str) -> Result<(PathBuf, String), Failure> {
-    let folders = download::settings(cx)?;
+/// The file of a local model, fetched if need be, its id, and the adapter beside it.
+fn model(cx: &Cx, settings: &Settings) -> Result<(PathBuf, String, Option<AdapterChoice>), Failure> {
+    let (folders, spec) = (download::settings(cx)?, settings.model.as_str());
+    let beside = |model: adapter::Model<'_>| match settings.adapter {
+        AdapterUse::Off => Ok(None),
+        _ => adapter::choose(&settings.adapter, model, &folders, cx),
+    };
     match fetch::resolve(spec, &folders)? {
         ModelSource::Card(card) => {
             let file = download::with_fetcher(&folders, cx, |f| fetch::ensure(&card, f))?;
-            Ok((file, card.id.clone()))
+            let adapter = beside(adapter::Model::Card(&card))?;
+            Ok((file, card.id.clone(), adapter))
         }
         ModelSource::File(file) => {
             let id = file.file_stem().map_or_else(|| spec.to_owned(), |stem| stem.to_string_lossy().into_owned());
-            Ok((file, id))
+            let adapter = beside(adapter::Model::File(&file))?;
+            Ok((file, id, adapter))
         }
         ModelSource::Script(_) | ModelSource::Remote { .. } => {
             Err(Failure::usage(format!("`{spec}` does not compute on this machine: there is nothing to measure"))

@@ -248,6 +248,7 @@ fn recipe<'r>(applets: &'r mut Option<Recipe>, wired: &'r Wired, space: &Userspa
             context: Arc::new(context.clone()),
             manual: Some(Arc::new(Manual::open(setup))),
             documents: wired.recipe.documents.clone(),
+            adapted: wired.recipe.adapted,
         }
     })
 }

@@ -1,5 +1,6 @@
 //! What the generation loop asks of whatever computes: a sequence that grows by tokens and can be cut back.
 
+use super::adapter::Adapter;
 use crate::model::{Cancel, ModelError};
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -116,6 +117,14 @@ pub(super) trait Backend: Send {
     /// Lets continuation `to` begin with the first `steps` tokens of continuation `from`, as [`Self::feed_lanes`] has computed
     /// them since anything else fed, each with room for `room`.
     fn copy_lane(&mut self, _from: usize, _to: usize, _steps: usize, _room: usize) {}
+
+    /// The adapter that can be turned on; `None` where there is none.
+    fn adapter(&self) -> Option<&Adapter> {
+        None
+    }
+
+    /// Has what is fed from here on computed with the adapter, or without it, as at first.
+    fn adapt(&mut self, _on: bool) {}
 
     /// What computes, for people.
     fn describe(&self) -> String;

@@ -28,6 +28,8 @@ pub struct Report {
     pub prefill: Vec<(usize, f64)>,
     /// Best rate of single tokens after a prompt of 64, in tokens per second.
     pub decode: f64,
+    /// What the adapter costs, where one is loaded.
+    pub adapter: Option<Beside>,
     /// What else there is to know, unless it was to be quick.
     pub more: Option<More>,
     /// Most memory that this process ever held, in bytes; on Linux only.
@@ -74,6 +76,33 @@ pub struct Busy {
     pub free_prefill: f64,
 }
 
+/// Median times with the adapter and without it, measured in turn so that a slow minute of the machine hits both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Beside {
+    /// A single token.
+    pub decode: Pair,
+    /// A prompt of 128.
+    pub prefill_128: Pair,
+    /// A prompt of 512.
+    pub prefill_512: Pair,
+}
+
+/// The time of one thing with the adapter and without it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Pair {
+    /// With the adapter.
+    pub with: Duration,
+    /// Without it.
+    pub without: Duration,
+}
+
+impl Pair {
+    /// What the adapter adds, as a part of the time without it.
+    pub fn cost(&self) -> f64 {
+        self.with.as_secs_f64() / self.without.as_secs_f64() - 1.0
+    }
+}
+
 /// One line that is a command, or a refusal.
 const SAMPLE_GRAMMAR: &str = r#"start: LINE | "none"
 LINE: /[^\s`#][^\n\r]*/"#;
@@ -104,6 +133,10 @@ pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, St
         prefill.push((len as usize, best(runs, || prefill_rate(backend, &tokens))?));
     }
     let decode = best(runs, || decode_rate(backend, vocab))?;
+    let adapter = match backend.adapter() {
+        Some(_) => Some(beside(backend, runs, vocab, &prompt)?),
+        None => None,
+    };
     let more = if answers.is_empty() {
         None
     } else {
@@ -112,7 +145,7 @@ pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, St
         Some(More { bursts, effective: replay(&engine, &mut sequence, answers)?, busy })
     };
     let backend = sequence.describe();
-    Ok(Report { backend, load, grammar, first_token, prefill, decode, more, peak_memory: peak_memory() })
+    Ok(Report { backend, load, grammar, first_token, prefill, decode, adapter, more, peak_memory: peak_memory() })
 }
 
 fn best(runs: usize, mut rate: impl FnMut() -> Result<f64, ModelError>) -> Result<f64, ModelError> {
@@ -136,6 +169,39 @@ fn decode_rate(backend: &mut dyn Backend, vocab: u32) -> Result<f64, ModelError>
         token = sample::Peak::of(backend.logits()).best;
     }
     Ok(DECODED as f64 / start.elapsed().as_secs_f64())
+}
+
+/// Times with the adapter and without, one after the other, `runs` times as often as the machine's noise needs.
+fn beside(
+    backend: &mut dyn Backend,
+    runs: usize,
+    vocab: u32,
+    prompt: &dyn Fn(u32) -> Vec<u32>,
+) -> Result<Beside, ModelError> {
+    let mut in_turn = |times: usize, before: &[u32], tokens: &[u32]| {
+        let mut all = [Vec::new(), Vec::new()];
+        backend.truncate(0);
+        if !before.is_empty() {
+            backend.feed(before, &Cancel::new())?;
+        }
+        for i in 0..2 * times {
+            backend.adapt(i % 2 == 1);
+            backend.truncate(before.len());
+            let start = Instant::now();
+            backend.feed(tokens, &Cancel::new())?;
+            all[i % 2].push(start.elapsed().as_secs_f64());
+        }
+        backend.adapt(false);
+        backend.truncate(0);
+        let [without, with] = all.map(|times| Duration::from_secs_f64(median(times)));
+        Ok::<_, ModelError>(Pair { with, without })
+    };
+    let token = [1234 % vocab];
+    Ok(Beside {
+        decode: in_turn(runs * 64, &[token[0]; DECODED], &token)?,
+        prefill_128: in_turn(runs * 2, &[], &prompt(128))?,
+        prefill_512: in_turn(runs, &[], &prompt(512))?,
+    })
 }
 
 /// The median time of a pass over 1, 2, ... tokens after a prompt of 64, relative to one token.

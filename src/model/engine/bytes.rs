@@ -1,4 +1,4 @@
-//! Read-only bytes with an owner: a mapped file, or memory in tests and benches. Clones share the owner.
+//! Read-only bytes with an owner: a mapped file, a part of the program, or memory in tests and benches. Clones share the owner.
 #![allow(unsafe_code)] // mapping a file cannot be expressed safely
 
 use std::fs::File;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 enum Owner {
     Map(memmap2::Mmap),
     Memory(Vec<u8>),
+    Program(&'static [u8]),
 }
 
 /// A range of a mapped file (or of memory) that keeps the whole mapping alive. Cheap to clone and to slice.
@@ -61,6 +62,14 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
+/// Bytes that are embedded in the program: nothing is copied. They begin anywhere, and so may what is read of them.
+impl From<&'static [u8]> for Bytes {
+    fn from(embedded: &'static [u8]) -> Self {
+        let range = 0..embedded.len();
+        Self { owner: Arc::new(Owner::Program(embedded)), range }
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 
@@ -68,6 +77,7 @@ impl Deref for Bytes {
         let all: &[u8] = match &*self.owner {
             Owner::Map(map) => map,
             Owner::Memory(memory) => memory,
+            Owner::Program(embedded) => embedded,
         };
         &all[self.range.clone()]
     }

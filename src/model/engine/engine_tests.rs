@@ -1,12 +1,18 @@
+use super::quant::Kind;
 use super::testing::{self, Field, Tiny};
 use super::*;
 use crate::model::{Cancel, Finish, Prompt, Role, Sampling, Shape};
 use std::io::Write;
 
 fn engine(tiny: &Tiny) -> Result<Engine, ModelError> {
+    open(tiny, None)
+}
+
+fn open(tiny: &Tiny, adapter: Option<&Tiny>) -> Result<Engine, ModelError> {
     let file = tiny.file();
+    let adapter = adapter.map(testing::adapter_options);
     // The mapping outlives the file's name.
-    Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, ..Options::default() })
+    Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, adapter, ..Options::default() })
 }
 
 fn request(text: &str, shape: Shape) -> Request {
@@ -264,7 +270,12 @@ fn the_bench_measures_something() {
     assert!(effective.tokens > 4 && effective.rate > 0.0 && effective.plain > 0.0, "{effective:?}");
     assert!(0 < effective.accepted && effective.accepted <= effective.drafted, "it repeats the prompt: {effective:?}");
     assert!(busy.decode > 0.0 && busy.free_prefill > 0.0);
-    assert_eq!(bench(file.path(), &options, 1, &[]).unwrap().more, None);
+    assert_eq!((bench(file.path(), &options, 1, &[]).unwrap().more, report.adapter), (None, None));
+    options.adapter = Some(testing::adapter_options(&Tiny::adapter("qwen2", 64, 8, [Kind::F32, Kind::F16], 0.3)));
+    let Beside { decode, prefill_128, prefill_512 } = bench(file.path(), &options, 1, &[]).unwrap().adapter.unwrap();
+    for pair in [decode, prefill_128, prefill_512] {
+        assert!(pair.with > Duration::ZERO && pair.without > Duration::ZERO && pair.cost() > -1.0, "{pair:?}");
+    }
 }
 
 /// The real model, free and shaped. `cargo test --release` is the place for it: unoptimised kernels take minutes.
@@ -297,9 +308,16 @@ fn the_real_model_says_what_it_is_asked() {
 
 #[test]
 fn completions_sampled_together_are_those_sampled_one_by_one() {
+    for adapted in [false, true] {
+        sampled_together(adapted);
+    }
+}
+
+fn sampled_together(adapted: bool) {
     let line = Shape::Lark(r#"start: "ls" (" -" /[a-z]/){2,6} "\n""#.into());
     for architecture in ["qwen2", "llama", "qwen3"] {
-        let engine = engine(&Tiny::new(architecture)).unwrap();
+        let adapter = Tiny::adapter(architecture, 64, 16, [Kind::F32, Kind::F16], 0.3);
+        let engine = open(&Tiny::new(architecture), Some(&adapter)).unwrap();
         // the colder, the longer they are the same
         for (shape, count, temperature) in [
             (free(), 5, 0.9),
@@ -311,12 +329,14 @@ fn completions_sampled_together_are_those_sampled_one_by_one() {
             (line.clone(), 4, 0.0),
         ] {
             let mut request = request("list all the files here", shape);
+            request.prompt.adapted = adapted;
             request.sampling = Sampling { temperature, top_p: 0.95, seed: 40 };
             let together = engine.sample(&request, count).unwrap();
             let alone = crate::model::sample_one_by_one(&engine, &request, count).unwrap();
             assert_eq!(together.len(), count);
             for (a, b) in together.iter().zip(&alone) {
                 assert_eq!((&a.text, a.finish), (&b.text, b.finish), "{architecture}, {count} lanes");
+                assert_eq!((a.usage.adapted, b.usage.adapted), (adapted, adapted));
                 assert_eq!(a.usage.completion_tokens, a.tokens.len());
                 for (x, y) in a.tokens.iter().zip(&b.tokens) {
                     assert_eq!(x.bytes, y.bytes);

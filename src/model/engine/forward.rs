@@ -1,16 +1,18 @@
 //! The forward pass of dense decoder models on the CPU: tokens in, logits out, keys and values kept.
 
+use super::adapter::{Adapter, Additions};
 use super::attention::{self, Shape};
 use super::backend::{Backend, LaneToken};
 use super::config::{Architecture, Config};
 use super::gguf::Gguf;
-use super::kernels::{Kernels, Weight};
+use super::kernels::{Adapted, Kernels, LowRank, Weight};
 use super::kv::{Kv, Lane};
 use super::parallel::for_pieces;
 use super::simd;
 use super::threads::Pool;
 use crate::model::{Cancel, ModelError};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 
 /// Tokens that go through the layers together: enough to use each weight many times, few enough that the working memory
 /// (some 100 kB a token for a 1.5B model) stays small.
@@ -28,6 +30,9 @@ const LANES: usize = 8;
 
 /// From how many rows on elementwise work is worth sharing among threads.
 const SHARE: usize = 8;
+
+/// What is added to a layer without an adapter.
+static NOTHING: Additions = Additions::NONE;
 
 /// Which positions' logits are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,9 @@ pub(super) struct Forward {
     kernels: Kernels,
     kv: Kv,
     scratch: Scratch,
+    adapter: Option<Adapter>,
+    /// True while the adapter is applied.
+    is_adapted: bool,
 }
 
 struct Layer {
@@ -114,7 +122,7 @@ fn is_read(name: &str, architecture: Architecture) -> bool {
 }
 
 impl Forward {
-    /// Finds and checks all weights. Nothing of them is read yet.
+    /// Finds and checks all weights, without an adapter. Nothing of them is read yet.
     ///
     /// # Errors
     /// [`ModelError::BadFile`] where a tensor is missing or has another shape than the metadata says, or where `context`
@@ -177,7 +185,14 @@ impl Forward {
         let much = || gguf.bad(format!("{context} tokens of it take more memory than there is"));
         let kv = Kv::new(&config, context).ok_or_else(much)?;
         let norm = vector("output_norm.weight", width)?;
-        Ok(Self { layers, embedding, norm, head, kernels, kv, scratch: Scratch::default(), config })
+        let (scratch, adapter, is_adapted) = (Scratch::default(), None, false);
+        Ok(Self { layers, embedding, norm, head, kernels, kv, scratch, config, adapter, is_adapted })
+    }
+
+    /// The same with an adapter to be turned on.
+    #[must_use]
+    pub fn with_adapter(self, adapter: Option<Adapter>) -> Self {
+        Self { adapter, ..self }
     }
 
     fn check(&self, tokens: &[u32]) -> Result<(), ModelError> {
@@ -206,12 +221,13 @@ impl Forward {
         for (row, &token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
             self.embedding.embed_row(token as usize, row);
         }
-        let last = self.layers.len() - 1;
+        let (last, adapter) = (self.layers.len() - 1, self.adapter.as_ref().filter(|_| self.is_adapted));
         for (index, layer) in self.layers.iter().enumerate() {
             if cancel.is_cancelled() {
                 return false;
             }
-            project(config, layer, &mut self.kernels, s, m);
+            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
+            project(config, layer, added, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
             store(config, layer, &pool, index, &mut self.kv, s, &places);
             if index == last && want == Want::Nothing {
@@ -222,7 +238,7 @@ impl Forward {
             group(config, layer, &pool, s, skip, m);
             let shape = shape(config, start + skip, m - skip);
             attention::attend(&pool, &self.kv, index, shape, &s.grouped, &mut s.attended);
-            finish(config, layer, &mut self.kernels, s, shape, skip, m);
+            finish(config, layer, added, &mut self.kernels, s, shape, skip..m);
         }
         self.kv.advance(m);
         let skip = match want {
@@ -246,16 +262,18 @@ impl Forward {
             self.embedding.embed_row(token.id as usize, row);
         }
         let shape = shape(config, base, m);
+        let adapter = self.adapter.as_ref().filter(|_| self.is_adapted);
         for (index, layer) in self.layers.iter().enumerate() {
             if cancel.is_cancelled() {
                 return false;
             }
-            project(config, layer, &mut self.kernels, s, m);
+            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
+            project(config, layer, added, &mut self.kernels, s, m);
             let pool = self.kernels.pool().clone();
             store(config, layer, &pool, index, &mut self.kv, s, &places);
             group(config, layer, &pool, s, 0, m);
             attention::attend_lanes(&pool, &self.kv, index, shape, &places, &s.grouped, &mut s.attended);
-            finish(config, layer, &mut self.kernels, s, shape, 0, m);
+            finish(config, layer, added, &mut self.kernels, s, shape, 0..m);
         }
         true
     }
@@ -386,6 +404,14 @@ impl Backend for Forward {
         self.kv.copy(row(from)..row(from) + steps, row(to));
     }
 
+    fn adapter(&self) -> Option<&Adapter> {
+        self.adapter.as_ref()
+    }
+
+    fn adapt(&mut self, on: bool) {
+        self.is_adapted = on && self.adapter.is_some();
+    }
+
     fn describe(&self) -> String {
         format!("cpu, {} kernels, {} threads", self.kernels.tier(), self.kernels.pool().threads())
     }
@@ -451,11 +477,20 @@ fn share(pool: &Pool, data: &mut [f32], width: usize, task: impl Fn(usize, &mut 
     });
 }
 
+/// A weight with what is added to its product.
+fn adapted<'a>(weight: &'a Weight, added: &'a Option<LowRank>) -> Adapted<'a> {
+    Adapted { weight, low_rank: added.as_ref() }
+}
+
 /// Norm, then queries, keys and values of all positions.
-fn project(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch, m: usize) {
+fn project(config: &Config, layer: &Layer, added: &Additions, kernels: &mut Kernels, s: &mut Scratch, m: usize) {
     norm_rows(kernels.pool(), &s.stream, &layer.attention_norm, config.eps, &mut s.normed);
-    kernels.matmul(
-        &[&layer.query.weight, &layer.key.weight, &layer.value.weight],
+    kernels.matmul_adapted(
+        &[
+            adapted(&layer.query.weight, &added.query),
+            adapted(&layer.key.weight, &added.key),
+            adapted(&layer.value.weight, &added.value),
+        ],
         &s.normed,
         m,
         &mut [&mut s.queries, &mut s.keys, &mut s.values],
@@ -531,9 +566,17 @@ fn group(config: &Config, layer: &Layer, pool: &Pool, s: &mut Scratch, skip: usi
     }
 }
 
-/// From the attended values to the end of the layer, for positions from `skip` on.
-fn finish(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch, shape: Shape, skip: usize, m: usize) {
-    let rows = m - skip;
+/// From the attended values to the end of the layer, for these positions.
+fn finish(
+    config: &Config,
+    layer: &Layer,
+    added: &Additions,
+    kernels: &mut Kernels,
+    s: &mut Scratch,
+    shape: Shape,
+    positions: Range<usize>,
+) {
+    let rows = positions.len();
     let (width, hidden) = (config.width, config.hidden);
     let run = shape.group * shape.head_dim;
     let wide = config.heads * config.head_dim;
@@ -543,15 +586,21 @@ fn finish(config: &Config, layer: &Layer, kernels: &mut Kernels, s: &mut Scratch
             part.copy_from_slice(&attended[shape.at(kv_head, i)..][..run]);
         }
     });
-    let stream = &mut s.stream[skip * width..];
+    let stream = &mut s.stream[positions.start * width..];
     let normed = &mut s.normed[..rows * width];
-    kernels.matmul(&[&layer.output], &s.queries[..rows * wide], rows, &mut [&mut *normed]);
+    kernels.matmul_adapted(
+        &[adapted(&layer.output, &added.output)],
+        &s.queries[..rows * wide],
+        rows,
+        &mut [&mut *normed],
+    );
     share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
     norm_rows(kernels.pool(), stream, &layer.ffn_norm, config.eps, normed);
     let (gate, up) = (&mut s.gate[..rows * hidden], &mut s.up[..rows * hidden]);
-    kernels.matmul(&[&layer.gate, &layer.up], normed, rows, &mut [&mut *gate, &mut *up]);
+    let both = [adapted(&layer.gate, &added.gate), adapted(&layer.up, &added.up)];
+    kernels.matmul_adapted(&both, normed, rows, &mut [&mut *gate, &mut *up]);
     share(kernels.pool(), gate, hidden, |i, gate| simd::silu_mul(gate, &up[i * hidden..][..hidden]));
-    kernels.matmul(&[&layer.down], gate, rows, &mut [&mut *normed]);
+    kernels.matmul_adapted(&[adapted(&layer.down, &added.down)], gate, rows, &mut [&mut *normed]);
     share(kernels.pool(), stream, width, |i, row| simd::add(row, &normed[i * width..][..width]));
 }
 

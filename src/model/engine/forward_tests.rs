@@ -1,5 +1,6 @@
 use super::super::candle::Candle;
 use super::super::kernels::Tier;
+use super::super::quant::Kind;
 use super::super::testing::{self, Field, Tiny};
 use super::super::{Device, Gguf};
 use super::*;
@@ -57,10 +58,21 @@ fn all_positions_score_as_each_alone() {
 }
 
 /// What speculative decoding relies on: logits, keys and values of a short batch are, bit by bit, those of its tokens
-/// one by one, on every tier and whatever the number of threads.
+/// one by one, on every tier and whatever the number of threads, with an adapter too.
 #[test]
 fn a_short_batch_is_its_tokens_one_by_one() {
-    use super::super::quant::Kind;
+    // `A` in blocks as those of the weights and in others, `B` in every form that it is kept in
+    let adapters = [
+        (4, [Kind::Q8_0, Kind::F16]),
+        (16, [Kind::Q6K, Kind::F32]),
+        (32, [Kind::Q4_0, Kind::Q8_0]),
+        (17, [Kind::F16, Kind::BF16]),
+    ];
+    short_batches(None);
+    adapters.into_iter().for_each(|adapter| short_batches(Some(adapter)));
+}
+
+fn short_batches(adapter: Option<(u64, [Kind; 2])>) {
     let formats: [&[Kind]; 3] = [
         &[Kind::Q4K, Kind::Q6K, Kind::Q5K],
         &[Kind::Q5_0, Kind::Q8_0, Kind::Q4K, Kind::Q6K],
@@ -70,8 +82,15 @@ fn a_short_batch_is_its_tokens_one_by_one() {
     let bits = |logits: &[f32]| logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     for (architecture, kinds) in ["qwen2", "qwen3", "llama"].into_iter().zip(formats) {
         let gguf = testing::parse(&Tiny::quantised(architecture, kinds).bytes());
+        let adapter = adapter.map(|(rank, kinds)| Tiny::adapter(architecture, 256, rank, kinds, 0.1).bytes());
         for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
-            let open = |threads| Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(threads)), tier), 300).unwrap();
+            let open = |threads| {
+                let forward = Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(threads)), tier), 300).unwrap();
+                let read = |bytes: &Vec<u8>| Adapter::read(testing::parse(bytes), &gguf, None).unwrap();
+                let mut forward = forward.with_adapter(adapter.as_ref().map(read));
+                forward.adapt(true);
+                forward
+            };
             let (mut alone, mut together) = (open(1), open(3));
             let prompt = tokens(20);
             alone.feed(&prompt, &cancel).unwrap();

@@ -49,6 +49,8 @@ pub(super) struct Sequence {
     burst: usize,
     /// None where nothing is guessed.
     guesser: Option<Guesser>,
+    /// True if what is held is computed with the adapter.
+    is_adapted: bool,
 }
 
 impl Sequence {
@@ -66,6 +68,7 @@ impl Sequence {
             certain: 0,
             burst: 0,
             guesser: speculate.then(Guesser::default),
+            is_adapted: false,
         }
     }
 
@@ -85,10 +88,32 @@ impl Sequence {
         self.backend.describe()
     }
 
+    /// True if the last prompt was computed with an adapter.
+    pub(super) fn is_adapted(&self) -> bool {
+        self.is_adapted
+    }
+
+    /// Has all that comes computed with the adapter, if there is one, or without it. What is held of the other is forgotten.
+    pub(super) fn adapt(&mut self, on: bool) {
+        let on = on && self.backend.adapter().is_some();
+        if on != self.is_adapted {
+            self.cut(0);
+            self.backend.adapt(on);
+            self.is_adapted = on;
+        }
+    }
+
+    /// Tells the adapter in use apart from others; empty without one.
+    fn adapter_identity(&self) -> String {
+        let adapter = if self.is_adapted { self.backend.adapter() } else { None };
+        adapter.map(|adapter| adapter.identity().to_owned()).unwrap_or_default()
+    }
+
     /// Keeps, or restores, what it can of the prompt's state; returns how many tokens that are. All of them only if the logits
     /// after the last one are known, too: further completions of one prompt read nothing.
     pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
-        let Encoded { ids, stable } = prompt;
+        let Encoded { ids, stable, adapted } = prompt;
+        self.adapt(*adapted);
         let begun = std::mem::take(&mut self.begun);
         self.is_repeated = false;
         let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
@@ -107,7 +132,8 @@ impl Sequence {
             return self.held.len();
         }
         self.cut(0);
-        if self.store.as_ref().is_some_and(|store| store.load(stable, &mut *self.backend)) {
+        let adapter = self.adapter_identity();
+        if self.store.as_ref().is_some_and(|store| store.load(stable, &adapter, &mut *self.backend)) {
             self.held.extend_from_slice(stable);
             self.anchor = stable.len();
         }
@@ -158,7 +184,7 @@ impl Sequence {
 
     /// Computes what `reuse` has left of the prompt; false if cancelled.
     pub(super) fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
-        let Encoded { ids, stable } = prompt;
+        let Encoded { ids, stable, .. } = prompt;
         if (self.held.is_empty() || self.begun) && *stable > 0 && self.backend.is_resumable() {
             let whole = self.feed(&ids[self.held.len()..*stable], request)?;
             self.begun = !whole && !self.held.is_empty();
@@ -182,7 +208,7 @@ impl Sequence {
         if std::mem::take(&mut self.is_new)
             && let Some(store) = &self.store
         {
-            store.save(&self.held[..self.anchor], &*self.backend);
+            store.save(&self.held[..self.anchor], &self.adapter_identity(), &*self.backend);
         }
     }
 
@@ -342,7 +368,8 @@ fn complete(
     }
     let mut run = Run::new(language, request, on, request.max_tokens.min(limit - len));
     let cached = sequence.reuse(&prompt);
-    let usage = Usage { prompt_tokens: len, cached_tokens: cached, ..Usage::default() };
+    let adapted = sequence.is_adapted();
+    let usage = Usage { prompt_tokens: len, cached_tokens: cached, adapted, ..Usage::default() };
     let mut ended = if run.room == 0 { Some(Finish::Length) } else { None };
     // What the grammar forces at the very beginning does not ride along: the prompt's state does not depend on the shape.
     if ended.is_none() && !sequence.complete(&prompt, request)? {

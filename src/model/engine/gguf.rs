@@ -260,6 +260,12 @@ impl Gguf {
     }
 }
 
+impl std::fmt::Debug for Gguf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Gguf({})", self.inner.file)
+    }
+}
+
 impl TensorView {
     /// Number of elements.
     pub fn elements(&self) -> usize {

@@ -56,6 +56,7 @@ pub(super) fn sample(
     }
     let mut usage = Usage { prompt_tokens: prompt.ids.len(), ..Usage::default() };
     usage.cached_tokens = sequence.reuse(&prompt);
+    usage.adapted = sequence.is_adapted();
     let whole = sequence.complete(&prompt, request)?;
     usage.prefill = began.elapsed();
     let decoding = Instant::now();
@@ -117,7 +118,9 @@ pub(super) fn sample(
     // the time was spent once for all of them: the first one tells it
     let mut completions: Vec<Completion> = Vec::with_capacity(count);
     for lane in lanes {
-        let usage = if completions.is_empty() { Usage { decode, ..usage } } else { Usage::default() };
+        let adapted = usage.adapted;
+        let usage =
+            if completions.is_empty() { Usage { decode, ..usage } } else { Usage { adapted, ..Usage::default() } };
         completions.push(lane.run.finish(lane.ended.unwrap_or(Finish::Cancelled), usage));
     }
     Ok(Some(completions))

@@ -1,5 +1,6 @@
 //! From a GGUF file to the parts of an engine.
 
+use super::adapter::Adapter;
 use super::backend::Backend;
 use super::candle::Candle;
 use super::forward::Forward;
@@ -8,7 +9,7 @@ use super::kernels::{Kernels, Tier};
 use super::template::Template;
 use super::threads::Pool;
 use super::tokenizer::{Source, Tokenizer};
-use super::{Device, Options};
+use super::{AdapterOptions, Device, Options};
 use crate::model::ModelError;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,7 +72,13 @@ pub(super) fn backend(gguf: &Gguf, path: &Path, options: &Options) -> Result<Box
     match options.device {
         Device::Cpu if own => cpu(gguf, options, context),
         Device::Auto if own && !Candle::has_accelerator() => cpu(gguf, options, context),
-        device => Ok(Box::new(Candle::open(gguf, path, device, context)?)),
+        device => {
+            if let Some(AdapterOptions { file, is_required: true, .. }) = &options.adapter {
+                let name = format!("{} where candle computes, on a graphics device or {architecture}", file.file());
+                return Err(ModelError::Unsupported { what: "adapter", name });
+            }
+            Ok(Box::new(Candle::open(gguf, path, device, context)?))
+        }
     }
 }
 
@@ -85,5 +92,7 @@ fn cpu(gguf: &Gguf, options: &Options, context: usize) -> Result<Box<dyn Backend
         Some(tier) if tier.is_available() => tier,
         Some(tier) => return Err(ModelError::Unsupported { what: "instruction set", name: tier.to_string() }),
     };
-    Ok(Box::new(Forward::new(gguf, Kernels::new(Arc::new(pool), tier), context)?))
+    let forward = Forward::new(gguf, Kernels::new(Arc::new(pool), tier), context)?;
+    let read = |adapter: &AdapterOptions| Adapter::read(adapter.file.clone(), gguf, adapter.base_sha256.as_deref());
+    Ok(Box::new(forward.with_adapter(options.adapter.as_ref().map(read).transpose()?)))
 }

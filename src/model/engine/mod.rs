@@ -4,15 +4,17 @@
 //!
 //! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `ahead` has it read in time;
 //! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
-//! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
+//! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd`, `panels` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
 //! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
+//! - `adapter`: low-rank additions to the matrices, turned on by a prompt;
 //! - `prefix`: the state of prompts' stable beginnings on disk;
 //! - `embed`: sentences as vectors, by an `encoder` whose weights are in a `safetensors` file.
 //!
 //! Nothing here knows where a model file comes from.
 
+mod adapter;
 #[cfg(test)]
 mod agreement_tests;
 mod ahead;
@@ -35,6 +37,7 @@ pub mod kernels;
 mod kv;
 mod lanes;
 mod load;
+mod panels;
 mod parallel;
 mod prefix;
 mod product;
@@ -49,11 +52,12 @@ mod testing;
 pub mod threads;
 mod tokenizer;
 
-pub use bench::{Busy, Effective, More, Report, bench};
+pub use bench::{Beside, Busy, Effective, More, Pair, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
 pub use prefix::is_kept;
 
+use super::adapter::AdapterInfo;
 use super::{Completion, Flow, Limits, Model, ModelError, Request};
 use generate::{Language, Sequence};
 use gguf::Gguf;
@@ -111,8 +115,39 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// Guess at tokens and compute several at once where that pays: the same text in less time.
     pub speculate: bool,
+    /// An adapter for prompts that ask for it.
+    pub adapter: Option<AdapterOptions>,
     /// Texts like those that will be asked for, as guesses are made from: what matters is that they resemble completions.
     pub phrases: Vec<String>,
+}
+
+/// How to load an adapter.
+#[derive(Debug, Clone)]
+pub struct AdapterOptions {
+    /// Its file.
+    pub file: Gguf,
+    /// The SHA-256 of the model's file, where that is known.
+    pub base_sha256: Option<String>,
+    /// False if the model is to be opened without it where the two cannot be run together.
+    pub is_required: bool,
+}
+
+impl AdapterOptions {
+    /// What the adapter says of itself.
+    ///
+    /// # Errors
+    /// [`ModelError::BadFile`] for a file that is no adapter, [`ModelError::Unsupported`] for another kind of adapter.
+    pub fn info(&self) -> Result<AdapterInfo, ModelError> {
+        adapter::info(&self.file)
+    }
+}
+
+/// Holds an adapter against the model in this file, whose SHA-256 is `base`, as far as that is known. No weights are read.
+///
+/// # Errors
+/// As [`Engine::open`] of the two.
+pub fn check_adapter(adapter: &Gguf, model: &Path, base: Option<&str>) -> Result<AdapterInfo, ModelError> {
+    Ok(adapter::Adapter::read(adapter.clone(), &Gguf::open(model)?, base)?.info().clone())
 }
 
 impl Default for Options {
@@ -124,6 +159,7 @@ impl Default for Options {
             context: 4096,
             state_dir: None,
             speculate: true,
+            adapter: None,
             phrases: Vec::new(),
         }
     }
@@ -155,6 +191,7 @@ pub struct Engine {
     grammar: Grammar,
     phrases: Phrases,
     sequence: Mutex<Sequence>,
+    adapter: Option<AdapterInfo>,
     /// Time that opening took, until a call has reported it.
     load: Mutex<Option<Duration>>,
 }
@@ -165,7 +202,7 @@ impl Engine {
     /// # Errors
     /// [`ModelError::BadFile`] for a file that cannot be read, is damaged or contradicts itself;
     /// [`ModelError::Unsupported`] for an architecture, tokenizer, chat template, quantization or device that there is no
-    /// code for.
+    /// code for; the same of the adapter, and [`ModelError::Foreign`] for one of another model.
     ///
     /// ```no_run
     /// use caro::model::engine::{Engine, Options};
@@ -210,6 +247,7 @@ impl Engine {
             context: backend.context(),
             grammar: Grammar::new(tokenizer.clone(), &ends)?,
             phrases: Phrases::new(options.phrases.clone()),
+            adapter: backend.adapter().map(|adapter| adapter.info().clone()),
             tokenizer,
             template,
             ends,
@@ -255,6 +293,10 @@ impl Model for Engine {
 
     fn limits(&self) -> Limits {
         Limits { context: self.context }
+    }
+
+    fn adapter(&self) -> Option<&AdapterInfo> {
+        self.adapter.as_ref()
     }
 
     fn count(&self, text: &str) -> usize {

@@ -1,6 +1,7 @@
 //! The state of a prompt's stable beginning, kept on disk, so that a new process need not compute it again.
 //!
-//! One file holds the state after one list of tokens, as one model and one build of this program computed it:
+//! One file holds the state after one list of tokens, as one model, with an adapter or without, and one build of this program
+//! computed it:
 //!
 //! ```text
 //! head    all that the state depends on, then the tokens; compared byte by byte
@@ -62,9 +63,10 @@ impl Store {
         Self { folder: folder.into(), identity: identity.into_bytes() }
     }
 
-    /// Puts the state after `tokens` into `backend`. False, and nothing held, if there is no sound file of it.
-    pub fn load(&self, tokens: &[u32], backend: &mut dyn Backend) -> bool {
-        let head = self.head(tokens);
+    /// Puts the state after `tokens` into `backend`, as it is with the adapter of that identity, which is empty without one.
+    /// False, and nothing held, if there is no sound file of it.
+    pub fn load(&self, tokens: &[u32], adapter: &str, backend: &mut dyn Backend) -> bool {
+        let head = self.head(tokens, adapter);
         let loaded = File::open(self.path(&head)).and_then(|file| {
             // Files that are used stay longest. Where that cannot be noted, they go a little earlier.
             let _ = file.set_modified(SystemTime::now());
@@ -76,15 +78,16 @@ impl Store {
         loaded.is_ok()
     }
 
-    /// Writes the state after `tokens`, which are the first that `backend` holds, and drops the files least needed.
-    pub fn save(&self, tokens: &[u32], backend: &dyn Backend) {
+    /// Writes the state after `tokens`, which are the first that `backend` holds, and drops the files least needed; `adapter`
+    /// as in [`Self::load`].
+    pub fn save(&self, tokens: &[u32], adapter: &str, backend: &dyn Backend) {
         // A folder that cannot be written is no reason to bother anybody.
-        let _ = self.write(tokens, backend).and_then(|()| self.prune(SystemTime::now()));
+        let _ = self.write(tokens, adapter, backend).and_then(|()| self.prune(SystemTime::now()));
     }
 
-    fn write(&self, tokens: &[u32], backend: &dyn Backend) -> io::Result<()> {
+    fn write(&self, tokens: &[u32], adapter: &str, backend: &dyn Backend) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let head = self.head(tokens);
+        let head = self.head(tokens, adapter);
         // Complete under its own name or not there at all, whoever else writes the same; the sum stands in for a sync.
         let file = tempfile::Builder::new().suffix(&format!(".{PARTIAL}")).tempfile_in(&self.folder)?;
         let mut summed = Summed::new(BufWriter::with_capacity(1 << 18, file));
@@ -124,9 +127,10 @@ impl Store {
         Ok(())
     }
 
-    fn head(&self, tokens: &[u32]) -> Vec<u8> {
+    fn head(&self, tokens: &[u32], adapter: &str) -> Vec<u8> {
         let mut head = MAGIC.to_vec();
         head.extend_from_slice(&self.identity);
+        head.extend_from_slice(adapter.as_bytes());
         head.extend((tokens.len() as u64).to_le_bytes());
         head.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
         head
@@ -216,7 +220,8 @@ impl<W: Write> Write for Summed<W> {
     }
 }
 
-fn sum(bytes: &[u8]) -> u64 {
+/// The checksum of these bytes.
+pub(super) fn sum(bytes: &[u8]) -> u64 {
     let mut sum = Sum::new();
     sum.add(bytes);
     sum.value()

@@ -1,12 +1,13 @@
 use super::super::forward::Forward;
 use super::super::generate::Sequence;
 use super::super::kernels::{Kernels, Tier};
+use super::super::quant::Kind;
 use super::super::template::Encoded;
 use super::super::testing::{self, Tiny};
 use super::super::threads::Pool;
-use super::super::{Device, Engine, Options};
+use super::super::{AdapterOptions, Device, Engine, Options};
 use super::*;
-use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape, Token};
 use std::sync::Arc;
 
 const STABLE: [u32; 21] = [7, 1, 200, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
@@ -60,11 +61,11 @@ fn only_file(folder: &Path) -> PathBuf {
 fn what_is_restored_is_what_was_computed() {
     let setup = Setup::new();
     let (store, mut computed, mut restored) = (setup.store("a"), setup.computed(), forward(&setup.gguf));
-    assert!(!store.load(&STABLE, &mut restored), "nothing is there yet");
+    assert!(!store.load(&STABLE, "", &mut restored), "nothing is there yet");
     // What comes behind it is not its business.
     assert!(computed.feed(&REST, &Cancel::new()).unwrap());
-    store.save(&STABLE, &computed);
-    assert!(store.load(&STABLE, &mut restored));
+    store.save(&STABLE, "", &computed);
+    assert!(store.load(&STABLE, "", &mut restored));
     assert_eq!(restored.len(), STABLE.len());
     assert!(snapshot(&restored) == snapshot(&computed));
     restored.feed(&REST, &Cancel::new()).unwrap();
@@ -76,10 +77,10 @@ fn what_is_restored_is_what_was_computed() {
 fn a_damaged_file_is_not_used_and_is_replaced() {
     let setup = Setup::new();
     let (store, computed) = (setup.store("a"), setup.computed());
-    store.save(&STABLE, &computed);
+    store.save(&STABLE, "", &computed);
     let file = only_file(&setup.folder());
     let sound = fs::read(&file).unwrap();
-    let head = store.head(&STABLE).len();
+    let head = store.head(&STABLE, "").len();
     let flipped = |at: usize, bit: u8| {
         let mut bytes = sound.clone();
         bytes[at] ^= 1 << bit;
@@ -112,11 +113,11 @@ fn a_damaged_file_is_not_used_and_is_replaced() {
     for (what, bytes) in damaged {
         fs::write(&file, bytes).unwrap();
         let mut backend = setup.computed();
-        assert!(!store.load(&STABLE, &mut backend), "{what}");
+        assert!(!store.load(&STABLE, "", &mut backend), "{what}");
         assert_eq!(backend.len(), 0, "{what}");
-        store.save(&STABLE, &computed);
+        store.save(&STABLE, "", &computed);
         assert!(fs::read(only_file(&setup.folder())).unwrap() == sound, "{what}");
-        assert!(store.load(&STABLE, &mut backend), "{what}");
+        assert!(store.load(&STABLE, "", &mut backend), "{what}");
     }
 }
 
@@ -124,7 +125,7 @@ fn a_damaged_file_is_not_used_and_is_replaced() {
 fn the_state_of_anything_else_is_not_used() {
     let setup = Setup::new();
     let (store, computed) = (setup.store("a"), setup.computed());
-    store.save(&STABLE, &computed);
+    store.save(&STABLE, "", &computed);
     let file = only_file(&setup.folder());
     // The same shape and length with other weights.
     let mut tiny = Tiny::new("qwen2");
@@ -136,16 +137,16 @@ fn the_state_of_anything_else_is_not_used() {
     let other_time = setup.store("a");
     let mut backend = forward(&setup.gguf);
     for (what, store) in [("weights", other_weights), ("time", other_time), ("kernels", setup.store("b"))] {
-        assert!(!store.load(&STABLE, &mut backend), "{what}");
+        assert!(!store.load(&STABLE, "", &mut backend), "{what}");
         // Even where its name is the same.
-        fs::copy(&file, store.path(&store.head(&STABLE))).unwrap();
-        assert!(!store.load(&STABLE, &mut backend), "{what}");
+        fs::copy(&file, store.path(&store.head(&STABLE, ""))).unwrap();
+        assert!(!store.load(&STABLE, "", &mut backend), "{what}");
     }
     let mut tokens = STABLE;
     tokens[0] += 1;
-    fs::copy(&file, store.path(&store.head(&tokens))).unwrap();
-    assert!(!store.load(&tokens, &mut backend) && !store.load(&STABLE[..20], &mut backend));
-    assert!(store.load(&STABLE, &mut backend), "its own is still there");
+    fs::copy(&file, store.path(&store.head(&tokens, ""))).unwrap();
+    assert!(!store.load(&tokens, "", &mut backend) && !store.load(&STABLE[..20], "", &mut backend));
+    assert!(store.load(&STABLE, "", &mut backend), "its own is still there");
 }
 
 #[test]
@@ -157,11 +158,11 @@ fn whoever_reads_meanwhile_reads_a_whole_file_or_none() {
             scope.spawn(|| {
                 let (store, computed, mut backend) = (setup.store("a"), setup.computed(), forward(&setup.gguf));
                 for _ in 0..20 {
-                    if store.load(&STABLE, &mut backend) {
+                    if store.load(&STABLE, "", &mut backend) {
                         assert!(snapshot(&backend) == wanted);
                     }
-                    store.save(&STABLE, &computed);
-                    assert!(store.load(&STABLE, &mut backend), "it was written, and nobody takes it away");
+                    store.save(&STABLE, "", &computed);
+                    assert!(store.load(&STABLE, "", &mut backend), "it was written, and nobody takes it away");
                 }
             });
         }
@@ -204,10 +205,10 @@ fn files_used_last_stay() {
     for name in ["00", "01", "02", "03"] {
         fs::remove_file(folder.join(name).with_extension(COMPLETE)).unwrap();
     }
-    store.save(&STABLE, &setup.computed());
-    let file = store.path(&store.head(&STABLE));
+    store.save(&STABLE, "", &setup.computed());
+    let file = store.path(&store.head(&STABLE, ""));
     File::open(&file).unwrap().set_modified(now - Duration::from_secs(3600 * 24)).unwrap();
-    assert!(store.load(&STABLE, &mut forward(&setup.gguf)));
+    assert!(store.load(&STABLE, "", &mut forward(&setup.gguf)));
     assert!(fs::metadata(&file).unwrap().modified().unwrap() >= now - Duration::from_secs(60));
 }
 
@@ -303,6 +304,74 @@ fn answers_do_not_depend_on_history(model: &Path) {
     }
 }
 
+/// One resident engine asked in turn with an adapter and without, and fresh ones that share its folder, another adapter's among
+/// them: each gets what it would alone, to the bit.
+fn adapters_are_not_mixed(model: &Path, adapters: [&AdapterOptions; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |folder: Option<&Path>, adapter: Option<&AdapterOptions>| {
+        let (state_dir, adapter) = (folder.map(Path::to_owned), adapter.cloned());
+        let options = Options { device: Device::Cpu, state_dir, adapter, ..Options::default() };
+        Engine::open(model, "prefix", &options).unwrap()
+    };
+    for stable_turns in [3, 0] {
+        let wanted = |adapted: bool, text: &str| {
+            let mut request = request(text, Shape::Text { stop: vec![] });
+            (request.prompt.stable_turns, request.prompt.adapted) = (stable_turns, adapted);
+            request
+        };
+        let text = "show the users in this system";
+        let alone = |adapter: Option<&AdapterOptions>| {
+            let completion = ask(&open(None, adapter), &wanted(adapter.is_some(), text));
+            assert_eq!(completion.usage.adapted, adapter.is_some());
+            completion.tokens
+        };
+        let expected = [alone(None), alone(Some(adapters[0])), alone(Some(adapters[1]))];
+        assert!(expected[0] != expected[1] && expected[1] != expected[2] && expected[0] != expected[2]);
+        let residents = [open(Some(folder.path()), Some(adapters[0])), open(Some(folder.path()), Some(adapters[1]))];
+        let same = |engine: &Engine, which: usize, what: &str| {
+            let request = wanted(which > 0, text);
+            let completion = ask(engine, &request);
+            assert_eq!(completion.usage.adapted, which > 0, "{what}");
+            if stable_turns > 0 {
+                assert_eq!(completion.tokens, expected[which], "{what}");
+            }
+            // how a batch is rounded depends on its length, and without stable turns it begins anywhere
+            let bytes = |tokens: &[Token]| tokens.iter().map(|token| token.bytes.clone()).collect::<Vec<_>>();
+            assert_eq!(bytes(&completion.tokens), bytes(&expected[which]), "{what} with {stable_turns} stable turns");
+            let sampled = engine.sample(&request, 2).unwrap();
+            assert_eq!(sampled[0].text, completion.text, "{what}, sampled");
+            completion.usage.cached_tokens
+        };
+        for (number, which) in [0, 1, 0, 0, 1, 1, 0, 2, 0, 2, 1, 2].into_iter().enumerate() {
+            let engine = &residents[usize::from(which == 2)];
+            same(engine, which, &format!("request {number}"));
+            // another prompt with the same beginning, cancelled or not
+            let other = wanted(which == 1, "show");
+            if number % 3 == 0 {
+                other.cancel.cancel();
+            }
+            ask(&residents[0], &other);
+            let fresh = open(Some(folder.path()), if which == 0 { None } else { Some(adapters[which - 1]) });
+            let cached = same(&fresh, which, "a fresh engine");
+            assert_eq!(cached > 0, stable_turns > 0, "what is on disk is used");
+        }
+        // without an adapter to be had, a prompt that asks for it is answered all the same
+        let without = ask(&open(Some(folder.path()), None), &wanted(true, text));
+        assert_eq!((without.tokens, without.usage.adapted), (expected[0].clone(), false));
+    }
+}
+
+#[test]
+fn what_an_adapter_computes_is_not_mixed_with_anything_else() {
+    for architecture in ["qwen2", "qwen3"] {
+        let adapter = |scale| {
+            let kinds = [Kind::F32, Kind::F16];
+            testing::adapter_options(&Tiny::adapter(architecture, 64, 8, kinds, scale))
+        };
+        adapters_are_not_mixed(Tiny::new(architecture).file().path(), [&adapter(0.3), &adapter(0.25)]);
+    }
+}
+
 #[test]
 fn answers_of_a_tiny_model_do_not_depend_on_history() {
     answers_do_not_depend_on_history(Tiny::new("qwen2").file().path());
@@ -368,7 +437,7 @@ fn a_state_too_large_to_keep_is_not_kept() {
         }
     }
     let setup = Setup::new();
-    setup.store("a").save(&[1], &Large);
+    setup.store("a").save(&[1], "", &Large);
     assert_eq!(fs::read_dir(setup.folder()).unwrap().count(), 0, "nor is what was begun");
 }
 
@@ -408,7 +477,8 @@ impl Backend for Hurried {
 fn a_stable_beginning_that_nobody_waited_for_is_gone_on_with() {
     let gguf = testing::parse(&Tiny::new("qwen2").bytes());
     let forward = || Forward::new(&gguf, Kernels::new(Arc::new(Pool::new(2)), Tier::Portable), 512).unwrap();
-    let prompt = |first: u32, stable| Encoded { ids: (first..first + 420).map(|i| i * 7 % 300).collect(), stable };
+    let ids = |first: u32| (first..first + 420).map(|i| i * 7 % 300).collect();
+    let prompt = |first: u32, stable| Encoded { ids: ids(first), stable, adapted: false };
     let request = request("", Shape::Text { stop: vec![] });
     let logits = |sequence: &mut Sequence, prompt: &Encoded, kept: usize| {
         assert_eq!(sequence.reuse(prompt), kept);

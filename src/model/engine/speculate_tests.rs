@@ -1,5 +1,6 @@
 use super::super::backend::Backend;
 use super::super::generate::Sequence;
+use super::super::quant::Kind;
 use super::super::testing::{self, Tiny};
 use super::super::{Device, Engine, Options};
 use super::*;
@@ -254,18 +255,24 @@ fn the_caller_can_end_it_in_the_middle_of_a_right_guess() {
 #[test]
 fn the_kernels_compute_guesses_as_they_compute_single_tokens() {
     let file = Tiny::new("qwen2").file();
+    let adapter = Tiny::adapter("qwen2", 64, 16, [Kind::F32, Kind::F16], 0.3);
     let open = |speculate| {
-        let options = Options { device: Device::Cpu, speculate, ..Options::default() };
+        let adapter = Some(testing::adapter_options(&adapter));
+        let options = Options { device: Device::Cpu, speculate, adapter, ..Options::default() };
         Engine::open(file.path(), "tiny", &options).unwrap()
     };
     let (plain, guessing) = (open(false), open(true));
-    let mut accepted = 0;
-    for text in ["hi", "abc abc abc abc"] {
-        for shape in [Shape::Text { stop: vec![] }, Shape::Lark("start: /(ab|c)+/".into())] {
-            accepted += compare(&plain, &guessing, &ask(text, &shape, 60, Sampling::GREEDY)).1;
+    for adapted in [false, true] {
+        let mut accepted = 0;
+        for text in ["hi", "abc abc abc abc"] {
+            for shape in [Shape::Text { stop: vec![] }, Shape::Lark("start: /(ab|c)+/".into())] {
+                let mut request = ask(text, &shape, 60, Sampling::GREEDY);
+                request.prompt.adapted = adapted;
+                accepted += compare(&plain, &guessing, &request).1;
+            }
         }
+        assert!(accepted > 0);
     }
-    assert!(accepted > 0);
 }
 
 #[test]

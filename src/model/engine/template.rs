@@ -39,6 +39,8 @@ pub(super) struct Encoded {
     pub ids: Vec<u32>,
     /// How many of them belong to [`Prompt::stable_turns`].
     pub stable: usize,
+    /// See [`Prompt::adapted`].
+    pub adapted: bool,
 }
 
 impl Template {
@@ -105,7 +107,7 @@ impl Template {
             }
             _ => self.open(Role::Assistant, &prompt.prefill, tokenizer, &mut ids),
         }
-        Encoded { ids, stable }
+        Encoded { ids, stable, adapted: prompt.adapted }
     }
 
     /// A turn's head and text. Both are encoded in one go, as in training: the text may begin with what the head ends in.

@@ -1,6 +1,7 @@
 //! What the engine's tests share: a tiny random model with a tiny vocabulary, the `tokenizers` crate as the oracle, and
 //! the way to a real model.
 
+use super::AdapterOptions;
 use super::bytes::Bytes;
 use super::gguf::Gguf;
 use super::gguf_writer::Writer;
@@ -205,6 +206,41 @@ impl Tiny {
         tiny
     }
 
+    /// An adapter of a model so wide, 64 of [`Self::new`] and 256 of [`Self::quantised`], with `A` and `B` in these formats. All
+    /// numbers are within `scale`: with another one it is another adapter.
+    pub fn adapter(architecture: &str, width: u64, rank: u64, [a, b]: [Kind; 2], scale: f32) -> Self {
+        let (hidden, keys) = (2 * width, 32);
+        let mut adapter = Self { fields: Vec::new(), tensors: Vec::new(), kinds: vec![a, b] };
+        for (key, value) in [
+            ("general.architecture", Field::Text(architecture.into())),
+            ("general.type", Field::Text("adapter".into())),
+            ("adapter.type", Field::Text("lora".into())),
+            ("adapter.lora.alpha", Field::F32(2.0 * rank as f32)),
+        ] {
+            adapter.set(key, value);
+        }
+        for layer in 0..2 {
+            for (name, cols, rows) in [
+                ("attn_q", width, width),
+                ("attn_k", width, keys),
+                ("attn_v", width, keys),
+                ("attn_output", width, width),
+                ("ffn_gate", width, hidden),
+                ("ffn_up", width, hidden),
+                ("ffn_down", hidden, width),
+            ] {
+                adapter.tensor(&format!("blk.{layer}.{name}.weight.lora_a"), &[cols, rank], scale);
+                adapter.tensor(&format!("blk.{layer}.{name}.weight.lora_b"), &[rank, rows], scale);
+            }
+        }
+        adapter
+    }
+
+    /// The numbers of a tensor.
+    pub fn numbers(&mut self, name: &str) -> &mut [f32] {
+        &mut self.tensors.iter_mut().find(|(n, ..)| n == name).unwrap().2
+    }
+
     /// Sets a metadata value.
     pub fn set(&mut self, key: &str, value: Field) {
         self.remove(key);
@@ -266,6 +302,12 @@ impl Tiny {
 /// Parses a file in memory.
 pub(super) fn parse(bytes: &[u8]) -> Gguf {
     Gguf::parse("tiny.gguf", Bytes::from(bytes.to_vec())).unwrap()
+}
+
+/// How to load an adapter that is in memory.
+pub(super) fn adapter_options(adapter: &Tiny) -> AdapterOptions {
+    let file = Gguf::parse("tiny-adapter.gguf", Bytes::from(adapter.bytes())).unwrap();
+    AdapterOptions { file, base_sha256: None, is_required: true }
 }
 
 /// The default model's file in the platform's cache folder. Where it is not there, says so and is `None`, unless

@@ -1,5 +1,6 @@
 //! Why there is no model file, and what to do about it.
 
+use super::super::ModelError;
 use super::super::catalog::CardError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,23 @@ pub enum FetchError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// No adapter of that name.
+    #[error("no adapter is called `{spec}`")]
+    NoAdapter {
+        /// What was asked for.
+        spec: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// An adapter cannot be used.
+    #[error(transparent)]
+    Adapter(#[from] ModelError),
+    /// Another adapter has that name.
+    #[error("another adapter is called `{name}`")]
+    AdapterTaken {
+        /// The name.
+        name: String,
     },
     /// Every source failed.
     #[error("{} could not be fetched\n{}", id, Attempt::list(tried))]
@@ -234,6 +252,14 @@ impl FetchError {
             Self::Damaged { .. } => "`caro model rm` and then `caro model pull` fetch it anew".into(),
             Self::Changed { id, path, .. } => {
                 format!("`caro model rm {id}`, then `caro model add {}` takes it as it is now", path.display())
+            }
+            Self::NoAdapter { known, .. } if known.is_empty() => {
+                "name a file, or add one first: `caro model adapter add FILE`".into()
+            }
+            Self::NoAdapter { known, .. } => format!("name a file, or one of {}", known.join(", ")),
+            Self::Adapter(error) => error.hint(),
+            Self::AdapterTaken { name } => {
+                format!("`caro model adapter rm {name}` removes that one; or give yours another name first")
             }
             Self::Sources { id, tried } => sources_hint(id, tried),
             Self::Cancelled => "`caro model pull` goes on where it stopped".into(),

@@ -151,6 +151,7 @@ pub fn add(path: &Path, id: Option<&str>, fetcher: &Fetcher<'_>) -> Result<Card,
             sha256: Some(sha256),
             mirror: None,
         }],
+        adapter: None,
         measured: Vec::new(),
         id,
     };

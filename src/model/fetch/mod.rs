@@ -5,13 +5,14 @@
 //! - `hub`, `mirror` (+ `wheel`): the two sources, tried in this order; both write a `partial`, and either goes on where the other stopped.
 //! - `record`: remembers a verification, so that a start hashes nothing.
 //! - `header`: what a model file says about itself. `lock`: two runs at once fetch once. `net`: HTTP that can be interrupted.
-//! - `manage`: the verbs of `caro model`.
+//! - `manage`: the verbs of `caro model`; `adapters`: low-rank adapters, which are added, and never fetched.
 //!
 //! No byte is used before its SHA-256 matches, or, where the catalog knows none (several of the cards that come with the
 //! program), the hub's own. Where the hub has none either, or does not answer, a file must be a sound GGUF, and its sum as it
 //! came is the measure from then on. Nothing here prints: see [`Progress`]. Nothing here starts a process: see [`Spawn`]. All
 //! calls block; none may run on an async worker.
 
+mod adapters;
 mod error;
 mod header;
 mod hub;
@@ -26,6 +27,10 @@ mod settings;
 mod source;
 mod wheel;
 
+pub use adapters::{
+    ListedAdapter, adapter_of_card, adapter_of_spec, adapter_sources, add_adapter, base_sum, file_sum, list_adapters,
+    remove_adapter, verify_adapter,
+};
 pub use error::{Attempt, FetchError, Size, SourceError};
 pub use manage::{Listed, add, list, remove, verify};
 pub use mirror::{Spawn, SpawnEnd, SpawnJob};

@@ -3,6 +3,7 @@
 use super::Open;
 use super::link::Link;
 use super::wire::{Call, MOST_CALL, Reply, Work};
+use crate::model::adapter::AdapterInfo;
 use crate::model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ const STOPPING: Duration = Duration::from_millis(300);
 /// A model behind a resident process.
 pub struct Client {
     id: String,
+    adapter: Option<AdapterInfo>,
     pid: u32,
     /// `None` once the resident has failed.
     link: Mutex<Option<Link>>,
@@ -30,9 +32,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(id: String, link: Link, open: Box<Open>) -> Self {
+    pub(super) fn new(id: String, adapter: Option<AdapterInfo>, link: Link, open: Box<Open>) -> Self {
         let pid = link.pid;
-        Self { id, pid, link: Mutex::new(Some(link)), failed: Mutex::new(None), local: Mutex::new(None), open }
+        Self { id, adapter, pid, link: Mutex::new(Some(link)), failed: Mutex::new(None), local: Mutex::new(None), open }
     }
 
     /// The resident's process.
@@ -85,6 +87,10 @@ impl Model for Client {
             // Without a model, generating tells why.
             None => self.local().map_or(Limits { context: 0 }, |model| model.limits()),
         }
+    }
+
+    fn adapter(&self) -> Option<&AdapterInfo> {
+        self.adapter.as_ref()
     }
 
     fn count(&self, text: &str) -> usize {

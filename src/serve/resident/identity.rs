@@ -4,6 +4,7 @@
 //! of their own. The *identity* (the very bytes behind those paths, as far as size and time tell) is compared in the
 //! handshake: where it differs, the program or the model has been replaced, and so is the resident.
 
+use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
 use crate::model::engine::{Device, Engine, Options};
 use crate::model::scripted::Scripted;
 use crate::model::{Model, ModelError};
@@ -30,6 +31,9 @@ pub enum Weights {
         context: usize,
         /// Folder for the state of prompts' stable beginnings.
         state_dir: Option<PathBuf>,
+        /// The adapter to load beside them, for prompts that ask for it.
+        #[serde(default)]
+        adapter: Option<AdapterChoice>,
     },
     /// A script, for tests.
     Script(PathBuf),
@@ -51,6 +55,27 @@ impl Weights {
         }
     }
 
+    /// What their adapter says of itself; `None` without one, and for one that opening will tell the fault of.
+    pub fn adapter(&self) -> Option<AdapterInfo> {
+        match self {
+            Self::Gguf { adapter, .. } => adapter.as_ref()?.info().ok(),
+            Self::Script(_) => None,
+        }
+    }
+
+    /// The very bytes that they are, as far as can be told without reading them; `None` if a file cannot be looked at.
+    #[cfg(unix)]
+    pub(super) fn identity(&self) -> Option<String> {
+        let model = of_file(self.file())?;
+        match self {
+            Self::Gguf { adapter: Some(AdapterChoice { source: AdapterSource::File(file), .. }), .. } => {
+                Some(format!("{model} {}", of_file(file)?))
+            }
+            // what is embedded is the program's, which is compared by itself
+            Self::Gguf { .. } | Self::Script(_) => Some(model),
+        }
+    }
+
     /// Opens the model in this process. It guesses ahead along `phrases` ([`Options::phrases`]), what its callers often
     /// want of it.
     ///
@@ -59,12 +84,13 @@ impl Weights {
     pub fn open(&self, phrases: Vec<String>) -> Result<Arc<dyn Model>, ModelError> {
         Ok(match self {
             Self::Script(file) => Arc::new(Scripted::open(file)?),
-            Self::Gguf { file, id, device, context, state_dir, .. } => {
+            Self::Gguf { file, id, device, context, state_dir, adapter, .. } => {
                 let options = Options {
                     device: *device,
                     context: *context,
                     state_dir: state_dir.clone(),
                     phrases,
+                    adapter: adapter.as_ref().map(AdapterChoice::open).transpose()?,
                     ..Options::default()
                 };
                 Arc::new(Engine::open(file, id, &options)?)
@@ -107,7 +133,17 @@ mod tests {
             threads,
             context: 4096,
             state_dir: None,
+            adapter: None,
         }
+    }
+
+    fn adapted(file: &Path) -> Weights {
+        let source = AdapterSource::File(file.into());
+        let choice = AdapterChoice { source, base_sha256: None, is_required: true };
+        let Weights::Gguf { file, id, device, threads, context, state_dir, .. } = weights(2, "/a") else {
+            panic!("no model file")
+        };
+        Weights::Gguf { file, id, device, threads, context, state_dir, adapter: Some(choice) }
     }
 
     #[test]
@@ -119,6 +155,8 @@ mod tests {
             slot(weights(2, "/b"), "/caro"),
             slot(weights(2, "/a"), "/other/caro"),
             slot(Weights::Script("/a".into()), "/caro"),
+            slot(adapted(Path::new("/b")), "/caro"),
+            slot(adapted(Path::new("/c")), "/caro"),
         ];
         for (i, one) in slots.iter().enumerate() {
             assert_eq!(one.len(), 16);
@@ -140,12 +178,26 @@ mod tests {
         fs::write(&new, "one").unwrap();
         fs::rename(&new, &file).unwrap();
         assert_ne!(of_file(&file), before);
+        // an adapter's file as well as the model's
+        let adapter = dir.path().join("adapter");
+        let Weights::Gguf { id, device, threads, context, state_dir, adapter: choice, .. } = adapted(&adapter) else {
+            panic!("no model file")
+        };
+        let both = Weights::Gguf { file, id, device, threads, context, state_dir, adapter: choice };
+        assert_eq!(both.identity(), None, "it is not there");
+        fs::write(&adapter, "one").unwrap();
+        let before = both.identity();
+        assert!(before.is_some());
+        fs::write(&adapter, "another").unwrap();
+        assert_ne!(both.identity(), before);
     }
 
     #[test]
     fn orders_survive_the_way_to_the_resident() {
-        let orders = super::super::Orders { socket: "/s".into(), weights: weights(2, "/a"), idle_s: 900.0 };
-        let text = serde_json::to_string(&orders).unwrap();
-        assert_eq!(serde_json::from_str::<super::super::Orders>(&text).unwrap(), orders);
+        for weights in [weights(2, "/a"), adapted(Path::new("/b"))] {
+            let orders = super::super::Orders { socket: "/s".into(), weights, idle_s: 900.0 };
+            let text = serde_json::to_string(&orders).unwrap();
+            assert_eq!(serde_json::from_str::<super::super::Orders>(&text).unwrap(), orders);
+        }
     }
 }

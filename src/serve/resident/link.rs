@@ -105,8 +105,8 @@ struct Wanted<'a> {
 pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     let folder = Folder::open(&setup.folder)?;
     let socket = folder.socket(&setup.weights.slot(&setup.program))?;
-    let model = identity::of_file(setup.weights.file());
-    let model = model.ok_or_else(|| Absent::Weights("the model's file cannot be looked at".into()))?;
+    let model = setup.weights.identity();
+    let model = model.ok_or_else(|| Absent::Weights("the model's file or its adapter's cannot be looked at".into()))?;
     let wanted = Wanted { setup, folder, socket, program: identity::of_program(&setup.program), model };
     let link = match wanted.find(GREETING)? {
         Found::Fits(link) => link,
@@ -123,7 +123,7 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
             wanted.start(pid)?
         }
     };
-    Ok(Client::new(setup.weights.id(), link, open))
+    Ok(Client::new(setup.weights.id(), setup.weights.adapter(), link, open))
 }
 
 impl Wanted<'_> {

@@ -102,7 +102,7 @@ pub(super) fn run(
     let resident = Arc::new(Resident {
         program: program_file.as_deref().map(identity::of_program).unwrap_or_default(),
         program_file,
-        model: identity::of_file(orders.weights.file()).unwrap_or_default(),
+        model: orders.weights.identity().unwrap_or_default(),
         since: SystemTime::now(),
         activity: Mutex::new(Activity {
             jobs: 0,
@@ -247,7 +247,7 @@ impl Resident {
     /// True if program or model are not on disk any more as they were.
     fn is_outdated(&self) -> bool {
         let program = self.program_file.as_deref().map(identity::of_program).unwrap_or_default();
-        program != self.program || identity::of_file(self.orders.weights.file()).unwrap_or_default() != self.model
+        program != self.program || self.orders.weights.identity().unwrap_or_default() != self.model
     }
 
     fn accept(self: Arc<Self>, listener: &UnixListener) {

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The version of everything but the greeting.
-pub(super) const PROTOCOL: u32 = 6;
+pub(super) const PROTOCOL: u32 = 7;
 
 /// The most bytes of a frame to a resident: many times what any context window takes.
 pub(super) const MOST_CALL: usize = 2 << 20;
@@ -326,7 +326,7 @@ mod tests {
             tokens: vec![Token { bytes: vec![0xf0, 0x9f], logprob: Some(-0.123_456_79), runner_up: None }],
             end: Some(-0.5),
             finish: Finish::Length,
-            usage: Usage { prompt_tokens: 3, prefill: Duration::from_micros(1234), ..Usage::default() },
+            usage: Usage { prompt_tokens: 3, prefill: Duration::from_micros(1234), adapted: true, ..Usage::default() },
         };
         let reply = Reply::Done(Box::new(completion));
         let text = serde_json::to_string(&reply).unwrap();
@@ -337,6 +337,7 @@ mod tests {
     fn a_request_crosses_with_its_deadline() {
         let mut prompt = Prompt::system("s");
         prompt.push(Role::User, "u").stable_turns = 1;
+        prompt.adapted = true;
         let cancel = Cancel::new().with_deadline(Instant::now() + Duration::from_secs(60));
         let request = Request {
             prompt,

@@ -12,6 +12,7 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod low_rank;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +23,7 @@ mod tier;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use low_rank::{Adapted, LowRank, MAX_RANK};
 pub use tier::Tier;
 
 use super::bytes::Bytes;
@@ -106,6 +108,8 @@ pub struct Kernels {
     pool: Arc<Pool>,
     tier: Tier,
     activations: Activations,
+    /// What adapters have of the input, between their two products.
+    hidden: Vec<f32>,
     #[cfg(target_arch = "x86_64")]
     tiles: amx::Tiles,
     scratch: Vec<std::sync::Mutex<Scratch>>,
@@ -159,6 +163,7 @@ impl Kernels {
             pool,
             tier,
             activations: Activations::default(),
+            hidden: Vec::new(),
         }
     }
 
@@ -182,59 +187,100 @@ impl Kernels {
     /// # Panics
     /// Where the shapes do not fit each other.
     pub fn matmul(&mut self, weights: &[&Weight], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
-        assert_eq!(weights.len(), outs.len());
-        let Some(first) = weights.first() else { return };
-        let k = first.cols;
+        let products: Vec<Adapted> = weights.iter().map(|&weight| Adapted { weight, low_rank: None }).collect();
+        self.matmul_adapted(&products, x, m, outs);
+    }
+
+    /// [`Kernels::matmul`] with what an adapter adds to each product, in the same region.
+    ///
+    /// # Panics
+    /// Where the shapes do not fit each other.
+    pub fn matmul_adapted(&mut self, products: &[Adapted], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
+        assert_eq!(products.len(), outs.len());
+        let Some(first) = products.first() else { return };
+        let k = first.weight.cols;
         assert_eq!(x.len(), m * k, "x is no {m} x {k}");
-        for (weight, out) in weights.iter().zip(outs.iter()) {
+        for (Adapted { weight, low_rank }, out) in products.iter().zip(outs.iter()) {
             assert_eq!(weight.cols, k, "the weights do not share their input");
             assert_eq!(out.len(), m * weight.rows, "an output is no {m} x {}", weight.rows);
+            assert!(low_rank.is_none_or(|low| low.fits(weight)), "an adapter is none of its weight");
         }
         if m == 0 {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
-        if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights.iter().all(|w| w.kind.block_len() > 1) {
-            return self.matmul_amx(weights, x, m, outs);
-        }
-        self.activations.begin(m, k);
-        for weight in weights {
-            self.activations.prepare(Form::of(weight.kind), self.tier.layout(), x, &self.pool);
-        }
-        let pieces = pieces(weights, self.pool.threads(), 16);
-        let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
+        let lows: Vec<&LowRank> = products.iter().filter_map(|product| product.low_rank).collect();
+        // those of the adapter first: see `Waiting`
+        let downs = lows.iter().map(|low| low.down());
+        let weights: Vec<&Weight> = downs.chain(products.iter().map(|product| product.weight)).collect();
+        let in_tiles = self.prepare(&weights, lows.len(), x, m);
+        self.hidden.resize(lows.iter().map(|low| m * low.rank()).sum(), 0.0);
+        let mut all = low_rank::split(&mut self.hidden, &lows, m);
+        all.extend(outs.iter_mut().zip(products).map(|(out, product)| Out::new(out, product.weight.rows)));
+        let pieces = pieces(&weights, self.pool.threads(), in_tiles.unwrap_or(16));
+        let waiting = low_rank::Waiting::new(pieces.iter().filter(|piece| piece.weight < lows.len()).count());
+        // For each product the number of its adapter among all.
+        let mut number = 0..lows.len();
+        let low_of: Vec<Option<usize>> =
+            products.iter().map(|product| product.low_rank.and_then(|_| number.next())).collect();
         let activations = &self.activations;
         self.pool.run(pieces.len(), |index, thread| {
             let Piece { weight, rows } = pieces[index].clone();
-            let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
+            let task = Task { weight: weights[weight], rows, x, activations, m, out: &all[weight] };
             // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            match self.tier {
-                Tier::Portable => portable::rows(&task),
+            let compute = |scratch: &mut Scratch| match in_tiles {
+                None => by_rows(self.tier, &task, scratch),
                 #[cfg(target_arch = "x86_64")]
-                Tier::Avx2 => avx2::rows(&task, &mut scratch.narrow),
-                #[cfg(target_arch = "x86_64")]
-                Tier::Avx512 | Tier::Amx => avx512::rows(&task, &mut scratch.panels),
-                #[cfg(target_arch = "aarch64")]
-                Tier::Neon | Tier::I8mm => neon::rows(&task, self.tier, &mut scratch.neon),
+                Some(_) => amx::rows(&task, &self.tiles, &mut scratch.tiles),
+                #[cfg(not(target_arch = "x86_64"))]
+                Some(_) => by_rows(self.tier, &task, scratch),
+            };
+            if let Some(low) = lows.get(weight) {
+                let _begun = waiting.begin();
+                compute(&mut scratch);
+                low.scale(&task);
+                return;
+            }
+            compute(&mut scratch);
+            if let Some(low) = low_of[weight - lows.len()] {
+                waiting.wait();
+                // SAFETY: all that is written there is written, as `wait` says.
+                #[allow(unsafe_code)]
+                let hidden = unsafe { all[low].read() };
+                lows[low].add(&task, hidden);
             }
         });
     }
 
-    /// [`Kernels::matmul`] with bf16 tiles, for quantised weights.
-    #[cfg(target_arch = "x86_64")]
-    fn matmul_amx(&mut self, weights: &[&Weight], x: &[f32], m: usize, outs: &mut [&mut [f32]]) {
-        self.tiles.fill(x, m, weights[0].cols, &self.pool);
-        let pieces = pieces(weights, self.pool.threads(), amx::STRIP);
-        let outs: Vec<Out> = outs.iter_mut().zip(weights).map(|(out, w)| Out::new(out, w.rows)).collect();
-        self.pool.run(pieces.len(), |index, thread| {
-            let Piece { weight, rows } = pieces[index].clone();
-            let activations = &self.activations;
-            let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
-            // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
-            let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            amx::rows(&task, &self.tiles, &mut scratch.tiles);
-        });
+    /// Rounds the input to what the weights, of which the first `lows` are an adapter's, are multiplied with: for bf16 tiles,
+    /// then in units of so many rows, or to integers.
+    fn prepare(&mut self, weights: &[&Weight], lows: usize, x: &[f32], m: usize) -> Option<usize> {
+        let k = weights[0].cols;
+        #[cfg(target_arch = "x86_64")]
+        if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights[lows..].iter().all(|w| w.kind.block_len() > 1) {
+            self.tiles.fill(x, m, k, &self.pool);
+            return Some(amx::STRIP);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = lows;
+        self.activations.begin(m, k);
+        for weight in weights {
+            self.activations.prepare(Form::of(weight.kind), self.tier.layout(), x, &self.pool);
+        }
+        None
+    }
+}
+
+/// Computes a task with the code of a tier.
+fn by_rows(tier: Tier, task: &Task, scratch: &mut Scratch) {
+    match tier {
+        Tier::Portable => portable::rows(task),
+        #[cfg(target_arch = "x86_64")]
+        Tier::Avx2 => avx2::rows(task, &mut scratch.narrow),
+        #[cfg(target_arch = "x86_64")]
+        Tier::Avx512 | Tier::Amx => avx512::rows(task, &mut scratch.panels),
+        #[cfg(target_arch = "aarch64")]
+        Tier::Neon | Tier::I8mm => neon::rows(task, tier, &mut scratch.neon),
     }
 }
 
@@ -293,6 +339,15 @@ impl<'a, T> Out<'a, T> {
         assert!(column + width <= self.stride && at + width <= self.len);
         // SAFETY: in bounds, as just seen, and not shared, by contract.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at), width) }
+    }
+
+    /// All of it.
+    ///
+    /// # Safety
+    /// During the region nobody writes it any more, and all that was written happened before.
+    unsafe fn read(&self) -> &[T] {
+        // SAFETY: the whole slice, and not written any more, by contract.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
     /// The whole slice as one row.

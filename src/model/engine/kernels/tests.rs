@@ -342,3 +342,135 @@ fn dots_and_matrices_agree_to_the_bit() {
         }
     }
 }
+
+/// A low-rank addition to a weight of this shape, with `A` and `B` in these kinds.
+fn low_rank([a, b]: [Kind; 2], rank: usize, n: usize, k: usize, random: &mut Random) -> LowRank {
+    LowRank::new(weight(a, rank, k, random), weight(b, n, rank, random), 3.0).unwrap()
+}
+
+/// What `low` adds to each output, in `f64`, and the unit of rounding errors: the sum of the magnitudes of its terms.
+fn exact_addition(down: &Weight, up: &Weight, x: &[f32], m: usize) -> Vec<(f64, f64)> {
+    let hidden = exact(down, x, m);
+    let rank = down.rows;
+    let mut row = vec![0.0; rank];
+    let mut all = Vec::new();
+    for i in 0..m {
+        for n in 0..up.rows {
+            up.embed_row(n, &mut row);
+            let of = |part: fn(&(f64, f64)) -> f64| {
+                row.iter().zip(&hidden[i * rank..]).map(move |(&b, h)| 3.0 * f64::from(b) * part(h))
+            };
+            all.push((of(|h| h.0).sum(), of(|h| h.1).map(f64::abs).sum()));
+        }
+    }
+    all
+}
+
+#[test]
+fn an_adapter_adds_its_exact_product_on_every_tier() {
+    let mut random = Random(29);
+    let kinds = [
+        [Kind::F32, Kind::F32],
+        [Kind::Q8_0, Kind::F16],
+        [Kind::Q4_0, Kind::BF16],
+        [Kind::Q6K, Kind::F16],
+        [Kind::Q8_0, Kind::Q8_0],
+    ];
+    for (number, kinds) in kinds.into_iter().enumerate() {
+        for (n, k, m, rank) in
+            [(1, 256, 1, 1), (37, 512, 2, 16), (130, 256, 8, 5), (300, 768, 40, 16), (33, 256, 13, 64)]
+        {
+            let rank = usize::next_multiple_of(rank, kinds[1].block_len());
+            let (down, up) = (weight(kinds[0], rank, k, &mut random), weight(kinds[1], n, rank, &mut random));
+            let low = LowRank::new(down.clone(), up.clone(), 3.0).unwrap();
+            // a base of zeros, so that nothing hides what is added
+            let base = Weight::new(Kind::Q4K, n, k, Bytes::from(vec![0; Kind::Q4K.row_bytes(k) * n])).unwrap();
+            let x = input(m, k, &mut random);
+            let expected = exact_addition(&down, &up, &x, m);
+            for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
+                let mut out = vec![f32::NAN; m * n];
+                let products = [Adapted { weight: &base, low_rank: Some(&low) }];
+                Kernels::new(Arc::new(Pool::new(1 + number % 3)), tier).matmul_adapted(
+                    &products,
+                    &x,
+                    m,
+                    &mut [&mut out],
+                );
+                for (at, ((sum, unit), ours)) in expected.iter().zip(&out).enumerate() {
+                    let off = (f64::from(*ours) - sum).abs() / unit.max(1e-30);
+                    let limit = tolerance(tier, kinds[0], m) + 1e-3;
+                    assert!(
+                        off < limit,
+                        "{tier} {kinds:?} {m}x{k}x{n} rank {rank} [{at}]: {ours} is not {sum}, {off:.4}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// [`Kernels::ALIKE`] with adapters, beside weights with none and in one region with others.
+#[test]
+fn a_row_of_a_short_batch_is_what_it_is_alone_with_an_adapter() {
+    let mut random = Random(31);
+    let (k, shapes) = (512, [(96, Kind::Q4K), (37, Kind::Q8_0), (700, Kind::Q6K)]);
+    let weights = shapes.map(|(n, kind)| weight(kind, n, k, &mut random));
+    let lows = [
+        Some(low_rank([Kind::Q8_0, Kind::F16], 16, 96, k, &mut random)),
+        None,
+        Some(low_rank([Kind::Q6K, Kind::F32], 7, 700, k, &mut random)),
+    ];
+    let x = input(Kernels::ALIKE, k, &mut random);
+    for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
+        let run = |x: &[f32], threads: usize| {
+            let m = x.len() / k;
+            let mut outs = shapes.map(|(n, _)| vec![f32::NAN; m * n]);
+            let products: Vec<Adapted> =
+                weights.iter().zip(&lows).map(|(weight, low)| Adapted { weight, low_rank: low.as_ref() }).collect();
+            let mut slices: Vec<&mut [f32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
+            Kernels::new(Arc::new(Pool::new(threads)), tier).matmul_adapted(&products, x, m, &mut slices);
+            outs
+        };
+        let alone: Vec<[Vec<f32>; 3]> = x.chunks_exact(k).map(|x| run(x, 1)).collect();
+        for m in 1..=Kernels::ALIKE {
+            for (which, out) in run(&x[..m * k], 1 + m % 4).iter().enumerate() {
+                for (i, row) in out.chunks_exact(shapes[which].0).enumerate() {
+                    let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(row), bits(&alone[i][which]), "{tier}, weight {which}, row {i} of {m}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn adapters_are_checked_before_they_are_used() {
+    let mut random = Random(37);
+    let mut half = |rows: usize, cols: usize| weight(Kind::F32, rows, cols, &mut random);
+    let base = half(20, 64);
+    let low = LowRank::new(half(4, 64), half(20, 4), 1.0).unwrap();
+    assert!(low.fits(&base) && low.rank() == 4);
+    assert!(!low.fits(&half(21, 64)) && !low.fits(&half(20, 32)));
+    assert!(LowRank::new(half(4, 64), half(20, 5), 1.0).is_err());
+    assert!(LowRank::new(half(4, 64), half(20, 4), f32::NAN).is_err());
+    assert!(LowRank::new(half(MAX_RANK + 1, 64), half(20, MAX_RANK + 1), 1.0).is_err());
+}
+
+/// A task of `A` that panics must not keep the others waiting.
+#[test]
+fn a_panic_in_an_adapter_ends_its_region() {
+    let pool = Pool::new(3);
+    let waiting = low_rank::Waiting::new(2);
+    let region = std::panic::AssertUnwindSafe(|| {
+        pool.run(20, |index, _| {
+            if index < 2 {
+                let _begun = waiting.begin();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                assert!(index > 0, "a panic of the test");
+            } else {
+                waiting.wait();
+            }
+        });
+    });
+    assert!(std::panic::catch_unwind(region).is_err());
+}

@@ -1,0 +1,193 @@
+//! Low-rank adapters: those of the cards, which come with the program, and those that the user added, which lie in the folder
+//! `adapters` beside the models.
+
+use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, known, list, locate, partial, record, sum_of};
+use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
+use crate::model::catalog::{self, Card};
+use crate::model::engine;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An adapter as `caro model adapter list` shows it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ListedAdapter {
+    /// What it says of itself.
+    #[serde(flatten)]
+    pub info: AdapterInfo,
+    /// Where it is.
+    pub source: AdapterSource,
+    /// Its size.
+    pub bytes: u64,
+    /// The id of the model that it belongs to, if that is on the list.
+    pub model: Option<String>,
+    /// True if it was held against its model; false if that is not here.
+    pub is_checked: bool,
+}
+
+/// The folder of those that the user added.
+fn folder(settings: &Settings) -> PathBuf {
+    settings.models.join("adapters")
+}
+
+/// The adapter that the card has.
+pub fn adapter_of_card(card: &Card, settings: &Settings) -> Option<AdapterSource> {
+    let file = &card.adapter.as_ref()?.file;
+    Some(match catalog::embedded_file(file) {
+        Some(_) => AdapterSource::Embedded(file.clone()),
+        None => AdapterSource::File(settings.models.join(file)),
+    })
+}
+
+/// The adapter that somebody means: the name of one that is here, or a file.
+///
+/// # Errors
+/// [`FetchError::NoAdapter`] and [`FetchError::NoFile`].
+pub fn adapter_of_spec(spec: &str, settings: &Settings) -> Result<AdapterSource, FetchError> {
+    let here = adapter_sources(settings);
+    if let Some(source) = here.iter().find(|source| source.name() == spec) {
+        return Ok(source.clone());
+    }
+    let path = Path::new(spec);
+    if path.is_file() {
+        // a resident stands in another folder
+        return Ok(AdapterSource::File(std::path::absolute(path).map_err(|e| io_error("read", path, e))?));
+    }
+    if spec.contains(['/', '\\']) || spec.to_ascii_lowercase().ends_with(".gguf") {
+        return Err(FetchError::NoFile { path: path.into() });
+    }
+    Err(FetchError::NoAdapter { spec: spec.into(), known: here.iter().map(AdapterSource::name).collect() })
+}
+
+/// Where all are: those of the cards, then those that the user added.
+pub fn adapter_sources(settings: &Settings) -> Vec<AdapterSource> {
+    let cards = catalog::embedded_ids().into_iter().filter_map(|id| catalog::embedded(id).ok().flatten());
+    let mut sources: Vec<AdapterSource> = cards.filter_map(|card| adapter_of_card(&card, settings)).collect();
+    let entries = fs::read_dir(folder(settings)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut added: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "gguf")).collect();
+    added.sort();
+    sources.extend(added.into_iter().map(AdapterSource::File));
+    sources
+}
+
+/// The SHA-256 of the model's first file, where the card has it or it was verified.
+pub fn base_sum(card: &Card, settings: &Settings) -> Option<String> {
+    let file = card.files.first()?;
+    file.sha256.clone().or_else(|| {
+        let name = super::record_name(card, file);
+        known(card, file, settings).and_then(|_| record::read(settings, &name, Record::holds)).map(|r| r.sha256)
+    })
+}
+
+/// The SHA-256 of any model file. It is remembered until the file changes.
+///
+/// # Errors
+/// If it cannot be read, or the caller cancels.
+pub fn file_sum(path: &Path, fetcher: &Fetcher<'_>) -> Result<String, FetchError> {
+    let path = std::path::absolute(path).map_err(|e| io_error("read", path, e))?;
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    let name: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let name = format!("{name}.named");
+    if let Some(record) = record::read(fetcher.settings, &name, |r| r.path == path && r.holds()) {
+        return Ok(record.sha256);
+    }
+    let sum = sum_of(&path, &Cx { progress: fetcher.progress, cancel: fetcher.cancel })?;
+    if let Ok(record) = Record::of(&path, &sum) {
+        record::write(fetcher.settings, &name, &record);
+    }
+    Ok(sum)
+}
+
+/// Every adapter that is here, each held against its model if that is here, too.
+pub fn list_adapters(settings: &Settings) -> Vec<Result<ListedAdapter, FetchError>> {
+    adapter_sources(settings).into_iter().map(|source| listed(source, settings)).collect()
+}
+
+fn listed(source: AdapterSource, settings: &Settings) -> Result<ListedAdapter, FetchError> {
+    let choice = AdapterChoice { source, base_sha256: None, is_required: true };
+    let (info, file) = (choice.info()?, choice.source.open()?);
+    let base = info.base_sha256.as_deref();
+    let model = list(settings)
+        .into_iter()
+        .flatten()
+        .find(|model| base.is_some() && base_sum(&model.card, settings).as_deref() == base);
+    let path = model.as_ref().and_then(|model| locate(&model.card, settings));
+    if let Some(path) = &path {
+        engine::check_adapter(&file, path, base)?;
+    }
+    let model = model.map(|model| model.card.id);
+    let bytes = file.bytes().len() as u64;
+    Ok(ListedAdapter { info, source: choice.source, bytes, model, is_checked: path.is_some() })
+}
+
+/// Adds an adapter of the user: copies it beside the models, under its file's name.
+///
+/// # Errors
+/// [`FetchError::Adapter`] for one that is none or does not fit its model, [`FetchError::AdapterTaken`] where another one has that
+/// name, [`FetchError::Card`] where that is no name.
+pub fn add_adapter(path: &Path, settings: &Settings) -> Result<ListedAdapter, FetchError> {
+    if !path.is_file() {
+        return Err(FetchError::NoFile { path: path.into() });
+    }
+    let source = AdapterSource::File(path.into());
+    let name = source.name();
+    listed(source, settings)?;
+    if !catalog::is_file_name(&name) {
+        let reason = "the name of an adapter has letters, digits, `.`, `-`, `_` only: rename the file".into();
+        return Err(catalog::CardError { origin: path.display().to_string(), reason }.into());
+    }
+    let bytes = fs::read(path).map_err(|e| io_error("read", path, e))?;
+    let target = folder(settings).join(format!("{name}.gguf"));
+    let others = adapter_sources(settings);
+    if let Some(other) = others.iter().find(|other| other.name() == name)
+        && other.open().map_or(true, |file| file.bytes()[..] != bytes)
+    {
+        return Err(FetchError::AdapterTaken { name });
+    }
+    partial::replace(&target, &bytes).map_err(|e| io_error("write", &target, e))?;
+    listed(AdapterSource::File(target), settings)
+}
+
+/// Hashes an adapter, holds it against its card and against its model, if that is here, and returns it with its SHA-256.
+///
+/// # Errors
+/// [`FetchError::Damaged`] and [`FetchError::Adapter`].
+pub fn verify_adapter(source: AdapterSource, settings: &Settings) -> Result<(ListedAdapter, String), FetchError> {
+    let listed = listed(source, settings)?;
+    let file = listed.source.open()?;
+    let sum = super::hex(&Sha256::digest(&file.bytes()[..]));
+    let card = listed.model.as_deref().and_then(|id| super::find(id, settings).ok().flatten());
+    let wanted = card.filter(|card| adapter_of_card(card, settings).as_ref() == Some(&listed.source));
+    match wanted.and_then(|card| card.adapter).filter(|adapter| adapter.sha256 != sum) {
+        Some(adapter) => {
+            let reason = format!("SHA-256 {sum}, not {}", adapter.sha256);
+            Err(FetchError::Damaged { path: file.file().into(), reason })
+        }
+        None => Ok((listed, sum)),
+    }
+}
+
+/// Removes an adapter that the user added, and returns its file with its size.
+///
+/// # Errors
+/// [`FetchError::NoAdapter`] where none of that name was added.
+pub fn remove_adapter(name: &str, settings: &Settings) -> Result<(PathBuf, u64), FetchError> {
+    let added: Vec<PathBuf> = adapter_sources(settings)
+        .into_iter()
+        .filter_map(|source| match source {
+            AdapterSource::File(path) => Some(path),
+            AdapterSource::Embedded(_) => None,
+        })
+        .collect();
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let Some(path) = added.iter().find(|path| stem(path) == name) else {
+        return Err(FetchError::NoAdapter { spec: name.into(), known: added.iter().map(|path| stem(path)).collect() });
+    };
+    let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
+    fs::remove_file(path).map_err(|e| io_error("delete", path, e))?;
+    Ok((path.clone(), bytes))
+}
+
+#[cfg(test)]
+#[path = "adapters_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+use super::*;
+use crate::model::engine::gguf_writer::Writer;
+use crate::model::engine::quant::Kind;
+use crate::model::fetch::{Silent, Spawn, SpawnEnd, SpawnJob};
+use crate::model::{Cancel, ModelError};
+
+/// Starts nothing.
+struct Nobody;
+
+impl Spawn for Nobody {
+    fn find(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn run(&self, _: &SpawnJob, _: &Cancel) -> Result<SpawnEnd, String> {
+        Err("nothing is started here".into())
+    }
+}
+
+/// A folder of models, and one beside it.
+struct Place {
+    models: tempfile::TempDir,
+    elsewhere: tempfile::TempDir,
+    settings: Settings,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (models, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let settings = Settings::new(Some(models.path().into()), None, []).unwrap();
+        Self { models, elsewhere, settings }
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.elsewhere.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn with_fetcher<T>(&self, work: impl FnOnce(&Fetcher<'_>) -> T) -> T {
+        work(&Fetcher { settings: &self.settings, spawn: &Nobody, progress: &Silent, cancel: &Cancel::new() })
+    }
+
+    /// A model that the user added, as far as an adapter is held against it; its sum.
+    fn add_model(&self, width: u32) -> String {
+        let mut writer = Writer::default().text("general.architecture", "qwen2");
+        for (key, value) in [
+            ("block_count", 1),
+            ("embedding_length", width),
+            ("feed_forward_length", 64),
+            ("attention.head_count", 2),
+            ("context_length", 64),
+        ] {
+            writer = writer.u32(&format!("qwen2.{key}"), value);
+        }
+        let zeros = vec![0.0; 8 * width as usize];
+        let writer = writer.f32("qwen2.attention.layer_norm_rms_epsilon", 1e-6).floats(
+            "token_embd.weight",
+            &[width.into(), 8],
+            &zeros,
+        );
+        let path = self.file(&format!("model-{width}.gguf"), &writer.finish());
+        let card = self.with_fetcher(|fetcher| crate::model::fetch::add(&path, None, fetcher)).unwrap();
+        card.files[0].sha256.clone().unwrap()
+    }
+}
+
+/// An adapter of a model so wide.
+fn adapter(width: u64, base: Option<&str>, seed: u8) -> Vec<u8> {
+    let mut writer = Writer::default()
+        .text("general.architecture", "qwen2")
+        .text("general.type", "adapter")
+        .text("adapter.type", "lora")
+        .f32("adapter.lora.alpha", 4.0)
+        .text("caro.adapter.prompt", "1");
+    if let Some(base) = base {
+        writer = writer.text("caro.adapter.base_sha256", base);
+    }
+    writer
+        .tensor("blk.0.ffn_up.weight.lora_a", Kind::F16, &[width, 2], &vec![seed; 4 * width as usize])
+        .tensor("blk.0.ffn_up.weight.lora_b", Kind::F16, &[2, 64], &[0; 256])
+        .finish()
+}
+
+#[test]
+fn an_adapter_is_added_listed_verified_and_removed() {
+    let place = Place::new();
+    let settings = &place.settings;
+    let sum = place.add_model(32);
+    let path = place.file("terse.gguf", &adapter(32, Some(&sum), 0));
+    let added = add_adapter(&path, settings).unwrap();
+    let kept = place.models.path().join("adapters/terse.gguf");
+    assert_eq!((&added.source, added.model.as_deref()), (&AdapterSource::File(kept.clone()), Some("model-32")));
+    assert!(added.is_checked);
+    assert_eq!((added.info.name.as_str(), added.info.rank, added.info.prompt.as_deref()), ("terse", 2, Some("1")));
+    fs::remove_file(&path).unwrap();
+    let here: Vec<ListedAdapter> = list_adapters(settings).into_iter().map(Result::unwrap).collect();
+    assert!(here.contains(&added));
+    assert_eq!(adapter_of_spec("terse", settings).unwrap(), added.source);
+    let (_, sum) = verify_adapter(added.source.clone(), settings).unwrap();
+    assert_eq!(sum, crate::model::fetch::hex(&Sha256::digest(fs::read(&kept).unwrap())));
+    assert_eq!(remove_adapter("terse", settings).unwrap(), (kept, added.bytes));
+    for gone in [remove_adapter("terse", settings).err(), adapter_of_spec("terse", settings).err()] {
+        assert!(matches!(gone, Some(FetchError::NoAdapter { .. })), "{gone:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_not_added() {
+    let place = Place::new();
+    let sum = place.add_model(32);
+    let add = |name: &str, bytes: &[u8]| add_adapter(&place.file(name, bytes), &place.settings);
+    let too_wide = add("wide.gguf", &adapter(64, Some(&sum), 0)).unwrap_err();
+    assert!(too_wide.to_string().contains("not [32, 2]"), "{too_wide}");
+    assert!(matches!(add("no.gguf", b"no GGUF"), Err(FetchError::Adapter(ModelError::BadFile { .. }))));
+    assert!(matches!(add("a b.gguf", &adapter(32, None, 0)), Err(FetchError::Card(_))));
+    assert!(matches!(add_adapter(Path::new("nowhere"), &place.settings), Err(FetchError::NoFile { .. })));
+    add("one.gguf", &adapter(32, Some(&sum), 0)).unwrap();
+    assert!(matches!(add("one.gguf", &adapter(32, Some(&sum), 1)), Err(FetchError::AdapterTaken { .. })));
+    add("one.gguf", &adapter(32, Some(&sum), 0)).unwrap();
+    // one of a model that is not here is taken at its word
+    let foreign = add("foreign.gguf", &adapter(64, Some(&"a".repeat(64)), 0)).unwrap();
+    assert_eq!((foreign.model, foreign.is_checked), (None, false));
+    let unsaid = add("unsaid.gguf", &adapter(64, None, 0)).unwrap();
+    assert_eq!((unsaid.model, unsaid.info.base_sha256), (None, None));
+}
+
+#[test]
+fn an_adapter_is_meant_by_name_or_by_path() {
+    let place = Place::new();
+    let path = place.file("some.gguf", &adapter(32, None, 0));
+    let spec = |spec: &str| adapter_of_spec(spec, &place.settings);
+    assert_eq!(spec(path.to_str().unwrap()).unwrap(), AdapterSource::File(path.clone()));
+    add_adapter(&path, &place.settings).unwrap();
+    assert_eq!(spec("some").unwrap().name(), "some");
+    for missing in ["nowhere/x", "x.gguf"] {
+        assert!(matches!(spec(missing), Err(FetchError::NoFile { .. })), "{missing}");
+    }
+    let unknown = spec("sme").unwrap_err();
+    assert!(unknown.hint().contains("some"), "{}", unknown.hint());
+}
+
+#[test]
+fn the_sum_of_a_named_file_is_remembered_until_it_changes() {
+    let place = Place::new();
+    let path = place.file("model.gguf", b"one");
+    let sum = || place.with_fetcher(|fetcher| file_sum(&path, fetcher)).unwrap();
+    let hashed = |bytes: &[u8]| crate::model::fetch::hex(&Sha256::digest(bytes));
+    assert_eq!(sum(), hashed(b"one"));
+    // the same size at the same time: only what is remembered tells it
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, b"two").unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
+    assert_eq!(sum(), hashed(b"one"), "nothing is hashed twice");
+    fs::write(&path, b"three").unwrap();
+    assert_eq!(sum(), hashed(b"three"));
+    let card = Card { adapter: None, ..catalog::embedded(catalog::DEFAULT_MODEL).unwrap().unwrap() };
+    assert_eq!(base_sum(&card, &place.settings), card.files[0].sha256);
+}
