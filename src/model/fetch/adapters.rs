@@ -1,13 +1,17 @@
 //! Low-rank adapters: those of the cards, which come with the program, and those that the user added, which lie in the folder
 //! `adapters` beside the models.
 
-use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, known, list, locate, partial, record, sum_of};
+use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, known, list, locate, record, sum_of};
+use crate::files::{self, Access};
 use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
 use crate::model::catalog::{self, Card};
 use crate::model::engine;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The most bytes of an adapter that is added: some forty times those of rank 16 for the default model.
+const MAX_ADAPTER: u64 = 1 << 30;
 
 /// An adapter as `caro model adapter list` shows it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -136,7 +140,7 @@ pub fn add_adapter(path: &Path, settings: &Settings) -> Result<ListedAdapter, Fe
         let reason = "the name of an adapter has letters, digits, `.`, `-`, `_` only: rename the file".into();
         return Err(catalog::CardError { origin: path.display().to_string(), reason }.into());
     }
-    let bytes = fs::read(path).map_err(|e| io_error("read", path, e))?;
+    let bytes = files::read(path, MAX_ADAPTER).map_err(|e| io_error("read", path, e))?;
     let target = folder(settings).join(format!("{name}.gguf"));
     let others = adapter_sources(settings);
     if let Some(other) = others.iter().find(|other| other.name() == name)
@@ -144,7 +148,7 @@ pub fn add_adapter(path: &Path, settings: &Settings) -> Result<ListedAdapter, Fe
     {
         return Err(FetchError::AdapterTaken { name });
     }
-    partial::replace(&target, &bytes).map_err(|e| io_error("write", &target, e))?;
+    files::replace(&target, &bytes, Access::Umask).map_err(|e| io_error("write", &target, e))?;
     listed(AdapterSource::File(target), settings)
 }
 
