@@ -62,6 +62,7 @@ mod tests {
             threads: 1,
             context: 1,
             state_dir,
+            adapter: None,
         };
         let of_folder = || is_first(&weights(Some(folder.clone())));
         assert!(of_folder());

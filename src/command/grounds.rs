@@ -33,7 +33,7 @@ fn is_foreign(request: &str) -> bool {
         .map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_lowercase())
         .filter(|word| !word.is_empty() && word.chars().all(char::is_alphabetic))
         .collect();
-    let signs = |word: &String| word.chars().any(|c| !c.is_ascii());
+    let signs = |word: &String| !word.is_ascii();
     let known = words.iter().filter(|word| library::vocabulary().contains_key(word.as_str())).count();
     match words.len() {
         0 => false,
