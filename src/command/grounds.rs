@@ -31,7 +31,8 @@ fn is_foreign(request: &str) -> bool {
     let words: Vec<String> = plain
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_lowercase())
-        .filter(|word| !word.is_empty() && word.chars().all(char::is_alphabetic))
+        // single letters are words in many languages
+        .filter(|word| word.len() > 1 && word.chars().all(char::is_alphabetic))
         .collect();
     let signs = |word: &String| !word.is_ascii();
     let known = words.iter().filter(|word| library::vocabulary().contains_key(word.as_str())).count();

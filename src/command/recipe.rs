@@ -255,7 +255,7 @@ impl Run<'_> {
         let confidence = grounds::capped(draft.confidence, &ask.request, ask.target, ask.dialect, &draft.commands_used);
         Ok(Answer {
             explanation: explain::line(&draft.commands_used, &self.manuals),
-            draft: turn::is_draft(&draft),
+            draft: grounds::is_draft(&draft),
             cmd: draft.cmd,
             confidence,
             commands_used: draft.commands_used,

@@ -14,7 +14,7 @@
 //! (`benches/records/2026-11-22-everyday.md`).
 
 use super::answer::{Ask, Before, FewShot, Refine, View};
-use super::checks::{in_place, programs, prose, saved, syntax, weight};
+use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
@@ -34,9 +34,6 @@ pub const DOUBT: f64 = 0.667;
 /// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
 /// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
 pub const LOST: f64 = 0.3;
-
-/// Below this confidence a command in which the checks know an error is no answer but a draft.
-pub const DRAFT_BELOW: f64 = 0.5;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
 /// For the first answer that is too much to read: it has those that ask for nearly the same.
@@ -385,13 +382,6 @@ impl Turn {
 /// True if what the checks found means that it is no command at all.
 pub(super) fn is_broken(findings: &[Finding]) -> bool {
     findings.iter().any(|f| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error)
-}
-
-/// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
-/// error of the command.
-pub(super) fn is_draft(draft: &Draft) -> bool {
-    let error = |f: &Finding| f.severity == Severity::Error && f.id != programs::ID;
-    draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
