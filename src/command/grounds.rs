@@ -1,8 +1,13 @@
 //! What the confidence stands on: it is fitted on English requests answered in bash on Linux, so elsewhere it is capped by what
-//! is known there (`benches/records/2026-11-26-strangers.md`), which is little.
+//! is known there (`benches/records/2026-11-26-strangers.md`), which is little; and where it is too low for an answer.
 
+use super::checks::programs;
 use super::library;
-use crate::shell::{Dialect, Target, Userland, is_builtin};
+use super::turn::Draft;
+use crate::shell::{Dialect, Finding, Severity, Target, Userland, is_builtin};
+
+/// Below this confidence a command in which the checks know an error is no answer but a draft.
+const DRAFT_BELOW: f64 = 0.5;
 
 /// Other systems: of 40 unseen requests for macOS 34 were right by rule.
 const OTHER_SYSTEM: f64 = 0.85;
@@ -22,6 +27,13 @@ pub(super) fn capped(confidence: f64, request: &str, target: Target, dialect: Di
         (programs.iter().any(|p| !is_builtin(p, dialect) && !library::calls(p)), UNKNOWN_PROGRAM),
     ];
     caps.iter().filter(|(holds, _)| *holds).fold(confidence, |least, (_, cap)| least.min(*cap))
+}
+
+/// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
+/// error of the command.
+pub(super) fn is_draft(draft: &Draft) -> bool {
+    let error = |f: &Finding| f.severity == Severity::Error && f.id != programs::ID;
+    draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }
 
 /// True where fewer than half of the words are words that people ask with in English. Of one word nothing is known, nor of names,
@@ -60,6 +72,20 @@ mod tests {
         {
             assert_eq!(cap(request, LINUX, Dialect::Bash, "ls"), 0.99, "{request}");
         }
+    }
+
+    #[test]
+    fn a_draft_has_an_error_and_little_confidence() {
+        let is = |confidence: f64, id: &str, severity: Severity| {
+            let (token, why, evidence) = (String::new(), String::new(), Vec::new());
+            let finding = Finding { id: id.into(), severity, token, span: None, why, evidence, fix: None };
+            is_draft(&Draft { confidence, findings: vec![finding], ..Draft::none() })
+        };
+        assert!(is(0.4, "emptied", Severity::Error));
+        assert!(!is(0.6, "emptied", Severity::Error), "more likely right than wrong");
+        assert!(!is(0.4, "emptied", Severity::Warning));
+        assert!(!is(0.4, programs::ID, Severity::Error), "it can be installed");
+        assert!(!is_draft(&Draft::none()));
     }
 
     #[test]

@@ -364,8 +364,8 @@ impl Turn {
         let mut before = self.before.clone();
         before.said.retain(|said| !self.spent.contains(&said.command));
         // who has the adapter is doubted by who has the examples
-        let few_shot = FewShot::Nearest(NEAREST);
-        let prompt = prompt::first(&self.request, self.target, self.dialect, View::Examples, few_shot, &before);
+        let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
+        let prompt = prompt::first(&self.request, self.target, self.dialect, view, few_shot, &before);
         Step::Sample { best: self.best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
     }
 
@@ -690,20 +690,9 @@ mod tests {
                 continue;
             }
             let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
-            assert_eq!(
-                (best.unwrap().cmd.as_str(), prompt),
-                (
-                    "one",
-                    prompt::first(
-                        &ask.request,
-                        ask.target,
-                        ask.dialect,
-                        View::Examples,
-                        FewShot::Nearest(NEAREST),
-                        &Before::default()
-                    )
-                )
-            );
+            let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
+            let shown = prompt::first(&ask.request, ask.target, ask.dialect, view, few_shot, &Before::default());
+            assert_eq!((best.unwrap().cmd.as_str(), prompt), ("one", shown));
             let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());
             let (cmd, changes) = command(t.chosen(two, true));
             assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
