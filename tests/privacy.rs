@@ -44,7 +44,7 @@ fn a_session_that_could_not_be_removed_wholly_is_still_there() {
     let file = machine.path("home/.local/share/caro/conversations.db");
     let said = std::fs::read(&file).unwrap();
     std::fs::write(&file, "no database".repeat(999)).unwrap();
-    machine.run(&["session", "rm", "s"]).fails(2, &["conversations.db", "not a database", "move the file away"]);
+    machine.run(&["session", "rm", "s"]).fails(2, &["conversations.db", "not a database", "caro memory repair"]);
     assert!(machine.run(&["session", "show", "s"]).out.contains(WORD));
     std::fs::write(&file, said).unwrap();
     let ran = machine.run(&["session", "rm", "s"]);

@@ -74,7 +74,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     if answer.cmd.is_empty() {
         return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
-    if answer.draft {
+    // whoever is asked is told what is wrong, and decides
+    if answer.draft && !args.execute {
         return Err(draft(&answer));
     }
     if args.execute {

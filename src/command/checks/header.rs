@@ -68,7 +68,7 @@ fn header(it: &Inspected) -> Option<Finding> {
         severity: Severity::Warning,
         token: word.raw.clone(),
         why: format!(
-            "the first line of {} has the headings: take {more} lines to see {count} {}",
+            "the first line of {} is its header: take {more} lines to see {count} {}",
             source.name().unwrap_or_default(),
             listing.of
         ),
