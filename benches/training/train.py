@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains an adapter: train.py MODEL.gguf STATE [--until N] [--finish N] [options]
 
-Goes on from STATE if it is there. All examples are seen once before any is seen twice; a share of each target is fixed (SHARES).
+Goes on from STATE if it is there. All pairs are seen once before any is seen twice; a share of each target is fixed (SHARES).
 The files of pairs are read anew now and then, so that what is written meanwhile is learned too. The rate rises, stays, and falls
 to nothing over the last `--finish` steps: a run can be stopped at any step and finished later. Beside STATE lies STATE.jsonl, a line
 a step, with the loss of the validation side every 50 steps.
@@ -14,10 +14,10 @@ SHARES = {"linux-gnu": 0.62, "macos-bsd": 0.15, "windows": 0.09, "linux-busybox"
 
 
 class Examples:
-    """The training side, drawn from: the least seen first, at random among those."""
+    """The training side, drawn from: the least seen pairs first, at random among those."""
 
     def __init__(self, seen, rng):
-        self.seen, self.rng, self.read_at, self.groups, self.validation = seen, rng, 0.0, {}, []
+        self.seen, self.rng, self.read_at, self.groups, self.linux, self.validation = seen, rng, 0.0, {}, set(), []
         self.refresh()
 
     def refresh(self):
@@ -28,11 +28,7 @@ class Examples:
         self.groups = {}
         for e in sides["train"]:
             self.groups.setdefault("refusal" if e.pair == "refusal" else e.target, []).append(e)
-        # what differs from system to system is worth more than what is the same everywhere
-        own = {(e.pair, e.answer) for e in self.groups.get("linux-gnu", [])}
-        for group, found in self.groups.items():
-            if group not in ("linux-gnu", "refusal"):
-                found.sort(key=lambda e: ((e.pair, e.answer) in own, self.rng.random()))
+        self.linux = {(e.pair, e.answer) for e in self.groups.get("linux-gnu", [])}
         self.validation = sides["validation"]
 
     def draw(self, count):
@@ -42,16 +38,13 @@ class Examples:
         return self.least(self.groups[group], count)
 
     def least(self, found, count):
-        pool = self.rng.sample(found, min(len(found), count * 40))
-        pool.sort(key=lambda e: self.seen.get(e.key, 0))
-        chosen, pairs = [], set()
-        for e in pool:
-            if e.pair not in pairs or e.pair == "refusal":
-                chosen.append(e)
-                pairs.add(e.pair)
-            if len(chosen) == count:
-                break
-        return chosen
+        """Of the least seen pairs those whose command differs from Linux's first, each in its least seen wording."""
+        pairs = {}
+        for e in self.rng.sample(found, len(found)):
+            pairs.setdefault(e.key if e.pair == "refusal" else e.pair, []).append(e)
+        times = lambda e: self.seen.get(e.key, 0)
+        order = lambda wordings: (sum(map(times, wordings)), wordings[0].target != "linux-gnu" and (wordings[0].pair, wordings[0].answer) in self.linux)
+        return [min(wordings, key=times) for wordings in sorted(pairs.values(), key=order)[:count]]
 
 
 class Batches:
