@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench --bench kernels                            # every tier of this CPU, batches 1 4 32 128 512
 //! cargo bench --bench kernels -- tier=amx m=1,32 kind=Q4_K threads=2
+//! cargo bench --bench kernels -- m=1 adapter=Q8_0        # what an adapter of rank 16 adds, its A in that format, its B in F16
 //! ```
 //!
 //! Each matrix is there so often that all copies together exceed the caches, and is used in turn: weights come from
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use caro::model::engine::bytes::Bytes;
-use caro::model::engine::kernels::{Kernels, Tier, Weight};
+use caro::model::engine::kernels::{Adapted, Kernels, LowRank, Tier, Weight};
 use caro::model::engine::quant::Kind;
 use caro::model::engine::threads::Pool;
 
@@ -37,12 +38,13 @@ fn main() {
     let mut tiers: Vec<Tier> = Tier::ALL.iter().copied().filter(|tier| tier.is_available()).collect();
     let mut batches = vec![1, 4, 32, 128, 512];
     let mut kinds: Vec<Kind> = Kind::ALL.to_vec();
-    let mut pool = None;
+    let (mut pool, mut adapter) = (None, None);
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
             Some(("tier", list)) => tiers.retain(|tier| list.split(',').any(|name| name == tier.name())),
             Some(("kind", list)) => kinds.retain(|kind| list.split(',').any(|name| name == kind.name())),
             Some(("m", list)) => batches = list.split(',').map(|m| m.parse().expect("m=1,4,32")).collect(),
+            Some(("adapter", name)) => adapter = Kind::ALL.into_iter().find(|kind| kind.name() == name),
             Some(("threads", count)) => pool = Some(Pool::new(count.parse().expect("threads=2"))),
             _ => {} // cargo itself passes `--bench`
         }
@@ -53,11 +55,13 @@ fn main() {
         let size = kind.row_bytes(cols) * rows;
         let copies: Vec<Weight> = (0..FOOTPRINT.div_ceil(size)).map(|seed| random(kind, rows, cols, seed)).collect();
         let memory = read_speed(&pool, &copies);
+        let lows: Vec<LowRank> =
+            (0..copies.len()).filter_map(|seed| Some(low_rank(adapter?, rows, cols, seed))).collect();
         println!("{name} {kind} {cols} -> {rows}, {size} bytes; memory reads {memory:.1} GB/s");
         for &tier in &tiers {
             let mut kernels = Kernels::new(pool.clone(), tier);
             for &m in &batches {
-                let seconds = time(&mut kernels, &copies, m);
+                let [seconds, adapted] = time(&mut kernels, &copies, &lows, m);
                 let (speed, flops) = (size as f64 / seconds / 1e9, 2.0 * (rows * cols * m) as f64 / seconds / 1e9);
                 let ratio = speed / memory;
                 println!(
@@ -65,6 +69,13 @@ fn main() {
                     tier.name(),
                     seconds * 1e3
                 );
+                if !lows.is_empty() {
+                    println!(
+                        "            with the adapter {:9.3} ms, {:+.1} %",
+                        adapted * 1e3,
+                        (adapted / seconds - 1.0) * 100.0
+                    );
+                }
             }
         }
     }
@@ -82,30 +93,41 @@ fn random(kind: Kind, rows: usize, cols: usize, seed: usize) -> Weight {
     Weight::new(kind, rows, cols, Bytes::from(bytes)).unwrap()
 }
 
+/// An addition of rank 16.
+fn low_rank(kind: Kind, rows: usize, cols: usize, seed: usize) -> LowRank {
+    LowRank::new(random(kind, 16, cols, seed), random(Kind::F16, rows, 16, seed), 1.0).unwrap()
+}
+
 /// The time that a tenth of all calls stay below, in seconds.
 fn lowest_tenth(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 10]
 }
 
-/// Seconds of one product with `m` rows of input, for some tenths of a second.
-fn time(kernels: &mut Kernels, copies: &[Weight], m: usize) -> f64 {
+/// Seconds of one product with `m` rows of input, alone and with its addition, in turn, for some tenths of a second.
+fn time(kernels: &mut Kernels, copies: &[Weight], lows: &[LowRank], m: usize) -> [f64; 2] {
     let (cols, rows) = (copies[0].cols(), copies[0].rows());
     let x: Vec<f32> = (0..m * cols).map(|i| (i * 31 % 1009) as f32 / 504.5 - 1.0).collect();
     let mut out = vec![0.0; m * rows];
-    let mut times = Vec::new();
+    let mut times = [Vec::new(), Vec::new()];
     let start = Instant::now();
-    while times.len() < copies.len() || start.elapsed().as_millis() < 300 {
-        let weight = &copies[times.len() % copies.len()];
-        let call = Instant::now();
-        kernels.matmul(&[weight], &x, m, &mut [&mut out]);
-        times.push(call.elapsed().as_secs_f64());
+    while times[0].len() < copies.len() || start.elapsed().as_millis() < 300 {
+        let number = times[0].len() % copies.len();
+        let alone = Adapted { weight: &copies[number], low_rank: None };
+        // The other one reads another copy: this one is in the cache now.
+        let number = (number + copies.len() / 2) % copies.len();
+        let adapted = Adapted { weight: &copies[number], low_rank: lows.get(number) };
+        for (product, times) in [alone, adapted].into_iter().zip(&mut times) {
+            let call = Instant::now();
+            kernels.matmul_adapted(&[product], &x, m, &mut [&mut out]);
+            times.push(call.elapsed().as_secs_f64());
+        }
         // The reference tier takes seconds where others take milliseconds: one call says enough.
         if start.elapsed().as_secs() >= 2 {
             break;
         }
     }
-    lowest_tenth(times)
+    times.map(lowest_tenth)
 }
 
 /// Bytes a second of a loop that only reads, in GB/s.

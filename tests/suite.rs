@@ -4,6 +4,7 @@
 // A test that is skipped says why.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod adapter;
 mod agent;
 #[cfg(unix)]
 mod agent_pty;

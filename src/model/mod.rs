@@ -403,6 +403,9 @@ impl ModelError {
                  `caro model verify`, then `caro model rm` and `caro model pull` if it fails"
                     .into()
             }
+            Self::Unsupported { what: "adapter" | "addition" | "type of adapter", .. } => {
+                "leave it out with `--adapter off`; `caro model adapter list` shows those that are here".into()
+            }
             Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
             Self::Foreign { wanted, .. } => match catalog::id_of_sum(wanted) {
                 Some(id) => format!("it is one of {id}: name that with `--model {id}`, or leave it out with `--adapter off`"),

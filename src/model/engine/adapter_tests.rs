@@ -91,8 +91,8 @@ fn it_adds_what_merged_weights_would() {
             for tier in Tier::ALL.iter().copied().filter(|tier| tier.is_available()) {
                 let ours = logits(&model, Some(read(&some).unwrap()), tier);
                 let off = furthest(&ours, &logits(&merged, None, tier));
-                assert!(off < 1e-3, "{tier}, rank {rank}, {parts:?}: off by {off}");
-                assert!(furthest(&ours, &logits(&model, None, tier)) > 0.05, "{tier}, rank {rank}: it does nothing");
+                let effect = furthest(&ours, &logits(&model, None, tier));
+                assert!(effect > 0.05 && off < effect / 30.0, "{tier}, rank {rank}, {parts:?}: {off} of {effect}");
             }
         }
     }

@@ -9,6 +9,8 @@
 //! .peer/bin/python benches/agreement/perplexity.py MODEL.gguf
 //! ```
 //!
+//! An adapter beside llama.cpp's word on it: see `benches/agreement/adapter.py`.
+//!
 //! All of it on every tier, as `benches/records` has it:
 //!
 //! ```text
@@ -64,6 +66,18 @@ fn open(path: &Path, tier: Tier) -> Engine {
         .unwrap()
 }
 
+/// What windows of these tokens come to.
+fn windows(backend: &mut dyn Backend, tokens: &[u32], count: usize) -> Vec<f64> {
+    let one = |ids: &[u32]| {
+        backend.truncate(0);
+        let mut sum = 0.0;
+        let each = &mut |at: usize, logits: &[f32]| sum += ids.get(at + 1).map_or(0.0, |&id| surprise(logits, id));
+        assert!(backend.feed_scored(ids, &Cancel::new(), each).unwrap());
+        sum
+    };
+    tokens.chunks_exact(WINDOW).take(count).map(one).collect()
+}
+
 /// How one tier compares.
 struct Agreement {
     same: usize,
@@ -98,14 +112,7 @@ impl Agreement {
                 at += tokens.len();
             }
         }
-        let mut ours = Vec::new();
-        for ids in oracle.tokens.chunks_exact(WINDOW).take(text) {
-            backend.truncate(0);
-            let mut sum = 0.0;
-            let each = &mut |at: usize, logits: &[f32]| sum += ids.get(at + 1).map_or(0.0, |&id| surprise(logits, id));
-            assert!(backend.feed_scored(ids, &cancel, each).unwrap());
-            ours.push(sum);
-        }
+        let ours = windows(backend, &oracle.tokens, text);
         let expected = perplexity(&oracle.windows[..text]);
         Self { same, positions: prompts * TOKENS, widest, perplexity: perplexity(&ours), expected }
     }
@@ -174,6 +181,47 @@ fn every_tier_on_everything() {
         // what is wanted of all twenty answers
         assert!(agreement.same * 100 >= agreement.positions * 99, "{tier}");
     }
+}
+
+/// What llama.cpp says of a model with an adapter.
+#[derive(Deserialize)]
+struct WithAdapter {
+    adapter_sha256: String,
+    without: Vec<f64>,
+    with: Vec<f64>,
+}
+
+#[test]
+#[ignore = "takes minutes, an adapter, and llama.cpp's word on it"]
+fn the_adapter_agrees_with_llama_cpp() {
+    let path = testing::real_model().expect("the real model");
+    let adapter = std::env::var_os("CARO_ADAPTER_FILE").expect("CARO_ADAPTER_FILE names the adapter");
+    let said = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/agreement/adapter.json");
+    let said: WithAdapter = serde_json::from_str(&std::fs::read_to_string(said).unwrap()).unwrap();
+    let file = Gguf::open(adapter.as_ref()).unwrap();
+    let sum = <sha2::Sha256 as sha2::Digest>::digest(&file.bytes()[..]);
+    let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(sum, said.adapter_sha256, "llama.cpp judged another adapter");
+    let tokens = oracle(&path).tokens;
+    let adapter = Some(AdapterOptions { file, base_sha256: None, is_required: true });
+    let options = Options { device: Device::Cpu, context: 1024, adapter, ..Options::default() };
+    let engine = Engine::open(&path, "real", &options).unwrap();
+    let mut sequence = engine.sequence();
+    let mut effects = Vec::new();
+    for (adapted, theirs) in [(false, &said.without), (true, &said.with)] {
+        sequence.adapt(adapted);
+        let ours = perplexity(&windows(sequence.backend(), &tokens, WINDOWS));
+        let theirs = perplexity(theirs);
+        println!(
+            "adapter {adapted}: perplexity {ours:.4}, llama.cpp {theirs:.4} ({:+.2} %)",
+            (ours / theirs - 1.0) * 100.0
+        );
+        assert!((ours / theirs - 1.0).abs() < 0.015);
+        effects.push([ours, theirs]);
+    }
+    // what the adapter changes is the same change
+    let [ours, theirs] = [0, 1].map(|who| effects[1][who] / effects[0][who] - 1.0);
+    assert!((ours - theirs).abs() < 0.01 + theirs.abs() / 10.0, "{ours} and {theirs}");
 }
 
 #[test]

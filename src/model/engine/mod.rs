@@ -4,7 +4,7 @@
 //!
 //! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `ahead` has it read in time;
 //! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
-//! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd`, `panels` and `parallel` are its plain arithmetic;
+//! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
 //! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
@@ -37,7 +37,6 @@ pub mod kernels;
 mod kv;
 mod lanes;
 mod load;
-mod panels;
 mod parallel;
 mod prefix;
 mod product;

@@ -103,6 +103,15 @@ impl Activations {
         }
     }
 
+    /// The sum of the integers of each block of `form`, for which the input has been prepared.
+    pub(super) fn sum_blocks(&self, form: Form, sums: &mut Vec<i32>) {
+        sums.clear();
+        if form != Form::Plain {
+            let blocks = self.get(form).sums.chunks_exact(form.block() / 16);
+            sums.extend(blocks.map(|sums| sums.iter().map(|&sum| i32::from(sum)).sum::<i32>()));
+        }
+    }
+
     pub(super) fn get(&self, form: Form) -> &Rounded {
         match form {
             Form::Block256 => &self.by256,
@@ -187,7 +196,7 @@ fn round_row(block: usize, x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mu
 
 /// Rounds one block and returns its scale. The largest magnitude becomes 127; ties go to the even number.
 #[inline(always)]
-fn round(x: &[f32], q: &mut [i8]) -> f32 {
+pub(super) fn round(x: &[f32], q: &mut [i8]) -> f32 {
     /// Adding 1.5 x 2^23 leaves a number's nearest integer in the low bits of the sum.
     const MAGIC: f32 = 12_582_912.0;
     let mut parts = [0.0f32; 16];

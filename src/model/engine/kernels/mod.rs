@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use low_rank::{Adapted, LowRank, MAX_RANK};
+use low_rank::{Ready, Waiting, X};
 pub use tier::Tier;
 
 use super::bytes::Bytes;
@@ -31,7 +32,7 @@ use super::gguf::TensorView;
 use super::quant::Kind;
 use super::threads::Pool;
 use crate::model::ModelError;
-use activation::{Activations, Form};
+use activation::{Activations, Form, Layout};
 
 /// A weight matrix in the mapped file: `rows` outputs by `cols` inputs, row after row.
 #[derive(Debug, Clone)]
@@ -110,6 +111,8 @@ pub struct Kernels {
     activations: Activations,
     /// What adapters have of the input, between their two products.
     hidden: Vec<f32>,
+    /// Sums of the input's blocks, for adapters.
+    sums: Vec<i32>,
     #[cfg(target_arch = "x86_64")]
     tiles: amx::Tiles,
     scratch: Vec<std::sync::Mutex<Scratch>>,
@@ -118,6 +121,8 @@ pub struct Kernels {
 /// What each thread works in.
 #[derive(Debug, Default)]
 struct Scratch {
+    /// What an adapter's second half is multiplied with.
+    hidden: low_rank::Rows,
     #[cfg(target_arch = "x86_64")]
     narrow: avx2::Scratch,
     #[cfg(target_arch = "x86_64")]
@@ -164,6 +169,7 @@ impl Kernels {
             tier,
             activations: Activations::default(),
             hidden: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -208,66 +214,76 @@ impl Kernels {
         if m == 0 {
             return;
         }
+        let weights: Vec<&Weight> = products.iter().map(|product| product.weight).collect();
+        let in_tiles = self.prepare(&weights, x, m);
         let lows: Vec<&LowRank> = products.iter().filter_map(|product| product.low_rank).collect();
-        // those of the adapter first: see `Waiting`
-        let downs = lows.iter().map(|low| low.down());
-        let weights: Vec<&Weight> = downs.chain(products.iter().map(|product| product.weight)).collect();
-        let in_tiles = self.prepare(&weights, lows.len(), x, m);
+        let form = self.prepare_lows(&lows, x);
         self.hidden.resize(lows.iter().map(|low| m * low.rank()).sum(), 0.0);
-        let mut all = low_rank::split(&mut self.hidden, &lows, m);
-        all.extend(outs.iter_mut().zip(products).map(|(out, product)| Out::new(out, product.weight.rows)));
+        let hidden = low_rank::split(&mut self.hidden, &lows, m);
+        let lows: Vec<&Ready> = lows.into_iter().map(|low| low.ready(&self.pool)).collect();
+        let rounded = self.activations.get(form);
+        let inputs = X { q: &rounded.q, scale: &rounded.scale, sum: &self.sums };
+        // The tasks of adapters come first: see `Waiting`.
+        let firsts: Vec<(usize, usize)> =
+            lows.iter().enumerate().flat_map(|(low, ready)| (0..ready.tasks()).map(move |task| (low, task))).collect();
+        let waiting = Waiting::new(firsts.len());
         let pieces = pieces(&weights, self.pool.threads(), in_tiles.unwrap_or(16));
-        let waiting = low_rank::Waiting::new(pieces.iter().filter(|piece| piece.weight < lows.len()).count());
-        // For each product the number of its adapter among all.
+        // Of each product which adapter it has.
         let mut number = 0..lows.len();
         let low_of: Vec<Option<usize>> =
             products.iter().map(|product| product.low_rank.and_then(|_| number.next())).collect();
+        let outs: Vec<Out> = outs.iter_mut().zip(&weights).map(|(out, w)| Out::new(out, w.rows)).collect();
         let activations = &self.activations;
-        self.pool.run(pieces.len(), |index, thread| {
-            let Piece { weight, rows } = pieces[index].clone();
-            let task = Task { weight: weights[weight], rows, x, activations, m, out: &all[weight] };
+        self.pool.run(firsts.len() + pieces.len(), |index, thread| {
+            if let Some(&(low, task)) = firsts.get(index) {
+                let _begun = waiting.begin();
+                return lows[low].multiply(task, inputs, m, &hidden[low]);
+            }
+            let Piece { weight, rows } = pieces[index - firsts.len()].clone();
+            let task = Task { weight: weights[weight], rows, x, activations, m, out: &outs[weight] };
             // Nobody else has this thread's number now; a scratch that a panic left behind is as good as any.
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let compute = |scratch: &mut Scratch| match in_tiles {
-                None => by_rows(self.tier, &task, scratch),
+            if let Some(low) = low_of[weight] {
+                lows[low].fetch(&task.rows);
+            }
+            match in_tiles {
+                None => by_rows(self.tier, &task, &mut scratch),
                 #[cfg(target_arch = "x86_64")]
                 Some(_) => amx::rows(&task, &self.tiles, &mut scratch.tiles),
                 #[cfg(not(target_arch = "x86_64"))]
-                Some(_) => by_rows(self.tier, &task, scratch),
-            };
-            if let Some(low) = lows.get(weight) {
-                let _begun = waiting.begin();
-                compute(&mut scratch);
-                low.scale(&task);
-                return;
+                Some(_) => by_rows(self.tier, &task, &mut scratch),
             }
-            compute(&mut scratch);
-            if let Some(low) = low_of[weight - lows.len()] {
+            if let Some(low) = low_of[weight] {
                 waiting.wait();
                 // SAFETY: all that is written there is written, as `wait` says.
                 #[allow(unsafe_code)]
-                let hidden = unsafe { all[low].read() };
-                lows[low].add(&task, hidden);
+                let hidden = unsafe { hidden[low].read() };
+                lows[low].add_to(&task, hidden, &mut scratch.hidden);
             }
         });
     }
 
-    /// Rounds the input to what the weights, of which the first `lows` are an adapter's, are multiplied with: for bf16 tiles,
-    /// then in units of so many rows, or to integers.
-    fn prepare(&mut self, weights: &[&Weight], lows: usize, x: &[f32], m: usize) -> Option<usize> {
+    /// Rounds the input to what the weights are multiplied with: for bf16 tiles, then in units of so many rows, or to integers.
+    fn prepare(&mut self, weights: &[&Weight], x: &[f32], m: usize) -> Option<usize> {
         let k = weights[0].cols;
+        self.activations.begin(m, k);
         #[cfg(target_arch = "x86_64")]
-        if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights[lows..].iter().all(|w| w.kind.block_len() > 1) {
+        if self.tier == Tier::Amx && m >= amx::MIN_BATCH && weights.iter().all(|w| w.kind.block_len() > 1) {
             self.tiles.fill(x, m, k, &self.pool);
             return Some(amx::STRIP);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = lows;
-        self.activations.begin(m, k);
         for weight in weights {
             self.activations.prepare(Form::of(weight.kind), self.tier.layout(), x, &self.pool);
         }
         None
+    }
+
+    /// The same for adapters, which have one form. What the weights have been given already is not rounded again.
+    fn prepare_lows(&mut self, lows: &[&LowRank], x: &[f32]) -> Form {
+        let form = lows.first().map_or(Form::Plain, |low| low.form());
+        self.activations.prepare(form, Layout::Rows, x, &self.pool);
+        self.activations.sum_blocks(form, &mut self.sums);
+        form
     }
 }
 

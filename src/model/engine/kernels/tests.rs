@@ -398,7 +398,8 @@ fn an_adapter_adds_its_exact_product_on_every_tier() {
                 );
                 for (at, ((sum, unit), ours)) in expected.iter().zip(&out).enumerate() {
                     let off = (f64::from(*ours) - sum).abs() / unit.max(1e-30);
-                    let limit = tolerance(tier, kinds[0], m) + 1e-3;
+                    // both factors of the second product are rounded to 8 bits
+                    let limit = tolerance(tier, kinds[0], m) + 0.05;
                     assert!(
                         off < limit,
                         "{tier} {kinds:?} {m}x{k}x{n} rank {rank} [{at}]: {ours} is not {sum}, {off:.4}"
