@@ -10,9 +10,13 @@ const REPLIES: [&str; 5] =
     ["find a.text | wc -l", "head -n 1 a.txt", "wc -l < a.txt", "cat a.txt | wc -l", "sed -n '$=' a.txt"];
 
 fn answer(logprob: f64, flags: &[&str]) -> (Machine, Value) {
+    answer_of(&REPLIES, logprob, flags)
+}
+
+fn answer_of(replies: &[&str], logprob: f64, flags: &[&str]) -> (Machine, Value) {
     let machine = Machine::new();
     machine.write("work/a.txt", "x\ny\nz\n");
-    let rules = json!([{ "replies": REPLIES, "logprob": logprob }]);
+    let rules = json!([{ "replies": replies, "logprob": logprob }]);
     let ran = machine.ask(rules, &[&["--json", "--shell", "bash", "how many lines has it"], flags].concat());
     let document = ran.json();
     (machine, document)
@@ -43,8 +47,8 @@ fn what_candidates_do_together_wins_over_a_doubtful_first_answer() {
 
 #[test]
 fn a_sure_answer_is_not_held_against_others() {
-    let (_, document) = answer(-0.01, &[]);
-    assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[0]), &json!(1)), "{document:#}");
+    let (_, document) = answer_of(&REPLIES[2..], -0.01, &[]);
+    assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[2]), &json!(1)), "{document:#}");
 }
 
 #[test]
@@ -84,8 +88,8 @@ fn what_did_not_do_it_is_not_done_again() {
 #[test]
 fn each_part_can_be_switched_off() {
     for flags in [&["--candidates", "1"][..], &["--refine", "never"]] {
-        let (_, document) = answer(-1.0, flags);
-        assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[0]), &json!(1)), "{flags:?}");
+        let (_, document) = answer_of(&REPLIES[2..], -1.0, flags);
+        assert_eq!((&document["cmd"], &document["candidates"]), (&json!(REPLIES[2]), &json!(1)), "{flags:?}");
     }
     // without a rehearsal nobody knows that three of them do the same
     let (_, document) = answer(-1.0, &["--rehearse", "off"]);
@@ -112,4 +116,58 @@ fn what_writes_is_rehearsed_and_nothing_is_written() {
     let text = std::fs::read_to_string(machine.path("work/a.txt")).unwrap();
     assert_eq!(text, "one\n", "{ran:#?}");
     assert_eq!(ran.json()["cmd"], replies[1], "{ran:#?}");
+}
+
+/// Findings of a sure answer, in a folder with `f` (5 lines), `blank` and `logs/app.log`. Each runs a view of its own, and one
+/// that a busy machine had no time for says nothing, so that it is tried again.
+fn held_against(request: &str, cmd: &str, tries: u32) -> Vec<String> {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("work/logs")).unwrap();
+    machine.write("work/logs/app.log", "an ERROR\n");
+    machine.write("work/f", "1\n2\n3\n4\n5\n");
+    machine.write("work/blank", "\n");
+    let ask = || {
+        let rules = json!([{ "reply": cmd, "logprob": -0.01 }]);
+        let document = machine.ask(rules, &["--json", "--shell", "bash", "--candidates", "1", request]).json();
+        assert_eq!(document["cmd"], cmd, "{document:#}");
+        let findings = document["findings"].as_array().unwrap().clone();
+        let ids: Vec<String> = findings
+            .iter()
+            .filter(|f| ["fails", "prints-nothing"].iter().any(|id| f["id"] == *id))
+            .map(|f| f["id"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(ids.is_empty() || document["confidence"].as_f64().unwrap() < 0.5, "{document:#}");
+        ids
+    };
+    (0..tries).map(|_| ask()).find(|ids| !ids.is_empty()).unwrap_or_default()
+}
+
+#[test]
+fn an_error_or_nothing_is_held_against_a_sure_answer() {
+    if !caro::exec::support().writes || !can_rehearse() {
+        return;
+    }
+    for (request, cmd, id) in [
+        ("errors in the logs", "grep ERROR *.log", "fails"),
+        ("sort what the logs say", "cat *.log | sort", "fails"),
+        // a number, but of nothing: its exit status is that of the last stage
+        ("lines of the logs", "cat *.log | wc -l", "fails"),
+        ("show the end of the logs", "cat < logs | tail -n 3", "fails"),
+        ("all but the last three lines of f", "tail -n 3 f | awk 'NR>3'", "prints-nothing"),
+        ("lines 4 and 5 of f", "head -n 3 f | sed -n '4,5p'", "prints-nothing"),
+        ("count lines with 9 in f", "awk '/9/ {n++} END {if (n) print n}' f", "prints-nothing"),
+    ] {
+        assert_eq!(held_against(request, cmd, 4), [id], "{cmd}");
+    }
+    for (request, cmd) in [
+        ("lines with 9 in f", "grep 9 f"),
+        ("lines from the sixth of f on", "tail -n +6 f"),
+        ("line 200 of f", "sed -n '200p' f"),
+        ("show what is in blank", "cat blank | head -n 3"),
+        ("names behind the first twenty", "ls | tail -n +21"),
+        ("count lines with 9 in f", "grep -c 9 f"),
+        ("lines of missing.txt", "wc -l missing.txt"),
+    ] {
+        assert_eq!(held_against(request, cmd, 1), Vec::<String>::new(), "{cmd}");
+    }
 }

@@ -117,6 +117,7 @@ mod tests {
                 blanks: 0,
                 minds: Default::default(),
                 complaint: None,
+                is_always_silent: false,
             }),
         }
     }

@@ -10,7 +10,7 @@
 //! - [`spelling`]: slips of the pen in a request. [`named`]: how the files are built that it names. [`prompt`], [`examples`], [`library`], [`documents`]: what the model is told. [`reply`]: what its words mean.
 //!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
-//!   they do in a rehearsal.
+//!   they do in a rehearsal; [`faults`]: what a rehearsal has against a command; [`pipeline`]: its stages.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
@@ -22,11 +22,13 @@ pub mod confidence;
 pub mod documents;
 pub mod examples;
 pub mod explain;
+mod faults;
 mod grounds;
 pub mod inspect;
 pub mod library;
 mod loosen;
 mod named;
+mod pipeline;
 pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;

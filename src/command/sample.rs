@@ -4,13 +4,14 @@ use super::answer::{CommandError, Trace};
 use super::checks::{programs, weight};
 use super::choose::{Candidate, agree, choose};
 use super::confidence;
+use super::faults::{self, Tried};
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
-use super::trial::{self, Ending};
+use super::trial::{self, Ending, Trial};
 use super::turn::{Chosen, Draft, better, is_broken};
 use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Sampling};
-use crate::shell::{Finding, Severity};
+use crate::shell::Severity;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -121,7 +122,11 @@ impl Run<'_> {
         let why =
             format!("likeliest by what it does, of {} candidates ({:.0} %)", self.candidates, choice.share * 100.0);
         let confidence = confidence::agreed(chosen.draft.confidence, choice.share, &self.ask.request);
-        Ok(Chosen::Draft(Draft { confidence, ..chosen.draft }, why))
+        let mut draft = Draft { confidence, ..chosen.draft };
+        if let Some(trial) = &chosen.trial {
+            self.hold_against(&mut draft, trial);
+        }
+        Ok(Chosen::Draft(draft, why))
     }
 
     /// How long several commands of so many tokens take together, by what the first one took.
@@ -180,18 +185,20 @@ impl Run<'_> {
         let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != programs::ID);
         let Some(shell) = self.stage().filter(|_| clean) else { return draft };
         let trial = trial::run(&shell, &draft.cmd, self.ask.dialect, &self.ask.cwd, trial::UNDERSTOOD).await;
-        if let Some(complaint) = trial.as_ref().and_then(trial::Trial::misuse) {
-            draft.findings.push(Finding {
-                id: "fails".into(),
-                severity: Severity::Warning,
-                token: draft.cmd.clone(),
-                span: None,
-                why: failing(complaint, self.recipe.model.is_local()),
-                evidence: Vec::new(),
-                fix: None,
-            });
+        if let Some(trial) = trial {
+            self.hold_against(&mut draft, &trial);
         }
         draft
+    }
+
+    /// Adds what the rehearsal has against the command, once.
+    fn hold_against(&self, draft: &mut Draft, trial: &Trial) {
+        let (dialect, request, is_local) = (self.ask.dialect, &self.ask.request, self.recipe.model.is_local());
+        let Some(found) = faults::finding(Tried { cmd: &draft.cmd, dialect, request, is_local }, trial) else { return };
+        draft.confidence = draft.confidence.min(faults::AT_MOST);
+        if draft.findings.iter().all(|f| f.id != found.id) {
+            draft.findings.push(found);
+        }
     }
 
     /// The shell that commands are rehearsed in; `None` if none may be.
@@ -217,13 +224,6 @@ impl Run<'_> {
             }
         }
     }
-}
-
-/// That a command fails, as the person and the model are told. What it complains with may be the text of any file here, and
-/// a model that is elsewhere would hear it.
-fn failing(complaint: &str, is_local: bool) -> String {
-    let fails = "tried out in a sandbox, it fails";
-    if is_local { format!("{fails}: {complaint}") } else { fails.to_owned() }
 }
 
 #[cfg(test)]
@@ -316,12 +316,5 @@ mod tests {
                 assert!(began + wait <= *until && *until <= ended + wait, "{logprob} {pace}: {:?}", *until - began);
             }
         }
-    }
-
-    #[test]
-    fn only_a_model_of_this_machine_hears_what_a_command_complains_with() {
-        let complaint = "machine h login me password sesame";
-        assert!(failing(complaint, true).contains(complaint));
-        assert!(!failing(complaint, false).contains("sesame"));
     }
 }

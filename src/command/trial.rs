@@ -1,6 +1,7 @@
 //! What a command does, seen in a rehearsal that leaves nothing behind ([`crate::exec::rehearse`]); which commands are
 //! fit for one is [`super::rehearsal`]'s matter.
 
+use super::pipeline::{NOT_LENGTHENED, Pipeline};
 use super::rehearsal::{Fit, fit};
 use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
 use crate::exec::{Limits, Status};
@@ -38,6 +39,8 @@ pub struct Trial {
     pub minds: Minds,
     /// The first line that a program complained with, if it ended with an error.
     pub complaint: Option<String>,
+    /// True if it prints nothing however long the files are that it reads.
+    pub is_always_silent: bool,
 }
 
 /// What a command makes, that others leave to chance.
@@ -95,18 +98,72 @@ const COMPLAINT: usize = 160;
 pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<Trial> {
     let script = parse(line, dialect);
     let fit = fit(&script).ok()?;
-    let mut play = Play::new(shell, OsString::from(line), cwd);
-    play.limits = Limits { wall, output: OUTPUT };
-    play.digests = true;
-    let rehearsal = match rehearse(&play).await {
-        Err(RehearsalError::Unavailable(_)) if fit == Fit::Reads => read_only(&play).await,
-        other => other,
-    };
-    let rehearsal = rehearsal.ok()?;
-    let trial = Trial { minds: Minds::of(&script), ..Trial::of(&rehearsal) };
+    let stage = Theatre { shell, cwd, wall, fit };
+    let rehearsal = stage.play(line).await?;
+    let mut trial = Trial { minds: Minds::of(&script), ..Trial::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
-    let idle = trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim());
-    Some(if idle { Trial { ending: Ending::Silent, ..trial } } else { trial })
+    if trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim()) {
+        trial.ending = Ending::Silent;
+    }
+    if let Some(pipeline) = Pipeline::of(&script) {
+        stage.look_closer(&pipeline, &rehearsal, &mut trial).await;
+    }
+    Some(trial)
+}
+
+/// Where and for how long a command is rehearsed.
+struct Theatre<'a> {
+    shell: &'a Path,
+    cwd: &'a Path,
+    wall: Duration,
+    fit: Fit,
+}
+
+impl Theatre<'_> {
+    fn job(&self, line: &str, wall: Duration) -> Play {
+        let mut play = Play::new(self.shell, OsString::from(line), self.cwd);
+        play.limits = Limits { wall, output: OUTPUT };
+        play.digests = true;
+        play
+    }
+
+    async fn play(&self, line: &str) -> Option<Rehearsal> {
+        let play = self.job(line, self.wall);
+        match rehearse(&play).await {
+            Err(RehearsalError::Unavailable(_)) if self.fit == Fit::Reads => read_only(&play).await.ok(),
+            other => other.ok(),
+        }
+    }
+
+    /// Looks at what the last stage of a pipeline hides: its exit status and its output are the only ones that are seen.
+    async fn look_closer(&self, pipeline: &Pipeline<'_>, rehearsal: &Rehearsal, trial: &mut Trial) {
+        let complaint = complaint(rehearsal);
+        match (trial.ending, pipeline.source()) {
+            (Ending::Failed, Some(_)) => trial.complaint = complaint,
+            // `cat missing | wc -l` prints a number, of nothing
+            (Ending::Fine, Some(source)) if complaint.is_some() => {
+                let Some(first) = self.play(source).await else { return };
+                let first = Trial::of(&first);
+                if first.ending == Ending::Failed {
+                    (trial.ending, trial.complaint) = (Ending::Failed, first.complaint);
+                }
+            }
+            (Ending::Silent, _) if self.fit == Fit::Reads => {
+                let Some(longer) = pipeline.lengthened(self.cwd) else { return };
+                let Ok(seen) = rehearse(&self.job(&longer, COMPARED)).await else { return };
+                let ended = matches!(seen.status, Status::Exited(code) if code != NOT_LENGTHENED);
+                trial.is_always_silent = ended && seen.stdout.trim_ascii().is_empty() && seen.stderr.is_empty();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first line of what was complained.
+fn complaint(rehearsal: &Rehearsal) -> Option<String> {
+    let err = String::from_utf8_lossy(&rehearsal.stderr);
+    let line = err.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(COMPLAINT).collect())
 }
 
 /// The text that only goes through what would change it: `some text` of `echo "some text" | sed ...`.
@@ -161,38 +218,15 @@ impl Trial {
         rehearsal.unlisted.hash(&mut hasher);
         // what ended well only remarked on something
         let wrong = ending == Ending::Failed && rehearsal.status != Status::Exited(0);
-        let complaint = err.lines().map(str::trim).find(|line| !line.is_empty()).filter(|_| wrong);
         Self {
             ending,
             outcome: hasher.finish(),
             order,
             blanks: hash(&exact),
             minds: Minds::default(),
-            complaint: complaint.map(|c| c.chars().take(COMPLAINT).collect()),
+            complaint: if wrong { complaint(rehearsal) } else { None },
+            is_always_silent: false,
         }
-    }
-
-    /// What a program said against the *command*: an option it does not know, an expression it cannot read. `None` if it
-    /// only complained of the state of things (no such file, no permission), which is no fault of the command.
-    pub fn misuse(&self) -> Option<&str> {
-        const STATE: [&str; 13] = [
-            "no such file",
-            "cannot access",
-            "can't open",
-            "cannot open",
-            "cannot stat",
-            "permission denied",
-            "not permitted",
-            "not a directory",
-            "is a directory",
-            "file exists",
-            "not empty",
-            "read-only file system",
-            "not a git repository",
-        ];
-        let complaint = self.complaint.as_deref().filter(|_| self.ending == Ending::Failed)?;
-        let plain = complaint.to_lowercase();
-        (!STATE.iter().any(|state| plain.contains(state))).then_some(complaint)
     }
 }
 
@@ -321,7 +355,7 @@ mod tests {
             (Status::Exited(1), "sort: memory exhausted: Cannot allocate memory"),
         ] {
             let trial = of(status, err);
-            assert_eq!((trial.ending, trial.misuse()), (Ending::Stopped, None), "{status:?} {err}");
+            assert_eq!((trial.ending, trial.complaint), (Ending::Stopped, None), "{status:?} {err}");
         }
         for (status, err) in
             [(Status::Signaled(11), ""), (Status::Exited(1), "find: bad mode"), (Status::Exited(139), "segfault")]
@@ -331,14 +365,9 @@ mod tests {
     }
 
     #[test]
-    fn only_misuse_is_a_fault_of_the_command() {
-        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).misuse().map(String::from);
+    fn a_complaint_is_kept_of_what_ended_with_an_error() {
+        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).complaint;
         assert_eq!(of(1, "", "find: bad mode\nmore\n").as_deref(), Some("find: bad mode"));
-        assert_eq!(
-            of(127, "", "bash: line 1: foo: command not found").as_deref(),
-            Some("bash: line 1: foo: command not found")
-        );
-        assert_eq!(of(2, "", "ls: cannot access 'x': No such file or directory"), None);
         assert_eq!(of(1, "something", "find: invalid mode"), None, "it did something");
         assert_eq!(of(1, "", ""), None);
         assert_eq!(of(0, "", "tar: Removing leading `/' from member names"), None);

@@ -14,6 +14,11 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     found.or_else(|| lines(it, &words)).or_else(|| wrong_field(it, &words)).into_iter().collect()
 }
 
+/// True if the request asks for one number: it is there, if only as a 0, whatever is counted.
+pub(in crate::command) fn asks_for_number(request: &str) -> bool {
+    counted(&Words::of(request)).is_some()
+}
+
 /// What follows "how many" at the request's beginning, a few words of it.
 fn counted(words: &Words) -> Option<&[String]> {
     const BEGINNINGS: [&str; 12] = [

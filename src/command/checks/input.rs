@@ -91,7 +91,7 @@ pub(super) fn is_reader(name: &str) -> bool {
 }
 
 /// The files that a program reads, as far as they are given by name; `None` of other programs, and where that is not clear.
-pub(super) fn files(command: &Invocation) -> Option<Vec<&Word>> {
+pub(in crate::command) fn files(command: &Invocation) -> Option<Vec<&Word>> {
     let name = command.name()?;
     let (_, before, valued) = READERS.iter().find(|(reader, ..)| *reader == name)?;
     let mut operands = Vec::new();
