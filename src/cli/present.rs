@@ -74,7 +74,7 @@ pub fn notes(ui: &Ui, answer: &Answer) {
 pub fn all(ui: &Ui, answer: &Answer) {
     slips(ui, answer);
     if !answer.explanation.is_empty() {
-        ui.aside(Role::Plain, &answer.explanation);
+        folded(&answer.explanation).iter().for_each(|line| ui.aside(Role::Plain, line));
     }
     if let Some(known) = answer.documents.iter().find(|known| known.command == answer.cmd) {
         let missing = answer.findings.iter().find(|f| f.id == programs::ID);
@@ -88,6 +88,22 @@ pub fn all(ui: &Ui, answer: &Answer) {
     if answer.confidence < DOUBTFUL {
         ui.aside(Role::Caution, &format!("not sure about this one ({:.0} %)", answer.confidence * 100.0));
     }
+}
+
+/// A text in lines that fit a terminal of 80 columns, broken between words.
+fn folded(text: &str) -> Vec<String> {
+    const WIDTH: usize = 76;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Words of the request that were read as others.
@@ -195,4 +211,19 @@ pub fn timing(ui: &Ui, timing: &Timing) {
     }
     let Timing { tokens, drafted, accepted, .. } = timing;
     ui.tell(&format!("{:<12} {tokens:>9}    {accepted} of {drafted} guessed rightly", "tokens"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_explanation_is_broken_between_words() {
+        let text = "ps: report a snapshot of the current processes; head: output the first part of files (-n 6: print the \
+                    first 6 lines instead of the first 10)";
+        let lines = folded(text);
+        assert!(lines.len() == 2 && lines.iter().all(|line| line.len() <= 76), "{lines:?}");
+        assert_eq!(lines.join(" "), text);
+        assert!(folded("").is_empty());
+    }
 }

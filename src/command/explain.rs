@@ -1,49 +1,339 @@
-//! What a command does, in one line, out of the installed manuals' own words. No model.
+//! What a command does, in one line: its programs and the options that stand in it, in the installed manuals' own words. No
+//! model. What does not fit is left out as whole clauses.
 
-use crate::manual::Entry;
+use crate::manual::{Entry, OptionEntry};
+use crate::shell::{Invocation, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The line is cut here, in characters: what fits a terminal of 80 columns.
-const WIDTH: usize = 76;
+/// The most characters of the line.
+pub const LONGEST: usize = 150;
+/// The most characters of a clause: what is longer is no short phrase. The manuals' texts are cut at twice this.
+const CLAUSE: usize = 100;
+/// The most characters of an argument that is told with its option.
+const VALUE: usize = 24;
 
-/// `ps: report a snapshot of the current processes; head: output the first part of files`.
-/// Programs without a summary are left out; if none has one the line is empty.
-pub fn line(commands: &[String], manuals: &BTreeMap<String, Arc<Entry>>) -> String {
-    let parts: Vec<String> = commands
-        .iter()
-        .filter_map(|name| {
-            let title = manuals.get(name)?.title.trim().trim_end_matches('.');
-            (!title.is_empty()).then(|| format!("{name}: {title}"))
-        })
-        .collect();
-    let text = parts.join("; ");
-    match text.char_indices().nth(WIDTH) {
-        Some((end, _)) => {
-            // between words, if there is a space at all
-            let cut = text[..end].rfind(' ').unwrap_or(end);
-            format!("{}…", text[..cut].trim_end_matches([' ', ';', ',']))
+/// One program of the command: what it is, and what its options do here.
+struct Part {
+    name: String,
+    title: String,
+    /// Those with an argument first: they say more of this one command.
+    options: Vec<String>,
+    /// How many of them are told.
+    told: usize,
+}
+
+impl Part {
+    fn text(&self) -> String {
+        let head = format!("{}: {}", self.name, self.title);
+        if self.told == 0 { head } else { format!("{head} ({})", self.options[..self.told].join("; ")) }
+    }
+}
+
+/// `ps: report a snapshot of the current processes; head: output the first part of files (-n 5: print the first 5 lines)`.
+///
+/// Each program with a title is named, in order, while there is room, and then their options, one of each in turn. Empty if no
+/// manual is at hand.
+pub fn line(script: &Script, manuals: &BTreeMap<String, Arc<Entry>>) -> String {
+    let mut parts: Vec<Part> = Vec::new();
+    for command in script.commands.iter().filter(|c| !c.remote) {
+        let Some(part) = part(command, manuals) else { continue };
+        match parts.iter_mut().find(|known| known.name == part.name) {
+            Some(known) => {
+                let new: Vec<String> = part.options.into_iter().filter(|o| !known.options.contains(o)).collect();
+                known.options.extend(new);
+            }
+            None => {
+                parts.push(part);
+                if length(&parts) > LONGEST {
+                    parts.pop();
+                }
+            }
         }
-        None => text,
+    }
+    let most = parts.iter().map(|part| part.options.len()).max().unwrap_or_default();
+    for _ in 0..most {
+        for at in 0..parts.len() {
+            fit_option(&mut parts, at);
+        }
+    }
+    join(&parts)
+}
+
+/// Tells one option more of a program: the next for which there is room. Those for which there is none are dropped.
+fn fit_option(parts: &mut [Part], at: usize) {
+    if parts[at].options.len() <= parts[at].told {
+        return;
+    }
+    parts[at].told += 1;
+    while length(parts) > LONGEST {
+        let part = &mut parts[at];
+        part.options.remove(part.told - 1);
+        if part.options.len() < part.told {
+            part.told -= 1;
+            return;
+        }
+    }
+}
+
+fn join(parts: &[Part]) -> String {
+    parts.iter().map(Part::text).collect::<Vec<_>>().join("; ")
+}
+
+fn length(parts: &[Part]) -> usize {
+    join(parts).chars().count()
+}
+
+/// What the manuals say of one invocation; `None` without a title.
+fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<Part> {
+    let name = command.name()?;
+    let whole = manuals.get(name)?;
+    let words: Vec<&str> = command.args().iter().map(|w| w.text.as_str()).collect();
+    let sub = whole.subcommand_at(&words).and_then(|at| Some((at + 1, manuals.get(&format!("{name} {}", words[at]))?)));
+    let (skip, entry) = sub.unwrap_or((0, whole));
+    let name = if skip > 0 { entry.command.clone() } else { name.to_owned() };
+    let title = clause(&entry.title)?;
+    let words = &words[skip..];
+    let (mut valued, mut plain) = (Vec::new(), Vec::new());
+    for found in entry.read_args(words) {
+        let Some(said) = found.option.and_then(|option| phrase(option, found.value.as_deref())) else { continue };
+        let value = found.value.as_deref().filter(|value| is_short(value));
+        let between = match words.get(found.word) {
+            Some(word) if word.starts_with(&format!("{}=", found.flag)) => "=",
+            _ if found.flag.ends_with('=') => "",
+            _ => " ",
+        };
+        match value {
+            Some(value) => valued.push(format!("{}{between}{value}: {said}", found.flag)),
+            None => plain.push(format!("{}: {said}", found.flag)),
+        }
+    }
+    valued.append(&mut plain);
+    Some(Part { name, title, options: valued, told: 0 })
+}
+
+/// What an option does, in a clause; with its argument in the place of the manual's name for it, where that stands there.
+fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
+    const CONDITIONS: [&str; 4] = ["if ", "when ", "see ", "same as "];
+    let text = clause(&option.text)?;
+    if CONDITIONS.iter().any(|word| text.to_lowercase().starts_with(word)) {
+        return None;
+    }
+    let name = option.argument.as_deref().map(|argument| argument.trim_matches(|c: char| !c.is_alphanumeric()));
+    // `-7` in the place of `n` of "n*24 hours" would read as a sum
+    let plain = |value: &&str| is_short(value) && value.starts_with(char::is_alphanumeric);
+    match (name, value.filter(plain)) {
+        (Some(name), Some(value)) if !name.is_empty() => Some(with_argument(&text, name, value)),
+        _ => Some(text),
+    }
+}
+
+/// True for an argument that can be read within a line of brackets and semicolons.
+fn is_short(value: &str) -> bool {
+    value.chars().count() <= VALUE && !value.contains(['\n', ';', '(', ')'])
+}
+
+/// The text with a value in the place of the first word that is just the argument's name.
+fn with_argument(text: &str, name: &str, value: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || "*-_=/".contains(c);
+    let whole = |at: &usize| !text[..*at].ends_with(is_part) && !text[*at + name.len()..].starts_with(is_part);
+    match text.match_indices(name).map(|(at, _)| at).find(whole) {
+        Some(at) => format!("{}{value}{}", &text[..at], &text[at + name.len()..]),
+        None => text.to_owned(),
+    }
+}
+
+/// The first clause of a manual's text, without what stands in brackets; `None` if it is no short one, or not whole.
+fn clause(text: &str) -> Option<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut outside = String::new();
+    let mut depth = 0usize;
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            _ if depth == 0 => outside.push(c),
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return None;
+    }
+    let outside = outside.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ends = ["; ", ". ", ": ", " - "].iter().filter_map(|end| outside.find(end)).min();
+    let first = outside[..ends.unwrap_or(outside.len())].trim_end_matches(['.', ':', ';', ',', ' ']);
+    let is_short = !first.is_empty() && first.chars().count() <= CLAUSE && !first.contains(';');
+    // `e.g.` and the like end no sentence
+    let last = first.rsplit([' ', ',']).next().unwrap_or(first);
+    let is_whole = !["e.g", "i.e", "etc", "cf", "vs"].contains(&last);
+    (is_short && is_whole).then(|| uncapitalized(first))
+}
+
+/// The text with its first letter small, unless the first word is a name in capitals.
+fn uncapitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), second) if second.is_none_or(|c| c.is_lowercase() || c == ' ') => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::library;
+    use crate::shell::{Dialect, extract_commands, parse};
+    use std::collections::BTreeSet;
+
+    fn entry(command: &str, title: &str, options: &[(&str, &str, &str)]) -> (String, Arc<Entry>) {
+        let options = options.iter().map(|(short, argument, text)| OptionEntry {
+            short: Some((*short).into()),
+            argument: (!argument.is_empty()).then(|| (*argument).into()),
+            text: (*text).into(),
+            ..OptionEntry::default()
+        });
+        let entry =
+            Entry { command: command.into(), title: title.into(), options: options.collect(), ..Entry::default() };
+        (command.to_owned(), Arc::new(entry))
+    }
+
+    fn manuals() -> BTreeMap<String, Arc<Entry>> {
+        let first = "print the first NUM lines instead of the first 10; with the leading '-', all but the last NUM";
+        let modified = "File's data was last modified less than, more than or exactly n*24 hours ago. See -atime.";
+        BTreeMap::from([
+            entry("ps", "report a snapshot of the current processes.", &[]),
+            entry("head", "output the first part of files", &[("-n", "NUM", first), ("-q", "", "never print headers")]),
+            entry("sort", "sort lines of text files", &[("-r", "", "reverse the result of comparisons")]),
+            entry(
+                "find",
+                "search for files in a directory hierarchy",
+                &[
+                    ("-mtime", "n", modified),
+                    ("-type", "c", "File is of type c:"),
+                    ("-L", "", "If it is a link, follow"),
+                ],
+            ),
+            entry(
+                "du",
+                "estimate file space usage",
+                &[("-h", "", "print sizes in human readable format (e.g., 1K 2G)")],
+            ),
+            entry("mute", "", &[("-x", "", "do it")]),
+        ])
+    }
+
+    fn of(cmd: &str) -> String {
+        line(&parse(cmd, Dialect::Bash), &manuals())
+    }
 
     #[test]
-    fn one_line_of_the_manuals_own_words() {
-        let entry = |title: &str| Arc::new(Entry { title: title.into(), ..Entry::default() });
-        let manuals = BTreeMap::from([
-            ("ps".to_owned(), entry("report a snapshot of the current processes.")),
-            ("head".to_owned(), entry("output the first part of files")),
-            ("mute".to_owned(), entry("")),
-        ]);
-        let of = |names: &[&str]| line(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), &manuals);
-        assert_eq!(of(&["head", "mute", "unknown"]), "head: output the first part of files");
-        assert_eq!(of(&["mute"]), "");
-        let cut = of(&["ps", "head"]);
-        assert_eq!(cut, "ps: report a snapshot of the current processes; head: output the first part…");
+    fn it_says_what_this_command_does() {
+        assert_eq!(
+            of("ps aux | head -n 6"),
+            "ps: report a snapshot of the current processes; head: output the first part of files \
+             (-n 6: print the first 6 lines instead of the first 10)"
+        );
+        assert_eq!(
+            of("du -h | sort -r"),
+            "du: estimate file space usage (-h: print sizes in human readable format); \
+             sort: sort lines of text files (-r: reverse the result of comparisons)"
+        );
+        assert_eq!(
+            of("find . -L -type f"),
+            "find: search for files in a directory hierarchy (-type f: file is of type f)"
+        );
+        assert_eq!(of("mute -x | unknown | head f"), "head: output the first part of files");
+        assert_eq!((of("mute"), of("ssh host head")), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_whole() {
+        let text = of("find . -mtime -7 -type f | sort -r | head -n 5 -q | sort -r | ps");
+        assert!(text.chars().count() <= LONGEST, "{text}");
+        for told in [
+            "find: search for files in a directory hierarchy",
+            "sort: sort lines",
+            "head: output the first part of files",
+        ] {
+            assert!(text.contains(told), "{text}");
+        }
+        assert!(!text.contains("-mtime") && !text.contains("-n 5"), "{text}");
+        // the next one takes the room of what was too long
+        let text = of("find . -mtime -7 -type f | sort | head");
+        assert!(text.contains("(-type f: file is of type f)"), "{text}");
+    }
+
+    #[test]
+    fn a_clause_is_whole_or_none() {
+        for (text, first) in [
+            ("print sizes (e.g., 1K 2G) as they are; not rounded", Some("print sizes as they are")),
+            ("Do not try to resolve names. Show numbers.", Some("do not try to resolve names")),
+            ("URL to be fetched", Some("URL to be fetched")),
+            ("like the other one, e.g. that of sort", None),
+            ("a bracket (that the store has cut", None),
+            ("", None),
+        ] {
+            assert_eq!(clause(text).as_deref(), first, "{text}");
+        }
+        assert_eq!(clause(&"very ".repeat(40)), None);
+    }
+
+    /// Words of so many letters each, other ones for each seed.
+    fn words(seed: u64, count: u64) -> String {
+        let word = |i: u64| {
+            let n =
+                seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i.wrapping_mul(1_442_695_040_888_963_407))
+                    >> 40;
+            format!("{}{n:x}", ["so", "many", "files", "as", "it"][(n % 5) as usize])
+        };
+        (0..count).map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn no_line_of_the_library_is_too_long_or_ends_within_a_word() {
+        let mut told = 0;
+        for (seed, cmd) in library::commands().iter().enumerate() {
+            let script = parse(cmd, Dialect::Bash);
+            let seed = seed as u64;
+            let mut manuals = BTreeMap::new();
+            for name in extract_commands(&script) {
+                let options = script.commands.iter().flat_map(|c| c.args()).filter(|w| w.text.starts_with('-'));
+                let options = options.enumerate().map(|(i, w)| OptionEntry {
+                    short: Some(w.text.clone()),
+                    argument: (i % 2 == 0).then(|| "NUM".to_owned()),
+                    text: format!(
+                        "{} NUM ({}). {}",
+                        words(seed + i as u64, 1 + i as u64 * 3),
+                        words(seed, 2),
+                        words(3, 9)
+                    ),
+                    ..OptionEntry::default()
+                });
+                let title = words(seed, seed % 22);
+                let entry = Entry { command: name.clone(), title, options: options.collect(), ..Entry::default() };
+                manuals.insert(name, Arc::new(entry));
+            }
+            let text = line(&script, &manuals);
+            told += usize::from(!text.is_empty());
+            assert!(text.chars().count() <= LONGEST, "{cmd}\n{text}");
+            let known: BTreeSet<String> = manuals
+                .values()
+                .flat_map(|e| std::iter::once(e.title.clone()).chain(e.options.iter().map(|o| o.text.clone())))
+                .chain(script.commands.iter().flat_map(|c| c.words.iter().map(|w| w.text.clone())))
+                .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect::<Vec<_>>())
+                .collect();
+            for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+                assert!(known.contains(&word.to_lowercase()), "`{word}` is no whole word: {cmd}\n{text}");
+            }
+            assert_eq!(text.matches('(').count(), text.matches(')').count(), "{cmd}\n{text}");
+            let titled = script.commands.iter().find_map(|c| {
+                let title = &manuals.get(c.name()?)?.title;
+                (!c.remote && !title.is_empty() && title.chars().count() <= CLAUSE).then(|| c.name())?
+            });
+            assert!(titled.is_none_or(|first| text.contains(&format!("{first}: "))), "{cmd}\n{text}");
+        }
+        assert!(told > 100, "{told}");
     }
 }

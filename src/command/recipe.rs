@@ -254,7 +254,7 @@ impl Run<'_> {
         let ask = self.ask;
         let confidence = grounds::capped(draft.confidence, &ask.request, ask.target, ask.dialect, &draft.commands_used);
         Ok(Answer {
-            explanation: explain::line(&draft.commands_used, &self.manuals),
+            explanation: explain::line(&shell::parse(&draft.cmd, ask.dialect), &self.manuals),
             draft: grounds::is_draft(&draft),
             cmd: draft.cmd,
             confidence,
