@@ -48,6 +48,7 @@ mod listing;
 mod literals;
 mod merged;
 mod names;
+mod near;
 mod numbers;
 mod order;
 mod overwritten;
@@ -79,6 +80,7 @@ mod text;
 mod totals;
 mod unasked;
 mod values;
+mod within;
 mod words;
 mod written;
 
@@ -129,7 +131,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 65] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 66] = [
     commit::check,
     branches::check,
     executable::check,
@@ -195,6 +197,7 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 65] = [
     replaced::check,
     processes::check,
     text::check,
+    within::check,
 ];
 
 /// The one there is; nothing of several, of which it is not clear which is meant.
