@@ -1,146 +1,336 @@
-//! The demo requests, answered by the real model and *run* in a fixture tree: graded by effect, not by string.
-//! At least 10 of 12 must do the right thing.
+//! The specification's demo requests, on this machine and for macOS: answered by the real model and *run* in a fixture, graded by
+//! effect and not by string. The judges themselves are held against commands that are known to be right and to be wrong.
 
-use crate::support::{model_or_skip, run_shell};
+mod fixture;
+mod judges;
+
+use crate::support::model_or_skip;
+use fixture::{System, World};
+use judges::Left;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::process::Stdio;
 
-const DAY: u64 = 24 * 3600;
+/// How many of the twelve do the right thing at least: what is reached today.
+const REACHED_LINUX: usize = 10;
+const REACHED_MACOS: usize = 7;
 
-/// A request and the judge of what its command printed and did in the fixture.
+/// A request and the judge of what its command printed and did.
 struct Demo {
     request: &'static str,
-    judge: fn(&Ran) -> bool,
+    judge: fn(&Left) -> bool,
+    /// Commands that are right and wrong on Linux.
+    linux: (&'static [&'static str], &'static [&'static str]),
+    /// The same on macOS.
+    macos: (&'static [&'static str], &'static [&'static str]),
 }
 
-/// What running a command left.
-struct Ran<'a> {
-    stdout: String,
-    tree: &'a Path,
-    port: u16,
-    busy: u32,
-}
+const COMMITS: (&[&str], &[&str]) = (
+    &[
+        "git log --since='2 weeks ago' --pretty=format:'%an %s'",
+        "git log --since='2 weeks ago' --pretty=format:'%h %an'",
+        "git log --since=2.weeks",
+    ],
+    &[
+        "git log --since='2 weeks ago' --author=\"$(git config user.name)\"",
+        "git log --since='2 weeks ago' --oneline",
+        "git log --pretty=format:'%an %s'",
+        "git shortlog -sn --since='2 weeks ago' HEAD",
+        "git log -2w --author-name",
+        "git log --since='1 week ago' --format='%an %s'",
+    ],
+);
+
+const RUST: (&[&str], &[&str]) = (
+    &[
+        "find . -name '*.rs' -mtime -7",
+        "find . -type f -name '*.rs' -mtime -7 -print",
+        "find . -name '*.rs' -mtime -7 -exec ls -l {} +",
+        "find . -name '*.rs' -newermt \"$(date +%F) -7 days\"",
+    ],
+    &[
+        "find . -name '*.rs' -mtime -7 | wc -l",
+        "find . -name '*.rs' -mtime -7 -exec grep -l mod {} +",
+        "find . -name '*.rs' -mtime -7 | grep mod",
+        "find . -name '*.rs' -mtime +7",
+        "find . -name '*.rs'",
+        "find . -mtime -7",
+        "ls *.rs",
+        "find . -maxdepth 1 -name '*.rs' -mtime -7",
+        "find . -name '*.rs' -mtime -7 -exec ls -l {} \\; | head -n 1",
+    ],
+);
+
+const LOGS: (&[&str], &[&str]) = (
+    &[
+        "find . -name '*.log' -type f -exec cat {} + | wc -l",
+        "find . -name '*.log' -print0 | xargs -0 wc -l",
+        "find . -name '*.log' -exec wc -l {} +",
+        "find . -name '*.log' -exec cat {} \\; | awk 'END {print NR}'",
+    ],
+    &[
+        "find . -name '*.log' | wc -l",
+        "find . -name '*.log' | xargs wc -l",
+        "find . -name '*.log' | xargs cat | wc -l",
+        "wc -l *.log",
+        "find . -name '*.log' -exec wc -l {} \\;",
+        "cat logs/*.log | wc -l",
+    ],
+);
+
+const ARCHIVE: (&[&str], &[&str]) = (
+    &[
+        "tar -czf ../tree.tar.gz .",
+        "tar -cf archive.tar .",
+        "tar -cvf archive.tar --exclude=archive.tar .",
+        "tar czf \"../$(basename \"$PWD\").tgz\" -C .. tree",
+    ],
+    &["tar -cf archive.tar *", "tar -cf archive.tar src", "tar -tf .", "tar -xf archive.tar", "tar -cf archive.tar"],
+);
+
+const UPTIME: (&[&str], &[&str]) = (&["uptime"], &["date", "echo up", "cat /proc/version"]);
+
+const SETUID: (&[&str], &[&str]) = (
+    &["find / -type f -perm -4000 2>/dev/null", "sudo find / -perm -u=s -type f"],
+    &[
+        "find . -perm -4000",
+        "find / -perm 4000 2>/dev/null",
+        "find / -perm -2000 2>/dev/null",
+        "find / -user root -maxdepth 1",
+    ],
+);
 
 const DEMOS: [Demo; 12] = [
-    Demo { request: "show git commits from last 2 weeks with author names", judge: recent_commits },
-    Demo { request: "show top 5 processes by CPU usage", judge: |r| processes(r, 5) },
-    Demo { request: "find all Rust files in current directory modified in the last 7 days", judge: recent_rust },
-    Demo { request: "show all listening TCP ports on this system", judge: |r| r.stdout.contains(&r.port.to_string()) },
-    Demo { request: "show disk usage sorted by size", judge: sorted_sizes },
-    Demo { request: "find all log files in current directory and count total lines", judge: total_lines },
-    Demo { request: "show how long this system has been up", judge: |r| r.stdout.contains("up ") },
-    Demo { request: "show top 10 processes by CPU usage", judge: |r| processes(r, 10) },
-    Demo { request: "find all Rust files modified in the last 7 days", judge: recent_rust },
-    Demo { request: "create a tar archive of the current directory", judge: archive },
-    Demo { request: "find all setuid files on the system", judge: setuid },
-    Demo { request: "show who logged in today", judge: logins },
+    Demo {
+        request: "show git commits from last 2 weeks with author names",
+        judge: judges::recent_commits,
+        linux: COMMITS,
+        macos: COMMITS,
+    },
+    Demo {
+        request: "show top 5 processes by CPU usage",
+        judge: |left| judges::processes(left, 5),
+        linux: (
+            &["ps aux --sort=-%cpu | head -n 6", "ps -eo pid,comm,%cpu --sort=-%cpu --no-headers | head -n 5"],
+            &[
+                "ps aux --sort=-%cpu | head -n 5",
+                "ps aux -r | head -n 5",
+                "ps aux --sort=-%mem | head -n 6",
+                "ps aux | head -n 6",
+                "ps aux --sort=%cpu | head -n 6",
+            ],
+        ),
+        macos: (
+            &[
+                "ps aux -r | head -n 6",
+                "ps -Ao pid,%cpu,comm -r | head -6",
+                "ps aux | tail -n +2 | sort -nrk 3,3 | head -5",
+                "ps -Arco pid,pcpu,comm | head -n 6",
+            ],
+            &[
+                "ps aux -r | head -n 5",
+                "ps aux --sort=-%cpu | head -n 6",
+                "ps aux | sort -rk 3,3 | head -n 6",
+                "ps aux -m | head -n 6",
+                "ps -r | head -n 6",
+                "ps aux | sort -nrk 4,4 | head -n 5",
+                "ps -eo pid,comm,%cpu --no-headers -r | head -n 5",
+                "top -b -n 1 | head -n 12",
+            ],
+        ),
+    },
+    Demo {
+        request: "find all Rust files in current directory modified in the last 7 days",
+        judge: judges::recent_rust,
+        linux: RUST,
+        macos: RUST,
+    },
+    Demo {
+        request: "show all listening TCP ports on this system",
+        judge: judges::listening,
+        linux: (
+            &["ss -tln", "ss -ltnp", "netstat -tln"],
+            &["ss -tuln", "ss -tan", "ss -uln", "ss -tn", "ss -tl4 sport = :1"],
+        ),
+        macos: (
+            &[
+                "lsof -iTCP -sTCP:LISTEN -n -P",
+                "sudo lsof -nP -iTCP -sTCP:LISTEN",
+                "netstat -an -p tcp | grep LISTEN",
+                "lsof -i -P | grep LISTEN",
+                "netstat -an | grep LISTEN",
+            ],
+            &[
+                "ss -tln",
+                "netstat -tuln",
+                "netstat -tulpn",
+                "lsof -i",
+                "lsof -iTCP",
+                "netstat -an",
+                "netstat -an -p tcp",
+                "lsof -iTCP:8080 -sTCP:LISTEN",
+            ],
+        ),
+    },
+    Demo {
+        request: "show disk usage sorted by size",
+        judge: judges::sorted_sizes,
+        linux: (
+            &["du -h -d 1 | sort -hr", "du -sk * | sort -n", "du -sh * | sort -h", "du -a | sort -n -r"],
+            &["du -sh *", "du -sh * | sort -n", "du -h -d 1 | sort -r", "du -sh", "du -sh -d 1 | sort -h", "ls -l"],
+        ),
+        macos: (
+            &["du -h -d 1 | sort -hr", "du -sk * | sort -n", "du -sh * | sort -h", "du -ah . | sort -rh"],
+            &[
+                "du -sh -d 1 | sort -h",
+                "du -h --max-depth=1 | sort -hr",
+                "du -sh *",
+                "du -sh * | sort -nr",
+                "df -h --output=size | sort -h",
+                "du -a -h -s . | sort -h",
+            ],
+        ),
+    },
+    Demo {
+        request: "find all log files in current directory and count total lines",
+        judge: judges::total_lines,
+        linux: LOGS,
+        macos: LOGS,
+    },
+    Demo {
+        request: "show how long this system has been up",
+        judge: judges::uptime,
+        linux: (&["uptime", "uptime -p", "w | head -n 1"], UPTIME.1),
+        macos: (UPTIME.0, &["uptime -p", "cat /proc/uptime", "date"]),
+    },
+    Demo {
+        request: "show top 10 processes by CPU usage",
+        judge: |left| judges::processes(left, 10),
+        linux: (
+            &["ps aux --sort=-%cpu | head -n 11", "ps -eo pid,pcpu,args --sort=-pcpu | sed -n '2,11p'"],
+            &["ps aux --sort=-%cpu | head -n 10", "ps aux --sort=-%cpu | head", "ps aux | sort -k 3 | head -n 11"],
+        ),
+        macos: (
+            &["ps aux -r | head -n 11", "ps -A -o %cpu,comm -r | head -11", "ps aux | sort -nrk 3,3 | head -10"],
+            &[
+                "ps aux -r | head -n 10",
+                "ps aux | sort -rk 3,3 | head -n 11",
+                "ps aux | head -n 11",
+                "ps -aux -r | head -n 11",
+            ],
+        ),
+    },
+    Demo {
+        request: "find all Rust files modified in the last 7 days",
+        judge: judges::recent_rust,
+        linux: RUST,
+        macos: RUST,
+    },
+    Demo {
+        request: "create a tar archive of the current directory",
+        judge: judges::archive,
+        linux: ARCHIVE,
+        macos: ARCHIVE,
+    },
+    Demo {
+        request: "find all setuid files on the system",
+        judge: judges::setuid,
+        linux: (SETUID.0, &["find . -perm -4000", "find / -perm -2000 2>/dev/null", "find / -perm /6000 2>/dev/null"]),
+        macos: (SETUID.0, SETUID.1),
+    },
+    Demo {
+        request: "show who logged in today",
+        judge: judges::logins,
+        linux: (
+            &[
+                "last -s today",
+                "last --since today",
+                "last | grep \"$(date '+%a %b %e')\"",
+                "last --time-format iso | grep \"$(date +%F)\"",
+            ],
+            &[
+                "who",
+                "last",
+                "w",
+                "last | grep $(date +%F)",
+                "last -n 1",
+                "last -d today",
+                "who | grep \"$(date +%F)\"",
+            ],
+        ),
+        macos: (
+            &["last | grep \"$(date '+%b %e')\"", "last | grep \"$(date +'%a %b %e')\""],
+            &[
+                "last -s today",
+                "last --since today",
+                "last | grep $(date +%F)",
+                "who",
+                "last",
+                "last | grep \"$(date -d today '+%b %e')\"",
+                "last -1 today",
+            ],
+        ),
+    },
 ];
 
-fn recent_commits(r: &Ran) -> bool {
-    r.stdout.contains("Ada Example") && r.stdout.contains("Bo Example") && !r.stdout.contains("Old Author")
-}
-
-/// Exactly so many processes, the busy one among them.
-fn processes(r: &Ran, count: usize) -> bool {
-    let numbers = |l: &&str| l.split_whitespace().take(2).any(|w| w.parse::<u32>().is_ok());
-    let rows: Vec<&str> = r.stdout.lines().filter(numbers).collect();
-    rows.len() == count && rows.iter().any(|l| l.split_whitespace().any(|w| w == r.busy.to_string()))
-}
-
-fn recent_rust(r: &Ran) -> bool {
-    r.stdout.contains("new.rs")
-        && r.stdout.contains("deep.rs")
-        && !r.stdout.contains("old.rs")
-        && !r.stdout.contains(".txt")
-}
-
-/// At least three sizes, in either order. `du` and `df` are both right answers.
-fn sorted_sizes(r: &Ran) -> bool {
-    let size = |w: &str| {
-        let number: f64 = w.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
-        let unit = w.chars().last().filter(char::is_ascii_alphabetic).unwrap_or('B');
-        Some(number * 1024_f64.powi("BKMGT".find(unit.to_ascii_uppercase())? as i32))
-    };
-    // du prints the size first; df prints size, used and available, sorted by any of them
-    let columns = |skip: usize| -> Vec<f64> {
-        r.stdout.lines().filter_map(|l| size(l.split_whitespace().nth(skip)?.trim_end_matches('%'))).collect()
-    };
-    (0..5).map(columns).any(|c| c.len() >= 3 && (c.is_sorted() || c.iter().rev().is_sorted()))
-}
-
-/// 3 lines in one file, 4 in one with a space in its name in a folder.
-fn total_lines(r: &Ran) -> bool {
-    r.stdout.lines().last().is_some_and(|l| l.split_whitespace().next() == Some("7"))
-}
-
-/// Some new archive holds the tree's files.
-fn archive(r: &Ran) -> bool {
-    let beside = [r.tree, r.tree.parent().unwrap()];
-    let files = beside.iter().flat_map(|d| std::fs::read_dir(d).unwrap()).map(|e| e.unwrap().path());
-    let mut archives = files.filter(|p| p.to_string_lossy().contains(".t"));
-    archives.any(|p| run_shell(&format!("tar -tf '{}'", p.display()), r.tree).stdout.contains("new.rs"))
-}
-
-fn setuid(r: &Ran) -> bool {
-    r.stdout.contains("raised-program") && !r.stdout.contains("new.rs")
-}
-
-/// The same as one of the ways to ask the system itself.
-fn logins(r: &Ran) -> bool {
-    ["who", "last", "last -s today", "last --since today", "w"].iter().any(|c| run_shell(c, r.tree).stdout == r.stdout)
-}
-
-/// Files of known age, a repository with known commits, logs with known lines.
-fn fixture(tree: &Path) {
-    let file = |name: &str, text: &str, days: u64| {
-        let path = tree.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        let when = SystemTime::now() - Duration::from_secs(days * DAY);
-        std::fs::File::options().write(true).open(&path).unwrap().set_modified(when).unwrap();
-    };
-    file("src/new.rs", "fn main() {}\n", 1);
-    file("src/inner/deep.rs", "pub fn deep() {}\n", 3);
-    file("src/old.rs", "pub fn old() {}\n", 60);
-    file("notes.txt", "a note\n", 1);
-    file("app.log", "one\ntwo\nthree\n", 1);
-    file("logs/web server.log", "1\n2\n3\n4\n", 2);
-    file("raised-program", "#!/bin/sh\n", 1);
-    let script = "chmod 4755 raised-program
-        git init -q . && git config user.email t@example.org && git config user.name T
-        commit() {
-            export GIT_AUTHOR_DATE=\"@$(($(date +%s) - $2 * 86400)) +0000\"
-            export GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
-            git commit -q --allow-empty --author \"$1 <a@example.org>\" -m \"$3\"
-        }
-        commit 'Old Author' 40 first; commit 'Ada Example' 3 second; commit 'Bo Example' 1 third";
-    let made = run_shell(script, tree);
-    assert!(made.ok, "{}", made.stderr);
-}
-
-/// A process that keeps a core busy; it ends with the test, however that ends.
-struct Busy(Child);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+fn examples(demo: &Demo, system: System) -> (&'static [&'static str], &'static [&'static str]) {
+    match system {
+        System::Linux => demo.linux,
+        System::Macos => demo.macos,
     }
 }
 
-#[test]
-fn ten_of_twelve_demos_do_the_right_thing() {
-    let Some(mut caro) = model_or_skip("batch") else { return };
-    let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+/// True if the command does the right thing, and what it printed.
+fn judged(world: &World, demo: &Demo, cmd: &str) -> (bool, String) {
     let home = tempfile::tempdir().unwrap();
-    let trees: Vec<_> = (0..DEMOS.len()).map(|i| home.path().join(format!("demo{i}/tree"))).collect();
+    let (tree, ran) = world.run(cmd, home.path());
+    let left = Left { stdout: ran.stdout, tree: &tree, world };
+    let is_right = !cmd.is_empty() && (demo.judge)(&left);
+    let heads = left.stdout.lines().take(12).chain(ran.stderr.lines().take(2));
+    (is_right, heads.collect::<Vec<_>>().join("\n"))
+}
+
+fn judges_tell_right_from_wrong(system: System) {
+    let world = World::new(system);
+    let mut misjudged = Vec::new();
+    for demo in &DEMOS {
+        let (right, wrong) = examples(demo, system);
+        for (cmd, want) in right.iter().map(|cmd| (cmd, true)).chain(wrong.iter().map(|cmd| (cmd, false))) {
+            let (is_right, printed) = judged(&world, demo, cmd);
+            if is_right != want {
+                let verdict = if want { "is right" } else { "is wrong" };
+                misjudged.push(format!("{}: `{cmd}` {verdict}, and is judged otherwise:\n{printed}", demo.request));
+            }
+        }
+    }
+    assert!(misjudged.is_empty(), "{}", misjudged.join("\n\n"));
+}
+
+#[test]
+fn judges_tell_right_from_wrong_on_linux() {
+    judges_tell_right_from_wrong(System::Linux);
+}
+
+#[test]
+fn judges_tell_right_from_wrong_on_macos() {
+    judges_tell_right_from_wrong(System::Macos);
+}
+
+/// The model's answers to all demos, each judged; how many are right.
+fn answered(system: System) -> Option<usize> {
+    let mut caro = model_or_skip("batch")?;
+    if system == System::Macos {
+        caro.args(["--target", "macos-bsd"]);
+    }
+    // what is judged is the answer and not the machine's speed
+    caro.args(["--budget", "20", "--timeout", "120"]);
+    let mut child = caro.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let world = World::new(system);
+    let homes: Vec<_> = DEMOS.iter().map(|_| tempfile::tempdir().unwrap()).collect();
     let mut stdin = child.stdin.take().unwrap();
-    for (i, (demo, tree)) in DEMOS.iter().zip(&trees).enumerate() {
-        std::fs::create_dir_all(tree).unwrap();
-        fixture(tree);
+    for (i, (demo, home)) in DEMOS.iter().zip(&homes).enumerate() {
+        // what is asked about is there
+        let (tree, _) = world.run("true", home.path());
         writeln!(stdin, "{}", json!({"id": i, "request": demo.request, "cwd": tree})).unwrap();
     }
     drop(stdin);
@@ -148,22 +338,27 @@ fn ten_of_twelve_demos_do_the_right_thing() {
     let answers: Vec<Value> =
         String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(answers.len(), DEMOS.len());
-
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let busy = Busy(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
-    std::thread::sleep(Duration::from_secs(2));
     let mut right = 0;
-    for ((demo, tree), answer) in DEMOS.iter().zip(&trees).zip(&answers) {
+    for (demo, answer) in DEMOS.iter().zip(&answers) {
         let cmd = answer["cmd"].as_str().unwrap_or_default();
-        let stdout = run_shell(cmd, tree).stdout;
-        let ran = Ran { stdout, tree, port: listener.local_addr().unwrap().port(), busy: busy.0.id() };
-        let ok = (demo.judge)(&ran);
-        right += usize::from(ok);
-        println!("{} {}: {cmd}", if ok { "ok   " } else { "WRONG" }, demo.request);
-        if !ok {
-            println!("{}", ran.stdout.lines().take(12).collect::<Vec<_>>().join("\n"));
+        let (is_right, printed) = judged(&world, demo, cmd);
+        right += usize::from(is_right);
+        println!("{} {}: {cmd}", if is_right { "ok   " } else { "WRONG" }, demo.request);
+        if !is_right {
+            println!("{printed}");
         }
     }
-    drop(busy);
-    assert!(right >= 10, "only {right} of {} demos did the right thing", DEMOS.len());
+    Some(right)
+}
+
+#[test]
+fn demos_do_the_right_thing_on_this_machine() {
+    let Some(right) = answered(System::Linux) else { return };
+    assert!(right >= REACHED_LINUX, "only {right} of {} demos did the right thing", DEMOS.len());
+}
+
+#[test]
+fn demos_do_the_right_thing_on_macos() {
+    let Some(right) = answered(System::Macos) else { return };
+    assert!(right >= REACHED_MACOS, "only {right} of {} demos did the right thing", DEMOS.len());
 }

@@ -18,7 +18,7 @@ mod chat;
 mod check;
 mod checks;
 mod cli;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod demos;
 mod edges;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! What several test files share: running a shell line, finding the real model.
 
 use crate::machine::AMPLE;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -15,10 +16,19 @@ pub struct Ran {
 
 /// Runs a line in bash in `dir`, for at most [`AMPLE`] time.
 pub fn run_shell(line: &str, dir: &Path) -> Ran {
+    run_shell_on(line, dir, None)
+}
+
+/// The same with another `PATH` and `HOME`.
+pub fn run_shell_on(line: &str, dir: &Path, place: Option<(&OsStr, &Path)>) -> Ran {
     let files = tempfile::tempdir().unwrap();
     // files, not pipes: a background process that keeps a pipe open cannot hold the test up
     let (out, err) = (files.path().join("out"), files.path().join("err"));
-    let mut child = Command::new("bash")
+    let mut bash = Command::new(which::which("bash").unwrap());
+    if let Some((path, home)) = place {
+        bash.env("PATH", path).env("HOME", home);
+    }
+    let mut child = bash
         .args(["-c", line])
         .current_dir(dir)
         .stdin(Stdio::null())
