@@ -120,10 +120,12 @@ fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
         return None;
     }
     let name = option.argument.as_deref().map(|argument| argument.trim_matches(|c: char| !c.is_alphanumeric()));
+    // NUM and `c` are stand-ins, while `date` is a word of the sentence ("more recent than a specific date")
+    let is_standin = |name: &str| name.len() == 1 || !name.is_empty() && name == name.to_uppercase();
     // `-7` in the place of `n` of "n*24 hours" would read as a sum
     let plain = |value: &&str| is_short(value) && value.starts_with(char::is_alphanumeric);
     match (name, value.filter(plain)) {
-        (Some(name), Some(value)) if !name.is_empty() => Some(with_argument(&text, name, value)),
+        (Some(name), Some(value)) if is_standin(name) => Some(with_argument(&text, name, value)),
         _ => Some(text),
     }
 }
@@ -220,6 +222,7 @@ mod tests {
                 "estimate file space usage",
                 &[("-h", "", "print sizes in human readable format (e.g., 1K 2G)")],
             ),
+            entry("log", "show logs", &[("--since", "date", "Show commits more recent than a specific date.")]),
             entry("mute", "", &[("-x", "", "do it")]),
         ])
     }
@@ -244,6 +247,8 @@ mod tests {
             of("find . -L -type f"),
             "find: search for files in a directory hierarchy (-type f: file is of type f)"
         );
+        let since = "log: show logs (--since=2 weeks ago: show commits more recent than a specific date)";
+        assert_eq!(of("log --since='2 weeks ago'"), since);
         assert_eq!(of("mute -x | unknown | head f"), "head: output the first part of files");
         assert_eq!((of("mute"), of("ssh host head")), (String::new(), String::new()));
     }
