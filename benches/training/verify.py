@@ -13,17 +13,13 @@ Needs bubblewrap, busybox and bash.
 import argparse, glob, hashlib, json, os, re, shlex, shutil, subprocess, sys, tempfile, tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from data import tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {"request", "cmd", "macos", "freebsd", "busybox", "powershell", "fish", "run", "dir", "before", "out", "like", "then", "risk"}
 OTHERS = {"also", "lines", "root", "code", "target"}
 TARGETS = {"linux-gnu", "linux-busybox", "macos-bsd", "freebsd", "windows", "fish"}
 TOPS = ("srv", "opt", "data", "backup")
-
-
-def words(text):
-    """The words of a wording, as two wordings are compared."""
-    return frozenset(re.findall(r"\w+", text.lower()))
 
 
 def shape(pair):
@@ -141,16 +137,16 @@ def main():
             if os.path.realpath(path) not in map(os.path.realpath, args.files):
                 for pair in load(path):
                     for text in [pair["request"], *pair.get("also", [])]:
-                        seen.setdefault(words(text), f"{Path(path).name}: {text}")
+                        seen.setdefault(tokens(text), f"{Path(path).name}: {text}")
     pairs = [(Path(f).name, p) for f in args.files for p in load(f)]
     wordings = 0
     for name, pair in pairs:
         wrong += [f"{name}: {pair.get('request')}: {what}" for what in shape(pair)]
         for text in [pair.get("request", ""), *pair.get("also", [])]:
             wordings += 1
-            if words(text) and words(text) in seen and not pair.get("target"):
-                wrong.append(f"{name}: `{text}` is said already: {seen[words(text)]}")
-            seen.setdefault(words(text), text)
+            if tokens(text) and tokens(text) in seen and not pair.get("target"):
+                wrong.append(f"{name}: `{text}` is said already: {seen[tokens(text)]}")
+            seen.setdefault(tokens(text), text)
         if pair.get("cmd") and not pair.get("target") in ("windows", "fish"):
             parsed = subprocess.run(["bash", "-n", "-c", pair["cmd"]], capture_output=True, text=True)
             if parsed.returncode:

@@ -26,7 +26,8 @@ impl Dirs {
     /// The folders under this environment.
     pub fn find(env: &Env) -> Self {
         // What is relative would be a folder of wherever one happens to be.
-        let home = directories::ProjectDirs::from("", "", "caro").filter(|_| relative_home().is_none());
+        let is_relative = relative_home().is_some();
+        let home = if is_relative { None } else { directories::ProjectDirs::from("", "", "caro") };
         let of = |dir: fn(&directories::ProjectDirs) -> &Path| home.as_ref().map(|h| dir(h).to_path_buf());
         // The resident process runs elsewhere: what is relative means the folder of this call, there too.
         let over = |name| env.get(name).map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));

@@ -10,6 +10,8 @@ use super::{Dialect, Finding, Severity, Target};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+pub(crate) use condition::option;
+
 /// What a rule says when it matches, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

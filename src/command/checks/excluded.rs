@@ -16,15 +16,15 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 /// the folder and has nothing else against its content.
 fn emptied(it: &Inspected) -> Option<Finding> {
     let command = find(it.script)?;
-    let holds = |w: &Word| matches!(w.text.as_str(), "-prune" | "-o" | "-or" | "-mindepth" | "-maxdepth");
-    let flat = command.words.windows(2).any(|w| w[0].text == "-maxdepth" && w[1].text == "1");
+    let value = |option: &str| command.words.windows(2).find(|w| w[0].text == option).map(|w| w[1].text.as_str());
+    let flat = value("-maxdepth") == Some("1");
     // a depth of at least two is another question, and of at least one says nothing of what lies deeper
-    let deeper = command.words.windows(2).any(|w| w[0].text == "-mindepth" && w[1].text != "1");
-    let other = command.args().iter().any(|w| holds(w) && !w.text.ends_with("depth"));
+    let deeper = value("-mindepth").is_some_and(|depth| depth != "1");
+    let other = command.args().iter().any(|w| matches!(w.text.as_str(), "-prune" | "-o" | "-or"));
     if flat || deeper || other || !deletes(it, command) {
         return None;
     }
-    let files = command.words.windows(2).any(|w| w[0].text == "-type" && w[1].text == "f");
+    let files = value("-type") == Some("f");
     let test = negated(command, &["-name", "-iname"]).find(|test| {
         let name = test[2].text.as_str();
         let spared = negated(command, &["-path", "-wholename", "-ipath"]).any(|path| path[2].text.contains(name));

@@ -2,6 +2,7 @@
 //! line is data: `platform-rules/headers.toml`.
 
 use super::Inspected;
+use crate::shell::rules::option;
 use crate::shell::{Finding, Invocation, Severity, Word};
 use std::sync::OnceLock;
 
@@ -33,11 +34,12 @@ impl Listing {
     /// True if the command prints the headings.
     fn heads(&self, command: &Invocation) -> bool {
         let words = || command.args().iter().map(|w| w.text.as_str());
-        let is = |list: &[String], word: &str| list.iter().any(|l| l == word.split('=').next().unwrap_or(word));
+        let has = |list: &[String]| list.iter().any(|l| option(command, l).is_some() || words().any(|w| w == l));
         command.name().is_some_and(|name| self.names.iter().any(|n| n == name))
-            && (self.verbs.is_empty() || words().any(|w| is(&self.verbs, w)))
+            && (self.verbs.is_empty() || has(&self.verbs))
             // `-o pid=` leaves the heading of a column empty
-            && !words().any(|w| is(&self.without, w) || w.ends_with('='))
+            && !has(&self.without)
+            && !words().any(|w| w.ends_with('='))
     }
 }
 
@@ -121,6 +123,8 @@ mod tests {
             ("top 5 processes", "ps aux --sort=-%cpu --no-headers | head -n 5"),
             ("top 5 files", "ls | head -n 5"),
             ("ids of 3 containers", "docker ps -q | head -n 3"),
+            ("ids of 3 containers", "docker ps -aq | head -n 3"),
+            ("ids of 3 processes with open sockets", "lsof -ti | head -n 3"),
             ("names of 3 pods", "kubectl get pods -o name | head -n 3"),
             ("first 5 lines of the process list", "ps aux | head -n 5"),
             ("busiest processes", "ps aux --sort=-%cpu | head -n 5"),

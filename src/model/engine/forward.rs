@@ -221,7 +221,8 @@ impl Forward {
         for (row, &token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
             self.embedding.embed_row(token as usize, row);
         }
-        let (last, adapter) = (self.layers.len() - 1, self.adapter.as_ref().filter(|_| self.is_adapted));
+        let last = self.layers.len() - 1;
+        let adapter = if self.is_adapted { self.adapter.as_ref() } else { None };
         for (index, layer) in self.layers.iter().enumerate() {
             if cancel.is_cancelled() {
                 return false;
@@ -262,7 +263,7 @@ impl Forward {
             self.embedding.embed_row(token.id as usize, row);
         }
         let shape = shape(config, base, m);
-        let adapter = self.adapter.as_ref().filter(|_| self.is_adapted);
+        let adapter = if self.is_adapted { self.adapter.as_ref() } else { None };
         for (index, layer) in self.layers.iter().enumerate() {
             if cancel.is_cancelled() {
                 return false;

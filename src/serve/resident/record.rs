@@ -96,7 +96,9 @@ impl Record {
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| self.runs()) {
+        if let Some(pid) = pid
+            && self.runs()
+        {
             let _ = kill_process(pid, signal);
         }
     }
