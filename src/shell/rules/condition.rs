@@ -1,8 +1,9 @@
 //! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
 //! text of a command.
 
+use crate::shell::Dialect;
 use crate::shell::effects::{has_value, verb};
-use crate::shell::parse::{Construct, Invocation, Script};
+use crate::shell::parse::{Construct, Invocation, Script, Word};
 use crate::shell::pattern::Pattern;
 
 /// When a rule matches a command. Conditions that are not given hold.
@@ -92,6 +93,15 @@ pub struct Next {
     /// What the next word must not match.
     #[serde(default)]
     pub is_not: Option<Pattern>,
+    /// Whether the next word must begin a list (`a, b`), as PowerShell has them: a comma stands between it and the word behind it.
+    #[serde(default)]
+    pub list: Option<bool>,
+}
+
+/// True if only a comma stands between this word and the one behind it.
+fn begins_list(script: &Script, command: &Invocation, at: usize) -> bool {
+    let [first, second] = command.words.get(at..at + 2).unwrap_or_default() else { return false };
+    script.text.get(first.span.end..second.span.start).is_some_and(|between| between.trim() == ",")
 }
 
 /// Programs whose options are whole words after one dash.
@@ -175,9 +185,14 @@ impl Condition {
             return None;
         }
         if let Some(next) = &self.next {
-            let at = command.words.iter().position(|w| w.text == next.after)?;
+            let any_case = script.dialect == Dialect::PowerShell;
+            let is = |w: &Word| w.text == next.after || any_case && w.text.eq_ignore_ascii_case(&next.after);
+            let at = command.words.iter().position(is)?;
             let following = command.words.get(at + 1).map_or("", |w| w.text.as_str());
             if next.glob.is_some_and(|wanted| command.words.get(at + 1).is_none_or(|w| w.glob != wanted)) {
+                return None;
+            }
+            if next.list.is_some_and(|wanted| begins_list(script, command, at + 1) != wanted) {
                 return None;
             }
             let right = next.is.as_ref().is_none_or(|p| command.words.len() > at + 1 && p.is_match(following));
