@@ -20,6 +20,7 @@
 //! - [`mcp`]: tools of other programs; [`skill`]: how a kind of task is gone about, with scripts; [`chat`]: what was said
 //!   before. What comes from there is others' words: it changes neither tools nor policy.
 //! - [`subagent`]: runs that work for another one, side by side.
+//! - [`perpetual`]: a loop that never ends, whose model calls skills; [`background`]: tasks that begin by themselves.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
 //!   of a model, file or tool changes them.
 //! - [`observe`]: the one way from a tool's output ([`observe::Raw`]) into a prompt.
@@ -28,15 +29,17 @@
 //!   [`retrieve`]: which of many tools to show; [`excerpt`]: what of a long text.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
-//! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called.
+//! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called; [`clock`]: times as a person's clock has them.
 //! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself.
 //!   Files and memory are two things and never share a name.
 
 pub mod action;
 pub mod advise;
 pub mod assemble;
+pub mod background;
 pub mod blueprint;
 pub mod chat;
+pub mod clock;
 pub mod event;
 pub mod evidence;
 pub mod excerpt;
@@ -47,6 +50,7 @@ pub mod librarian;
 pub mod mcp;
 pub mod memory;
 pub mod observe;
+pub mod perpetual;
 pub mod plan;
 pub mod reflect;
 pub mod retrieve;

@@ -4,7 +4,7 @@ use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
     agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, knowledge, manual, mcp,
-    memory, model, skills, status, stop, tools, version, workspace,
+    memory, model, perpetual, skills, status, stop, task, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -65,6 +65,10 @@ pub enum Verb {
     Agent(agent::Args),
     /// Talk, with tools and a memory of the session
     Chat(chat::Args),
+    /// Keep an agent at work that never ends: it answers messages, and wakes by itself
+    Loop(perpetual::Args),
+    /// Add, list, run and remove tasks that begin by themselves
+    Task(task::Args),
     /// Go on with a run that was stopped
     Resume(agent::resume::Args),
     /// Show what happened in a run
@@ -284,7 +288,9 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
         "stats" | "status" | "stop" => words.len() > 1,
-        "memory" | "knowledge" | "artifacts" | "workspace" => words
+        // `loop over all files`; what it takes are parameters with their values
+        "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
+        "memory" | "knowledge" | "artifacts" | "workspace" | "task" => words
             .first()
             .is_some_and(|word| verb.find_subcommand(word).is_none() && !(words.len() < 3 && is_usual(verb, word))),
         _ => false,

@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 20] = [
+pub const KEYS: [Key; 21] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key(
@@ -166,6 +166,7 @@ pub const KEYS: [Key; 20] = [
         Project::Never,
         "what `caro chat` remembers: budget, window:N, tokens:N; with :summary, :delete",
     ),
+    key("loop", "CARO_LOOP", NONE, Project::Never, "parameters of `caro loop`: NAME=VALUE, one after the other"),
 ];
 
 /// Where a value comes from.

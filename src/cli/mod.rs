@@ -43,6 +43,7 @@ pub mod manual;
 pub mod mcp;
 pub mod memory;
 pub mod model;
+pub mod perpetual;
 pub mod piped;
 pub mod present;
 pub mod project;
@@ -55,6 +56,7 @@ pub mod skills;
 pub mod spinner;
 pub mod status;
 pub mod stop;
+pub mod task;
 pub mod tldr;
 pub mod tools;
 pub mod ui;
@@ -253,6 +255,8 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Bench(args)) => bench::run(args, cx),
         Some(Verb::Agent(args)) => agent::run(args, cx),
         Some(Verb::Chat(args)) => chat::run(args, cx),
+        Some(Verb::Loop(args)) => perpetual::run(args, cx),
+        Some(Verb::Task(args)) => task::run(args, cx),
         Some(Verb::Resume(args)) => agent::resume::run(args, cx),
         Some(Verb::Events(args)) => agent::events::run(args, cx),
         Some(Verb::Session(args)) => agent::session::run(args, cx),

@@ -3,6 +3,7 @@
 use super::config::{NONE, Origin};
 use super::{Config, Failure};
 use crate::agent::chat::Remember;
+use crate::agent::perpetual::Parameters;
 use crate::agent::{memory, workspace};
 use crate::command::Refine;
 use crate::model::engine::Device;
@@ -109,6 +110,8 @@ pub struct Settings {
     pub workspace_url: Option<String>,
     /// How much of a conversation is remembered.
     pub history: Remember,
+    /// How a perpetual loop goes.
+    pub perpetual: Parameters,
 }
 
 impl Settings {
@@ -156,6 +159,7 @@ impl Settings {
             })?,
             workspace_url: url("workspace_url"),
             history: config.parse("history", super::chat::remember)?,
+            perpetual: perpetual(config)?,
         })
     }
 
@@ -166,6 +170,18 @@ impl Settings {
         let resident = if self.resident == Use::Auto { Use::Off } else { self.resident };
         Self { resident, ..self }
     }
+}
+
+/// The parameters of a perpetual loop: `NAME=VALUE`, one after the other.
+fn perpetual(config: &Config) -> Result<Parameters, Failure> {
+    let mut parameters = Parameters::default();
+    for assignment in config.text("loop").split_whitespace().filter(|word| *word != NONE) {
+        parameters.set(assignment).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(format!("{}: `loop`: {error}", config.origin("loop"))).hint(hint)
+        })?;
+    }
+    Ok(parameters)
 }
 
 /// The value of that name, or what would have been accepted.

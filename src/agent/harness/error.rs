@@ -39,6 +39,9 @@ pub enum HarnessError {
     /// The files of a session cannot be.
     #[error("the workspace: {0}")]
     Workspace(#[from] std::io::Error),
+    /// What messages come through cannot be read or written.
+    #[error("the channel: {0}")]
+    Channel(std::io::Error),
     /// The run was stopped, and can be gone on with.
     #[error("the run {0} was stopped")]
     Stopped(String),
@@ -57,6 +60,7 @@ impl HarnessError {
             Self::Store(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Workspace(_) => "check that its folder can be written",
+            Self::Channel(_) => "check that its files can be read and written; nothing that came in is lost",
             Self::Stopped(_) => "`caro resume RUN` goes on with it",
         }
     }

@@ -5,7 +5,7 @@
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
 //! - [`Harness`]: runs, and what concerns more than one of them. [`Prepared`]: one run before it begins.
 //! - `place`: what a model is told about the working folder. `rules`: the guards of a run, and of those that work for it.
-//!   `recent`: skills that stay for a while. `queue`: whose turn it is in a session. `clear`: forgetting a session. `error`: why
+//!   `recent`: skills that stay for a while. `standing`: a runtime for what is no run. `queue`: whose turn it is in a session. `clear`: forgetting a session. `error`: why
 //!   there is no run.
 //!
 //! ```
@@ -30,6 +30,7 @@ mod queue;
 mod recent;
 mod rules;
 mod setup;
+mod standing;
 
 pub use clear::empty;
 pub use error::HarnessError;

@@ -270,7 +270,7 @@ impl Runtime {
     /// What a call of this tool may use. Its cancel is pulled by its own time limit and nothing else: the run's is
     /// watched beside it.
     fn cx(&self, tool: &dyn Tool) -> ToolCx {
-        let timeout = tool.spec().timeout;
+        let timeout = tool.spec().timeout.min(self.config.call_limit);
         let cancel = Cancel::new().with_deadline(Instant::now() + timeout);
         ToolCx { root: self.config.root.clone(), cancel, timeout }
     }

@@ -10,11 +10,13 @@ mod errand;
 mod generate;
 mod meter;
 mod named;
+mod outside;
 mod plan;
 mod request;
 
 pub use drive::{Hands, Machine, Next, drive};
 pub use generate::{generate, generate_until, sample};
+pub(in crate::agent) use outside::Consulted;
 
 use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
@@ -130,6 +132,8 @@ pub struct Config {
     pub always: Vec<String>,
     /// Calls of one batch that run at once.
     pub parallel: usize,
+    /// The most that any call may take, whatever its tool says.
+    pub call_limit: Duration,
     /// The person's working directory.
     pub root: PathBuf,
     /// How a conversation that grows is kept within the window.
@@ -151,6 +155,7 @@ impl Config {
             tools: 6,
             always: Vec::new(),
             parallel: 4,
+            call_limit: Duration::MAX,
             root,
             fitting: Fitting::default(),
             skills: Vec::new(),

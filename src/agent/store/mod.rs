@@ -4,11 +4,15 @@
 //!
 //! The session of workers is named as the run that they work for. It is not listed, and goes with that run.
 
+mod background;
 mod model;
+mod perpetual;
 mod process;
 mod remembered;
 mod stats;
 
+pub use background::{Claim, StoredTask, TaskRun, TaskState};
+pub use perpetual::Outgoing;
 pub use process::{Owner, is_alive};
 pub use stats::Stats;
 
@@ -233,6 +237,8 @@ impl Store {
     pub fn repair(file: &Path) -> Result<Repaired, StoreError> {
         let prepare = |sql: &mut Connection| {
             remembered::tables(sql)?;
+            perpetual::tables(sql)?;
+            background::tables(sql)?;
             model::table(sql)
         };
         Ok(repair::repair(file, &LAYOUT, prepare, |_| Ok(()))?)
@@ -252,6 +258,8 @@ impl Store {
     fn with(mut connection: Connection) -> rusqlite::Result<Self> {
         remembered::tables(&mut connection)?;
         model::table(&connection)?;
+        perpetual::tables(&connection)?;
+        background::tables(&connection)?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 

@@ -117,3 +117,49 @@ impl Tool for Edit {
         Ok(Raw::text(format!("changed {name} at line {line}")))
     }
 }
+
+/// Adds text at the end of a file that is there.
+pub struct Append(ToolSpec);
+
+impl Default for Append {
+    fn default() -> Self {
+        let parameters = json!({"path": {"type": "string"}, "content": {"type": "string"}});
+        let description = "adds text at the end of a file that is there.";
+        let mut spec = ToolSpec::new("append", description, parameters, &["path", "content"]);
+        spec.example = json!({"path": "notes.txt", "content": format!("- a.txt has {COUNT}\n")});
+        spec.parallel = false;
+        Self(spec)
+    }
+}
+
+impl Tool for Append {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
+        Effects { writes: vec![path(args, &cx.root)], edits: true, ..Effects::default() }
+    }
+
+    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
+        let path = path(args, &cx.root);
+        let name = shown(&path, &cx.root);
+        let failed = |e| io("could not append to", &path, &cx.root, e);
+        let meta = std::fs::metadata(&path).map_err(failed)?;
+        if !meta.is_file() {
+            return Err(ToolError::Failed(format!("{name} is no regular file")));
+        }
+        if meta.len() > LARGEST {
+            return Err(ToolError::Failed(format!("{name} has {} bytes: too many to append here", meta.len())));
+        }
+        let mut whole = read_text(&path, LARGEST).map_err(failed)?;
+        for part in ["", text(args, "content")] {
+            whole.push_str(part);
+            if !whole.is_empty() && !whole.ends_with('\n') {
+                whole.push('\n');
+            }
+        }
+        replace_file(&path, whole.as_bytes()).map_err(failed)?;
+        Ok(Raw::text(format!("appended to {name} (now {} lines)", whole.lines().count())))
+    }
+}

@@ -14,7 +14,7 @@ mod sockets;
 mod sweep;
 mod workspace;
 
-pub use files::{Edit, Write};
+pub use files::{Append, Edit, Write};
 pub use knowledge::KnowledgeSearch;
 pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};

@@ -85,6 +85,11 @@ pub struct Drive {
 }
 
 impl Drive {
+    /// The options of a verb that has no more of them than these.
+    pub fn plain(model: Option<String>, yes: bool, write: Vec<PathBuf>) -> Self {
+        Self { model, yes, write, ..Self::default() }
+    }
+
     /// What its settings are layered under.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
         let flags = [("model", &self.model), ("resident", &self.resident)];

@@ -1,0 +1,183 @@
+//! Times of a calendar as `cron` writes them: `MINUTE HOUR DAY MONTH WEEKDAY`, in the person's own time zone.
+//!
+//! A field is `*`, a number, a range `1-5`, each of them with a step `/2`, or a list of these; months and weekdays have names,
+//! too. Where both days are given, either will do, as everywhere.
+
+use chrono::{DateTime, Datelike, Local, NaiveTime, TimeDelta, Timelike};
+
+/// The fields with their first and last numbers, and the names that some have.
+const FIELDS: [(&str, u32, u32, &[&str]); 5] = [
+    ("minute", 0, 59, &[]),
+    ("hour", 0, 23, &[]),
+    ("day", 1, 31, &[]),
+    ("month", 1, 12, &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]),
+    ("weekday", 0, 7, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"]),
+];
+
+/// So many days are looked through for the next time: the 29th of February may be eight years away.
+const DAYS: usize = 9 * 366;
+
+/// When something is to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cron {
+    /// A bit for each number of each field.
+    fields: [u64; 5],
+    /// Whether the day of the month, and that of the week, are said.
+    days: [bool; 2],
+}
+
+impl std::str::FromStr for Cron {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let Ok(words) = <[&str; 5]>::try_from(words) else {
+            return Err("five fields, MINUTE HOUR DAY MONTH WEEKDAY, as in `0 8 * * 1-5`".into());
+        };
+        let mut fields = [0; 5];
+        for (at, word) in words.into_iter().enumerate() {
+            fields[at] = field(word, FIELDS[at])?;
+        }
+        // Sunday is 0 and 7
+        fields[4] |= fields[4] >> 7 & 1;
+        let cron = Self { fields, days: [words_differ(words[2]), words_differ(words[4])] };
+        match cron.after(Local::now()) {
+            Some(_) => Ok(cron),
+            None => Err("a day that there is".into()),
+        }
+    }
+}
+
+fn words_differ(word: &str) -> bool {
+    !word.starts_with('*')
+}
+
+/// The bits of a field.
+fn field(word: &str, (what, first, last, names): (&str, u32, u32, &[&str])) -> Result<u64, String> {
+    let wrong = || format!("a {what} from {first} to {last}, `*`, ranges, steps and lists of them, and not `{word}`");
+    let number = |text: &str| -> Option<u32> {
+        let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        let offset = u32::from(first == 1);
+        match named {
+            Some(at) => Some(u32::try_from(at).ok()? + offset),
+            None => text.parse().ok().filter(|n| (first..=last).contains(n)),
+        }
+    };
+    let mut bits = 0u64;
+    for part in word.split(',') {
+        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+        let step = step.map_or(Some(1), |step| step.parse::<usize>().ok().filter(|n| *n > 0)).ok_or_else(wrong)?;
+        let (from, to) = match range.split_once('-') {
+            _ if range == "*" => (first, last),
+            Some((from, to)) => (number(from).ok_or_else(wrong)?, number(to).ok_or_else(wrong)?),
+            // `5/10` goes on to the end
+            None => {
+                let only = number(range).ok_or_else(wrong)?;
+                (only, if part.contains('/') { last } else { only })
+            }
+        };
+        if from > to {
+            return Err(wrong());
+        }
+        (from..=to).step_by(step).for_each(|n| bits |= 1 << n);
+    }
+    Ok(bits)
+}
+
+impl Cron {
+    fn has(&self, field: usize, number: u32) -> bool {
+        self.fields[field] >> number & 1 == 1
+    }
+
+    fn is_day(&self, day: &DateTime<Local>) -> bool {
+        let of_month = self.has(2, day.day());
+        let of_week = self.has(4, day.weekday().num_days_from_sunday());
+        let fits = match self.days {
+            [true, true] => of_month || of_week,
+            _ => of_month && of_week,
+        };
+        fits && self.has(3, day.month())
+    }
+
+    /// The first time after that one; nothing if there is none in the years to come.
+    pub fn after(&self, time: DateTime<Local>) -> Option<DateTime<Local>> {
+        let mut next = (time + TimeDelta::minutes(1)).with_second(0)?.with_nanosecond(0)?;
+        let mut days = 0;
+        while days < DAYS {
+            if !self.is_day(&next) {
+                let tomorrow = next.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
+                // a midnight that a change of the clock leaves out
+                let earliest = |minutes| (tomorrow + TimeDelta::minutes(minutes)).and_local_timezone(Local).earliest();
+                next = earliest(0).or_else(|| earliest(60))?;
+                days += 1;
+                continue;
+            }
+            if self.has(1, next.hour()) && self.has(0, next.minute()) {
+                return Some(next);
+            }
+            let day = next.date_naive();
+            next += TimeDelta::minutes(1);
+            days += usize::from(next.date_naive() != day);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::TimeZone;
+
+    /// The times after `2026-11-26 19:30` (a Thursday), as they are written.
+    fn next(cron: &str, many: usize) -> Vec<String> {
+        let cron: Cron = cron.parse().unwrap();
+        let mut time = Local.with_ymd_and_hms(2026, 11, 26, 19, 30, 0).unwrap();
+        let mut step = || {
+            time = cron.after(time).unwrap();
+            time.format("%Y-%m-%d %H:%M").to_string()
+        };
+        (0..many).map(|_| step()).collect()
+    }
+
+    #[test]
+    fn the_next_times_are_those_of_the_calendar() {
+        assert_eq!(next("* * * * *", 2), ["2026-11-26 19:31", "2026-11-26 19:32"]);
+        assert_eq!(next("*/20 * * * *", 3), ["2026-11-26 19:40", "2026-11-26 20:00", "2026-11-26 20:20"]);
+        assert_eq!(next("0 8 * * 1-5", 3), ["2026-11-27 08:00", "2026-11-30 08:00", "2026-12-01 08:00"]);
+        assert_eq!(next("30 19 * * thu", 1), ["2026-12-03 19:30"]);
+        assert_eq!(next("0 0 1 jan,jul *", 2), ["2027-01-01 00:00", "2027-07-01 00:00"]);
+        assert_eq!(next("0 12 29 2 *", 1), ["2028-02-29 12:00"]);
+        assert_eq!(next("0 12 * * 7", 1), next("0 12 * * sun", 1));
+        assert_eq!(next("0 0 13 * fri", 2), ["2026-11-27 00:00", "2026-12-04 00:00"], "either day will do");
+        assert_eq!(next("5/30 9-10 * * *", 4).last().unwrap(), "2026-11-27 10:35");
+    }
+
+    #[test]
+    fn what_is_no_time_is_told() {
+        for (wrong, why) in [
+            ("", "five fields"),
+            ("0 8 * *", "five fields"),
+            ("60 8 * * *", "a minute from 0 to 59"),
+            ("0 24 * * *", "hour from 0 to 23"),
+            ("0 8 0 * *", "a day from 1 to 31"),
+            ("0 8 * foo *", "a month"),
+            ("0 8 * * 5-1", "a weekday"),
+            ("*/0 8 * * *", "a minute"),
+            ("0 0 30 2 *", "a day that there is"),
+        ] {
+            let told = wrong.parse::<Cron>().unwrap_err();
+            assert!(told.contains(why), "{wrong}: {told}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_next_time_is_later_and_fits(minute in 0u32..60, hour in 0u32..24, start in 0i64..2_000_000_000) {
+            let cron: Cron = format!("{minute} {hour} * * *").parse().unwrap();
+            let time = Local.timestamp_opt(start, 0).unwrap();
+            let next = cron.after(time).unwrap();
+            proptest::prop_assert!(next > time && next.minute() == minute && next.hour() == hour);
+            proptest::prop_assert!(next - time <= TimeDelta::hours(49));
+        }
+    }
+}

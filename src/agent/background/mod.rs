@@ -1,0 +1,244 @@
+//! Tasks that begin by themselves: once, every so often, at times of the calendar, or when the person says so. They are kept
+//! in the store, and run by a perpetual loop of the same folder between two of its turns. Each run is one of the agent's own.
+//!
+//! - [`Schedule`]: when. [`cron`]: times of the calendar.
+//! - [`run_due`], [`run_now`]: has one run, and keeps what came of it: its state, its files (`background/AGENT/TASK/RUN` of
+//!   the workspaces), its events, and another attempt where one is due.
+//!
+//! While a run of a task is under way the next one is skipped. What a person would be asked for is refused, unless it was
+//! allowed beforehand.
+
+pub mod cron;
+
+use super::clock::{parse_time, stamp};
+use super::event::{Draft, Kind, Sink};
+use super::harness::{Harness, HarnessError};
+use super::id;
+use super::runtime::Driven;
+use super::store::{Claim, StoredTask, TaskRun, TaskState, is_alive};
+use super::turn::{Report, Turn};
+use super::workspace::Mode;
+use crate::model::Cancel;
+use chrono::{Local, TimeZone};
+use cron::Cron;
+use serde_json::json;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Seconds before another attempt, where nothing else is said.
+pub const DELAY: u64 = 30;
+
+/// Seconds that a run may take, likewise.
+pub const TIMEOUT: u64 = 600;
+
+/// The session in the workspaces whose files are those of all runs.
+const FILES: &str = "background";
+
+/// When a task begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schedule {
+    /// When the person says so.
+    Manual,
+    /// Once, at a time: milliseconds since 1970, UTC.
+    Once(u64),
+    /// Every so often.
+    Every(Duration),
+    /// At times of the calendar, as they are written.
+    Cron(String, Cron),
+}
+
+impl Schedule {
+    /// The time after that one at which it begins, if it does by itself.
+    pub fn after(&self, time: u64) -> Option<u64> {
+        match self {
+            Self::Manual => None,
+            Self::Once(at) => Some(*at).filter(|at| *at > time),
+            Self::Every(interval) => Some(time + u64::try_from(interval.as_millis()).ok()?),
+            Self::Cron(_, cron) => {
+                let time = Local.timestamp_millis_opt(i64::try_from(time).ok()?).earliest()?;
+                u64::try_from(cron.after(time)?.timestamp_millis()).ok()
+            }
+        }
+    }
+
+    /// When a new task is due first: what is to be done at a time that has passed is due at once.
+    pub fn first(&self, now: u64) -> Option<u64> {
+        if let Self::Once(at) = self { Some(*at) } else { self.after(now) }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Manual => f.write_str("manual"),
+            Self::Once(at) => write!(f, "at {}", stamp(*at)),
+            Self::Every(interval) => write!(f, "every {}s", interval.as_secs()),
+            Self::Cron(text, _) => write!(f, "cron {text}"),
+        }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match word {
+            "manual" => Ok(Self::Manual),
+            "at" => parse_time(rest).map(Self::Once).ok_or_else(|| "a time, as in `2026-11-27 08:00`".into()),
+            "every" => interval(rest).map(Self::Every),
+            "cron" => Ok(Self::Cron(rest.split_whitespace().collect::<Vec<_>>().join(" "), rest.parse()?)),
+            other => Err(format!("manual, at, every or cron, and not `{other}`")),
+        }
+    }
+}
+
+/// Reads `90`, `90s`, `10m`, `2h`, `1d`.
+fn interval(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let seconds = unit.and_then(|unit| digits.parse::<u64>().ok()?.checked_mul(unit));
+    let seconds = seconds.filter(|seconds| (1..=366 * 86_400).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| "a time of at least a second, as in 90s, 10m, 2h, 1d".into())
+}
+
+/// Runs the next task that is due in the harness' folder, if one is; returns what came of it.
+///
+/// # Errors
+/// If the store cannot be used. A run that fails is no error.
+pub async fn run_due(
+    harness: &Harness,
+    cancel: &Cancel,
+    sinks: Vec<Arc<dyn Sink>>,
+) -> Result<Option<TaskRun>, HarnessError> {
+    let now = id::millis(SystemTime::now());
+    if !harness.events().is_task_due(harness.root(), now)? {
+        return Ok(None);
+    }
+    let next = |task: &StoredTask| task.schedule.parse::<Schedule>().ok()?.after(now);
+    match harness.events().claim_due(harness.root(), now, next, is_alive)? {
+        Claim::Have(task, run) => Ok(Some(execute(harness, &task, run, cancel, sinks).await?)),
+        Claim::Busy(_) | Claim::Nothing => Ok(None),
+    }
+}
+
+/// Runs a task at once, whenever it is due; nothing if its run before is still under way, or there is none of that name.
+///
+/// # Errors
+/// As [`run_due`].
+pub async fn run_now(
+    harness: &Harness,
+    name: &str,
+    cancel: &Cancel,
+    sinks: Vec<Arc<dyn Sink>>,
+) -> Result<Option<TaskRun>, HarnessError> {
+    match harness.events().claim_task(name, is_alive)? {
+        Claim::Have(task, run) => Ok(Some(execute(harness, &task, run, cancel, sinks).await?)),
+        Claim::Busy(_) | Claim::Nothing => Ok(None),
+    }
+}
+
+/// Runs it, and keeps what came of it.
+async fn execute(
+    harness: &Harness,
+    task: &StoredTask,
+    run: TaskRun,
+    cancel: &Cancel,
+    sinks: Vec<Arc<dyn Sink>>,
+) -> Result<TaskRun, HarnessError> {
+    let store = harness.events();
+    let done = attempt(harness, task, &run, cancel, sinks).await;
+    let (state, agent_run, note, report) = match done {
+        Ok((Driven::Done(report), id)) if report.status == "completed" => {
+            (TaskState::Completed, id, String::new(), Some(report))
+        }
+        Ok((Driven::Done(report), id)) => (TaskState::Failed, id, report.termination_reason.clone(), Some(report)),
+        Ok((Driven::Stopped(_), id)) if cancel.is_cancelled() => (TaskState::Cancelled, id, String::new(), None),
+        Ok((Driven::Stopped(_), id)) => (TaskState::Timeout, id, format!("after {} s", task.timeout), None),
+        Err(error) => (TaskState::Failed, String::new(), error.to_string(), None),
+    };
+    let run = TaskRun { state, run: agent_run, note, ..run };
+    write_files(harness, task, &run, report.as_deref());
+    store.set_task_run(&run.id, state, &run.run, &run.note)?;
+    if matches!(state, TaskState::Failed | TaskState::Timeout) && run.attempt <= task.retries {
+        store.queue_task(&task.name, run.attempt + 1, id::millis(SystemTime::now()) + 1000 * task.delay)?;
+    }
+    Ok(run)
+}
+
+/// One attempt, as a run of the agent in a session of the task's own.
+async fn attempt(
+    harness: &Harness,
+    task: &StoredTask,
+    run: &TaskRun,
+    cancel: &Cancel,
+    sinks: Vec<Arc<dyn Sink>>,
+) -> Result<(Driven, String), HarnessError> {
+    let begun = Instant::now();
+    let job = harness.task(&task.text, &format!("task-{}", task.name));
+    let agent_run = job.run.clone();
+    let cancel = cancel.with_deadline(begun + Duration::from_secs(task.timeout));
+    let mut prepared = harness.prepare(&job, cancel, &mut |_| {})?;
+    let turn = Turn::new(job);
+    prepared.begin(&turn, |_| {})?;
+    harness.events().set_task_run(&run.id, TaskState::Running, &agent_run, "")?;
+    prepared.recall()?;
+    let runtime = prepared.runtime(1, sinks, None);
+    let about = json!({"task": task.name, "run": run.id, "attempt": run.attempt, "schedule": task.schedule});
+    runtime.emitter.emit(Draft::new(Kind::BackgroundStart).metadata(about.clone()));
+    let driven = runtime.run(turn).await;
+    runtime.emitter.emit(Draft::new(Kind::BackgroundEnd).took(begun.elapsed()).metadata(about));
+    Ok((driven, agent_run))
+}
+
+/// Keeps what came of a run as files. That they cannot be written costs no run.
+fn write_files(harness: &Harness, task: &StoredTask, run: &TaskRun, report: Option<&Report>) {
+    let Some(workspaces) = harness.workspaces() else { return };
+    let files = workspaces.open(FILES);
+    let agent = report.map_or("agent", |report| report.agent_name.as_str());
+    let folder = format!("{agent}/{}/{}", task.name, run.id);
+    let document = json!({"task": task.name, "state": run.state, "attempt": run.attempt, "note": run.note,
+                          "agent_run": run.run, "report": report});
+    let answer = report.map_or("", |report| report.response.as_str());
+    for (name, text) in [("run.json", document.to_string()), ("answer.md", answer.to_owned())] {
+        if !text.is_empty() {
+            let _ = files.write(&format!("{folder}/{name}"), &text, Mode::Create);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_read_and_written_as_the_same() {
+        for text in ["manual", "at 2026-11-27 08:00:00", "every 600s", "cron 0 8 * * 1-5"] {
+            assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
+        }
+        assert_eq!("every 10m".parse(), Ok(Schedule::Every(Duration::from_secs(600))));
+        for wrong in ["", "daily", "every", "every 0", "every 5x", "at noon", "cron 0 8"] {
+            assert!(wrong.parse::<Schedule>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_next_time() {
+        let of = |text: &str| text.parse::<Schedule>().unwrap();
+        let at = parse_time("2026-11-27 08:00:00").unwrap();
+        assert_eq!((of("manual").first(5), of("manual").after(5)), (None, None));
+        let once = of("at 2026-11-27 08:00");
+        assert_eq!((once.first(at + 1), once.after(at), once.after(at - 1)), (Some(at), None, Some(at)));
+        assert_eq!(of("every 60").after(1000), Some(61_000));
+        assert_eq!(of("cron 0 8 * * *").after(at), Some(at + 86_400_000));
+    }
+}

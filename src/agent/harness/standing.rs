@@ -1,0 +1,79 @@
+//! A runtime for what is no run of an agent, on the same model, tools, store and memory: the perpetual loop.
+
+use super::Harness;
+use super::HarnessError;
+use crate::agent::blueprint::Blueprint;
+use crate::agent::event::{Emitter, Sink};
+use crate::agent::guard::{Guards, Policy, Rights, orders_removal};
+use crate::agent::memory::Memory;
+use crate::agent::runtime::{Approver, Config, Forgetful, Nobody, Runtime};
+use crate::agent::store::is_alive;
+use crate::agent::tools::Append;
+use crate::agent::turn::Task;
+use crate::agent::workspace::Workspaces;
+use crate::model::Cancel;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Harness {
+    /// Writes it down as begun, and makes the runtime for it. A call takes `call_limit` at most.
+    ///
+    /// # Errors
+    /// If another process is at work in the session, or it cannot be written down.
+    pub(in crate::agent) fn standing(
+        &self,
+        task: &Task,
+        call_limit: Duration,
+        sinks: Vec<Arc<dyn Sink>>,
+        approver: Option<Arc<dyn Approver>>,
+        cancel: Cancel,
+    ) -> Result<Runtime, HarnessError> {
+        self.store.begin(task, &self.redactor.text(&task.text), "", &self.root, is_alive)?;
+        let mut registry = self.registry(&task.session)?;
+        registry.add(Arc::new(Append::default()))?;
+        let mut all: Vec<Arc<dyn Sink>> = vec![self.store.clone()];
+        all.extend(sinks);
+        Ok(Runtime {
+            model: self.model.clone(),
+            registry,
+            guards: self.policy(&task.text),
+            providers: Vec::new(),
+            approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
+            artifacts: None,
+            checkpoints: Arc::new(Forgetful),
+            notes: None,
+            adviser: None,
+            bill: None,
+            emitter: Arc::new(Emitter::new(task.run.clone(), 1, self.redactor.clone(), all)),
+            cancel,
+            config: Config {
+                call_limit,
+                guardrail: self.options.guardrail,
+                blueprints: Blueprint::of_run(false, false),
+                ..Config::new(self.root.clone())
+            },
+        })
+    }
+
+    /// The guards of whoever works on these words of a person: what may be done, and no loop, as turns repeat by nature.
+    pub(in crate::agent) fn policy(&self, text: &str) -> Guards {
+        let rights = Rights { changes: self.options.unasked, removals: orders_removal(text) };
+        Guards::new(vec![Arc::new(Policy { root: self.root.clone(), own: Vec::new(), rights })], &[])
+    }
+
+    /// The folder that runs work in.
+    pub(in crate::agent) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Notes and conversations.
+    pub(in crate::agent) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Where the agents' own files are.
+    pub(in crate::agent) fn workspaces(&self) -> Option<&Workspaces> {
+        self.workspaces.as_ref()
+    }
+}

@@ -1,0 +1,321 @@
+//! Drives the machine: channel, model, tools, notes and store are brought here; what is decided is decided there.
+
+use super::channel::Channel;
+use super::history::{Entry, episodes};
+use super::machine::{Event, Need, Perpetual, Question, Returned, Run};
+use super::mailbox::{AskThere, Mailbox};
+use super::parameters::{Grammar, Parameters};
+use super::prompt::{Room, prompt};
+use super::sexpr::SkillCall;
+use super::skills::{DoneBy, grammar, skill, tool_call};
+use crate::agent::background;
+use crate::agent::clock::parse_time;
+use crate::agent::event::{Actor, Draft, Kind, Sink};
+use crate::agent::harness::{Harness, HarnessError};
+use crate::agent::id;
+use crate::agent::memory;
+use crate::agent::plan::Plan;
+use crate::agent::runtime::{Approver, Consulted, Hands, Machine, Next, Runtime, drive};
+use crate::agent::tool::Outcome;
+use crate::agent::turn::{Task, Turn};
+use crate::model::{Cancel, Request, Sampling, Shape};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The longest sleep between two looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Entries of the history that are looked at for a prompt.
+const RECENT: usize = 200;
+
+/// What the run of a loop is named as in the list of a session.
+const TASK: &str = "(perpetual loop)";
+
+/// What a loop is driven with.
+pub struct Setup {
+    /// The session that it goes on with, or begins.
+    pub session: String,
+    /// How it goes.
+    pub parameters: Parameters,
+    /// Where messages come from and answers go.
+    pub channel: Box<dyn Channel>,
+    /// True if what a person is to be asked for is asked through the channel; else it is refused.
+    pub asks: bool,
+    /// The most turns of this process; any number without one.
+    pub max_turns: Option<u64>,
+    /// Whoever else is told of events.
+    pub sinks: Vec<Arc<dyn Sink>>,
+    /// What ends it.
+    pub cancel: Cancel,
+}
+
+/// Why a loop has come to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing will come in any more, and nothing is left to do.
+    Over,
+    /// It has had the turns that it was given.
+    Turns,
+    /// It was stopped, and goes on from there at its next start.
+    Stopped,
+}
+
+impl Machine for Perpetual {
+    type Need = Need;
+    type End = Ended;
+
+    fn due(&mut self) -> Next<Need, Ended> {
+        Next::Need(self.need())
+    }
+}
+
+/// Drives the loop of a session until it is over or stopped. Needs a Tokio runtime.
+///
+/// # Errors
+/// If another process drives it, or its channel or the store cannot be used.
+pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError> {
+    let Setup { session, parameters, channel, asks, max_turns, sinks, cancel } = setup;
+    let task = Task {
+        run: id::fresh("run"),
+        session: session.clone(),
+        agent: "loop".into(),
+        text: TASK.into(),
+        plan: Plan::heuristic(TASK),
+        max_steps: 0,
+        batch: 1,
+        place: String::new(),
+    };
+    let store = harness.events().clone();
+    let mailbox = Arc::new(Mailbox::new(channel, store.clone(), session.clone()));
+    let there = AskThere { mailbox: mailbox.clone(), cancel: cancel.clone() };
+    let approver = asks.then(|| Arc::new(there) as Arc<dyn Approver>);
+    let runtime = harness.standing(&task, parameters.skill_timeout, sinks.clone(), approver, cancel)?;
+    let (state, _) = store.loop_state(&session)?;
+    let mut machine = match state.is_empty() {
+        true => Perpetual::new(parameters),
+        false => Perpetual::restore(&state, parameters)
+            .map_err(|e| crate::agent::store::StoreError::Damaged { id: session.clone(), reason: e.to_string() })?,
+    };
+    let about = json!({"agent": "loop", "session": session, "model": runtime.model.id(), "turn": machine.turn()});
+    runtime.emitter.emit(Draft::new(Kind::AgentStart).metadata(about));
+    let started = Instant::now();
+    let last_turn = max_turns.map(|most| machine.turn() + most);
+    let mut driver = Driver { harness, runtime, mailbox, session, turn: Turn::new(task), last_turn, sinks };
+    let ended = drive(&mut machine, &mut driver).await;
+    let status = if ended.is_ok() { "completed" } else { "failed" };
+    let end = Draft::new(Kind::AgentEnd).took(started.elapsed()).metadata(json!({"status": status}));
+    driver.runtime.emitter.emit(end);
+    ended
+}
+
+/// The hands of the loop.
+struct Driver<'a> {
+    harness: &'a Harness,
+    runtime: Runtime,
+    mailbox: Arc<Mailbox>,
+    session: String,
+    /// What the agent's guards go by, and what it all cost.
+    turn: Turn,
+    last_turn: Option<u64>,
+    /// Who is told of the runs of tasks, too.
+    sinks: Vec<Arc<dyn Sink>>,
+}
+
+impl Hands<Perpetual> for Driver<'_> {
+    type Error = HarnessError;
+
+    /// Keeps the machine as it stands, and ends it where it is to end.
+    fn between(&mut self, machine: &mut Perpetual) -> ControlFlow<Ended> {
+        if self.runtime.cancel.is_cancelled() {
+            return ControlFlow::Break(Ended::Stopped);
+        }
+        let turns = self.last_turn.is_some_and(|last| machine.turn() >= last && machine.is_between_turns());
+        if turns {
+            return ControlFlow::Break(Ended::Turns);
+        }
+        let is_over = machine.is_idle() && self.mailbox.is_over() && self.is_empty(machine);
+        if is_over { ControlFlow::Break(Ended::Over) } else { ControlFlow::Continue(()) }
+    }
+
+    async fn bring(&mut self, machine: &mut Perpetual, need: Need) -> Result<(), HarnessError> {
+        match need {
+            Need::Receive(wait) => self.receive(machine, wait).await?,
+            Need::Ask(question) => self.ask(machine, &question).await?,
+            Need::Run(run) => self.run(machine, run).await?,
+        }
+        self.keep(machine)
+    }
+}
+
+impl Driver<'_> {
+    /// True if no message waits that the machine has not seen.
+    fn is_empty(&self, machine: &Perpetual) -> bool {
+        let waiting = self.harness.events().messages(&self.session, machine.seen());
+        waiting.is_ok_and(|waiting| waiting.is_empty())
+    }
+
+    /// Keeps the machine with what is new, if anything is, and sends what is to be sent.
+    fn keep(&self, machine: &mut Perpetual) -> Result<(), HarnessError> {
+        let emitter = &self.runtime.emitter;
+        if let Some((entries, outgoing)) = machine.take_changes() {
+            let json = |e: serde_json::Error| std::io::Error::other(e);
+            let state = emitter.document(machine).map_err(json)?;
+            let entries = entries.iter().map(|entry| emitter.document(entry)).collect::<Result<Vec<_>, _>>();
+            let entries = entries.map_err(json)?;
+            self.harness.events().keep_loop(&self.session, &state, machine.seen(), &entries, &outgoing)?;
+        }
+        self.mailbox.deliver(emitter)
+    }
+
+    /// The time between two turns, and then what has come in; a task that is due has its run first.
+    async fn receive(&mut self, machine: &mut Perpetual, wait: Duration) -> Result<(), HarnessError> {
+        let until = Instant::now() + wait;
+        while !self.runtime.cancel.is_cancelled() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            tokio::time::sleep(left.min(LOOK)).await;
+            // a channel that is over brings nothing that is worth to be waited for
+            if machine.is_idle() && self.mailbox.is_over() {
+                break;
+            }
+        }
+        if self.runtime.cancel.is_cancelled() {
+            return Ok(());
+        }
+        // what cannot be claimed or kept is told, and tried again at the next turn
+        if let Err(error) = background::run_due(self.harness, &self.runtime.cancel, self.sinks.clone()).await {
+            self.runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(format!("a task was not run: {error}")));
+        }
+        self.mailbox.collect()?;
+        for (number, text) in self.harness.events().messages(&self.session, machine.seen())? {
+            self.runtime.emitter.emit(Draft::new(Kind::UserMessage).by(Actor::User).input(text.clone()));
+            machine.on(Event::Message(number, text), now());
+        }
+        machine.on(Event::Tick, now());
+        Ok(())
+    }
+
+    /// Asks the model. What it was asked for is the person's words by which the guards go.
+    async fn ask(&mut self, machine: &mut Perpetual, question: &Question) -> Result<(), HarnessError> {
+        self.runtime.guards = self.harness.policy(machine.previous());
+        let history = self.history(RECENT)?;
+        let model = &self.runtime.model;
+        let room = Room::of(model.limits().context, machine);
+        let root = self.harness.root().file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+        let shape = match machine.parameters().grammar {
+            Grammar::On => Shape::Lark(grammar()),
+            Grammar::Auto if model.is_local() => Shape::Lark(grammar()),
+            Grammar::Auto | Grammar::Off => Shape::Text { stop: Vec::new() },
+        };
+        let request = Request {
+            prompt: prompt(machine, question, &history, &root, room, now()),
+            shape,
+            sampling: Sampling::GREEDY,
+            max_tokens: room.output,
+            cancel: self.runtime.cancel.clone(),
+        };
+        let span = format!("t{}", machine.turn());
+        match self.runtime.consult(&mut self.turn, &span, "loop", request).await {
+            Consulted::Said(text) => machine.on(Event::Answered(text), now()),
+            Consulted::Failed(why) => machine.on(Event::Failed(why), now()),
+            // it is asked again at the next start
+            Consulted::Stopped => {}
+        }
+        Ok(())
+    }
+
+    /// Makes a call that is no pure one. That it begins is kept before it does.
+    async fn run(&mut self, machine: &mut Perpetual, run: Run) -> Result<(), HarnessError> {
+        let Run { id, call, begun } = run;
+        let is_repeatable = skill(&call.name).is_some_and(|skill| skill.repeatable);
+        if begun && !is_repeatable {
+            let text = "it was interrupted, and nobody knows whether it was done: look before you do it again";
+            machine.on(Event::Ended(Returned::failed(text)), now());
+            return Ok(());
+        }
+        machine.on(Event::Began, now());
+        self.keep(machine)?;
+        // guards are those of the message, also behind a restart
+        self.runtime.guards = self.harness.policy(machine.previous());
+        let returned = match skill(&call.name).map(|skill| skill.done_by) {
+            Some(DoneBy::Tool(..)) => self.call_tool(&call, id).await,
+            _ => Some(self.look_up(machine, &call)?),
+        };
+        if let Some(returned) = returned {
+            machine.on(Event::Ended(returned), now());
+        }
+        Ok(())
+    }
+
+    /// A call of a tool of the agent's, through its guards; nothing if it was stopped.
+    async fn call_tool(&mut self, call: &SkillCall, id: String) -> Option<Returned> {
+        let call = tool_call(call, id)?;
+        let settled = self.runtime.perform(&mut self.turn, call).await?;
+        Some(match settled.outcome {
+            Outcome::Done | Outcome::FailedLate => Returned::done(settled.text),
+            Outcome::TimedOut => Returned::done(format!("timeout_error: {}", settled.text)),
+            Outcome::Failed => Returned::failed(settled.text),
+            Outcome::Blocked | Outcome::Denied => Returned::done(format!("NOT-ALLOWED: {}", settled.text)),
+            Outcome::Cancelled => return None,
+        })
+    }
+
+    /// Notes, and the history by its time.
+    fn look_up(&self, machine: &Perpetual, call: &SkillCall) -> Result<Returned, HarnessError> {
+        let parameters = machine.parameters();
+        let text = call.arguments.first().map(String::as_str).unwrap_or_default();
+        let emitter = &self.runtime.emitter;
+        Ok(match call.name.as_str() {
+            "remember" => {
+                let content = emitter.redacted(text);
+                let draft = memory::Draft { content, run: emitter.run().to_owned(), ..memory::Draft::default() };
+                match self.harness.memory().remember(draft) {
+                    Ok(note) => {
+                        emitter.emit(Draft::new(Kind::MemoryWrite).metadata(json!({"note": note.id})));
+                        Returned::done("REMEMBER-SUCCESS")
+                    }
+                    Err(error) => Returned::failed(error.to_string()),
+                }
+            }
+            "query" => match self.harness.memory().query(text, parameters.max_recall_items) {
+                Ok(found) => {
+                    emitter.emit(Draft::new(Kind::MemoryRead).metadata(json!({"notes": found.len()})));
+                    let lines: Vec<String> = found.iter().map(|one| format!("- {}", one.note.draft.content)).collect();
+                    Returned::done(if lines.is_empty() {
+                        "nothing is remembered of that".into()
+                    } else {
+                        lines.join("\n")
+                    })
+                }
+                Err(error) => Returned::failed(error.to_string()),
+            },
+            _ => {
+                let Some(time) = parse_time(text) else {
+                    return Ok(Returned::failed("it takes a time, as in 2026-01-31 08:30:00"));
+                };
+                let history = self.history(usize::MAX)?;
+                let lines = episodes(&history, time, parameters.max_episode_recall_lines).iter().map(Entry::metta);
+                Returned::done(lines.collect::<Vec<_>>().join("\n"))
+            }
+        })
+    }
+
+    /// The latest entries of the history, oldest first.
+    fn history(&self, limit: usize) -> Result<Vec<Entry>, HarnessError> {
+        let kept = self.harness.events().loop_history(&self.session, limit)?;
+        // one of another version hides no other
+        Ok(kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect())
+    }
+}
+
+fn now() -> u64 {
+    id::millis(SystemTime::now())
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! What a perpetual loop keeps: where it stands, its history, messages that have come in and are not taken yet, and texts that
+//! are to be sent. One row of each kind belongs to a session, and goes with it.
+//!
+//! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
+
+use super::{Store, StoreError, count, int};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS loops (
+        session TEXT PRIMARY KEY REFERENCES sessions(id) ON DELETE CASCADE, state TEXT NOT NULL DEFAULT '',
+        cursor TEXT NOT NULL DEFAULT '');
+    CREATE TABLE IF NOT EXISTS loop_history (
+        session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, number INTEGER NOT NULL, entry TEXT NOT NULL,
+        PRIMARY KEY (session, number)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS loop_inbox (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+        text TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS loop_outbox (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+        text TEXT NOT NULL, mark TEXT);
+";
+
+/// Makes the tables where there are none.
+pub(super) fn tables(sql: &Connection) -> rusqlite::Result<()> {
+    // a look takes no lock: only who finds nothing writes
+    if sql.table_exists(None, "loop_outbox")? { Ok(()) } else { sql.execute_batch(TABLES) }
+}
+
+/// A text that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its number: of two the later one has the higher.
+    pub number: i64,
+    /// The text.
+    pub text: String,
+    /// Where its channel stood when it was first begun to be sent, if it was.
+    pub mark: Option<String>,
+}
+
+impl Store {
+    /// Where the loop of a session stands, as it was kept, and where its channel stands; both empty for one that is new.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn loop_state(&self, session: &str) -> Result<(String, String), StoreError> {
+        let query = "SELECT state, cursor FROM loops WHERE session = ?1";
+        let found = self.sql().query_row(query, [session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Keeps where a loop stands, together with what is new in its history and what it sends; messages up to number `seen` are
+    /// taken with that. All of it or nothing.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_loop(
+        &self,
+        session: &str,
+        state: &str,
+        seen: u64,
+        entries: &[String],
+        outgoing: &[String],
+    ) -> Result<(), StoreError> {
+        let mut sql = self.sql();
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.execute(
+            "INSERT INTO loops (session, state) VALUES (?1, ?2) ON CONFLICT(session) DO UPDATE SET state = ?2",
+            [session, state],
+        )?;
+        tx.execute("DELETE FROM loop_inbox WHERE session = ?1 AND number <= ?2", params![session, int(seen)])?;
+        for entry in entries {
+            tx.execute(
+                "INSERT INTO loop_history
+                 SELECT ?1, COALESCE(MAX(number), 0) + 1, ?2 FROM loop_history WHERE session = ?1",
+                [session, entry],
+            )?;
+        }
+        for text in outgoing {
+            tx.execute("INSERT INTO loop_outbox (session, text) VALUES (?1, ?2)", [session, text])?;
+        }
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// Keeps messages that a channel has brought, with where it stands behind them. All of it or nothing.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_messages(&self, session: &str, messages: &[String], cursor: &str) -> Result<(), StoreError> {
+        let mut sql = self.sql();
+        let tx = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.execute(
+            "INSERT INTO loops (session, cursor) VALUES (?1, ?2) ON CONFLICT(session) DO UPDATE SET cursor = ?2",
+            [session, cursor],
+        )?;
+        for text in messages {
+            tx.execute("INSERT INTO loop_inbox (session, text) VALUES (?1, ?2)", [session, text])?;
+        }
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// The messages of a session behind number `seen`, in their order.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn messages(&self, session: &str, seen: u64) -> Result<Vec<(u64, String)>, StoreError> {
+        let sql = self.sql();
+        let mut query = sql
+            .prepare_cached("SELECT number, text FROM loop_inbox WHERE session = ?1 AND number > ?2 ORDER BY number")?;
+        let rows = query.query_map(params![session, int(seen)], |row| Ok((count(row, 0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// What is to be sent of a session, in its order.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn outgoing(&self, session: &str) -> Result<Vec<Outgoing>, StoreError> {
+        let sql = self.sql();
+        let mut query =
+            sql.prepare_cached("SELECT number, text, mark FROM loop_outbox WHERE session = ?1 ORDER BY number")?;
+        let rows = query
+            .query_map([session], |row| Ok(Outgoing { number: row.get(0)?, text: row.get(1)?, mark: row.get(2)? }))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Keeps where its channel stands before a text is sent.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn sending(&self, number: i64, mark: &str) -> Result<(), StoreError> {
+        self.sql().execute("UPDATE loop_outbox SET mark = ?2 WHERE number = ?1", params![number, mark])?;
+        Ok(())
+    }
+
+    /// Takes out a text that was sent.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn sent(&self, number: i64) -> Result<(), StoreError> {
+        self.sql().execute("DELETE FROM loop_outbox WHERE number = ?1", [number])?;
+        Ok(())
+    }
+
+    /// The latest entries of a loop's history, at most `limit`, oldest first, as they were kept.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn loop_history(&self, session: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let sql = self.sql();
+        let mut query =
+            sql.prepare_cached("SELECT entry FROM loop_history WHERE session = ?1 ORDER BY number DESC LIMIT ?2")?;
+        let rows = query.query_map(params![session, int(limit)], |row| row.get(0))?;
+        let mut entries = rows.collect::<Result<Vec<String>, _>>()?;
+        entries.reverse();
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> Store {
+        let store = Store::in_memory().unwrap();
+        store.sql().execute_batch("INSERT INTO sessions VALUES ('s', 0, 0), ('other', 0, 0);").unwrap();
+        store
+    }
+
+    #[test]
+    fn a_message_is_there_until_the_state_that_took_it_is_kept() {
+        let store = store();
+        assert_eq!(store.loop_state("s").unwrap(), (String::new(), String::new()));
+        store.keep_messages("s", &["one".into(), "two".into()], "7").unwrap();
+        store.keep_messages("other", &["three".into()], "9").unwrap();
+        assert_eq!(store.messages("s", 0).unwrap(), [(1, "one".to_owned()), (2, "two".into())]);
+        store.keep_loop("s", "{}", 1, &["e1".into()], &["hi".into()]).unwrap();
+        assert_eq!(store.messages("s", 0).unwrap(), [(2, "two".to_owned())]);
+        assert_eq!(store.loop_state("s").unwrap(), ("{}".to_owned(), "7".to_owned()));
+        // numbers are never given twice, or a new message would be one that was seen
+        store.keep_loop("s", "{}", 2, &["e2".into()], &[]).unwrap();
+        store.keep_messages("s", &["four".into()], "8").unwrap();
+        assert_eq!(store.messages("s", 2).unwrap(), [(4, "four".to_owned())]);
+        assert_eq!(store.loop_history("s", 9).unwrap(), ["e1", "e2"]);
+        assert_eq!(store.loop_history("s", 1).unwrap(), ["e2"]);
+        let out = store.outgoing("s").unwrap();
+        assert_eq!((out.len(), out[0].text.as_str(), out[0].mark.as_deref()), (1, "hi", None));
+        store.sending(out[0].number, "3").unwrap();
+        assert_eq!(store.outgoing("s").unwrap()[0].mark.as_deref(), Some("3"));
+        store.sent(out[0].number).unwrap();
+        assert_eq!(store.outgoing("s").unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_loop_keeps_goes_with_its_session() {
+        let store = store();
+        store.keep_messages("s", &["one".into()], "7").unwrap();
+        store.keep_loop("s", "{}", 0, &["e1".into()], &["hi".into()]).unwrap();
+        store.delete_session("s", |_| false).unwrap();
+        assert_eq!(store.loop_state("s").unwrap(), (String::new(), String::new()));
+        assert!(store.loop_history("s", 9).unwrap().is_empty() && store.outgoing("s").unwrap().is_empty());
+        assert!(store.messages("s", 0).unwrap().is_empty());
+    }
+}
