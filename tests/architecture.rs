@@ -191,7 +191,7 @@ fn one_loop_drives_every_recipe() {
     };
     let mut machines = of("impl Machine for");
     machines.sort_unstable();
-    assert_eq!(machines, ["agent/runtime/mod.rs", "command/recipe.rs"]);
+    assert_eq!(machines, ["agent/perpetual/driver.rs", "agent/runtime/mod.rs", "command/recipe.rs"]);
     let mut drivers = of(" drive(&mut ");
     drivers.sort_unstable();
     assert_eq!(drivers, machines, "each is driven by the loop");
@@ -275,6 +275,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("agent/librarian/", "reads the person's own documents, and keeps their index"),
     ("agent/mcp/config.rs", "reads the list of servers"),
     ("agent/mcp/trust.rs", "keeps what the person said about a project's servers"),
+    ("agent/perpetual/channel.rs", "reads and adds to the two files that the person named to talk through"),
     ("agent/runtime/disk.rs", "looks at the working folder before and after a call"),
     ("agent/skill/", "finds and reads skills"),
     ("agent/store/", "opens the file of runs and events"),

@@ -37,6 +37,9 @@ mod machine;
 mod manual;
 mod mcp;
 mod memory;
+mod perpetual;
+#[cfg(unix)]
+mod perpetual_real;
 mod privacy;
 #[cfg(unix)]
 mod pty;
@@ -57,5 +60,6 @@ mod skills;
 mod subagents;
 mod support;
 mod targets;
+mod task;
 mod trace;
 mod training;

@@ -103,7 +103,11 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     let started = Instant::now();
     let last_turn = max_turns.map(|most| machine.turn() + most);
     let mut driver = Driver { harness, runtime, mailbox, session, turn: Turn::new(task), last_turn, sinks };
-    let ended = drive(&mut machine, &mut driver).await;
+    // what a process before this one could not send any more comes first
+    let ended = match driver.mailbox.deliver(&driver.runtime.emitter) {
+        Ok(()) => drive(&mut machine, &mut driver).await,
+        Err(error) => Err(error),
+    };
     let status = if ended.is_ok() { "completed" } else { "failed" };
     let end = Draft::new(Kind::AgentEnd).took(started.elapsed()).metadata(json!({"status": status}));
     driver.runtime.emitter.emit(end);

@@ -1,0 +1,134 @@
+//! `caro task`: row B43. Tasks are kept, run when they are due and not twice at once, tried again, and leave what came of them.
+
+use crate::agent::{answer, step};
+use crate::machine::{Machine, Ran, feed};
+use serde_json::{Value, json};
+
+fn listed(machine: &Machine) -> Value {
+    machine.run(&["task", "list", "--json"]).json()
+}
+
+/// A loop that ends at once, but for the tasks that are due.
+fn run_loop(machine: &Machine, rules: Value, args: &[&str]) -> Ran {
+    let model = machine.model(rules);
+    let args: Vec<&str> =
+        ["loop", "sleepInterval=0", "maxNewInputLoops=1"].into_iter().chain(args.iter().copied()).collect();
+    let mut caro = machine.caro(&args);
+    caro.env("CARO_MODEL", model);
+    feed(caro, b"")
+}
+
+#[test]
+fn tasks_are_added_listed_and_removed() {
+    let machine = Machine::new();
+    for (args, name, schedule) in [
+        (vec!["count", "the", "lines", "of", "a.txt"], "count-the-lines-of", "manual"),
+        (vec!["--every", "10m", "count the lines of a.txt"], "count-the-lines-of-2", "every 600s"),
+        (vec!["--cron", "0  8 * * 1-5", "--name", "morning", "count the lines"], "morning", "cron 0 8 * * 1-5"),
+        (vec!["--at", "2031-01-01 08:00", "--name", "later", "count the lines"], "later", "at 2031-01-01 08:00:00"),
+    ] {
+        let ran = machine.run(&[&["task", "add"], &args[..]].concat());
+        assert_eq!((ran.code, ran.out.trim_end()), (Some(0), name), "{ran:#?}");
+        let listed = listed(&machine);
+        let task = listed.as_array().unwrap().iter().find(|task| task["name"] == name).unwrap();
+        assert_eq!((&task["schedule"], task["next"].is_null()), (&json!(schedule), schedule == "manual"), "{task}");
+        assert_eq!((&task["retries"], &task["delay"]), (&json!(0), &json!(30)));
+    }
+    let add = |args: &[&str]| machine.run(&[&["task", "add"], args].concat());
+    add(&["--name", "morning", "count the lines"]).fails(2, &["there is a task `morning` already"]);
+    add(&["--cron", "61 * * * *", "count the lines"]).fails(2, &["--cron must be a minute from 0 to 59"]);
+    add(&["--every", "soon", "count the lines"]).fails(2, &["--every must be"]);
+    add(&["--at", "noon", "count the lines"]).fails(2, &["--at must be"]);
+    let shown = machine.run(&["task", "list"]).out;
+    assert!(
+        shown.contains("morning") && shown.contains("never run") && shown.contains("due 2031-01-01 08:00:00"),
+        "{shown}"
+    );
+    assert_eq!(machine.run(&["task", "rm", "morning"]).code, Some(0));
+    machine.run(&["task", "rm", "morning"]).fails(2, &["there is no task"]);
+    machine.run(&["task", "run", "morning"]).fails(2, &["there is no task"]);
+}
+
+#[test]
+fn a_task_is_run_when_it_is_due_and_leaves_its_files_and_events() {
+    let machine = Machine::new();
+    machine.run(&["task", "add", "--at", "2020-01-01", "--name", "once", "say hello to everybody"]);
+    machine.run(&["task", "add", "--at", "2099-01-01", "--name", "later", "say goodbye to everybody"]);
+    let rules = json!([{"match": "Task: say hello", "reply": answer("hello, everybody")}, {"reply": "()"}]);
+    let ran = run_loop(&machine, rules.clone(), &[]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let tasks = listed(&machine);
+    let of = |name: &str| tasks.as_array().unwrap().iter().find(|task| task["name"] == name).unwrap().clone();
+    let once = of("once");
+    assert_eq!((&once["runs"][0]["state"], &once["next"]), (&json!("completed"), &Value::Null), "{once}");
+    assert_eq!(of("later")["runs"], json!([]));
+    let run = once["runs"][0]["run"].as_str().unwrap();
+    let events = crate::agent::events(&machine, run);
+    let kinds = crate::agent::kinds(&events);
+    assert_eq!((kinds[0], *kinds.last().unwrap()), ("background_start", "background_end"));
+    assert_eq!(events[0]["metadata"]["task"], "once");
+    let shown = machine.run(&["workspace", "ls", "background"]);
+    let id = once["runs"][0]["id"].as_str().unwrap();
+    let path = format!("agent/once/{id}/answer.md");
+    let data = std::process::Command::new("find").arg(machine.path("home")).output().unwrap();
+    let files = String::from_utf8(data.stdout).unwrap();
+    assert!(files.lines().any(|line| line.contains("background/") && line.ends_with(&path)), "{shown:#?}\n{files}");
+    // it is not run again
+    run_loop(&machine, rules, &[]);
+    assert_eq!(listed(&machine)[1]["runs"].as_array().unwrap().len(), 1, "{}", listed(&machine));
+}
+
+#[test]
+fn a_task_that_fails_is_tried_again_and_one_of_another_folder_is_left() {
+    let machine = Machine::new();
+    machine.run(&[
+        "task",
+        "add",
+        "--at",
+        "2020-01-01",
+        "--name",
+        "fails",
+        "--retries",
+        "1",
+        "--delay",
+        "0",
+        "count the lines of a.txt",
+    ]);
+    std::fs::create_dir(machine.path("work/other")).unwrap();
+    let mut other = machine.caro(&["task", "add", "--at", "2020-01-01", "--name", "other", "count the lines of a.txt"]);
+    assert!(other.current_dir(machine.path("work/other")).status().unwrap().success());
+    let cannot = step("no", &[("cannot", json!({"reason": "there is no a.txt"}))]);
+    let rules = json!([{"match": "Task: count", "reply": cannot}, {"reply": "()"}]);
+    let ran = run_loop(&machine, rules, &["maxNewInputLoops=4"]);
+    let tasks = listed(&machine);
+    let states = |at: usize| -> Vec<(String, u64)> {
+        let runs = tasks[at]["runs"].as_array().unwrap().iter();
+        runs.map(|run| (run["state"].as_str().unwrap().to_owned(), run["attempt"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(states(0), [("failed".to_owned(), 2), ("failed".into(), 1)], "{tasks:#}\n{ran:#?}");
+    assert_eq!(states(1), []);
+}
+
+#[test]
+fn a_task_is_run_now_and_what_is_asked_for_is_refused() {
+    let machine = Machine::new();
+    machine.run(&["task", "add", "--name", "note", "write x to a.txt"]);
+    let replies = [step("write", &[("write", json!({"path": "a.txt", "content": "x"}))]), answer("a.txt is written")];
+    for (args, written) in [(vec!["task", "run", "note"], false), (vec!["task", "run", "note", "--yes"], true)] {
+        let ran = machine.ask(crate::agent::by_step(&replies), &args);
+        assert_eq!(machine.path("work/a.txt").exists(), written, "{ran:#?}");
+        assert_eq!(ran.code, Some(if written { 0 } else { 1 }), "{ran:#?}");
+    }
+    let runs = &listed(&machine)[0]["runs"];
+    assert_eq!((&runs[0]["state"], &runs[1]["state"]), (&json!("completed"), &json!("failed")), "{runs:#}");
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    let machine = Machine::new();
+    machine.run(&["task", "add", "--name", "slow", "--timeout", "1", "say hello to everybody"]);
+    let rules = json!([{"reply": answer(&"hello ".repeat(40)), "delay_ms": 200}]);
+    let ran = machine.ask(rules, &["task", "run", "slow"]);
+    assert_eq!(ran.code, Some(124), "{ran:#?}");
+    assert_eq!(listed(&machine)[0]["runs"][0]["state"], "timeout");
+}
