@@ -22,6 +22,11 @@ fn events(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// What the model was told at last in a request of it.
+fn told(event: &Value) -> &str {
+    event["input"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap()
+}
+
 fn count(events: &[Value], kind: &str) -> usize {
     events.iter().filter(|event| event["event_type"] == kind).count()
 }
@@ -37,8 +42,8 @@ fn a_line_is_answered_within_its_turns_and_the_end_of_the_input_ends_it() {
     let ran = say(&machine, rules, "how are you?\n", &["--events", "jsonl"]);
     let events = events(&ran.out);
     assert_eq!((count(&events, "model_call"), count(&events, "final_answer")), (3, 0), "{ran:#?}");
-    let told = events.iter().find(|event| event["event_type"] == "model_call").unwrap();
-    assert!(told["input"][1]["text"].as_str().unwrap().contains("fine, and you?"), "it knows what it said: {told}");
+    let first = events.iter().find(|event| event["event_type"] == "model_call").unwrap();
+    assert!(told(first).contains("fine, and you?"), "it knows what it said: {first}");
     let shown = machine.run(&["loop", "history"]);
     assert_eq!(shown.out.matches("how are you?").count(), 2, "{shown:#?}");
     let metta = machine.run(&["loop", "history", "--metta", "--limit", "2"]);
@@ -133,7 +138,7 @@ fn what_a_file_says_gives_no_right() {
     let ran = say(&machine, rules, "what does note.txt say?\n", &["--yes", "--events", "jsonl"]);
     assert!(machine.path("work/note.txt").exists(), "nobody has spoken of a removal: {ran:#?}");
     let prompts: Vec<Value> = events(&ran.out).into_iter().filter(|e| e["event_type"] == "model_call").collect();
-    assert!(!prompts[1]["input"][1]["text"].as_str().unwrap().contains("Ignore all previous"), "{prompts:#?}");
+    assert!(prompts.iter().all(|prompt| !told(prompt).contains("Ignore all previous")), "{prompts:#?}");
 }
 
 /// A loop between two files, in the background.

@@ -5,7 +5,7 @@ use super::history::{Entry, episodes};
 use super::machine::{Event, Need, Perpetual, Question, Returned, Run};
 use super::mailbox::{AskThere, Mailbox};
 use super::parameters::{Grammar, Parameters};
-use super::prompt::{Room, prompt};
+use super::prompt::{Seen, fitted};
 use super::sexpr::SkillCall;
 use super::skills::{DoneBy, grammar, skill, tool_call};
 use crate::agent::background;
@@ -108,7 +108,11 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
         Ok(()) => drive(&mut machine, &mut driver).await,
         Err(error) => Err(error),
     };
-    let status = if ended.is_ok() { "completed" } else { "failed" };
+    let status = match &ended {
+        Ok(Ended::Stopped) => "stopped",
+        Ok(Ended::Over | Ended::Turns) => "completed",
+        Err(_) => "failed",
+    };
     let end = Draft::new(Kind::AgentEnd).took(started.elapsed()).metadata(json!({"status": status}));
     driver.runtime.emitter.emit(end);
     ended
@@ -207,21 +211,18 @@ impl Driver<'_> {
     async fn ask(&mut self, machine: &mut Perpetual, question: &Question) -> Result<(), HarnessError> {
         self.runtime.guards = self.harness.policy(machine.previous());
         let history = self.history(RECENT)?;
-        let model = &self.runtime.model;
-        let room = Room::of(model.limits().context, machine);
+        let model = self.runtime.model.clone();
         let root = self.harness.root().file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+        let seen = Seen::of(machine, question, &history, now());
+        let (prompt, max_tokens) =
+            fitted(&seen, &root, model.limits().context, machine.parameters(), &|text| model.count(text));
         let shape = match machine.parameters().grammar {
-            Grammar::On => Shape::Lark(grammar()),
-            Grammar::Auto if model.is_local() => Shape::Lark(grammar()),
+            Grammar::On => Shape::Lark(grammar(machine.repeated())),
+            Grammar::Auto if model.is_local() => Shape::Lark(grammar(machine.repeated())),
             Grammar::Auto | Grammar::Off => Shape::Text { stop: Vec::new() },
         };
-        let request = Request {
-            prompt: prompt(machine, question, &history, &root, room, now()),
-            shape,
-            sampling: Sampling::GREEDY,
-            max_tokens: room.output,
-            cancel: self.runtime.cancel.clone(),
-        };
+        let request =
+            Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel: self.runtime.cancel.clone() };
         let span = format!("t{}", machine.turn());
         match self.runtime.consult(&mut self.turn, &span, "loop", request).await {
             Consulted::Said(text) => machine.on(Event::Answered(text), now()),

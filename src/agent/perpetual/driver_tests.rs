@@ -36,7 +36,9 @@ impl Ran {
     /// What the model was told in each turn.
     fn prompts(&self) -> Vec<String> {
         let calls = self.events.iter().filter(|event| event.event_type == Kind::ModelCall);
-        calls.map(|event| event.input[1]["text"].as_str().unwrap().to_owned()).collect()
+        calls
+            .map(|event| event.input.as_array().unwrap().last().unwrap()["text"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Milliseconds since 1970, UTC.
 pub type Millis = u64;
 
+/// What is told of a call that the turn before has made, with its result behind it.
+pub const REPEATED: &str = "NOT-DONE-AGAIN: it was done in the turn before, with this result:";
+
 /// What happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -119,6 +122,12 @@ pub struct Perpetual {
     seen: u64,
     /// What the calls of the turn before came to (`&lastresults`).
     last_results: String,
+    /// The calls of the turn before that something came of, as long as no message has come since.
+    #[serde(default)]
+    made: Vec<(SkillCall, String)>,
+    /// Skills that the turn before has called once more with the same texts.
+    #[serde(default)]
+    repeated: Vec<String>,
     pinned: String,
     last_sent: Option<String>,
     /// When it wakes by itself (`&nextWakeAt`).
@@ -146,6 +155,8 @@ impl Perpetual {
             previous: String::new(),
             seen: 0,
             last_results: String::new(),
+            made: Vec::new(),
+            repeated: Vec::new(),
             pinned: String::new(),
             last_sent: None,
             next_wake: 0,
@@ -240,6 +251,8 @@ impl Perpetual {
                 self.woken = false;
             }
             self.previous.clone_from(&message);
+            self.made.clear();
+            self.repeated.clear();
         }
         if self.loops == 0 {
             self.phase = Phase::Waiting(false);
@@ -247,6 +260,8 @@ impl Perpetual {
             if now > self.next_wake {
                 self.loops = self.parameters.max_wake_loops.saturating_add(1);
                 self.woken = true;
+                self.made.clear();
+                self.repeated.clear();
             }
             return;
         }
@@ -287,7 +302,11 @@ impl Perpetual {
             let returned = match fault(&call) {
                 Some(why) => Returned::failed(why),
                 None if skill(&call.name).is_some_and(|skill| skill.done_by == DoneBy::Machine) => self.pure(&call),
-                None => return,
+                None => match self.made.iter().find(|(made, _)| *made == call) {
+                    // nothing has changed since: it would come to the same
+                    Some((_, result)) => Returned::done(format!("{REPEATED} {result}")),
+                    None => return,
+                },
             };
             if let Phase::Acting(batch) = &mut self.phase {
                 batch.returned.push(returned);
@@ -324,6 +343,14 @@ impl Perpetual {
     ) {
         let mut results = Vec::new();
         let is_empty = calls.is_empty();
+        let is_own = |call: &SkillCall| skill(&call.name).is_none_or(|skill| skill.done_by == DoneBy::Machine);
+        let is_repeated = |returned: &Returned| returned.text.starts_with(REPEATED);
+        let others = || calls.iter().filter(|(call, _)| !is_own(call));
+        self.repeated = others().filter(|(_, r)| is_repeated(r)).map(|(call, _)| call.name.clone()).collect();
+        self.made = others()
+            .filter(|(_, returned)| !returned.failed)
+            .map(|(call, r)| (call.clone(), r.text.strip_prefix(REPEATED).unwrap_or(&r.text).trim().to_owned()))
+            .collect();
         for (call, returned) in calls {
             let text = match returned.failed {
                 true => format!("{SINGLE_FAILURE}: {}", returned.text),
@@ -383,6 +410,11 @@ impl Perpetual {
     /// The note of the task under way.
     pub fn pinned(&self) -> &str {
         &self.pinned
+    }
+
+    /// Skills that the turn before has called to no avail: they are not admitted in this one.
+    pub fn repeated(&self) -> &[String] {
+        &self.repeated
     }
 
     /// How it goes.

@@ -222,6 +222,31 @@ fn the_same_text_is_not_sent_twice_in_a_row() {
     assert_eq!(bench.sent, ["a", "b", "a", "b", "a", "b", "a"]);
 }
 
+/// Decision 2 of the harness: an identical call is refused unless something has changed.
+#[test]
+fn the_same_call_is_not_made_again_in_the_next_turn_and_its_skill_is_closed_then() {
+    let mut bench = Bench::idle(&["maxNewInputLoops=6"]);
+    let turn = |bench: &mut Bench, reply: &str| {
+        let before = bench.runs.len();
+        bench.step("");
+        while !bench.machine.is_between_turns() {
+            bench.step(reply);
+        }
+        bench.runs.len() - before
+    };
+    bench.say("x");
+    let ls = r#"((shell "ls"))"#;
+    assert_eq!(turn(&mut bench, ls), 1);
+    assert_eq!((turn(&mut bench, ls), bench.machine.repeated()), (0, ["shell".to_owned()].as_slice()));
+    assert!(bench.machine.last_results().contains("with this result: it is done"), "{}", bench.machine.last_results());
+    assert_eq!(turn(&mut bench, ls), 0, "nor after that");
+    assert_eq!(bench.machine.last_results().matches("NOT-DONE-AGAIN").count(), 1);
+    assert_eq!(turn(&mut bench, r#"((shell "pwd") (pin "x"))"#), 1);
+    assert_eq!((turn(&mut bench, ls), bench.machine.repeated().len()), (1, 0), "something else was done in between");
+    bench.say("x");
+    assert_eq!(turn(&mut bench, ls), 1, "a message asks for it anew");
+}
+
 #[test]
 fn an_empty_list_ends_the_turns_that_are_left_only_where_that_is_wanted() {
     let mut bench = Bench::idle(&["maxNewInputLoops=9"]);

@@ -8,7 +8,7 @@
 //!
 //! - [`machine`]: all of that as a pure state machine with a clock it is told. [`parameters`]: its numbers, by the names of
 //!   the specification.
-//! - [`prompt`]: what a turn is told. [`skills`]: what it may call, as a list and as a grammar. [`sexpr`]: what was written,
+//! - [`prompt`]: what a turn is told; `examples`: turns that are shown before it. [`skills`]: what it may call, as a list and as a grammar. [`sexpr`]: what was written,
 //!   read and repaired. [`history`]: what happened, an entry a turn.
 //! - [`channel`]: where messages come from and answers go: one trait, for lines and for files. `mailbox`: a channel with the
 //!   store behind it.
@@ -26,6 +26,7 @@
 
 pub mod channel;
 pub mod driver;
+mod examples;
 pub mod history;
 pub mod machine;
 mod mailbox;

@@ -23,6 +23,14 @@ pub struct Skill {
     pub repeatable: bool,
 }
 
+impl Skill {
+    /// A call of it, as the example has it.
+    pub fn shown(&self) -> String {
+        let arguments = self.example.iter().map(|text| (*text).to_owned()).collect();
+        SkillCall { name: self.name.into(), arguments }.print()
+    }
+}
+
 /// Who does what a skill says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneBy {
@@ -48,7 +56,7 @@ pub const SKILLS: [Skill; 11] = [
         name: "shell",
         arguments: &["command"],
         about: "runs a shell command in the working folder and shows what it prints",
-        example: &["ls -S | head -n 3 > big.txt"],
+        example: &["df -h /"],
         done_by: DoneBy::Tool("shell", &["command"]),
         repeatable: false,
     },
@@ -155,10 +163,11 @@ pub fn tool_call(call: &SkillCall, id: String) -> Option<Call> {
     Some(Call { id, tool: tool.into(), args, effects: Effects::default() })
 }
 
-/// The grammar of a turn: a tuple of up to [`MOST_CALLS`] calls.
-pub fn grammar() -> String {
+/// The grammar of a turn: a tuple of up to [`MOST_CALLS`] calls, none of them of the skills `without`.
+pub fn grammar(without: &[String]) -> String {
     let call = |skill: &Skill| format!("\"({}\"{} \")\"", skill.name, " \" \" text".repeat(skill.arguments.len()));
-    let calls: Vec<String> = SKILLS.iter().map(call).collect();
+    let admitted = SKILLS.iter().filter(|skill| !without.iter().any(|name| name == skill.name));
+    let calls: Vec<String> = admitted.map(call).collect();
     let more = MOST_CALLS - 1;
     format!(
         "start: \"(\" ( call (\" \" call){{0,{more}}} )? \")\"\ncall: {}\ntext: /\"([^\"\\\\\\x00-\\x1f]|\\\\[\"\\\\nt])*\"/\n",
@@ -175,10 +184,14 @@ mod tests {
 
     /// True if a model held to the grammar can write this.
     fn may_write(text: &str) -> bool {
+        may_write_without(&[], text)
+    }
+
+    fn may_write_without(without: &[String], text: &str) -> bool {
         let model: Scripted = serde_json::json!({"rules": [{"reply": text}]}).to_string().parse().unwrap();
         let mut prompt = Prompt::default();
         prompt.push(Role::User, "x");
-        let shape = Shape::Lark(grammar());
+        let shape = Shape::Lark(grammar(without));
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 1000, cancel: Cancel::new() };
         match model.generate(&request, &mut |_| Flow::Continue) {
             Ok(_) => true,
@@ -211,6 +224,8 @@ mod tests {
         {
             assert!(!may_write(wrong), "{wrong}");
         }
+        assert!(!may_write_without(&["send".into()], r#"((send "hi"))"#));
+        assert!(may_write_without(&["send".into()], r#"((pin "hi"))"#));
         assert!(may_write(r#"((send "say \"yes\"\nor \\ no"))"#));
     }
 

@@ -1,0 +1,103 @@
+//! Turns of a made-up loop, in the form of real ones: ask a skill first, send what came of it, then call nothing.
+
+use super::history::Entry;
+use super::machine::Question;
+use super::prompt::Seen;
+
+/// A turn of it: the new message, what the calls of the turn before came to, and what is called.
+struct Example {
+    message: Option<&'static str>,
+    results: &'static str,
+    called: &'static str,
+}
+
+const fn example(message: Option<&'static str>, results: &'static str, called: &'static str) -> Example {
+    Example { message, results, called }
+}
+
+/// No question of a person's own is asked here; a number that no real text has ([`crate::agent::action::EXAMPLE`]) stands for
+/// those that a skill shows.
+const EXAMPLES: [Example; 9] = [
+    example(None, "", "()"),
+    example(
+        Some("please note that the printer is in room 12"),
+        "(RESULTS: ())",
+        r#"((remember "The printer is in room 12.") (send "I have noted that the printer is in room 12."))"#,
+    ),
+    example(
+        None,
+        r#"(RESULTS: ((COMMAND_RETURN: ((remember "The printer is in room 12.") "REMEMBER-SUCCESS")) (COMMAND_RETURN: ((send "I have noted that the printer is in room 12.") "SEND-SUCCESS"))))"#,
+        "()",
+    ),
+    example(Some("where is the printer?"), "(RESULTS: ())", r#"((query "printer"))"#),
+    example(
+        None,
+        r#"(RESULTS: ((COMMAND_RETURN: ((query "printer") "- The printer is in room 12."))))"#,
+        r#"((send "The printer is in room 12."))"#,
+    ),
+    example(Some("how many pictures do I have?"), "(RESULTS: ())", r#"((shell "ls *.jpg *.png | wc -l"))"#),
+    example(
+        None,
+        r#"(RESULTS: ((COMMAND_RETURN: ((shell "ls *.jpg *.png | wc -l") "8317"))))"#,
+        r#"((send "You have 8317 pictures."))"#,
+    ),
+    example(
+        Some("move the pdf files to a folder named papers"),
+        "(RESULTS: ())",
+        r#"((shell "mkdir -p papers && mv *.pdf papers/"))"#,
+    ),
+    example(
+        None,
+        r#"(RESULTS: ((COMMAND_RETURN: ((shell "mkdir -p papers && mv *.pdf papers/") "(no output)"))))"#,
+        r#"((send "The pdf files are in papers now."))"#,
+    ),
+];
+
+/// When they happened, milliseconds since 1970.
+const TIME: u64 = 1_700_000_000_000;
+
+/// What is told in each turn of the example, and what is called then.
+pub fn examples() -> Vec<(String, String)> {
+    let mut history: Vec<Entry> = Vec::new();
+    let mut previous = "";
+    let mut turns = Vec::with_capacity(EXAMPLES.len());
+    for (at, Example { message, results, called }) in EXAMPLES.iter().enumerate() {
+        let now = TIME + 60_000 * at as u64;
+        let question = Question { message: message.map(str::to_owned), woken: false };
+        // the last entry says how one looks
+        let latest = &history[history.len().saturating_sub(1)..];
+        previous = message.unwrap_or(previous);
+        let seen = Seen { results, history: latest, pinned: "", previous, question: &question, now };
+        turns.push((seen.turn(usize::MAX / 2, usize::MAX / 2), (*called).to_owned()));
+        if message.is_some() || *called != "()" {
+            history.push(Entry {
+                time: now,
+                message: question.message,
+                response: (*called).into(),
+                errors: Vec::new(),
+            });
+        }
+    }
+    turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sexpr::read;
+    use super::super::skills::fault;
+    use super::*;
+
+    #[test]
+    fn what_is_called_in_an_example_can_be_called() {
+        for Example { called, results, message } in EXAMPLES {
+            let calls = read(called).unwrap();
+            assert!(calls.iter().all(|call| fault(call).is_none()), "{called}");
+            // a turn without a new message is told what came of the one before, and does nothing of it again
+            assert!(message.is_some() || calls.iter().all(|call| !results.contains(&call.print())), "{called}");
+        }
+        let turns = examples();
+        assert!(
+            turns[1].0.contains("HUMAN_MESSAGE: please note") && turns[2].0.contains("The latest was: please note")
+        );
+    }
+}
