@@ -50,6 +50,11 @@ fn a_line_is_answered_within_its_turns_and_the_end_of_the_input_ends_it() {
     let line = metta.out.lines().next().unwrap();
     assert!(line.ends_with(r#"(HUMAN_MESSAGE: "how are you?") (RESPONSE: ((send "fine, and you?"))))"#), "{metta:#?}");
     assert_eq!(machine.run(&["loop", "history", "--json"]).json()[0]["message"], "how are you?");
+    assert_eq!(
+        machine.run(&["loop", "history", "--around", "2020-01-01", "--json"]).json()[0]["message"],
+        "how are you?"
+    );
+    machine.run(&["loop", "history", "--around", "noon"]).fails(2, &["is no time"]);
     let none = machine.run(&["loop", "history", "--session", "other"]);
     assert!(none.code == Some(0) && none.err.contains("nothing has happened"), "{none:#?}");
 }

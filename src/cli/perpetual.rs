@@ -5,10 +5,11 @@ use super::piped::next_line;
 use super::ui::{Role, in_line};
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::clock::stamp;
+use crate::agent::clock::{parse_time, stamp};
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::harness::Harness;
 use crate::agent::perpetual::channel::LONGEST_MESSAGE;
+use crate::agent::perpetual::history::episodes;
 use crate::agent::perpetual::{self, Channel, Ended, Entry, Files, Lines, PARAMETERS, Setup};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -67,6 +68,9 @@ enum What {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
+        /// Only what happened around a time: "2026-11-27 08:00"
+        #[arg(long, value_name = "TIME", conflicts_with = "limit")]
+        around: Option<String>,
         /// The most entries, the latest ones
         #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -113,7 +117,10 @@ fn parameters() -> String {
 /// Whatever stands in the way of it.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.what {
-        Some(What::History { session, metta, json, limit }) => history(session, *metta, *json, *limit, cx),
+        Some(What::History { session, metta, json, around, limit }) => {
+            let entries = entries(session, around.as_deref(), *limit as usize, cx)?;
+            history(session, &entries, *metta, *json, cx)
+        }
         None => work(args, cx),
     }
 }
@@ -258,10 +265,21 @@ fn typed() -> Receiver<String> {
     receive
 }
 
-fn history(session: &str, metta: bool, json: bool, limit: u32, cx: &Cx) -> Outcome {
-    let kept = wire::kept(cx)?.loop_history(session, limit as usize).map_err(wire::failure)?;
-    let entries: Vec<Entry> = kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
-    cx.ui.list(json, &entries, &format!("nothing has happened in the session {session} yet"), |entry| {
+/// The latest entries of a loop's history, or those around a time.
+fn entries(session: &str, around: Option<&str>, limit: usize, cx: &Cx) -> Result<Vec<Entry>, Failure> {
+    let limit = if around.is_some() { usize::MAX } else { limit };
+    let kept = wire::kept(cx)?.loop_history(session, limit).map_err(wire::failure)?;
+    let all: Vec<Entry> = kept.iter().filter_map(|entry| serde_json::from_str(entry).ok()).collect();
+    let Some(around) = around else { return Ok(all) };
+    let time = parse_time(around).ok_or_else(|| {
+        Failure::usage(format!("`{around}` is no time")).hint("for example: --around \"2026-11-27 08:00\"")
+    })?;
+    let lines = cx.settings(&[])?.perpetual.max_episode_recall_lines;
+    Ok(episodes(&all, time, lines).to_vec())
+}
+
+fn history(session: &str, entries: &[Entry], metta: bool, json: bool, cx: &Cx) -> Outcome {
+    cx.ui.list(json, entries, &format!("nothing has happened in the session {session} yet"), |entry| {
         if metta {
             return cx.ui.data(&entry.metta());
         }

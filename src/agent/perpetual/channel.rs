@@ -23,13 +23,13 @@ pub trait Channel: Send {
     /// What has come in behind the cursor; empty if nothing has.
     ///
     /// # Errors
-    /// If it cannot be read; it is asked again at the next turn.
+    /// If it cannot be read: that ends the loop, and nothing that was kept is lost.
     fn receive(&mut self, cursor: &str) -> io::Result<Received>;
 
     /// Sends a text.
     ///
     /// # Errors
-    /// If it cannot be sent; it is sent again at the next turn.
+    /// If it cannot be sent: that ends the loop, and the text is sent at its next start.
     fn send(&mut self, text: &str) -> io::Result<()>;
 
     /// Where the channel stands before a text is sent, for [`Channel::has_sent`]; empty for one that cannot tell.

@@ -209,7 +209,7 @@ impl Driver<'_> {
 
     /// Asks the model. What it was asked for is the person's words by which the guards go.
     async fn ask(&mut self, machine: &mut Perpetual, question: &Question) -> Result<(), HarnessError> {
-        self.runtime.guards = self.harness.policy(machine.previous());
+        self.runtime.guards = self.harness.policy(machine.worked_on());
         let history = self.history(RECENT)?;
         let model = self.runtime.model.clone();
         let root = self.harness.root().file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
@@ -245,7 +245,7 @@ impl Driver<'_> {
         machine.on(Event::Began, now());
         self.keep(machine)?;
         // guards are those of the message, also behind a restart
-        self.runtime.guards = self.harness.policy(machine.previous());
+        self.runtime.guards = self.harness.policy(machine.worked_on());
         let returned = match skill(&call.name).map(|skill| skill.done_by) {
             Some(DoneBy::Tool(..)) => self.call_tool(&call, id).await,
             _ => Some(self.look_up(machine, &call)?),

@@ -59,16 +59,19 @@ const TIME: u64 = 1_700_000_000_000;
 /// What is told in each turn of the example, and what is called then.
 pub fn examples() -> Vec<(String, String)> {
     let mut history: Vec<Entry> = Vec::new();
-    let mut previous = "";
+    let (mut previous, mut answered) = ("", true);
     let mut turns = Vec::with_capacity(EXAMPLES.len());
     for (at, Example { message, results, called }) in EXAMPLES.iter().enumerate() {
         let now = TIME + 60_000 * at as u64;
         let question = Question { message: message.map(str::to_owned), woken: false };
         // the last entry says how one looks
         let latest = &history[history.len().saturating_sub(1)..];
-        previous = message.unwrap_or(previous);
-        let seen = Seen { results, history: latest, pinned: "", previous, question: &question, now };
+        if let Some(message) = message {
+            (previous, answered) = (message, false);
+        }
+        let seen = Seen { results, history: latest, pinned: "", previous, answered, question: &question, now };
         turns.push((seen.turn(usize::MAX / 2, usize::MAX / 2), (*called).to_owned()));
+        answered |= called.contains("(send ");
         if message.is_some() || *called != "()" {
             history.push(Entry {
                 time: now,
@@ -97,7 +100,7 @@ mod tests {
         }
         let turns = examples();
         assert!(
-            turns[1].0.contains("HUMAN_MESSAGE: please note") && turns[2].0.contains("The latest was: please note")
+            turns[1].0.contains("HUMAN_MESSAGE: please note") && turns[2].0.contains("Already answered: please note")
         );
     }
 }

@@ -128,6 +128,9 @@ pub struct Perpetual {
     /// Skills that the turn before has called once more with the same texts.
     #[serde(default)]
     repeated: Vec<String>,
+    /// True if anything was sent since the latest message.
+    #[serde(default)]
+    answered: bool,
     pinned: String,
     last_sent: Option<String>,
     /// When it wakes by itself (`&nextWakeAt`).
@@ -157,6 +160,7 @@ impl Perpetual {
             last_results: String::new(),
             made: Vec::new(),
             repeated: Vec::new(),
+            answered: true,
             pinned: String::new(),
             last_sent: None,
             next_wake: 0,
@@ -251,6 +255,7 @@ impl Perpetual {
                 self.woken = false;
             }
             self.previous.clone_from(&message);
+            self.answered = false;
             self.made.clear();
             self.repeated.clear();
         }
@@ -324,6 +329,7 @@ impl Perpetual {
         if text.trim().is_empty() {
             return Returned::failed("there is nothing to send");
         }
+        self.answered = true;
         if self.last_sent.as_deref() == Some(text.as_str()) {
             return Returned::done("NOT-SENT: it is what was sent last");
         }
@@ -402,6 +408,11 @@ impl Perpetual {
         &self.previous
     }
 
+    /// The message that the turns are for, by whose words guards go; empty once it works on its own account.
+    pub fn worked_on(&self) -> &str {
+        if self.woken { "" } else { &self.previous }
+    }
+
     /// What the calls of the turn before came to.
     pub fn last_results(&self) -> &str {
         &self.last_results
@@ -410,6 +421,11 @@ impl Perpetual {
     /// The note of the task under way.
     pub fn pinned(&self) -> &str {
         &self.pinned
+    }
+
+    /// True if anything was sent since the latest message.
+    pub fn is_answered(&self) -> bool {
+        self.answered
     }
 
     /// Skills that the turn before has called to no avail: they are not admitted in this one.

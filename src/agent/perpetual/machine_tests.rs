@@ -111,6 +111,11 @@ fn it_wakes_once_an_interval_and_is_silent_in_between() {
     let expected = usize::try_from(DAY / 602).unwrap();
     assert!((expected - 1..=expected + 1).contains(&calls), "{calls}, and not {expected}");
     assert!(bench.questions.iter().all(|question| question.woken && question.message.is_none()));
+    bench.say("delete a.log");
+    bench.seconds(1, "()");
+    assert_eq!(bench.machine.worked_on(), "delete a.log");
+    bench.seconds(700, "()");
+    assert_eq!(bench.machine.worked_on(), "", "a wake has no right that a message has given");
     let mut thrice = Bench::idle(&["maxNewInputLoops=1", "maxWakeLoops=3", "wakeupInterval=60"]);
     assert_eq!(thrice.seconds(70, "()"), 3);
     let mut never = Bench::idle(&["maxNewInputLoops=1", "maxWakeLoops=0", "wakeupInterval=60"]);

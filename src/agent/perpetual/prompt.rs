@@ -17,6 +17,9 @@ pub const NO_SPAM: &str = "DO NOT RE-SEND OR SPAM!";
 /// One part in so many of the window is left for the answer.
 const ANSWER: usize = 8;
 
+/// The history gets one part in so many at most: what is long past leads a small model astray.
+const PAST: usize = 8;
+
 /// The parts that grow get at least one part in so many of the window; else there are no examples.
 const GROWS: usize = 5;
 
@@ -31,6 +34,8 @@ pub struct Seen<'a> {
     pub pinned: &'a str,
     /// The latest message.
     pub previous: &'a str,
+    /// True if anything was sent since.
+    pub answered: bool,
     /// Why the model is asked.
     pub question: &'a Question,
     /// The time.
@@ -41,7 +46,7 @@ impl<'a> Seen<'a> {
     /// What a turn of this machine is told.
     pub fn of(machine: &'a Perpetual, question: &'a Question, history: &'a [Entry], now: Millis) -> Self {
         let (results, pinned, previous) = (machine.last_results(), machine.pinned(), machine.previous());
-        Self { results, history, pinned, previous, question, now }
+        Self { results, history, pinned, previous, answered: machine.is_answered(), question, now }
     }
 
     /// The turn as a text, with at most so many characters of each part that grows.
@@ -62,7 +67,8 @@ impl<'a> Seen<'a> {
             ),
             (None, false) if previous.is_empty() => text.push_str("There is no message yet.\n"),
             (None, false) => {
-                text.push_str(&format!("No new message. The latest was: {}\n", head(previous, results + history)));
+                let state = if self.answered { "Already answered" } else { "Not answered yet" };
+                text.push_str(&format!("No new message. {state}: {}\n", head(previous, results + history)));
             }
         }
         text.push_str(&format!("TIME: {}\nOUTPUT: one list of calls, ((skill \"text\") ...), or ().", stamp(self.now)));
@@ -123,7 +129,8 @@ pub fn fitted(
     let mut prompt = stable.clone();
     for _ in 0..6 {
         prompt = stable.clone();
-        prompt.push(Role::User, seen.turn(most.min(parameters.max_feedback), most.min(parameters.max_history)));
+        let past = most.min(parameters.max_history).min(context / PAST * 3);
+        prompt.push(Role::User, seen.turn(most.min(parameters.max_feedback), past));
         if prompt_tokens(&prompt, count) + answer <= context {
             break;
         }

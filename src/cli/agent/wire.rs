@@ -99,12 +99,9 @@ impl From<HarnessError> for Failure {
                     .hint("set XDG_DATA_HOME to a folder that can be written")
             }
             HarnessError::Unclear(_) | HarnessError::Input(_) => Self::usage(error).hint(hint),
-            HarnessError::Channel(error) => {
-                let text = HarnessError::Channel(std::io::Error::new(error.kind(), error.to_string())).to_string();
-                // a reader that went away ends it silently and well
-                let failure = Self::from(error);
-                if failure.message.is_empty() { failure } else { Self::internal(text).hint(hint) }
-            }
+            // a reader that went away ends it silently and well
+            HarnessError::Channel(io) if io.kind() == std::io::ErrorKind::BrokenPipe => Self::from(io),
+            HarnessError::Channel(_) => Self::internal(error).hint(hint),
             HarnessError::Stopped(_) => Self::new(Exit::Interrupted, error).hint(hint),
         }
     }
