@@ -102,7 +102,7 @@ fn parameters_come_from_settings_options_and_words_and_a_wrong_one_is_told() {
 fn what_no_grammar_holds_is_repaired_or_told() {
     let machine = Machine::new();
     let rules = json!([
-        {"regex": "(?s)LAST_SKILL_USE_RESULTS.*REMEMBER:OUTPUT_NOTHING_ELSE_THAN.*HISTORY", "reply": "(send \"now in form"},
+        {"regex": "(?s)LAST_SKILL_USE_RESULTS.*REMEMBER:OUTPUT_NOTHING_ELSE_THAN.*HISTORY", "reply": r#"((send "hi) (pin "x"))"#},
         {"match": "HUMAN_MESSAGE", "reply": "Of course, I will do that."},
         {"reply": "()"}
     ]);

@@ -99,6 +99,7 @@ mod tests {
             assert!(message.is_some() || calls.iter().all(|call| !results.contains(&call.print())), "{called}");
         }
         let turns = examples();
+        assert!(turns[4].0.contains("Not answered yet: where is the printer?"), "{}", turns[4].0);
         assert!(
             turns[1].0.contains("HUMAN_MESSAGE: please note") && turns[2].0.contains("Already answered: please note")
         );

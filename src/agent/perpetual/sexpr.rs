@@ -236,7 +236,12 @@ fn unquoted(name: &str, rest: &str) -> SkillCall {
 /// A text without the quotes around it; those inside are its own.
 fn bare(text: &str) -> String {
     let text = text.trim();
-    let inside = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    let inside = text.strip_prefix('"').map_or(text, |rest| match rest.strip_suffix('"') {
+        Some(inside) => inside,
+        // one that was never closed
+        None if !rest.contains('"') => rest,
+        None => text,
+    });
     inside.replace("\\n", "\n").replace("\\\"", "\"")
 }
 
@@ -287,6 +292,7 @@ mod tests {
             ("((send _quote_a_newline_b_quote_))", r#"((send "a\nb"))"#),
             ("```lisp\n((send \"hi\"))\n```", r#"((send "hi"))"#),
             (r#"((send "it is (not) over)"))"#, r#"((send "it is (not) over)"))"#),
+            (r#"(send "cut off"#, r#"((send "cut off"))"#),
             ("()", "()"),
             ("(())", MULTI_FAILURE),
             ("Sure, I will look at it.", REMINDER),
