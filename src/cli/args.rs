@@ -277,6 +277,8 @@ const USUAL: [&str; 11] = ["add", "delete", "find", "get", "help", "list", "ls",
 /// more than a word (`stop all containers`), and a common word followed by no verb of its own (`memory usage of firefox`).
 /// What is a slip of such a verb, alone or with one word more (`memory delete x`), is none.
 fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(&str) -> bool) -> bool {
+    let own_value = |flag: &str| named(verb, flag).is_some_and(|a| a.get_action().takes_values());
+    let takes_value = |flag: &str| takes_value(flag) || own_value(flag);
     let mut is_value = false;
     let words = rest.iter().map(|w| w.to_string_lossy()).filter(|word| {
         let is_word = !is_value && !word.starts_with('-');
@@ -461,6 +463,19 @@ mod tests {
         assert_eq!(words(&["memory", "usage", "of", "firefox"]), ["memory", "usage", "of", "firefox"]);
         assert!(matches!(parsed(&["memory", "list"]).verb, Some(Verb::Memory(_))));
         assert!(matches!(parsed(&["knowledge", "add", "docs"]).verb, Some(Verb::Knowledge(_))));
+    }
+
+    #[test]
+    fn loop_and_task_begin_a_request_unless_what_follows_is_theirs() {
+        for line in ["loop", "loop --session work --max-turns 3", "loop wakeupInterval=5 -y", "loop history --metta"] {
+            let typed: Vec<&str> = line.split(' ').collect();
+            assert!(matches!(parsed(&typed).verb, Some(Verb::Loop(_))), "{line}");
+        }
+        assert!(matches!(parsed(&["task", "list"]).verb, Some(Verb::Task(_))));
+        for line in ["loop over all files", "task manager for this machine"] {
+            let typed: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words(&typed), typed);
+        }
     }
 
     #[test]

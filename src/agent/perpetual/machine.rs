@@ -368,7 +368,7 @@ impl Perpetual {
             }
         }
         self.last_results = format!("(RESULTS: ({}))", results.join(" "));
-        if let Some(error) = errors.first().filter(|_| is_empty) {
+        if is_empty && let Some(error) = errors.first() {
             self.last_results = format!("(RESULTS: ({}))", quote(error));
         }
         if question.message.is_some() || !is_empty || !errors.is_empty() {
