@@ -191,7 +191,10 @@ fn one_loop_drives_every_recipe() {
     };
     let mut machines = of("impl Machine for");
     machines.sort_unstable();
-    assert_eq!(machines, ["agent/perpetual/driver.rs", "agent/runtime/mod.rs", "command/recipe.rs"]);
+    assert_eq!(
+        machines,
+        ["agent/forge/mod.rs", "agent/perpetual/driver.rs", "agent/runtime/mod.rs", "command/recipe.rs"]
+    );
     let mut drivers = of(" drive(&mut ");
     drivers.sort_unstable();
     assert_eq!(drivers, machines, "each is driven by the loop");
@@ -270,6 +273,7 @@ fn nothing_is_left_unfinished() {
 /// What of the harness, and of the terminal's side of it, touches the disk by itself, and why; everything else goes through these.
 const ON_DISK: &[(&str, &str)] = &[
     ("agent/evidence/", "none: the driver brings what it looks at"),
+    ("agent/forge/", "keeps a skill in quarantine while it is made, and puts it on the shelf"),
     ("agent/guard/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
     ("agent/harness/place.rs", "reads the working folder, for the prompt"),
     ("agent/librarian/", "reads the person's own documents, and keeps their index"),
@@ -284,6 +288,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/bench/", "makes the folders that it measures in"),
     ("cli/config.rs", "reads the files of settings"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
+    ("cli/forge.rs", "reads the samples that are named"),
     ("cli/history.rs", "keeps what was typed"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
     ("cli/skills.rs", "makes a new skill"),

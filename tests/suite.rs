@@ -27,6 +27,8 @@ mod examples;
 mod exec;
 mod fetch;
 mod field;
+#[cfg(target_os = "linux")]
+mod forge;
 mod harness;
 #[cfg(unix)]
 mod host;

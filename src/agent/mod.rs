@@ -19,6 +19,7 @@
 //!   [`tools`]: the ones that need no set-up.
 //! - [`mcp`]: tools of other programs; [`skill`]: how a kind of task is gone about, with scripts; [`chat`]: what was said
 //!   before. What comes from there is others' words: it changes neither tools nor policy.
+//! - [`forge`]: makes a skill that is missing, test first, and puts it on the shelf if it holds.
 //! - [`subagent`]: runs that work for another one, side by side.
 //! - [`perpetual`]: a loop that never ends, whose model calls skills; [`background`]: tasks that begin by themselves.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
@@ -43,6 +44,7 @@ pub mod clock;
 pub mod event;
 pub mod evidence;
 pub mod excerpt;
+pub mod forge;
 pub mod guard;
 pub mod harness;
 pub mod id;

@@ -3,8 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, knowledge, manual, mcp,
-    memory, model, perpetual, skills, status, stop, task, tools, version, workspace,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, knowledge, manual,
+    mcp, memory, model, perpetual, skills, status, stop, task, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -85,6 +85,8 @@ pub enum Verb {
     Knowledge(knowledge::Args),
     /// Keep, find and forget notes
     Memory(memory::Args),
+    /// Make a skill from examples, test first, or mend one
+    Forge(forge::Args),
     /// List, search, check and make skills
     Skills(skills::Args),
     /// Show and check the MCP servers whose tools agents use

@@ -35,6 +35,7 @@ pub mod execute;
 pub mod explain;
 pub mod failure;
 pub mod first;
+pub mod forge;
 pub mod given;
 pub mod history;
 pub mod interrupt;
@@ -265,6 +266,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Stats(args)) => agent::stats::run(args, cx),
         Some(Verb::Knowledge(args)) => knowledge::run(args, cx),
         Some(Verb::Memory(args)) => memory::run(args, cx),
+        Some(Verb::Forge(args)) => forge::run(args, cx),
         Some(Verb::Skills(args)) => skills::run(args, cx),
         Some(Verb::Mcp(args)) => mcp::run(args, cx),
         Some(Verb::Tools(args)) => tools::run(args, cx),

@@ -106,7 +106,7 @@ fn places(root: &Path, cx: &Cx) -> Vec<Place> {
 }
 
 /// The person's own folder, beside the configuration file.
-fn own(cx: &Cx) -> Option<PathBuf> {
+pub fn own(cx: &Cx) -> Option<PathBuf> {
     cx.dirs.config_file.as_ref().map(|file| file.with_file_name("skills"))
 }
 

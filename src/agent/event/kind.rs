@@ -100,6 +100,16 @@ kinds! {
     ServeRequestStart = "serve_request_start",
     /// A request over HTTP was answered.
     ServeRequestEnd = "serve_request_end",
+    /// The tests of a skill in the making were run: `phase` is `red` (before there is a script), `run` or `green`.
+    ForgeTest = "forge_test",
+    /// A script for a skill was written.
+    ForgeWrite = "forge_write",
+    /// A script was looked at for what no script may do: its text, or at work.
+    ForgeScan = "forge_scan",
+    /// The same tests of a skill failed in the same way twice.
+    ForgeStagnation = "forge_stagnation",
+    /// A skill was promoted, or was not.
+    ForgeVerdict = "forge_verdict",
     /// The run goes in circles.
     LoopDetected = "loop_detected",
     /// A budget ended the run.

@@ -192,6 +192,11 @@ impl Harness {
         Prepared::new(self, task, cancel, warn)
     }
 
+    /// The model that all of it stands on.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
     // --- tools
 
     /// Has the tools of these servers beside the others, in the place of servers that were connected before. What the servers

@@ -6,7 +6,7 @@
 //!
 //! - [`front`]: the head of a `SKILL.md`, and what is wrong with it. [`index`]: heads and vectors, read once.
 //! - [`Shelf`]: where skills are. [`choose`]: which of many fit a task. [`render`]: text and references, filled in. [`layer`]: into the prompt.
-//! - [`tools`]: reading a skill's other files, running its scripts. [`check`]: what its author should mend. [`role`]: personas.
+//! - [`tools`]: reading a skill's other files, running its scripts. [`declared`]: scripts that are tools of their own. [`check`]: what its author should mend. [`role`]: personas.
 //!
 //! A skill is text and scripts. It never changes what may be done: guards see calls, not skills, and nothing in a front
 //! matter gives a right. A project's skills are somebody else's words: they stand with the data and not with the
@@ -14,6 +14,7 @@
 
 pub mod check;
 pub mod choose;
+pub mod declared;
 pub mod front;
 pub mod index;
 pub mod layer;

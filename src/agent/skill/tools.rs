@@ -1,13 +1,15 @@
 //! `read_skill_file` and `run_skill_script`: what a skill has beside its text. Only for the skills of the run, and nothing
 //! outside of their folders.
 
+use super::declared::{self, ScriptTool};
 use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
 use crate::agent::tools::child;
 use crate::exec::{self, Job, Limits, Sandbox, Status, World};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +53,19 @@ pub fn tools(chosen: &Chosen, which: &Which) -> Vec<Arc<dyn Tool>> {
     if !chosen.listed.is_empty() || skills.iter().any(|s| !s.files(1).is_empty()) {
         all.push(Arc::new(ReadFile::new(skills.clone())));
     }
-    let scripted: Vec<Arc<Skill>> = skills.into_iter().filter(|s| !scripts(s).is_empty()).collect();
+    let mut scripted: Vec<Arc<Skill>> = Vec::new();
+    for skill in skills {
+        let declared = declared::declared(&skill);
+        for script in &declared {
+            all.push(Arc::new(ScriptTool::new(&skill, script, declared.len() == 1, which)));
+        }
+        // what has a tool of its own needs no other one
+        let runnable = |script: &String| !interpreters(script.rsplit('.').next().unwrap_or_default()).is_empty();
+        let is_declared = |script: &String| declared.iter().any(|d| d.file == *script);
+        if scripts(&skill).iter().any(|script| (declared.is_empty() || runnable(script)) && !is_declared(script)) {
+            scripted.push(skill);
+        }
+    }
     if !scripted.is_empty() {
         all.push(Arc::new(RunScript::new(scripted, which.clone())));
     }
@@ -169,29 +183,47 @@ impl RunScript {
 
     fn job(&self, args: &Args, cx: &ToolCx) -> Result<Job, ToolError> {
         let (skill, file) = self.script(args)?;
-        let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let known = INTERPRETERS.iter().find(|(e, _)| *e == extension).map(|(_, all)| *all).unwrap_or_default();
-        let found = known.iter().find_map(|(name, before)| Some(((self.which)(name)?, *before)));
-        let Some((program, before)) = found else {
-            let of = interpreters(&extension).join(" or ");
-            let what = if of.is_empty() {
-                "a known extension (.py .sh .js .ts .rb .pl)".to_owned()
-            } else {
-                format!("{of} on this machine")
-            };
-            return Err(ToolError::Failed(format!("{} cannot be run: it needs {what}", file.display())));
-        };
         let given = args.get("args").and_then(Value::as_array);
-        let given = given.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-        let seconds = args.get("timeout").and_then(Value::as_u64);
-        let wall = seconds.map_or(WALL, |s| Duration::from_secs(s.clamp(1, LONGEST)));
-        let mut job = Job::new(program).args(before.iter().copied()).args([file.into_os_string()]).args(given);
-        job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
-        job.cwd = Some(cx.root.clone());
-        job.limits = Limits { wall, output: OUTPUT };
-        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
-        Ok(job)
+        let given = given.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        job_of(skill, &file, given, args.get("timeout").and_then(Value::as_u64), &self.which, cx)
     }
+}
+
+/// The program that runs files of this extension, and the arguments that come before the file; `None` where none is here.
+pub fn program_of(extension: &str, which: &Which) -> Option<Vec<OsString>> {
+    let known = INTERPRETERS.iter().find(|(e, _)| *e == extension).map(|(_, all)| *all).unwrap_or_default();
+    let (program, before) = known.iter().find_map(|(name, before)| Some((which(name)?, *before)))?;
+    Some(std::iter::once(program.into_os_string()).chain(before.iter().map(OsString::from)).collect())
+}
+
+/// A script of a skill with these arguments, in the sandbox.
+pub(super) fn job_of(
+    skill: &Skill,
+    file: &Path,
+    given: Vec<String>,
+    seconds: Option<u64>,
+    which: &Which,
+    cx: &ToolCx,
+) -> Result<Job, ToolError> {
+    let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let Some(program) = program_of(&extension, which) else {
+        let of = interpreters(&extension).join(" or ");
+        let what = if of.is_empty() {
+            "a known extension (.py .sh .js .ts .rb .pl)".to_owned()
+        } else {
+            format!("{of} on this machine")
+        };
+        return Err(ToolError::Failed(format!("{} cannot be run: it needs {what}", file.display())));
+    };
+    let mut words = program.into_iter();
+    let program = words.next().unwrap_or_default();
+    let wall = seconds.map_or(WALL, |s| Duration::from_secs(s.clamp(1, LONGEST)));
+    let mut job = Job::new(program).args(words).args([file.as_os_str()]).args(given);
+    job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
+    job.cwd = Some(cx.root.clone());
+    job.limits = Limits { wall, output: OUTPUT };
+    (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
+    Ok(job)
 }
 
 /// The scripts of a skill, by name.
@@ -206,54 +238,64 @@ impl Tool for RunScript {
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
         let Ok((skill, file)) = self.script(args) else { return Effects::default() };
-        let support = exec::support();
-        // whatever is said to it may be a file that it prints
         let said = args.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        let reads = std::iter::once(file).chain(said.map(|word| normal(&cx.root, word))).collect();
-        let mut effects = Effects { reads, exec: true, ..Effects::default() };
-        let name = &skill.front.name;
-        if skill.origin == Origin::Project {
-            effects.hazard = Hazard::Change;
-            effects
-                .reasons
-                .push(format!("it runs a script that came with the project (skill `{name}`), in the sandbox"));
-        } else if !support.holds_to_reading() {
-            effects.hazard = Hazard::Change;
-            effects.opaque = true;
-            effects
-                .reasons
-                .push(format!("it runs a script of the skill `{name}`, and this system has no full sandbox"));
-        }
-        effects
+        effects_of(skill, file, said, cx)
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
-        let job = self.job(args, cx)?;
-        let wall = job.limits.wall.as_secs();
-        let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let cut = child::left_out(&output);
-        match output.status {
-            Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),
-            Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said).cut(cut)),
-            Status::Exited(0) if said.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
-            // a script that was refused a write may end well all the same, and says so there
-            Status::Exited(0) => {
-                let out = String::from_utf8_lossy(&output.stdout);
-                Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
-            }
-            Status::Exited(code) if output.stdout.trim_ascii().is_empty() => {
-                Err(ToolError::Failed(format!("{said}\n(exit code {code})").trim().to_owned()))
-            }
-            Status::Exited(code) => {
-                let (out, note) = (output.stdout.trim_ascii_end(), format!("(exit code {code})"));
-                Ok(Raw::bytes(child::lines([out.into(), said.into(), note.into()])).cut(cut).failed_late())
-            }
-            Status::Signaled(signal) => {
-                Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))
-            }
-            Status::TimedOut => Err(ToolError::TimedOut(wall)),
-            Status::Flooded => Err(ToolError::Failed(child::FLOODED.into())),
+        run_job(&self.job(args, cx)?, cx)
+    }
+}
+
+/// What a script does that is given these words.
+pub(super) fn effects_of<'a>(
+    skill: &Skill,
+    file: PathBuf,
+    said: impl Iterator<Item = &'a str>,
+    cx: &ToolCx,
+) -> Effects {
+    let support = exec::support();
+    // whatever is said to it may be a file that it prints
+    let reads = std::iter::once(file).chain(said.map(|word| normal(&cx.root, word))).collect();
+    let mut effects = Effects { reads, exec: true, ..Effects::default() };
+    let name = &skill.front.name;
+    if skill.origin == Origin::Project {
+        effects.hazard = Hazard::Change;
+        effects.reasons.push(format!("it runs a script that came with the project (skill `{name}`), in the sandbox"));
+    } else if !support.holds_to_reading() {
+        effects.hazard = Hazard::Change;
+        effects.opaque = true;
+        effects.reasons.push(format!("it runs a script of the skill `{name}`, and this system has no full sandbox"));
+    }
+    effects
+}
+
+/// Runs a script, and makes what it printed the result.
+pub(super) fn run_job(job: &Job, cx: &ToolCx) -> Result<Raw, ToolError> {
+    let wall = job.limits.wall.as_secs();
+    let Some(output) = child::run(job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let cut = child::left_out(&output);
+    match output.status {
+        Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),
+        Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said).cut(cut)),
+        Status::Exited(0) if said.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
+        // a script that was refused a write may end well all the same, and says so there
+        Status::Exited(0) => {
+            let out = String::from_utf8_lossy(&output.stdout);
+            Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
         }
+        Status::Exited(code) if output.stdout.trim_ascii().is_empty() => {
+            Err(ToolError::Failed(format!("{said}\n(exit code {code})").trim().to_owned()))
+        }
+        Status::Exited(code) => {
+            let (out, note) = (output.stdout.trim_ascii_end(), format!("(exit code {code})"));
+            Ok(Raw::bytes(child::lines([out.into(), said.into(), note.into()])).cut(cut).failed_late())
+        }
+        Status::Signaled(signal) => {
+            Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))
+        }
+        Status::TimedOut => Err(ToolError::TimedOut(wall)),
+        Status::Flooded => Err(ToolError::Failed(child::FLOODED.into())),
     }
 }

@@ -1,12 +1,13 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
 //! - [`options`]: how a run is driven, as it is typed. [`wire`]: builds the harness that runs stand on. [`view`]: shows events.
-//!   [`approve`]: asks before a change. [`end`]: how a run ended.
+//!   [`approve`]: asks before a change. [`end`]: how a run ended. `forging`: a skill that is made where a run came to nothing.
 //! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
 pub mod end;
 pub mod events;
+mod forging;
 mod options;
 pub mod resume;
 pub mod session;
@@ -16,6 +17,7 @@ pub mod wire;
 
 pub use options::Drive;
 
+use super::forge::Examples;
 use super::ui::in_line;
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
@@ -61,6 +63,13 @@ pub struct Args {
     /// Only show what would be put into the prompt, and why; likewise
     #[arg(long, conflicts_with_all = ["json", "events"])]
     explain: bool,
+    /// Where no skill fits and it cannot be done otherwise: make a skill from the examples, and try once more. In a terminal
+    /// it is asked for without this
+    #[arg(long)]
+    forge: bool,
+    /// What a skill would be tested against.
+    #[command(flatten)]
+    examples: Examples,
     /// How it is driven.
     #[command(flatten)]
     drive: Drive,
@@ -99,6 +108,9 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
     }
     args.drive.admit(&text, "task")?;
+    if args.examples.is_given() {
+        args.examples.order(&text, cx)?;
+    }
     let plan = Plan::heuristic(&text);
     let max_steps = max_steps(args.max_steps, &plan, cx);
     if args.plan_only && args.plan == Planner::Heuristic {
@@ -110,7 +122,8 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let looks = args.show_prompt || args.explain;
     let wants = if looks { Wants::Sizes } else { Wants::Answers };
     let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root, wants)?;
-    let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
+    let fresh = || Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
+    let task = fresh();
     let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(&in_line(warning)))?;
     let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
@@ -132,7 +145,18 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     }
     wire::begin(&run, &turn, cx.interrupt().cancel(), cx)?;
     wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
-    drive(&run, turn, 1, &args.drive, cx)
+    let driven = driven(&run, turn, 1, &args.drive, cx)?;
+    if forging::is_missing(&driven, &run) && forging::makes(args, &text, &harness, cx)? {
+        let task = fresh();
+        let cancel = cx.interrupt().cancel().clone();
+        let run = harness.prepare(&task, cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
+        let mut turn = new(task);
+        turn.limit(args.drive.limits(Limits::default()));
+        wire::begin(&run, &turn, cx.interrupt().cancel(), cx)?;
+        wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
+        return drive(&run, turn, 1, &args.drive, cx);
+    }
+    ended(&run, driven, &args.drive, cx)
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
@@ -214,10 +238,20 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
 
 /// Drives a run and tells how it ended.
 fn drive(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Outcome {
-    let driven = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
+    let driven = driven(run, turn, first_event, drive, cx)?;
+    ended(run, driven, drive, cx)
+}
+
+/// Drives a run.
+fn driven(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
+    view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
         let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
-    })?;
+    })
+}
+
+/// Tells how a run ended.
+fn ended(run: &Prepared<'_>, driven: Driven, drive: &Drive, cx: &Cx) -> Outcome {
     match driven {
         Driven::Done(report) => end::told(&report, drive, cx),
         Driven::Stopped(turn) => end::stopped(run, &turn, drive, cx),

@@ -8,7 +8,7 @@ use crate::agent::guard::WARNING;
 use crate::agent::runtime::{Approval, Approver, Question};
 use crate::agent::tool::{Outcome, is_exit_note};
 use crate::agent::{Args, Call};
-use crate::cli::ui::{Role, plural};
+use crate::cli::ui::{Role, Ui, plural};
 use crate::cli::{Cx, Failure, present};
 use serde_json::Value;
 use std::io;
@@ -249,6 +249,7 @@ fn step(cx: &Cx, event: &Event) {
                 None => ui.aside(Role::Dim, &format!("    {name}: left {path}")),
             }
         }
+        Kind::ForgeTest | Kind::ForgeWrite | Kind::ForgeScan | Kind::ForgeStagnation => forged(ui, event),
         Kind::GuardrailViolation => {
             ui.aside(Role::Caution, "    (what of it speaks to an AI and not to you is kept from the model)");
         }
@@ -275,6 +276,43 @@ fn step(cx: &Cx, event: &Event) {
         }
         _ => {}
     }
+}
+
+/// What the forge does: tests in red and green, scripts, and what is found in them.
+fn forged(ui: &Ui, event: &Event) {
+    let number = |name: &str| event.metadata.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let list = |name: &str| event.metadata.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let (failing, tests) = (list("failing").len(), number("tests"));
+    match event.event_type {
+        Kind::ForgeTest if failing == 0 => {
+            ui.aside_parts(&[(Role::Accent, "GREEN "), (Role::Plain, &format!("{tests} of {tests} tests pass"))]);
+        }
+        Kind::ForgeTest => {
+            let word = |name: &str| event.output.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let why = format!("{} {}", word("class"), word("error"));
+            let line = format!("{failing} of {tests} tests fail  ");
+            ui.aside_parts(&[(Role::Caution, "RED   "), (Role::Plain, &line), (Role::Dim, &short(why.trim()))]);
+        }
+        Kind::ForgeWrite => {
+            let time = event.duration_ms.unwrap_or_default() / 1e3;
+            let language = event.metadata.get("language").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let line =
+                format!("script {} in {language}, {}", number("iteration"), plural(lines_of(&event.metadata), "line"));
+            ui.aside_parts(&[(Role::Accent, "WRITE "), (Role::Plain, &line), (Role::Dim, &format!("  {time:.1} s"))]);
+        }
+        Kind::ForgeStagnation => ui.aside(Role::Caution, "the same tests fail in the same way again"),
+        _ => {
+            for finding in list("findings") {
+                let word = |name: &str| finding.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                ui.aside(Role::Caution, &format!("SCAN  {}: {}", word("rule"), short(&word("why"))));
+            }
+        }
+    }
+}
+
+/// The lines of a script.
+fn lines_of(metadata: &Value) -> usize {
+    metadata.get("lines").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
 }
 
 /// A result as a person is told it: what is a word to the model alone, in other words.

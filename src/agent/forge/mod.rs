@@ -1,0 +1,510 @@
+//! The forge: makes a skill that is missing, test first. It writes capabilities and solves no task; an agent's run solves
+//! tasks and writes no capability.
+//!
+//! ```text
+//! examples -> tests, seen to fail -> script -> scan -> sandbox -> (mended, at most five) -> watched -> shelf, or a report
+//! ```
+//!
+//! - `machine`: the order of it, pure. [`examples`]: a request's examples into tests. `prompt`: what the model is asked.
+//! - [`language`]: what the model writes, and what the forge adds. `trial`: runs scripts on tests. [`classify`]: why one fails.
+//! - [`scan`]: what a script may not do, by rule. `general`: that it knows more than its tests. `mask`: quotes and comments.
+//! - `quarantine`: where a skill is until it is promoted. [`report`]: what came of it.
+//!
+//! Against a script that only knows its tests: of three examples or more the last one is not shown to the model; no text of
+//! a test may stand in the script; and where a word is carried over from input to output, it is changed and has to come out
+//! changed. With one or two examples nothing can be held back, and the report says so.
+
+pub mod classify;
+pub mod examples;
+mod general;
+pub mod language;
+mod machine;
+mod mask;
+mod prompt;
+mod quarantine;
+pub mod report;
+pub mod scan;
+mod trial;
+
+use super::event::{Actor, Draft, Emitter, Kind, Tokens};
+use super::runtime::{Hands, Machine, Next, drive, generate};
+use super::skill::tools::{Which, program_of};
+use super::skill::{FILE, Skill};
+use crate::exec::{self, ExecError};
+use crate::model::{Cancel, Flow, Model, ModelError, Request, Sampling, Shape};
+use examples::{Case, Order};
+use language::Language;
+use machine::{Ask, End, Forging, Step};
+use quarantine::{Quarantine, SCRIPTS};
+use report::{Report, Verdict};
+use scan::{Effect, Finding};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use trial::Trial;
+
+/// Scripts that are written at most.
+pub const MOST: u32 = 5;
+/// The most tokens of a script.
+const TOKENS: usize = 900;
+/// How a script is written that follows one that failed: the likeliest one again would be the same.
+const MENDING: Sampling = Sampling { temperature: 0.4, top_p: 0.95, seed: 1 };
+
+/// Why there was no forging at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeError {
+    /// A skill has that name.
+    #[error("there is a skill `{0}` already")]
+    Exists(String),
+    /// It cannot be a skill's name.
+    #[error("`{name}` cannot be the name of a skill: {why}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// A script that others wrote is not run here.
+    #[error("this system has no sandbox, and a script is never tried without one")]
+    NoSandbox,
+    /// There is nothing to run scripts with.
+    #[error("there is no {0} here to run a script with")]
+    NoLanguage(&'static str),
+    /// It has no script that can be mended.
+    #[error("the skill `{0}` has no script, or more than one, that could be mended")]
+    NoScript(String),
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
+    /// The model's own.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A script could not be started.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// The quarantine cannot be written.
+    #[error("the folder of skills cannot be written: {0}")]
+    Disk(#[from] std::io::Error),
+}
+
+impl ForgeError {
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Exists(name) => format!("`caro forge --fix {name}` mends it; --name takes another name"),
+            Self::Name { .. } => "give one with --name: a-z, 0-9 and -, for example --name unit-converter".into(),
+            Self::NoSandbox => "Linux with Landlock and seccomp, or macOS, has one".into(),
+            Self::NoLanguage(_) => "install python3, or awk and sh, or choose another with --language".into(),
+            Self::NoScript(name) => format!("`caro skills show {name}` shows what it has"),
+            Self::Stopped => "nothing was put on the shelf; start again".into(),
+            Self::Model(error) => error.hint().to_string(),
+            Self::Exec(error) => error.hint().into(),
+            Self::Disk(_) => "make room, or check who may write there".into(),
+        }
+    }
+}
+
+/// What is to be made.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The request and its tests.
+    pub order: Order,
+    /// The skill's name.
+    pub name: String,
+    /// The language; the first that is here without one.
+    pub language: Option<Language>,
+    /// What the script may do beside computing.
+    pub allowed: BTreeSet<Effect>,
+    /// The skill that is mended; a new one is made without.
+    pub fix: Option<Arc<Skill>>,
+}
+
+/// All that a forging stands on.
+#[derive(Clone)]
+pub struct Forge {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Where events go.
+    pub emitter: Arc<Emitter>,
+    /// Finds programs.
+    pub which: Which,
+    /// What stops it.
+    pub cancel: Cancel,
+    /// The folder that skills are in.
+    pub place: PathBuf,
+}
+
+/// The old version of a skill that is mended.
+struct Old {
+    skill: Arc<Skill>,
+    /// The script, below the skill's folder.
+    script: String,
+    /// The part of it that is written anew.
+    code: String,
+    /// True if the rest of it is the forge's own.
+    is_forged: bool,
+}
+
+/// One forging under way.
+struct Work<'a> {
+    forge: &'a Forge,
+    wanted: &'a Wanted,
+    language: Language,
+    program: Vec<std::ffi::OsString>,
+    quarantine: Quarantine,
+    old: Option<Old>,
+    notes: Vec<String>,
+}
+
+impl Machine for Forging {
+    type Need = Step;
+    type End = End;
+
+    fn due(&mut self) -> Next<Step, End> {
+        match self.next() {
+            Step::Done(end) => Next::End((**end).clone()),
+            step => Next::Need(step.clone()),
+        }
+    }
+}
+
+impl Hands<Forging> for Work<'_> {
+    type Error = ForgeError;
+
+    fn between(&mut self, _: &mut Forging) -> ControlFlow<End> {
+        ControlFlow::Continue(())
+    }
+
+    async fn bring(&mut self, forging: &mut Forging, step: Step) -> Result<(), ForgeError> {
+        if self.forge.cancel.is_cancelled() {
+            return Err(ForgeError::Stopped);
+        }
+        match step {
+            Step::Red => {
+                let red = self.red().await?;
+                forging.tested(red);
+            }
+            Step::Write(ask) => {
+                let code = self.write(&ask).await?;
+                forging.written(code);
+            }
+            Step::Check(code) => {
+                let findings = self.check(&code);
+                forging.checked(code, findings);
+            }
+            Step::Run(code) => {
+                let failures = self.trial(&code)?.failures(&self.wanted.order.cases).await?;
+                let failing: Vec<usize> = failures.iter().map(|f| f.case + 1).collect();
+                let first = failures.first().map(|f| json!({"class": f.class, "error": f.error}));
+                let phase = if failing.is_empty() { "green" } else { "run" };
+                self.tested(phase, &failing, forging.iterations(), first);
+                forging.ran(code, failures);
+            }
+            Step::Probe(code) => {
+                let findings = self.probe(&code).await?;
+                forging.probed(code, findings);
+            }
+            Step::Done(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Forge {
+    /// Makes a skill, or mends one. Needs a Tokio runtime with time and IO enabled.
+    ///
+    /// # Errors
+    /// See [`ForgeError`]. A skill that cannot be made is no error: the report says why.
+    pub async fn forge(&self, wanted: &Wanted) -> Result<(Report, Vec<Case>), ForgeError> {
+        let mut work = self.begin(wanted)?;
+        let mut forging = Forging::new(MOST);
+        let end = drive(&mut forging, &mut work).await?;
+        let report = work.end(end, forging.iterations())?;
+        self.emitter.emit(
+            Draft::new(Kind::ForgeVerdict)
+                .output(report.line())
+                .metadata(json!({"skill": report.name, "verdict": report.verdict, "iterations": report.iterations,
+                    "findings": report.findings, "folder": report.folder})),
+        );
+        Ok((report, wanted.order.cases.clone()))
+    }
+
+    fn begin<'a>(&'a self, wanted: &'a Wanted) -> Result<Work<'a>, ForgeError> {
+        let name = &wanted.name;
+        super::skill::front::is_name(name).map_err(|why| ForgeError::Name { name: name.clone(), why })?;
+        if !exec::support().holds_to_reading() {
+            return Err(ForgeError::NoSandbox);
+        }
+        if wanted.fix.is_none() && self.place.join(name).exists() {
+            return Err(ForgeError::Exists(name.clone()));
+        }
+        let old = wanted.fix.as_ref().map(|skill| old(skill)).transpose()?;
+        let find = |program: &str| (self.which)(program);
+        let language = match &old {
+            Some(old) => Language::of_file(&old.script),
+            None => wanted.language.or_else(|| Language::here(&find)),
+        };
+        let language = language.ok_or(ForgeError::NoLanguage("python3, awk or sh"))?;
+        if !language.is_here(&find) {
+            return Err(ForgeError::NoLanguage(language.name()));
+        }
+        let extension = match language {
+            Language::Python => "py",
+            Language::Sh | Language::Awk => "sh",
+            Language::JavaScript => "js",
+        };
+        let program = program_of(extension, &self.which).ok_or(ForgeError::NoLanguage(language.name()))?;
+        let quarantine = Quarantine::open(&self.place, name)?;
+        if let Some(old) = &old {
+            quarantine.copy(&old.skill.folder, &old.skill.files(usize::MAX))?;
+            quarantine.copy(&old.skill.folder, &[FILE.to_owned()])?;
+        }
+        quarantine.write_tests(&wanted.order.cases)?;
+        let held = wanted.order.cases.iter().any(|case| case.is_held);
+        let mut notes = Vec::new();
+        if !held {
+            notes.push("with fewer than three examples none is held back from the model".to_owned());
+        }
+        Ok(Work { forge: self, wanted, language, program, quarantine, old, notes })
+    }
+}
+
+/// The one script of a skill, and what of it is the forge's.
+fn old(skill: &Arc<Skill>) -> Result<Old, ForgeError> {
+    let none = || ForgeError::NoScript(skill.front.name.clone());
+    let mut scripts: Vec<String> = super::skill::tools::scripts(skill);
+    scripts.retain(|script| Language::of_file(script).is_some_and(|l| l != Language::Awk));
+    let [script] = scripts.as_slice() else { return Err(none()) };
+    let script = format!("{SCRIPTS}/{script}");
+    let file = skill.file(&script).ok_or_else(none)?;
+    let text = crate::files::read_text(&file, super::skill::LARGEST)?;
+    let own = language::own_part(&text);
+    let code = own.unwrap_or(&text).to_owned();
+    Ok(Old { skill: skill.clone(), script, code, is_forged: own.is_some() })
+}
+
+impl Work<'_> {
+    /// Writes the code down in quarantine, ready to be run.
+    fn trial(&self, code: &str) -> Result<Trial, ForgeError> {
+        let files = match &self.old {
+            Some(old) if !old.is_forged => vec![(old.script.clone(), format!("{}\n", code.trim_end()))],
+            _ => {
+                let files = self.language.files(code).into_iter();
+                files.map(|(name, text)| (format!("{SCRIPTS}/{name}"), text)).collect()
+            }
+        };
+        let mut script = None;
+        for (name, text) in &files {
+            let file = self.quarantine.write(name, text)?;
+            script.get_or_insert(file);
+        }
+        let script = script.ok_or(ForgeError::Stopped)?;
+        let is_forged = self.old.as_ref().is_none_or(|old| old.is_forged);
+        Ok(Trial { program: self.program.clone(), script, is_forged, helper: None })
+    }
+
+    /// Runs the tests before there is a script: against one that does nothing and one that gives its input back; of a skill
+    /// that is mended, against what it has. True if one test fails as it should.
+    async fn red(&mut self) -> Result<bool, ForgeError> {
+        let cases: Vec<Case> = self.wanted.order.cases.iter().map(|c| Case { is_held: false, ..c.clone() }).collect();
+        let stubs = match &self.old {
+            Some(old) => vec![old.code.clone()],
+            None => vec![self.language.stub().to_owned(), self.language.echo().to_owned()],
+        };
+        let mut failing: Option<BTreeSet<usize>> = None;
+        for stub in stubs {
+            let failures = self.trial(&stub)?.failures(&cases).await?;
+            let these: BTreeSet<usize> = failures.iter().map(|f| f.case + 1).collect();
+            failing = Some(match failing {
+                Some(before) => before.intersection(&these).copied().collect(),
+                None => these,
+            });
+        }
+        let failing: Vec<usize> = failing.unwrap_or_default().into_iter().collect();
+        self.tested("red", &failing, 0, None);
+        Ok(!failing.is_empty())
+    }
+
+    /// Tells of a run of the tests.
+    fn tested(&self, phase: &str, failing: &[usize], iteration: u32, first: Option<Value>) {
+        let exit = i32::from(!failing.is_empty());
+        self.forge.emitter.emit(Draft::new(Kind::ForgeTest).span(span(iteration)).output(first.unwrap_or_default()).metadata(
+            json!({"phase": phase, "exit": exit, "failing": failing, "tests": self.wanted.order.cases.len(), "iteration": iteration}),
+        ));
+    }
+
+    /// Has the model write a script.
+    async fn write(&mut self, ask: &Ask) -> Result<String, ForgeError> {
+        let contract = match &self.old {
+            Some(old) if !old.is_forged => {
+                "Write the whole script. Its first argument is the input, or the name of a file with it."
+            }
+            _ => self.language.contract(),
+        };
+        let ask = self.with_old(ask);
+        let prompt =
+            prompt::prompt(&self.wanted.order.request, &self.wanted.order.cases, self.language, contract, &ask);
+        let sampling = if ask.iteration == 1 { Sampling::GREEDY } else { MENDING.of_sample(ask.iteration as usize) };
+        let Forge { model, emitter, cancel, .. } = self.forge;
+        let shape = Shape::Text { stop: Vec::new() };
+        let request = Request { prompt, shape, sampling, max_tokens: TOKENS, cancel: cancel.clone() };
+        let span = span(ask.iteration);
+        emitter
+            .emit(Draft::new(Kind::ModelCall).span(&span).metadata(json!({"recipe": "forge", "step": ask.iteration})));
+        let begun = Instant::now();
+        let answered = generate(model.clone(), request, |_| Flow::Continue).await;
+        if cancel.is_cancelled() {
+            return Err(ForgeError::Stopped);
+        }
+        let completion = match answered {
+            Ok(completion) => completion,
+            Err(error) => {
+                emitter.emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()));
+                return Err(error.into());
+            }
+        };
+        let usage = &completion.usage;
+        let count = |n: usize| u64::try_from(n).unwrap_or_default();
+        let tokens = Tokens {
+            request: count(usage.prompt_tokens),
+            cached: count(usage.cached_tokens),
+            response: count(usage.completion_tokens),
+        };
+        emitter.emit(
+            Draft::new(Kind::ModelResponse)
+                .by(Actor::Model)
+                .span(&span)
+                .output(completion.text.clone())
+                .took(begun.elapsed())
+                .tokens(tokens),
+        );
+        let code = language::code_of(&completion.text);
+        self.trial(&code)?;
+        emitter.emit(Draft::new(Kind::ForgeWrite).span(&span).took(begun.elapsed()).metadata(json!({
+            "skill": self.wanted.name, "language": self.language, "lines": code.lines().count(), "iteration": ask.iteration
+        })));
+        Ok(code)
+    }
+
+    /// The first script of a skill that is mended follows its old one.
+    fn with_old(&self, ask: &Ask) -> Ask {
+        let Some(old) = self.old.as_ref().filter(|_| ask.before.is_none()) else { return ask.clone() };
+        let what = "it does not do what the examples show".to_owned();
+        let finding = Finding { rule: "fault".into(), effect: None, line: 0, what: old.script.clone(), why: what };
+        Ask { before: Some((old.code.clone(), machine::Complaint::Findings(vec![finding]))), ..ask.clone() }
+    }
+
+    /// What the script may not do, read from its text.
+    fn check(&self, code: &str) -> Vec<Finding> {
+        let mut allowed = self.wanted.allowed.clone();
+        if self.old.as_ref().is_some_and(|old| !old.is_forged) {
+            // it reads its argument by itself
+            allowed.insert(Effect::Read);
+        }
+        let mut findings = scan::scan(code, self.language, &allowed);
+        let Order { request, cases } = &self.wanted.order;
+        findings.extend(general::literals(code, self.language, request, cases));
+        self.found(&findings, "static");
+        findings
+    }
+
+    /// What a script does that passes its tests: whether it changes anything where it is let, and whether its answers follow
+    /// its inputs.
+    async fn probe(&mut self, code: &str) -> Result<Vec<Finding>, ForgeError> {
+        let trial = self.trial(code)?;
+        let mut findings = trial.constants(&self.wanted.order.cases).await?;
+        let first = self.wanted.order.cases.first();
+        let changed = match first {
+            Some(case) if !self.wanted.allowed.contains(&Effect::Write) => trial.changed(case).await?,
+            _ => Some(Vec::new()),
+        };
+        match changed {
+            Some(paths) => findings.extend(paths.into_iter().take(1).map(|path| Finding {
+                rule: "observed-change".into(),
+                effect: Some(Effect::Write),
+                line: 0,
+                what: path.display().to_string(),
+                why: "where it is let, it changes files".into(),
+            })),
+            None => {
+                let note = "what it changes where it is let (this system has no view to rehearse in)".to_owned();
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
+        self.found(&findings, "watched");
+        Ok(findings)
+    }
+
+    fn found(&self, findings: &[Finding], how: &str) {
+        self.forge.emitter.emit(Draft::new(Kind::ForgeScan).metadata(json!({"how": how, "findings": findings})));
+    }
+
+    /// Promotes the skill, or leaves it with its report.
+    fn end(self, end: End, iterations: u32) -> Result<Report, ForgeError> {
+        let (verdict, code, findings, failures) = match end {
+            End::Green { code } => (Verdict::Promoted, Some(code), Vec::new(), Vec::new()),
+            End::NotRed => (Verdict::NotRed, None, Vec::new(), Vec::new()),
+            End::Rejected { code, findings } => (Verdict::Rejected, Some(code), findings, Vec::new()),
+            End::Stagnant { code, failures } => (Verdict::Stagnation, Some(code), Vec::new(), failures),
+            End::Exhausted { code, failures } => (Verdict::Exhausted, Some(code), Vec::new(), failures),
+        };
+        if let Some(code) = &code {
+            self.trial(code)?;
+        }
+        let Wanted { order, name, .. } = self.wanted;
+        if verdict == Verdict::Stagnation {
+            let failing: Vec<usize> = failures.iter().map(|f| f.case + 1).collect();
+            self.forge.emitter.emit(
+                Draft::new(Kind::ForgeStagnation).metadata(json!({"failing": failing, "iterations": iterations})),
+            );
+        }
+        let mut report = Report {
+            name: name.clone(),
+            verdict,
+            language: self.language,
+            iterations,
+            tests: order.cases.len(),
+            held: order.cases.iter().filter(|case| case.is_held).count(),
+            findings,
+            failures,
+            folder: self.quarantine.folder().to_owned(),
+            notes: self.notes.clone(),
+        };
+        if verdict == Verdict::Promoted {
+            report.folder = self.promote()?;
+        } else {
+            self.quarantine.write(quarantine::REPORT, &report.text(&order.cases))?;
+        }
+        Ok(report)
+    }
+
+    fn promote(&self) -> Result<PathBuf, ForgeError> {
+        if let Some(old) = &self.old {
+            return Ok(self.quarantine.replace(&old.skill.folder)?);
+        }
+        let main = if self.language == Language::Python { language::MAIN_PY } else { language::MAIN_SH };
+        self.quarantine.write(FILE, &report::skill_text(&self.wanted.name, &self.wanted.order, main))?;
+        Ok(self.quarantine.promote()?)
+    }
+}
+
+fn span(iteration: u32) -> String {
+    format!("f{iteration}")
+}
+
+/// The tests of a skill that are kept with it, with more that show its fault: what `--fix` runs.
+pub fn tests_of(skill: &Skill, more: Vec<Case>) -> Vec<Case> {
+    let mut cases = quarantine::tests(&skill.folder);
+    cases.retain(|case| more.iter().all(|new| new.input != case.input));
+    cases.iter_mut().for_each(|case| case.is_held = false);
+    // what shows the fault is shown to the model
+    let new = more.into_iter().map(|case| Case { is_held: false, ..case });
+    let mut all: Vec<Case> = new.chain(cases).collect();
+    examples::hold_back(&mut all);
+    all
+}

@@ -1,0 +1,222 @@
+//! What came of it, for a person and for a program, and the head of a skill that was promoted.
+
+use super::classify::Failure;
+use super::examples::{Case, Order, Way};
+use super::language::Language;
+use super::scan::Finding;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// How a forging ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The skill is on the shelf.
+    Promoted,
+    /// The script does what no script may do, or only what the tests ask for.
+    Rejected,
+    /// The same tests failed in the same way twice.
+    Stagnation,
+    /// The last script that could be written fails too.
+    Exhausted,
+    /// The tests pass without the script.
+    NotRed,
+}
+
+impl Verdict {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Promoted => "promoted",
+            Self::Rejected => "rejected",
+            Self::Stagnation => "stagnation",
+            Self::Exhausted => "exhausted",
+            Self::NotRed => "not_red",
+        }
+    }
+}
+
+/// What came of a forging.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The skill.
+    pub name: String,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The language of the script.
+    pub language: Language,
+    /// Scripts that were written.
+    pub iterations: u32,
+    /// Tests.
+    pub tests: usize,
+    /// How many of them the model was not shown.
+    pub held: usize,
+    /// What the script does that it may not.
+    pub findings: Vec<Finding>,
+    /// Tests that fail.
+    pub failures: Vec<Failure>,
+    /// Where it is: on the shelf, or in quarantine.
+    pub folder: PathBuf,
+    /// What could not be checked.
+    pub notes: Vec<String>,
+}
+
+/// Characters of an output that are shown in a report.
+const SHOWN: usize = 300;
+
+impl Report {
+    /// The report in a sentence.
+    pub fn line(&self) -> String {
+        let Self { name, iterations, tests, .. } = self;
+        let scripts = if *iterations == 1 { "script".to_owned() } else { format!("{iterations} scripts") };
+        match self.verdict {
+            Verdict::Promoted => format!("`{name}` passes its {tests} tests after {scripts} and is on the shelf"),
+            Verdict::Rejected => {
+                let mut rules: Vec<&str> = self.findings.iter().map(|f| f.rule.as_str()).collect();
+                rules.dedup();
+                format!("`{name}` is rejected ({}) after {scripts}", rules.join(", "))
+            }
+            Verdict::Stagnation => {
+                format!(
+                    "`{name}` is not made: {} of {tests} tests fail in the same way again after {scripts}",
+                    self.failures.len()
+                )
+            }
+            Verdict::Exhausted => {
+                format!("`{name}` is not made: {} of {tests} tests still fail after {scripts}", self.failures.len())
+            }
+            Verdict::NotRed => {
+                format!("`{name}` is not made: its examples hold without any script, so they show nothing")
+            }
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self.verdict {
+            Verdict::Promoted => format!("`caro skills show {}` shows it; a task that it fits uses it", self.name),
+            Verdict::NotRed => "give examples whose output differs from their input".into(),
+            Verdict::Rejected => format!(
+                "read {} before you allow more (--allow)",
+                self.folder.join(super::quarantine::REPORT).display()
+            ),
+            Verdict::Stagnation | Verdict::Exhausted => format!(
+                "say the rule in the request, give simpler examples or a larger model (--model); {} has the last script",
+                self.folder.display()
+            ),
+        }
+    }
+
+    /// The whole report, as it is kept.
+    pub fn text(&self, cases: &[Case]) -> String {
+        let mut text = format!("# {}: {}\n\n{}.\n", self.name, self.verdict.name(), self.line());
+        for finding in &self.findings {
+            let line = if finding.line > 0 { format!(" (line {})", finding.line) } else { String::new() };
+            text.push_str(&format!(
+                "\n- rule `{}`{line}: {}\n\n      {}\n",
+                finding.rule,
+                finding.why,
+                short(&finding.what)
+            ));
+        }
+        for failure in &self.failures {
+            let Some(case) = cases.get(failure.case) else { continue };
+            let hidden = if failure.is_held { ", not shown to the model" } else { "" };
+            text.push_str(&format!("\n- test {} ({} failure{hidden})\n", failure.case + 1, failure.class.name()));
+            text.push_str(&format!("  - in: {}\n  - expected: {}\n", short(&case.input), short(&case.expected)));
+            text.push_str(&format!(
+                "  - got: {}\n",
+                short(if failure.got.is_empty() { &failure.error } else { &failure.got })
+            ));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("\nNot checked: {note}.\n"));
+        }
+        text.push_str(&format!("\nNext: {}\n", self.hint()));
+        text
+    }
+}
+
+fn short(text: &str) -> String {
+    let line = text.trim_end().replace('\n', "\\n");
+    let mut start: String = line.chars().take(SHOWN).collect();
+    if start.len() < line.len() {
+        start.push('…');
+    }
+    start
+}
+
+/// Words that say nothing of what a skill does.
+const EMPTY: &[&str] = &[
+    "a", "an", "the", "create", "make", "build", "write", "forge", "skill", "script", "tool", "that", "which", "to",
+    "for", "of", "from", "me", "please", "i", "need", "want", "with", "and", "in", "into", "its", "it", "each", "this",
+    "these", "new",
+];
+
+/// A name for a skill, out of the first words of its request that say something; empty where none does.
+pub fn name_of(request: &str) -> String {
+    let words = request.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_lowercase);
+    let telling: Vec<String> =
+        words.filter(|word| !word.is_empty() && !EMPTY.contains(&word.as_str())).take(3).collect();
+    telling.join("-").chars().take(60).collect::<String>().trim_end_matches('-').to_owned()
+}
+
+/// The `SKILL.md` of a promoted skill.
+pub fn skill_text(name: &str, order: &Order, main: &str) -> String {
+    let quoted = |text: &str| Value::from(text.split_whitespace().collect::<Vec<_>>().join(" ")).to_string();
+    let description: String = format!("{}: {}", name.replace('-', " "), order.request).chars().take(1000).collect();
+    let takes_files = order.cases.iter().all(|case| case.way == Way::File);
+    let file = format!(
+        "        - {{name: file, type: string, required: {takes_files}, description: the name of a file that holds the input}}\n"
+    );
+    let text = "        - {name: text, type: string, description: the input itself}\n";
+    let parameters = if takes_files { file } else { format!("{text}{file}") };
+    let call = name.replace('-', "_");
+    let shown = order.cases.first().map(|case| (short(&case.input), short(&case.expected))).unwrap_or_default();
+    let example = format!("{} -> {}", shown.0, shown.1).replace("{%", "{ %").replace("%}", "% }");
+    format!(
+        "---\nname: {name}\ndescription: {}\nversion: '1'\nmetadata:\n  forged: true\n  scripts:\n    - file: {main}\n      \
+         description: {}\n      parameters:\n{parameters}---\n# {name}\n\n1. Call `{call}` once, with {}.\n2. What it prints is the \
+         result: give it as the answer, unchanged.\n\n{{% raw %}}For example: {example}{{% endraw %}}\n",
+        quoted(&description),
+        quoted(&order.request.chars().take(300).collect::<String>()),
+        if takes_files {
+            "`file`, the name of the file"
+        } else {
+            "`file`, the name of a file, or `text`, the input itself"
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::skill::front;
+
+    #[test]
+    fn a_name_is_what_the_request_is_about() {
+        for (request, name) in [
+            ("Create a .pcab parser skill", "pcab-parser"),
+            ("make a unit converter", "unit-converter"),
+            ("a skill that sums the columns of CSV files", "sums-columns-csv"),
+            ("create a skill", ""),
+        ] {
+            assert_eq!(name_of(request), name, "{request}");
+        }
+    }
+
+    #[test]
+    fn a33_the_head_of_a_promoted_skill_is_sound() {
+        for way in [Way::Text, Way::File] {
+            let order = Order {
+                request: "Reads \"INI\": {{ x }}\nfiles".into(),
+                cases: vec![Case::new("{% raw %} a: 1", "b", way)],
+            };
+            let text = skill_text("ini-reader", &order, "main.py");
+            let front = front::parse(&text, "ini-reader").unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert!(front.description.contains("INI"), "{text}");
+            assert_eq!(front.all["metadata"]["scripts"][0]["file"], "main.py");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs a script on tests, in the sandbox: no network, nothing written but its own temporary folder, a time limit, and
+//! none of the person's variables.
+
+use super::classify::{Class, Failure, classify};
+use super::examples::{Case, Way};
+use super::general::{Change, changes, constant};
+use super::scan::Finding;
+use crate::exec::rehearse::{Play, rehearse};
+use crate::exec::{self, ExecError, Job, Limits, Sandbox, World};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one test may take; all of them together stay under two minutes.
+const WALL: Duration = Duration::from_secs(10);
+/// Bytes of output that are kept.
+const OUTPUT: usize = 256 << 10;
+/// Characters of an output that are kept with a failure.
+const GOT: usize = 2000;
+
+/// A script, ready to be run.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The interpreter, with what stands before the script.
+    pub program: Vec<OsString>,
+    /// The script.
+    pub script: PathBuf,
+    /// True if it takes `--text` and `--file`; else its first argument is the input.
+    pub is_forged: bool,
+    /// The program that has the helper of [`rehearse`], if it is not this very program.
+    pub helper: Option<PathBuf>,
+}
+
+impl Trial {
+    /// The tests that fail. Those that the model has not seen are run once all others pass.
+    ///
+    /// # Errors
+    /// If the script cannot be started at all.
+    pub async fn failures(&self, cases: &[Case]) -> Result<Vec<Failure>, ExecError> {
+        for is_held in [false, true] {
+            let mut failures = Vec::new();
+            for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.is_held == is_held) {
+                failures.extend(self.failure(at, case).await?);
+            }
+            if !failures.is_empty() {
+                return Ok(failures);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The failure of one test, if it fails.
+    async fn failure(&self, at: usize, case: &Case) -> Result<Option<Failure>, ExecError> {
+        let output = self.run(case).await?;
+        let got = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() && is_same(&got, &case.expected) {
+            return Ok(None);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (class, error) = classify(output.status, &said);
+        let got = if class == Class::Assertion { got.chars().take(GOT).collect() } else { String::new() };
+        Ok(Some(Failure { case: at, class, got, error, is_held: case.is_held }))
+    }
+
+    async fn run(&self, case: &Case) -> Result<exec::Output, ExecError> {
+        let failed = |source| ExecError::Start { program: self.script.display().to_string(), source };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let args = self.args(case, folder.path()).map_err(failed)?;
+        let (first, before) = self.program.split_first().ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+        let mut job =
+            Job::new(first).args(before.iter().cloned()).args([self.script.clone().into_os_string()]).args(args);
+        job.limits = Limits { wall: WALL, output: OUTPUT };
+        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
+        exec::capture(&job).await
+    }
+
+    /// The arguments that bring an input, as text or as a file below `folder`.
+    fn args(&self, case: &Case, folder: &Path) -> std::io::Result<Vec<OsString>> {
+        let mut args: Vec<OsString> = Vec::new();
+        match case.way {
+            Way::Text => {
+                args.extend(self.is_forged.then(|| "--text".into()));
+                args.push(case.input.clone().into());
+            }
+            Way::File => {
+                let file = folder.join("input.txt");
+                std::fs::write(&file, &case.input)?;
+                args.extend(self.is_forged.then(|| "--file".into()));
+                args.push(file.into_os_string());
+            }
+        }
+        Ok(args)
+    }
+
+    /// What a script that passes its tests is caught at: answers that do not change with their inputs.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub async fn constants(&self, cases: &[Case]) -> Result<Vec<Finding>, ExecError> {
+        let mut found = Vec::new();
+        let mut checked = 0;
+        for (at, case) in cases.iter().enumerate() {
+            let changes = changes(case);
+            checked += usize::from(!changes.is_empty());
+            let mut follows = changes.is_empty();
+            for change in &changes {
+                follows = follows || self.follows(change).await?;
+            }
+            if let Some(first) = changes.first().filter(|_| !follows) {
+                found.push(constant(at, first));
+            }
+        }
+        // one test of several may be odd by accident
+        Ok(if found.len() * 2 > checked { found } else { Vec::new() })
+    }
+
+    /// True if the output of a changed input is what it has to be.
+    async fn follows(&self, Change { case, is_exact }: &Change) -> Result<bool, ExecError> {
+        let output = self.run(case).await?;
+        let got = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_fine = output.status.success() && !got.trim().is_empty();
+        Ok(is_fine && is_same(&got, &case.expected) == *is_exact)
+    }
+
+    /// What the script changes on this machine where it is let: it runs in a view that is thrown away. `None` where this
+    /// system has no such views.
+    ///
+    /// # Errors
+    /// If there is no folder for its input.
+    pub async fn changed(&self, case: &Case) -> std::io::Result<Option<Vec<PathBuf>>> {
+        let folder = tempfile::tempdir()?;
+        let args = self.args(case, folder.path())?;
+        let play = Play {
+            shell: self.program.clone(),
+            script: self.script.clone().into_os_string(),
+            after: args,
+            cwd: folder.path().to_owned(),
+            env: vec![("PYTHONDONTWRITEBYTECODE".into(), "1".into())],
+            limits: Limits { wall: WALL, output: OUTPUT },
+            writable: None,
+            digests: false,
+            helper: self.helper.clone(),
+        };
+        let seen = rehearse(&play).await.ok();
+        Ok(seen.map(|seen| seen.changes.into_iter().map(|change| change.path).collect()))
+    }
+}
+
+/// True if two outputs are the same but for white space at the ends of their lines.
+fn is_same(one: &str, other: &str) -> bool {
+    one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_white_space_at_the_ends_of_lines_is_no_difference() {
+        assert!(is_same("a \r\nb\n\n", "a\nb"));
+        for (one, other) in [("a", "b"), (" a", "a"), ("a\n\nb", "a\nb"), ("a", "a\nb"), ("A", "a")] {
+            assert!(!is_same(one, other), "{one:?} {other:?}");
+        }
+    }
+}

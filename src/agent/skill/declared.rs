@@ -1,0 +1,143 @@
+//! Scripts of a skill that declare their parameters: each is a tool of its own, with that schema, and a wrong argument is
+//! refused before the script runs.
+//!
+//! ```yaml
+//! metadata:
+//!   scripts:
+//!     - file: main.py
+//!       description: Converts units.
+//!       parameters:
+//!         - {name: text, type: string, required: true, description: what is converted}
+//! ```
+//!
+//! An argument reaches the script as `--NAME VALUE`. Where no parameter is required, one has to be given all the same.
+
+use super::tools::{Which, effects_of, job_of, run_job};
+use super::{Skill, tools};
+use crate::agent::observe::Raw;
+use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Types that a parameter may have.
+const TYPES: [&str; 4] = ["string", "integer", "number", "boolean"];
+/// The most parameters of one script.
+const MOST: usize = 12;
+
+/// A script with its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    /// Its file, below the scripts of the skill.
+    pub file: String,
+    /// What it does.
+    pub description: String,
+    /// The schemas of its parameters, in the order they are declared.
+    pub parameters: Map<String, Value>,
+    /// Those that must be given.
+    pub required: Vec<String>,
+}
+
+/// The scripts of a skill that declare their parameters. What is no declaration is left out: the script is there as before.
+pub fn declared(skill: &Skill) -> Vec<Declared> {
+    let metadata = skill.front.all.get("metadata");
+    let list = metadata.and_then(|metadata| metadata.get("scripts")).and_then(Value::as_array);
+    let there = tools::scripts(skill);
+    let all = list.into_iter().flatten().filter_map(one);
+    all.filter(|script| there.contains(&script.file)).collect()
+}
+
+fn one(value: &Value) -> Option<Declared> {
+    let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let given = value.get("parameters")?.as_array()?;
+    if given.len() > MOST {
+        return None;
+    }
+    let (mut parameters, mut required) = (Map::new(), Vec::new());
+    for parameter in given {
+        let name = word(parameter, "name")?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let kind = word(parameter, "type").unwrap_or_else(|| "string".into());
+        if !is_name || name.starts_with('-') || !TYPES.contains(&kind.as_str()) {
+            return None;
+        }
+        if parameter.get("required") == Some(&Value::Bool(true)) {
+            required.push(name.clone());
+        }
+        let mut schema = json!({"type": kind});
+        for field in ["description", "enum", "minimum"] {
+            if let Some(value) = parameter.get(field) {
+                schema[field] = value.clone();
+            }
+        }
+        parameters.insert(name, schema);
+    }
+    let description = word(value, "description").unwrap_or_default();
+    Some(Declared { file: word(value, "file")?, description, parameters, required })
+}
+
+/// A script as a tool.
+pub(super) struct ScriptTool {
+    spec: ToolSpec,
+    skill: Arc<Skill>,
+    file: String,
+    which: Which,
+}
+
+impl ScriptTool {
+    /// The tool of a script: named as the skill, and as the script where the skill has several.
+    pub(super) fn new(skill: &Arc<Skill>, script: &Declared, is_only: bool, which: &Which) -> Self {
+        let own = skill.front.name.replace('-', "_");
+        let stem = script.file.rsplit_once('.').map_or(script.file.as_str(), |(stem, _)| stem);
+        let name = if is_only { own } else { format!("{own}_{}", stem.replace(['/', ' ', '.'], "_")) };
+        let required: Vec<&str> = script.required.iter().map(String::as_str).collect();
+        let description = if script.description.is_empty() { &skill.front.description } else { &script.description };
+        let mut spec = ToolSpec::new(&name, description, Value::Object(script.parameters.clone()), &required);
+        spec.timeout = Duration::from_secs(60);
+        (spec.core, spec.provider) = (true, Provider::Skill(skill.front.name.clone()));
+        Self { spec, skill: skill.clone(), file: script.file.clone(), which: which.clone() }
+    }
+
+    fn path(&self) -> Result<PathBuf, ToolError> {
+        let name = &self.skill.front.name;
+        let file = self.skill.file(&format!("scripts/{}", self.file)).filter(|file| file.is_file());
+        file.ok_or_else(|| ToolError::Failed(format!("the skill `{name}` has no script `{}` any more", self.file)))
+    }
+}
+
+/// What is given to the script.
+fn words(args: &Args) -> Vec<String> {
+    let mut words = Vec::new();
+    for (name, value) in args.iter().filter(|(_, value)| !value.is_null()) {
+        words.push(format!("--{name}"));
+        words.push(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    words
+}
+
+impl Tool for ScriptTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
+        let Ok(file) = self.path() else { return Effects::default() };
+        effects_of(&self.skill, file, args.values().filter_map(Value::as_str), cx)
+    }
+
+    fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
+        let given = words(args);
+        if given.is_empty() && self.spec.parameters["properties"].as_object().is_some_and(|all| !all.is_empty()) {
+            let names: Vec<&str> = self.spec.parameters["properties"]
+                .as_object()
+                .into_iter()
+                .flat_map(|all| all.keys())
+                .map(String::as_str)
+                .collect();
+            return Err(ToolError::Arguments(format!("it needs one of {}", names.join(", "))));
+        }
+        let job = job_of(&self.skill, &self.path()?, given, None, &self.which, cx)?;
+        run_job(&job, cx)
+    }
+}

@@ -1,0 +1,312 @@
+//! `caro forge` and `caro agent --forge` from the command line, on a scripted model: test first, scanned, run in the sandbox,
+//! promoted or told why not. Rows A29 to A36 and A40 of the harness.
+
+mod attacks;
+mod real;
+
+use crate::agent::{answer, step};
+use crate::machine::{Machine, Ran, have};
+use crate::pty::Terminal;
+use serde_json::{Value, json};
+
+/// Words of the forge's own prompt, by which a script knows it.
+const PROMPT: &str = "You write one small, correct program";
+/// Three examples of a converter, the last one hidden from the model.
+const CONVERTER: [&str; 6] =
+    ["--example", "5 km => 5000 m", "--example", "3 kg => 3000 g", "--example", "12 km => 12000 m"];
+/// A script that converts.
+const GOOD: &str = "```python\ndef transform(text: str) -> str:\n    number, unit = text.split()\n    return f\"{int(number) * 1000} \
+                    {unit[1:]}\"\n```";
+
+/// True where a script of Python can be tried; says so where it cannot.
+fn can_forge() -> bool {
+    let can = have("python3") && caro::exec::support().holds_to_reading();
+    if !can {
+        println!("skipped: there is no python3, or no sandbox");
+    }
+    can
+}
+
+/// Rules of a model that writes these scripts, one after the other.
+fn scripts(replies: &[&str]) -> Value {
+    json!([{ "replies": replies }])
+}
+
+fn forge(machine: &Machine, replies: &[&str], args: &[&str]) -> Ran {
+    let args: Vec<&str> = ["forge"].into_iter().chain(args.iter().copied()).collect();
+    machine.ask(scripts(replies), &args)
+}
+
+/// The events of a forging.
+fn events(machine: &Machine, replies: &[&str], args: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let args: Vec<&str> = args.iter().copied().chain(["--events", "jsonl"]).collect();
+    let ran = forge(machine, replies, &args);
+    (ran.code, ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+    events.iter().filter(|e| e["event_type"] == kind).collect()
+}
+
+fn converter(more: &[&'static str]) -> Vec<&'static str> {
+    ["Create a unit converter skill"].into_iter().chain(CONVERTER).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn a29_a30_the_tests_fail_before_there_is_a_script_and_pass_at_its_end() {
+    if !can_forge() {
+        return;
+    }
+    let machine = Machine::new();
+    let bad = GOOD.replace("1000", "100");
+    let (code, events) = events(&machine, &[&bad, GOOD], &converter(&[]));
+    assert_eq!(code, Some(0), "{events:#?}");
+    let at = |kind: &str| events.iter().position(|e| e["event_type"] == kind).unwrap();
+    assert!(at("forge_test") < at("forge_write") && at("forge_test") < at("model_call"));
+    let tests: Vec<(&Value, &Value)> =
+        of(&events, "forge_test").iter().map(|e| (&e["metadata"]["phase"], &e["metadata"]["exit"])).collect();
+    assert_eq!(tests, [(&json!("red"), &json!(1)), (&json!("run"), &json!(1)), (&json!("green"), &json!(0))]);
+    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1, 2, 3]), "all of them");
+    // what lies on the shelf is whole
+    for file in ["SKILL.md", "scripts/main.py", "tests/1.text", "tests/3.expected"] {
+        assert!(machine.path(&format!("skills/unit-converter/{file}")).is_file(), "{file}");
+    }
+    let check = machine.run(&["skills", "check", "unit-converter"]);
+    assert!(check.code == Some(0) && check.out.contains("fine"), "{check:#?}");
+    let found = machine.run(&["skills", "search", "a converter for units"]);
+    assert!(found.out.contains("unit-converter"), "found by search: {found:#?}");
+    // and for a person
+    let machine = Machine::new();
+    let told = forge(&machine, &[&bad, GOOD], &converter(&[]));
+    assert!(told.out.ends_with("skills/unit-converter\n"), "{told:#?}");
+    for word in ["RED   3 of 3 tests fail", "WRITE script 2 in python", "GREEN 3 of 3 tests pass"] {
+        assert!(told.err.contains(word), "no {word} in {told:#?}");
+    }
+    forge(&machine, &[GOOD], &converter(&[])).fails(2, &["there is a skill `unit-converter` already", "--fix"]);
+}
+
+#[test]
+fn a31_each_failure_has_its_class() {
+    if !can_forge() {
+        return;
+    }
+    let body = |line: &str| format!("```python\ndef transform(text):\n    {line}\n```");
+    for (line, class) in [
+        ("return text + '!'", "assertion"),
+        ("return (", "syntax"),
+        ("return text.nope()", "attribute"),
+        ("return text + 1", "type"),
+        ("return 1 / 0", "unknown"),
+    ] {
+        let machine = Machine::new();
+        let (_, events) = events(&machine, &[&body(line), GOOD], &converter(&[]));
+        assert_eq!(of(&events, "forge_test")[1]["output"]["class"], class, "{line}");
+    }
+}
+
+#[test]
+fn a32_the_same_failing_set_twice_is_stagnation_and_five_scripts_are_the_most() {
+    if !can_forge() {
+        return;
+    }
+    let bad = GOOD.replace("1000", "100");
+    let machine = Machine::new();
+    let (code, told) = events(&machine, &[&bad], &converter(&[]));
+    assert_eq!(
+        (code, of(&told, "forge_stagnation").len(), of(&told, "forge_write").len()),
+        (Some(3), 1, 2),
+        "{told:#?}"
+    );
+    assert!(!machine.path("skills/unit-converter").exists(), "nothing is promoted");
+    let report = std::fs::read_to_string(machine.path("skills/.quarantine/unit-converter/REPORT.md")).unwrap();
+    assert!(report.contains("stagnation") && report.contains("expected: 5000 m"), "{report}");
+    assert!(machine.run(&["skills", "list"]).out.is_empty(), "what is in quarantine is no skill");
+    // each fails in another way: it goes on, five times
+    let many: Vec<String> = (1..9).map(|n| GOOD.replace("1000", &n.to_string())).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let (code, told) = events(&machine, &many, &converter(&[]));
+    assert_eq!((code, of(&told, "forge_write").len()), (Some(4), 5));
+    let ran = forge(&machine, &[&bad], &converter(&[]));
+    ran.fails(3, &["is not made", "--model"]);
+}
+
+/// What passes the examples that the model sees, and not the hidden one, is not promoted.
+#[test]
+fn a35_a_hidden_example_decides() {
+    if !can_forge() {
+        return;
+    }
+    let special = "```python\ndef transform(text):\n    n, u = text.split()\n    return f'{int(n) * 1000} {u[1:]}' if len(n) == 1 else \
+                   f'{n} {u}'\n```";
+    let machine = Machine::new();
+    let (code, events) = events(&machine, &[special], &converter(&[]));
+    assert_eq!(code, Some(3), "{events:#?}");
+    assert_eq!(of(&events, "forge_test")[1]["metadata"]["failing"], json!([3]), "the hidden one");
+}
+
+#[test]
+fn a29_without_an_example_nothing_is_forged() {
+    let machine = Machine::new();
+    forge(&machine, &[GOOD], &["Create a unit converter skill"]).fails(2, &["there is no example", "--sample FILE"]);
+    forge(&machine, &[GOOD], &["Create it", "--example", "no arrow"]).fails(2, &["is no example"]);
+    forge(&machine, &[GOOD], &["Create it", "--sample", "gone", "--expect", "gone"]).fails(2, &["could not read gone"]);
+    forge(&machine, &[GOOD], &["create a skill", "--example", "a => b"]).fails(2, &["--name"]);
+    let help = machine.run(&["forge", "--help"]);
+    for word in ["--example", "--sample", "--expect", "--fix", "--allow", "--name", "--language", "Exit codes"] {
+        assert!(help.out.contains(word), "no {word} in {help:#?}");
+    }
+    // examples that hold without a script show nothing
+    if can_forge() {
+        let same = forge(&machine, &[GOOD], &["Create a copier skill", "--example", "a b => a b"]);
+        same.fails(1, &["hold without any script"]);
+    }
+}
+
+/// A33: no skill fits, the run would end in `cannot`: forged, loaded, tried once more, answered. The second time it is used.
+#[test]
+fn a33_a_task_that_lacks_a_skill_has_it_forged_and_is_answered() {
+    if !can_forge() {
+        return;
+    }
+    let machine = Machine::new();
+    machine.write("work/net.pcab", "PCAB 1\nsrc=10.0.0.1;dst=10.0.0.9\nsrc=10.0.0.2;dst=10.0.0.9\n");
+    machine.write("work/net.txt", "10.0.0.1 10.0.0.9\n10.0.0.2 10.0.0.9\n");
+    let parser = "```python\ndef transform(text):\n    rows = [line.split(';') for line in text.splitlines()[1:]]\n    return \
+                  '\\n'.join(' '.join(field.split('=')[1] for field in row) for row in rows)\n```";
+    let call = step("parse", &[("parse_pcab_file", json!({"file": "net.pcab"}))]);
+    let rules = json!([
+        { "system": PROMPT, "reply": parser },
+        { "system": "Active Protocol: parse-pcab-file", "match": "\nStep 2 of ", "reply": answer("10.0.0.1 10.0.0.9") },
+        { "system": "Active Protocol: parse-pcab-file", "reply": call },
+        { "reply": step("no", &[("cannot", json!({"reason": "I do not know .pcab"}))]) },
+    ]);
+    let args = [
+        "agent",
+        "Parse this .pcab file: net.pcab",
+        "--sample",
+        "net.pcab",
+        "--expect",
+        "net.txt",
+        "--no-guard",
+        "ground",
+    ];
+    let without = machine.ask(rules.clone(), &args);
+    without.fails(1, &["it cannot be done"]);
+    let forging: Vec<&str> = args.into_iter().chain(["--forge"]).collect();
+    let ran = machine.ask(rules.clone(), &forging);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.out.contains("10.0.0.1 10.0.0.9") && ran.err.contains("GREEN") && ran.err.contains("held"), "{ran:#?}");
+    let again = machine.ask(rules, &forging);
+    assert!(
+        again.code == Some(0) && !again.err.contains("GREEN") && again.err.contains("parse_pcab_file"),
+        "{again:#?}"
+    );
+    let kinds = machine.run(&["events", "--json"]).out;
+    assert!(kinds.contains("skill_loaded") && !kinds.contains("forge_"), "{kinds}");
+}
+
+/// A33: with `--forge` and nothing to test a skill against, the run's own end is told, and why.
+#[test]
+fn a33_without_examples_a_run_ends_as_before() {
+    let machine = Machine::new();
+    let rules = json!([{ "reply": step("no", &[("cannot", json!({"reason": "I do not know it"}))]) }]);
+    let ran = machine.ask(rules, &["agent", "Parse this .pcab file: net.pcab", "--forge"]);
+    assert!(ran.code == Some(1) && ran.err.contains("it cannot be done"), "{ran:#?}");
+    assert!(ran.err.contains("there is no example") && ran.err.contains("--example"), "{ran:#?}");
+}
+
+/// A33: on a terminal it is asked for without the flag, and no is no.
+#[test]
+fn a33_on_a_terminal_it_is_asked_for() {
+    if !can_forge() {
+        return;
+    }
+    let rules = || {
+        json!([
+            { "system": PROMPT, "reply": GOOD },
+            { "system": "Active Protocol", "reply": answer("5000 m") },
+            { "reply": step("no", &[("cannot", json!({"reason": "no"}))]) },
+        ])
+    };
+    let args: Vec<&str> = ["agent", "convert lengths: how much is 5 km"].into_iter().chain(CONVERTER).collect();
+    for (keys, code) in [("y\n", 0), ("n\n", 1)] {
+        let machine = Machine::new();
+        let mut terminal = Terminal::start(&machine, rules(), &args);
+        terminal.shows("make one from the examples");
+        terminal.types(keys);
+        assert_eq!(terminal.ends(), code, "{}", terminal.text());
+        assert_eq!(machine.path("skills").join("convert-lengths-how").exists(), code == 0, "{}", terminal.text());
+    }
+}
+
+/// A40: a script that declares its parameters is a tool of its own, and a wrong argument is refused before it runs.
+#[test]
+fn a40_a_declared_script_is_a_tool_with_its_schema() {
+    if !have("python3") {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("skills/tally/scripts")).unwrap();
+    machine.write(
+        "skills/tally/SKILL.md",
+        "---\nname: tally\ndescription: Counts words in notes.\nmetadata:\n  scripts:\n    - file: count.py\n      description: \
+         Counts words.\n      parameters:\n        - {name: file, type: string, required: true}\n        - {name: least, type: \
+         integer, minimum: 1}\n---\nCall `tally`.\n",
+    );
+    machine.write("skills/tally/scripts/count.py", "import sys\nprint('given', *sys.argv[1:])\n");
+    machine.write("work/notes.txt", "one two");
+    let run = |args: Value| {
+        let rules = json!([
+            { "match": "\nStep 2 of ", "reply": answer("done") },
+            { "reply": step("x", &[("tally", args)]) },
+        ]);
+        let ran =
+            machine.ask(rules, &["agent", "tally the words in notes.txt", "--no-guard", "ground", "--events", "jsonl"]);
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let events = run(json!({"file": "notes.txt", "least": 2}));
+    let result = of(&events, "tool_result");
+    assert!(result[0]["output"].as_str().unwrap().starts_with("given --file notes.txt --least 2"), "{events:#?}");
+    assert_eq!(of(&events, "tool_call")[0]["metadata"]["provider"], json!({"skill": "tally"}));
+    // the grammar lets no model write a wrong one; a tool that is called all the same refuses it
+    let explain = machine.run(&["tools", "list"]);
+    assert_eq!(explain.code, Some(0));
+}
+
+/// A36: a test that shows the fault fails first, then the script is mended; one that cannot be is left as it was.
+#[test]
+fn a36_a_skill_is_mended_or_left_as_it_was() {
+    if !can_forge() {
+        return;
+    }
+    let machine = Machine::new();
+    assert_eq!(forge(&machine, &[GOOD], &converter(&[])).code, Some(0));
+    let script = || std::fs::read_to_string(machine.path("skills/unit-converter/scripts/main.py")).unwrap();
+    let before = script();
+    let fault = ["--fix", "unit-converter", "--example", "1.5 km => 1500 m"];
+    // a model that cannot: the old version stays
+    let failed = forge(&machine, &[GOOD], &fault);
+    failed.fails(3, &["is not made"]);
+    assert_eq!(script(), before);
+    // what shows no fault mends nothing
+    forge(&machine, &[GOOD], &["--fix", "unit-converter", "--example", "7 km => 7000 m"]).fails(1, &["hold without"]);
+    assert_eq!(script(), before);
+    let mended = GOOD.replace("int(number) * 1000", "float(number) * 1000:g");
+    let (code, events) = events(&machine, &[&mended], &fault);
+    assert_eq!(code, Some(0), "{events:#?}");
+    assert_eq!(of(&events, "forge_test")[0]["metadata"]["failing"], json!([1]), "the fault is seen first");
+    assert!(script().contains("float(number)"), "{}", script());
+    assert!(machine.path("skills/unit-converter/tests/4.expected").is_file(), "its test is kept with the others");
+    forge(&machine, &[GOOD], &["--fix", "nope", "--example", "a => b"]).fails(2, &["there is no skill `nope`"]);
+    // a skill of the person's own making
+    std::fs::create_dir_all(machine.path("skills/greet/scripts")).unwrap();
+    machine.write("skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nRun greet.py.\n");
+    machine.write("skills/greet/scripts/greet.py", "import sys\nprint('Helo', sys.argv[1])\n");
+    let right = "```python\nimport sys\nprint('Hello', sys.argv[1])\n```";
+    let ran = forge(&machine, &[right], &["--fix", "greet", "--example", "Ada => Hello Ada"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let text = |file: &str| std::fs::read_to_string(machine.path(&format!("skills/{file}"))).unwrap();
+    assert!(text("greet/scripts/greet.py").contains("Hello") && text("greet/SKILL.md").contains("Run greet.py."));
+    assert!(text(".quarantine/greet.previous/scripts/greet.py").contains("Helo"), "the old version is kept");
+}

@@ -1,0 +1,115 @@
+//! The forge on the real model: six skills, each with tests that neither the model nor the forge ever sees.
+
+use super::can_forge;
+use crate::machine::{Machine, Ran};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+#[derive(Deserialize)]
+struct Set {
+    skill: Vec<Wanted>,
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    name: String,
+    request: String,
+    way: String,
+    examples: Vec<(String, String)>,
+    hidden: Vec<(String, String)>,
+}
+
+const SET: &str = include_str!("../../benches/forge/skills.toml");
+
+/// What a promoted script makes of an input.
+fn output(script: &Path, input: &str, folder: &Path) -> String {
+    let file = folder.join("hidden.txt");
+    std::fs::write(&file, input).unwrap();
+    let ran = Command::new("python3").arg(script).arg("--file").arg(&file).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// The arguments that give an example.
+fn given(wanted: &Wanted, machine: &Machine) -> Vec<String> {
+    let mut args = Vec::new();
+    for (at, (input, expected)) in wanted.examples.iter().enumerate() {
+        if wanted.way == "file" {
+            let (sample, expect) = (format!("{at}.sample"), format!("{at}.expect"));
+            machine.write(format!("work/{sample}"), input);
+            machine.write(format!("work/{expect}"), expected);
+            args.extend(["--sample".into(), sample, "--expect".into(), expect]);
+        } else {
+            let escaped = |text: &str| text.replace('\\', "\\\\").replace('\n', "\\n");
+            args.extend(["--example".into(), format!("{} => {}", escaped(input), escaped(expected))]);
+        }
+    }
+    args
+}
+
+/// The set itself: what is hidden is not among what is shown, and each skill has enough of both.
+#[test]
+fn the_hidden_tests_are_none_of_the_examples() {
+    let set: Set = toml::from_str(SET).unwrap();
+    assert_eq!(set.skill.len(), 6);
+    for wanted in &set.skill {
+        assert!(wanted.hidden.len() >= 2 && !wanted.examples.is_empty(), "{}", wanted.name);
+        assert!(wanted.hidden.iter().all(|(input, _)| wanted.examples.iter().all(|(shown, _)| shown != input)));
+    }
+}
+
+/// A29 to A35 on the default model: at least three of six are forged, and none is promoted that a hidden test refutes.
+/// `CARO_FORGE_ONLY=NAME` runs one.
+#[test]
+fn a29_the_real_model_forges_three_of_six_and_none_falsely() {
+    if cfg!(debug_assertions) {
+        println!("skipped: it takes minutes in a debug build");
+        return;
+    }
+    if !can_forge() {
+        return;
+    }
+    let Some(_) = crate::support::model_or_skip("forge") else { return };
+    let set: Set = toml::from_str(SET).unwrap();
+    let only = std::env::var("CARO_FORGE_ONLY").ok();
+    let (mut right, mut wrong, mut count) = (0, Vec::new(), 0);
+    for wanted in set.skill.iter().filter(|w| only.as_ref().is_none_or(|only| *only == w.name)) {
+        let machine = Machine::new();
+        let begun = Instant::now();
+        let mut caro = crate::support::model_or_skip("forge").unwrap();
+        caro.args([&wanted.request, "--name", &wanted.name, "--json", "--model", "qwen2.5-coder-1.5b"]);
+        caro.args(given(wanted, &machine)).env("CARO_CONFIG_FILE", machine.path("config.toml"));
+        caro.env("XDG_DATA_HOME", machine.path("data")).current_dir(machine.path("work")).stdin(Stdio::null());
+        let ran = Ran::of(caro.output().unwrap());
+        let report = ran.json();
+        let promoted = report["verdict"] == "promoted";
+        let script = machine.path(&format!("skills/{}/scripts/main.py", wanted.name));
+        let passes = promoted
+            && wanted.hidden.iter().all(|(input, expected)| output(&script, input, &machine.path("work")) == *expected);
+        let verdict = format!("{} after {} scripts", report["verdict"], report["iterations"]);
+        println!("{}: {verdict}, hidden tests {passes}, {:.0} s", wanted.name, begun.elapsed().as_secs_f64());
+        if !passes {
+            let place = if promoted { "skills" } else { "skills/.quarantine" };
+            let script = machine.path(&format!("{place}/{}/scripts/main.py", wanted.name));
+            println!("{}\n{:#}", std::fs::read_to_string(script).unwrap_or_default(), report["failures"]);
+            println!("{:#}", report["findings"]);
+        }
+        count += 1;
+        right += usize::from(passes);
+        if promoted && !passes {
+            wrong.push(&wanted.name);
+        }
+        // who was stopped says what is missing
+        assert!(
+            promoted
+                || report["failures"].as_array().is_some_and(|f| !f.is_empty())
+                || report["findings"].as_array().is_some_and(|f| !f.is_empty()),
+            "{report:#}"
+        );
+    }
+    println!("forged: {right} of {count}; falsely promoted: {wrong:?}");
+    assert!(wrong.is_empty(), "falsely promoted: {wrong:?}");
+    assert!(only.is_some() || right >= 3, "{right} of {count} were forged");
+}
