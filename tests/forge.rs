@@ -48,6 +48,14 @@ fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|e| e["event_type"] == kind).collect()
 }
 
+/// Holds a forging that came to nothing against its exit code, and against words of its error.
+#[track_caller]
+fn comes_to_nothing(ran: &Ran, code: i32, words: &[&str]) {
+    assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{ran:#?}");
+    assert!(ran.err.contains("error: ") && ran.err.contains("\n\nhint: "), "{ran:#?}");
+    words.iter().for_each(|word| assert!(ran.err.contains(word), "no {word:?} in {ran:#?}"));
+}
+
 fn converter(more: &[&'static str]) -> Vec<&'static str> {
     ["Create a unit converter skill"].into_iter().chain(CONVERTER).chain(more.iter().copied()).collect()
 }
@@ -122,12 +130,12 @@ fn a32_the_same_failing_set_twice_is_stagnation_and_five_scripts_are_the_most() 
     assert!(report.contains("stagnation") && report.contains("expected: 5000 m"), "{report}");
     assert!(machine.run(&["skills", "list"]).out.is_empty(), "what is in quarantine is no skill");
     // each fails in another way: it goes on, five times
-    let many: Vec<String> = (1..9).map(|n| GOOD.replace("1000", &n.to_string())).collect();
+    let many: Vec<String> = (1..30).map(|n| GOOD.replace("1000", &n.to_string())).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let (code, told) = events(&machine, &many, &converter(&[]));
     assert_eq!((code, of(&told, "forge_write").len()), (Some(4), 5));
     let ran = forge(&machine, &[&bad], &converter(&[]));
-    ran.fails(3, &["is not made", "--model"]);
+    comes_to_nothing(&ran, 3, &["is not made", "--model"]);
 }
 
 /// What passes the examples that the model sees, and not the hidden one, is not promoted.
@@ -158,7 +166,7 @@ fn a29_without_an_example_nothing_is_forged() {
     // examples that hold without a script show nothing
     if can_forge() {
         let same = forge(&machine, &[GOOD], &["Create a copier skill", "--example", "a b => a b"]);
-        same.fails(1, &["hold without any script"]);
+        comes_to_nothing(&same, 1, &["pass before a script is written"]);
     }
 }
 
@@ -191,11 +199,14 @@ fn a33_a_task_that_lacks_a_skill_has_it_forged_and_is_answered() {
         "ground",
     ];
     let without = machine.ask(rules.clone(), &args);
-    without.fails(1, &["it cannot be done"]);
+    assert!(without.code == Some(1) && without.err.contains("it cannot be done"), "{without:#?}");
     let forging: Vec<&str> = args.into_iter().chain(["--forge"]).collect();
     let ran = machine.ask(rules.clone(), &forging);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert!(ran.out.contains("10.0.0.1 10.0.0.9") && ran.err.contains("GREEN") && ran.err.contains("held"), "{ran:#?}");
+    assert!(
+        ran.out.contains("10.0.0.1 10.0.0.9") && ran.err.contains("GREEN") && ran.err.contains("on the shelf"),
+        "{ran:#?}"
+    );
     let again = machine.ask(rules, &forging);
     assert!(
         again.code == Some(0) && !again.err.contains("GREEN") && again.err.contains("parse_pcab_file"),
@@ -287,10 +298,11 @@ fn a36_a_skill_is_mended_or_left_as_it_was() {
     let fault = ["--fix", "unit-converter", "--example", "1.5 km => 1500 m"];
     // a model that cannot: the old version stays
     let failed = forge(&machine, &[GOOD], &fault);
-    failed.fails(3, &["is not made"]);
+    comes_to_nothing(&failed, 3, &["is not made"]);
     assert_eq!(script(), before);
     // what shows no fault mends nothing
-    forge(&machine, &[GOOD], &["--fix", "unit-converter", "--example", "7 km => 7000 m"]).fails(1, &["hold without"]);
+    let none = forge(&machine, &[GOOD], &["--fix", "unit-converter", "--example", "7 km => 7000 m"]);
+    comes_to_nothing(&none, 1, &["pass before a script"]);
     assert_eq!(script(), before);
     let mended = GOOD.replace("int(number) * 1000", "float(number) * 1000:g");
     let (code, events) = events(&machine, &[&mended], &fault);

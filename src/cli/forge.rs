@@ -274,12 +274,10 @@ fn told(report: &Report, cases: &[Case], args: &Args, cx: &Cx) -> Outcome {
         return Ok(exit);
     }
     if report.verdict != Verdict::Promoted {
-        report
-            .text(cases)
-            .lines()
-            .skip(2)
-            .filter(|l| !l.is_empty())
-            .for_each(|l| cx.ui.aside(Role::Plain, &in_line(l)));
+        // its other lines are told as the error and its hint
+        let text = report.text(cases);
+        let points = text.lines().filter(|line| line.trim_start().starts_with("- ") || line.starts_with("      "));
+        points.for_each(|line| cx.ui.aside(Role::Plain, &in_line(line)));
         return Err(Failure::new(exit, report.line()).hint(report.hint()));
     }
     cx.ui.data(&report.folder.display().to_string())?;

@@ -114,10 +114,26 @@ pub fn classify(status: Status, said: &str) -> (Class, String) {
         Status::Exited(0) => (Class::Assertion, String::new()),
         _ => {
             let marked = MARKS.iter().find(|(_, marks)| marks.iter().any(|mark| said.contains(mark)));
-            let error = if last.is_empty() { status.to_string() } else { last };
+            let error = match (source_line(said), last.is_empty()) {
+                (_, true) => status.to_string(),
+                (Some(line), false) => format!("{last} (in `{line}`)"),
+                (None, false) => last,
+            };
             (marked.map_or(Class::Unknown, |(class, _)| *class), error)
         }
     }
+}
+
+/// The line of the script that a traceback of Python ends in.
+fn source_line(said: &str) -> Option<&str> {
+    let mut lines = said.lines().map(str::trim).skip_while(|line| !line.starts_with("Traceback"));
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        if line.starts_with("File \"") {
+            found = lines.next().filter(|line| !line.is_empty());
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -147,5 +163,8 @@ mod tests {
         assert_eq!(classify(Status::TimedOut, "").0, Class::Timeout);
         assert_eq!(classify(Status::Flooded, "").0, Class::Timeout);
         assert_eq!(classify(Status::Exited(1), "a\nTypeError: x\n\n").1, "TypeError: x");
+        let said = "Traceback (most recent call last):\n  File \"m.py\", line 9, in <module>\n    f(x)\n  File \"m.py\", line \
+                    2, in f\n    return int(x)\n           ^^^^^^\nValueError: no";
+        assert_eq!(classify(Status::Exited(1), said).1, "ValueError: no (in `return int(x)`)");
     }
 }

@@ -49,7 +49,9 @@ impl Complaint {
     /// rules that are broken. A script that fails the same tests in another way has moved.
     fn signature(&self) -> String {
         let mut lines: Vec<String> = match self {
-            Self::Failures(all) => all.iter().map(|f| format!("{} {} {}", f.case, f.class.name(), f.got)).collect(),
+            Self::Failures(all) => {
+                all.iter().map(|f| format!("{} {} {} {}", f.case, f.class.name(), f.got, f.error)).collect()
+            }
             Self::Findings(all) => all.iter().map(|f| f.rule.clone()).collect(),
         };
         lines.sort_unstable();

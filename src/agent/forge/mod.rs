@@ -27,11 +27,11 @@ pub mod scan;
 mod trial;
 
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
-use super::runtime::{Hands, Machine, Next, drive, generate};
+use super::runtime::{Hands, Machine, Next, drive, sample};
 use super::skill::tools::{Which, program_of};
 use super::skill::{FILE, Skill};
 use crate::exec::{self, ExecError};
-use crate::model::{Cancel, Flow, Model, ModelError, Request, Sampling, Shape};
+use crate::model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
 use examples::{Case, Order};
 use language::Language;
 use machine::{Ask, End, Forging, Step};
@@ -50,8 +50,10 @@ use trial::Trial;
 pub const MOST: u32 = 5;
 /// The most tokens of a script.
 const TOKENS: usize = 900;
-/// How a script is written that follows one that failed: the likeliest one again would be the same.
-const MENDING: Sampling = Sampling { temperature: 0.4, top_p: 0.95, seed: 1 };
+/// How scripts are written that follow one that failed: the likeliest one again would be the same. So many are written at
+/// once, and the one that fails the fewest tests that the model sees is taken.
+const MENDING: Sampling = Sampling { temperature: 0.6, top_p: 0.95, seed: 1 };
+const CANDIDATES: usize = 3;
 
 /// Why there was no forging at all.
 #[derive(Debug, thiserror::Error)]
@@ -336,8 +338,47 @@ impl Work<'_> {
         ));
     }
 
-    /// Has the model write a script.
+    /// Has the model write a script; of several the best.
     async fn write(&mut self, ask: &Ask) -> Result<String, ForgeError> {
+        let begun = Instant::now();
+        let mut best: Option<(usize, String)> = None;
+        let mut candidates: Vec<String> = Vec::new();
+        for completion in self.asked(ask).await? {
+            let code = language::code_of(&completion.text);
+            if !candidates.contains(&code) {
+                candidates.push(code);
+            }
+        }
+        let written = candidates.len();
+        for code in candidates {
+            let wrong = if written == 1 { 0 } else { self.wrong(&code).await? };
+            if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
+                best = Some((wrong, code));
+            }
+        }
+        let code = best.map(|(_, code)| code).unwrap_or_default();
+        self.trial(&code)?;
+        self.forge.emitter.emit(
+            Draft::new(Kind::ForgeWrite)
+                .span(span(ask.iteration))
+                .took(begun.elapsed())
+                .metadata(json!({"skill": self.wanted.name, "language": self.language, "lines": code.lines().count(),
+                "iteration": ask.iteration, "candidates": written})),
+        );
+        Ok(code)
+    }
+
+    /// How many tests that the model sees a script fails; all and more where it may not be run.
+    async fn wrong(&self, code: &str) -> Result<usize, ForgeError> {
+        let shown: Vec<Case> = self.wanted.order.cases.iter().filter(|case| !case.is_held).cloned().collect();
+        if !self.findings(code).is_empty() {
+            return Ok(shown.len() + 1);
+        }
+        Ok(self.trial(code)?.failures(&shown).await?.len())
+    }
+
+    /// Asks the model: once at first, and for several scripts where one is mended.
+    async fn asked(&self, ask: &Ask) -> Result<Vec<Completion>, ForgeError> {
         let contract = match &self.old {
             Some(old) if !old.is_forged => {
                 "Write the whole script. Its first argument is the input, or the name of a file with it."
@@ -345,48 +386,35 @@ impl Work<'_> {
             _ => self.language.contract(),
         };
         let ask = self.with_old(ask);
-        let prompt =
-            prompt::prompt(&self.wanted.order.request, &self.wanted.order.cases, self.language, contract, &ask);
-        let sampling = if ask.iteration == 1 { Sampling::GREEDY } else { MENDING.of_sample(ask.iteration as usize) };
+        let Order { request, cases } = &self.wanted.order;
+        let prompt = prompt::prompt(request, cases, self.language, contract, &ask);
+        let (sampling, count) = match ask.iteration {
+            1 => (Sampling::GREEDY, 1),
+            n => (Sampling { seed: u64::from(n) * 100, ..MENDING }, CANDIDATES),
+        };
         let Forge { model, emitter, cancel, .. } = self.forge;
         let shape = Shape::Text { stop: Vec::new() };
         let request = Request { prompt, shape, sampling, max_tokens: TOKENS, cancel: cancel.clone() };
         let span = span(ask.iteration);
-        emitter
-            .emit(Draft::new(Kind::ModelCall).span(&span).metadata(json!({"recipe": "forge", "step": ask.iteration})));
+        let metadata = json!({"recipe": "forge", "step": ask.iteration, "candidates": count});
+        emitter.emit(Draft::new(Kind::ModelCall).span(&span).metadata(metadata));
         let begun = Instant::now();
-        let answered = generate(model.clone(), request, |_| Flow::Continue).await;
+        let answered = sample(model.clone(), request, count).await;
         if cancel.is_cancelled() {
             return Err(ForgeError::Stopped);
         }
-        let completion = match answered {
-            Ok(completion) => completion,
+        let completions = match answered {
+            Ok(completions) => completions,
             Err(error) => {
                 emitter.emit(Draft::new(Kind::ModelError).span(&span).error(error.to_string()));
                 return Err(error.into());
             }
         };
-        let usage = &completion.usage;
-        let count = |n: usize| u64::try_from(n).unwrap_or_default();
-        let tokens = Tokens {
-            request: count(usage.prompt_tokens),
-            cached: count(usage.cached_tokens),
-            response: count(usage.completion_tokens),
-        };
-        emitter.emit(
-            Draft::new(Kind::ModelResponse)
-                .by(Actor::Model)
-                .span(&span)
-                .output(completion.text.clone())
-                .took(begun.elapsed())
-                .tokens(tokens),
-        );
-        let code = language::code_of(&completion.text);
-        self.trial(&code)?;
-        emitter.emit(Draft::new(Kind::ForgeWrite).span(&span).took(begun.elapsed()).metadata(json!({
-            "skill": self.wanted.name, "language": self.language, "lines": code.lines().count(), "iteration": ask.iteration
-        })));
-        Ok(code)
+        for completion in &completions {
+            let answer = Draft::new(Kind::ModelResponse).by(Actor::Model).span(&span).output(completion.text.clone());
+            emitter.emit(answer.took(begun.elapsed()).tokens(tokens(completion)));
+        }
+        Ok(completions)
     }
 
     /// The first script of a skill that is mended follows its old one.
@@ -397,8 +425,15 @@ impl Work<'_> {
         Ask { before: Some((old.code.clone(), machine::Complaint::Findings(vec![finding]))), ..ask.clone() }
     }
 
-    /// What the script may not do, read from its text.
+    /// What the script may not do, told.
     fn check(&self, code: &str) -> Vec<Finding> {
+        let findings = self.findings(code);
+        self.found(&findings, "static");
+        findings
+    }
+
+    /// What the script may not do, read from its text.
+    fn findings(&self, code: &str) -> Vec<Finding> {
         let mut allowed = self.wanted.allowed.clone();
         if self.old.as_ref().is_some_and(|old| !old.is_forged) {
             // it reads its argument by itself
@@ -407,7 +442,6 @@ impl Work<'_> {
         let mut findings = scan::scan(code, self.language, &allowed);
         let Order { request, cases } = &self.wanted.order;
         findings.extend(general::literals(code, self.language, request, cases));
-        self.found(&findings, "static");
         findings
     }
 
@@ -490,6 +524,17 @@ impl Work<'_> {
         let main = if self.language == Language::Python { language::MAIN_PY } else { language::MAIN_SH };
         self.quarantine.write(FILE, &report::skill_text(&self.wanted.name, &self.wanted.order, main))?;
         Ok(self.quarantine.promote()?)
+    }
+}
+
+/// What a script cost.
+fn tokens(completion: &Completion) -> Tokens {
+    let count = |n: usize| u64::try_from(n).unwrap_or_default();
+    let usage = &completion.usage;
+    Tokens {
+        request: count(usage.prompt_tokens),
+        cached: count(usage.cached_tokens),
+        response: count(usage.completion_tokens),
     }
 }
 

@@ -12,9 +12,11 @@ const SHOWN: usize = 6;
 const TOLD: usize = 2;
 
 /// Who the model is.
-const PERSONA: &str = "You write one small, correct program from examples. You find the general rule behind the examples: the program is run on other inputs of the \
-                       same kind, and one of the tests is hidden from you. Never copy values of the examples into the program. Answer \
-                       with the complete code in one fenced block and nothing else.";
+const PERSONA: &str = "You write one small, correct program from examples. You find the general rule behind the examples: \
+     the program is run on other inputs of the same kind, and one of the tests is hidden from you. Never copy values of the \
+     examples into the program. A field may hold spaces and separators of its own: match structured lines with re.match and \
+     groups, or split with a limit. Keep white space and letters as they are unless the task changes them. Answer with the \
+     complete code in one fenced block and nothing else.";
 
 /// The prompt for a script.
 pub fn prompt(request: &str, cases: &[Case], language: Language, contract: &str, ask: &Ask) -> Prompt {

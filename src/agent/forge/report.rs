@@ -68,26 +68,23 @@ const SHOWN: usize = 300;
 impl Report {
     /// The report in a sentence.
     pub fn line(&self) -> String {
-        let Self { name, iterations, tests, .. } = self;
-        let scripts = if *iterations == 1 { "script".to_owned() } else { format!("{iterations} scripts") };
+        let name = &self.name;
+        let scripts = counted(self.iterations, "script");
+        let tests = counted(u64::try_from(self.tests).unwrap_or_default(), "test");
+        let failing = self.failures.len();
         match self.verdict {
-            Verdict::Promoted => format!("`{name}` passes its {tests} tests after {scripts} and is on the shelf"),
+            Verdict::Promoted => format!("`{name}` is on the shelf: {tests}, {scripts}"),
             Verdict::Rejected => {
                 let mut rules: Vec<&str> = self.findings.iter().map(|f| f.rule.as_str()).collect();
                 rules.dedup();
                 format!("`{name}` is rejected ({}) after {scripts}", rules.join(", "))
             }
             Verdict::Stagnation => {
-                format!(
-                    "`{name}` is not made: {} of {tests} tests fail in the same way again after {scripts}",
-                    self.failures.len()
-                )
+                format!("`{name}` is not made: {failing} of {tests} fail in the same way again after {scripts}")
             }
-            Verdict::Exhausted => {
-                format!("`{name}` is not made: {} of {tests} tests still fail after {scripts}", self.failures.len())
-            }
+            Verdict::Exhausted => format!("`{name}` is not made: {failing} of {tests} still fail after {scripts}"),
             Verdict::NotRed => {
-                format!("`{name}` is not made: its examples hold without any script, so they show nothing")
+                format!("`{name}` is not made: its tests pass before a script is written, so they show nothing")
             }
         }
     }
@@ -136,6 +133,12 @@ impl Report {
         text.push_str(&format!("\nNext: {}\n", self.hint()));
         text
     }
+}
+
+/// So many of something.
+fn counted(count: impl Into<u64>, what: &str) -> String {
+    let count = count.into();
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn short(text: &str) -> String {

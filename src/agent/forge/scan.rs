@@ -190,6 +190,9 @@ fn imports(code: &str, modules: &[String]) -> Vec<Finding> {
 /// Devices that may be read and written by anybody.
 const HARMLESS: [&str; 6] = ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "./-"];
 
+/// What takes words and shows the text of no file.
+const OPENS_NOTHING: [&str; 9] = ["printf", "echo", "read", "tr", "test", "[", "[[", "local", "export"];
+
 /// What the commands of a shell script do beside reading their input and printing.
 fn shell(script: &str, shown: &str) -> Vec<Finding> {
     use effects::Kind;
@@ -197,11 +200,11 @@ fn shell(script: &str, shown: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for effect in effects::effects(&parsed) {
         let harmless = effect.path.as_deref().is_some_and(|path| HARMLESS.contains(&path));
-        // what `read` is given are variables
-        let is_variable = effect.command.is_some_and(|at| parsed.commands[at].name() == Some("read"));
+        let name = effect.command.and_then(|at| parsed.commands.get(at)).and_then(|command| command.name());
+        let opens_nothing = name.is_some_and(|name| OPENS_NOTHING.contains(&name));
         let (needs, why) = match effect.kind {
             Kind::None => continue,
-            Kind::Read if is_variable => continue,
+            Kind::Read if opens_nothing => continue,
             Kind::Read if harmless || effect.path.is_none() => continue,
             Kind::Create | Kind::Overwrite | Kind::Append if harmless => continue,
             Kind::Read => (Some(Effect::Read), "it reads a file beside its input"),
@@ -269,6 +272,7 @@ mod tests {
             "sort | uniq -c | sort -rn",
             "while IFS== read -r key value; do printf '%s: %s\\n' \"$key\" \"$value\"; done",
             "awk -F, '{ s += $2 } END { print s }'",
+            "tr a-z A-Z",
             "tr 'A-Z' 'a-z' | sed 's/ /_/g' 2>/dev/null",
             "total=0\nwhile read -r n; do total=$((total + n)); done\necho \"$total\"",
         ] {
