@@ -193,6 +193,30 @@ pub fn code_of(reply: &str) -> String {
     longest.unwrap_or_else(|| reply.to_owned()).trim().to_owned()
 }
 
+/// A `transform` without what a model writes behind it to show how it is used: that would be run, and printed.
+pub fn without_usage(code: &str) -> String {
+    let belongs = |line: &str| {
+        let starts = ["def ", "async def ", "class ", "import ", "from ", "@", "#", ")", "]", "}"];
+        line.is_empty() || line.starts_with(char::is_whitespace) || starts.iter().any(|start| line.starts_with(start))
+    };
+    let is_constant = |line: &str| line.split_once('=').is_some_and(|(name, _)| is_constant_name(name.trim()));
+    let mut is_defined = false;
+    let mut lines = Vec::new();
+    for line in code.lines() {
+        is_defined |= line.starts_with("def transform");
+        if is_defined && !belongs(line) && !is_constant(line) {
+            break;
+        }
+        lines.push(line);
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// True for the name of a constant, as it is usually written.
+fn is_constant_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +226,21 @@ mod tests {
         assert_eq!(code_of("Sure:\n```python\nx = 1\ny = 2\n```\nand\n```\nz\n```\n"), "x = 1\ny = 2");
         assert_eq!(code_of("```python\nx = 1\n"), "x = 1");
         assert_eq!(code_of("x = 1\n"), "x = 1");
+    }
+
+    #[test]
+    fn what_shows_how_it_is_used_is_left_out() {
+        let code = "import re\nA = 1\n\ndef transform(text):\n    return help(text)\n\nB = 2\ndef help(text):\n    return text";
+        assert_eq!(without_usage(code), code);
+        for usage in [
+            "\n# Example\nx = \"\"\"\na b\n\"\"\"\nprint(transform(x))",
+            "\nif __name__ == '__main__':\n    main()",
+            "\nprint(1)",
+        ] {
+            let cut = without_usage(&format!("{code}\n{usage}"));
+            assert!(cut.starts_with(code) && !cut.contains("print") && !cut.contains("main"), "{cut}");
+        }
+        assert_eq!(without_usage("print(1)"), "print(1)", "what has no transform is left as it is");
     }
 
     #[test]

@@ -117,6 +117,11 @@ impl Forging {
         self.iteration
     }
 
+    /// True if nothing was ever wrong in just this way.
+    pub fn is_new(&self, complaint: &Complaint) -> bool {
+        !self.seen.contains(&complaint.signature())
+    }
+
     /// The tests were run without the script: `red` if at least one failed.
     pub fn tested(&mut self, red: bool) {
         if red { self.ask(None) } else { self.end(End::NotRed) }

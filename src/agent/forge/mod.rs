@@ -34,7 +34,7 @@ use crate::exec::{self, ExecError};
 use crate::model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
 use examples::{Case, Order};
 use language::Language;
-use machine::{Ask, End, Forging, Step};
+use machine::{Ask, Complaint, End, Forging, Step};
 use quarantine::{Quarantine, SCRIPTS};
 use report::{Report, Verdict};
 use scan::{Effect, Finding};
@@ -190,7 +190,7 @@ impl Hands<Forging> for Work<'_> {
                 forging.tested(red);
             }
             Step::Write(ask) => {
-                let code = self.write(&ask).await?;
+                let code = self.write(&ask, forging).await?;
                 forging.written(code);
             }
             Step::Check(code) => {
@@ -305,7 +305,7 @@ impl Work<'_> {
         }
         let script = script.ok_or(ForgeError::Stopped)?;
         let is_forged = self.old.as_ref().is_none_or(|old| old.is_forged);
-        Ok(Trial { program: self.program.clone(), script, is_forged, helper: None })
+        Ok(Trial { program: self.program.clone(), script, is_forged })
     }
 
     /// Runs the tests before there is a script: against one that does nothing and one that gives its input back; of a skill
@@ -339,19 +339,22 @@ impl Work<'_> {
     }
 
     /// Has the model write a script; of several the best.
-    async fn write(&mut self, ask: &Ask) -> Result<String, ForgeError> {
+    async fn write(&mut self, ask: &Ask, forging: &Forging) -> Result<String, ForgeError> {
         let begun = Instant::now();
-        let mut best: Option<(usize, String)> = None;
+        let mut best: Option<((usize, bool), String)> = None;
         let mut candidates: Vec<String> = Vec::new();
         for completion in self.asked(ask).await? {
             let code = language::code_of(&completion.text);
+            let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
+            let code =
+                if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) };
             if !candidates.contains(&code) {
                 candidates.push(code);
             }
         }
         let written = candidates.len();
         for code in candidates {
-            let wrong = if written == 1 { 0 } else { self.wrong(&code).await? };
+            let wrong = if written == 1 { (0, false) } else { self.wrong(&code, forging).await? };
             if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
                 best = Some((wrong, code));
             }
@@ -368,13 +371,18 @@ impl Work<'_> {
         Ok(code)
     }
 
-    /// How many tests that the model sees a script fails; all and more where it may not be run.
-    async fn wrong(&self, code: &str) -> Result<usize, ForgeError> {
-        let shown: Vec<Case> = self.wanted.order.cases.iter().filter(|case| !case.is_held).cloned().collect();
-        if !self.findings(code).is_empty() {
-            return Ok(shown.len() + 1);
+    /// How many tests that the model sees a script fails, all and more where it may not be run; and true if it fails as one
+    /// before it did.
+    async fn wrong(&self, code: &str, forging: &Forging) -> Result<(usize, bool), ForgeError> {
+        let shown = |case: &&Case| !case.is_held;
+        let findings = self.findings(code);
+        if !findings.is_empty() {
+            let is_known = !forging.is_new(&Complaint::Findings(findings));
+            return Ok((self.wanted.order.cases.len() + 1, is_known));
         }
-        Ok(self.trial(code)?.failures(&shown).await?.len())
+        let cases: Vec<Case> = self.wanted.order.cases.iter().filter(shown).cloned().collect();
+        let failures = self.trial(code)?.failures(&cases).await?;
+        Ok((failures.len(), !forging.is_new(&Complaint::Failures(failures))))
     }
 
     /// Asks the model: once at first, and for several scripts where one is mended.
@@ -422,7 +430,7 @@ impl Work<'_> {
         let Some(old) = self.old.as_ref().filter(|_| ask.before.is_none()) else { return ask.clone() };
         let what = "it does not do what the examples show".to_owned();
         let finding = Finding { rule: "fault".into(), effect: None, line: 0, what: old.script.clone(), why: what };
-        Ask { before: Some((old.code.clone(), machine::Complaint::Findings(vec![finding]))), ..ask.clone() }
+        Ask { before: Some((old.code.clone(), Complaint::Findings(vec![finding]))), ..ask.clone() }
     }
 
     /// What the script may not do, told.

@@ -27,8 +27,6 @@ pub struct Trial {
     pub script: PathBuf,
     /// True if it takes `--text` and `--file`; else its first argument is the input.
     pub is_forged: bool,
-    /// The program that has the helper of [`rehearse`], if it is not this very program.
-    pub helper: Option<PathBuf>,
 }
 
 impl Trial {
@@ -139,7 +137,7 @@ impl Trial {
             limits: Limits { wall: WALL, output: OUTPUT },
             writable: None,
             digests: false,
-            helper: self.helper.clone(),
+            helper: None,
         };
         let seen = rehearse(&play).await.ok();
         Ok(seen.map(|seen| seen.changes.into_iter().map(|change| change.path).collect()))
