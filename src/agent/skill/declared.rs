@@ -141,3 +141,71 @@ impl Tool for ScriptTool {
         run_job(&job, cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::skill::{Index, Origin, Place};
+
+    /// The skill with a script `go.sh` whose head says this under `metadata`.
+    fn skill(metadata: &str) -> (tempfile::TempDir, Arc<Skill>) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("units");
+        std::fs::create_dir_all(folder.join("scripts")).unwrap();
+        std::fs::write(folder.join("scripts/go.sh"), "exit 0\n").unwrap();
+        let text = format!("---\nname: units\ndescription: Converts.\nmetadata:\n  scripts:\n{metadata}\n---\nText.\n");
+        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+        let place = Place { folder: dir.path().to_owned(), origin: Origin::User };
+        let skill = Index::open(None).skill(&folder, &place).unwrap();
+        (dir, Arc::new(skill))
+    }
+
+    fn args(value: Value) -> Args {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    /// A40: a wrong argument is refused before the script runs.
+    #[test]
+    fn a40_a_wrong_argument_is_refused_before_the_script_runs() {
+        let (_dir, skill) = skill(
+            "    - file: go.sh\n      description: Converts.\n      parameters:\n        - {name: text, required: true}\n        - \
+             {name: places, type: integer, minimum: 0}\n        - {name: to, enum: [m, g]}",
+        );
+        let all = declared(&skill);
+        let which: Which = Arc::new(|_| None);
+        let tool = ScriptTool::new(&skill, &all[0], true, &which);
+        assert_eq!(tool.spec().name, "units");
+        let checked = |value: Value| {
+            let mut args = args(value);
+            tool.spec().validate(&mut args).map(|()| words(&args))
+        };
+        let fine = checked(json!({"text": "5 km", "places": "2", "to": "m"})).unwrap();
+        assert_eq!(fine, ["--text", "5 km", "--places", "2", "--to", "m"]);
+        for (wrong, why) in [
+            (json!({}), "`text` is required"),
+            (json!({"text": 5}), "`text` must be a string"),
+            (json!({"text": "5", "places": -1}), "at least 0"),
+            (json!({"text": "5", "to": "x"}), "one of"),
+            (json!({"text": "5", "nope": "x"}), "no argument `nope`"),
+        ] {
+            let error = checked(wrong.clone()).unwrap_err();
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_declaration_is_left_out() {
+        for metadata in [
+            "    - file: gone.sh\n      parameters: [{name: a}]",
+            "    - file: go.sh\n      parameters: [{name: --a}]",
+            "    - file: go.sh\n      parameters: [{name: a, type: list}]",
+            "    - file: go.sh\n      parameters: text",
+            "    - parameters: [{name: a}]",
+            "    - go.sh",
+        ] {
+            assert_eq!(declared(&skill(metadata).1), [], "{metadata}");
+        }
+        let (_dir, skill) = skill("    - file: go.sh\n      parameters: [{name: a}]");
+        assert_eq!(declared(&skill).len(), 1);
+    }
+}
