@@ -18,21 +18,9 @@ const PERSONA: &str = "You write one small, correct program from examples. You f
      groups, or split with a limit. Keep white space and letters as they are unless the task changes them. Answer with the \
      complete code in one fenced block and nothing else.";
 
-/// A task as it is done well, in Python.
-const SHOWN_TASK: &str = "Task: Each line is `NAME (AGE) CITY`. Print CITY, a colon, a space and NAME of everybody who is 18 or older.\n\n\
-     Example 1\nInput:\n<<<\nAnn Lee (31) New York\nTom (9) Rome\n>>>\nOutput:\n<<<\nNew York: Ann Lee\n>>>\n\n\
-     Write `def transform(text: str) -> str`.";
-/// Its code.
-const SHOWN_CODE: &str = "```python\nimport re\n\ndef transform(text: str) -> str:\n    out = []\n    for line in text.splitlines():\n        \
-     match = re.match(r'(.+?) \\((\\d+)\\) (.+)', line)\n        if not match:\n            continue\n        name, age, city = \
-     match.groups()\n        if int(age) >= 18:\n            out.append(f'{city}: {name}')\n    return '\\n'.join(out)\n```";
-
 /// The prompt for a script.
 pub fn prompt(request: &str, cases: &[Case], language: Language, contract: &str, ask: &Ask) -> Prompt {
     let mut prompt = Prompt::system(PERSONA);
-    if language == Language::Python {
-        prompt.push(Role::User, SHOWN_TASK).push(Role::Assistant, SHOWN_CODE);
-    }
     let mut text = format!("Task: {request}\n\n");
     for (at, case) in cases.iter().filter(|case| !case.is_held).take(SHOWN).enumerate() {
         text.push_str(&format!(
