@@ -243,7 +243,7 @@ impl Forge {
         if wanted.fix.is_none() && self.place.join(name).exists() {
             return Err(ForgeError::Exists(name.clone()));
         }
-        let old = wanted.fix.as_ref().map(|skill| old(skill)).transpose()?;
+        let old = wanted.fix.as_ref().map(old).transpose()?;
         let find = |program: &str| (self.which)(program);
         let language = match &old {
             Some(old) => Language::of_file(&old.script),
