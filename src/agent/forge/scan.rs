@@ -1,5 +1,5 @@
 //! The static scan: what a script would do, read from its text before it is run at all. Rules are data
-//! (`platform-rules/forge.toml`); of shell scripts the effects of each command are known beside ([`crate::shell::effects`]).
+//! (`platform-rules/forge.toml`); of shell scripts the effects of each command are known beside ([`crate::shell::effects()`]).
 //!
 //! A scan of text is no proof: what it misses meets the sandbox, and what works there is watched once more.
 
