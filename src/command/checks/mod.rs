@@ -48,7 +48,6 @@ mod listing;
 mod literals;
 mod merged;
 mod names;
-mod near;
 mod numbers;
 mod order;
 mod overwritten;
@@ -80,7 +79,6 @@ mod text;
 mod totals;
 mod unasked;
 mod values;
-mod within;
 mod words;
 mod written;
 
@@ -131,7 +129,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 66] = [
+const UNIX: [fn(&Inspected) -> Vec<Finding>; 65] = [
     commit::check,
     branches::check,
     executable::check,
@@ -197,7 +195,6 @@ const UNIX: [fn(&Inspected) -> Vec<Finding>; 66] = [
     replaced::check,
     processes::check,
     text::check,
-    within::check,
 ];
 
 /// The one there is; nothing of several, of which it is not clear which is meant.

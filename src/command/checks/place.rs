@@ -3,7 +3,6 @@
 
 use super::edit::{Edits, warning};
 use super::input::files;
-use super::near::usual_place;
 use super::words::bare;
 use super::{Inspected, only};
 use crate::shell::effects::{Kind, effects};
@@ -12,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn check(it: &Inspected) -> Vec<Finding> {
     let Some(cwd) = it.cwd else { return Vec::new() };
-    let found = elsewhere(it, cwd).or_else(|| last_part(it, cwd)).or_else(|| usual_place(it, cwd));
-    found.into_iter().chain(unpacked(it, cwd)).collect()
+    elsewhere(it, cwd).or_else(|| last_part(it, cwd)).into_iter().chain(unpacked(it, cwd)).collect()
 }
 
 /// `awk ... app.log` for "the hours in logs/app.log", and no `app.log` here.
@@ -60,19 +58,15 @@ fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
         edits.replace(word, &if word.glob && !word.quoted { path } else { quote(&path, it.dialect) })
     });
     let why = format!("the request means `{}` of this folder, and this is somewhere else", name.text);
-    Some(warning("other-place", first, why, edits.done().filter(|_| !loses(it, first))))
-}
-
-/// True where something at that path would be lost: nobody is sent elsewhere for that unasked. What cannot be moved, for want of
-/// it, is not lost.
-pub(super) fn loses(it: &Inspected, word: &Word) -> bool {
+    // where something would be lost, nobody is sent elsewhere unasked; but what cannot be moved, for want of it, is not lost
     let plain: PathBuf =
-        whole(word).iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
-    effects(it.script).iter().filter(|e| e.span == word.span).any(|e| match e.kind {
+        whole(first).iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
+    let loses = effects(it.script).iter().filter(|e| e.span == first.span).any(|e| match e.kind {
         Kind::Delete => true,
         Kind::Move => plain.symlink_metadata().is_ok(),
         _ => false,
-    })
+    });
+    Some(warning("other-place", first, why, edits.done().filter(|_| !loses)))
 }
 
 /// `tar -xf a.tar -C out`, and no `out`.
@@ -126,7 +120,7 @@ fn named(request: &str, cwd: &Path) -> Vec<Name> {
 }
 
 /// Every word after a program, and every file written to or read from. `/a b/c/` may be a pattern of sed or awk, and is none.
-pub(super) fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
+fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
     let has_patterns = |c: &Invocation| matches!(c.name(), Some("sed" | "awk" | "gawk" | "mawk" | "perl"));
     let of = move |c: &'a Invocation| {
         let patterns = has_patterns(c);
@@ -137,7 +131,7 @@ pub(super) fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
 }
 
 /// An absolute path, or one in the home folder, that the person did not write. Devices and the like are no places.
-pub(super) fn is_invented(word: &Word, request: &str) -> bool {
+fn is_invented(word: &Word, request: &str) -> bool {
     const NO_PLACE: [&str; 5] = ["/dev/null", "/dev/std", "/dev/fd", "/dev/tty", "/proc/"];
     let text = word.text.as_str();
     let home = text.starts_with("~/") || text.starts_with("$HOME/");
@@ -163,7 +157,7 @@ fn says_where(word: &Word, request: &str, names: &[Name]) -> bool {
 }
 
 /// The path, with the home folder put in.
-pub(super) fn whole(word: &Word) -> PathBuf {
+fn whole(word: &Word) -> PathBuf {
     let inside = word.text.strip_prefix("~/").or_else(|| word.text.strip_prefix("$HOME/"));
     inside.and_then(|rest| Some(std::env::home_dir()?.join(rest))).unwrap_or_else(|| word.text.clone().into())
 }
