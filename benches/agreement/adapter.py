@@ -8,28 +8,7 @@ summed, with the adapter and without it. To hold caro against it:
 """
 import hashlib, json, os, sys
 
-import numpy
-from llama_cpp import Llama
-
-WINDOW, WINDOWS = 512, 6
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def windows(model_path, lora_path):
-    options = dict(n_ctx=WINDOW, n_batch=WINDOW, n_threads=os.cpu_count(), logits_all=True, verbose=False)
-    model = Llama(model_path, lora_path=lora_path, **options)
-    tokens = model.tokenize(open(os.path.join(HERE, "text.txt"), "rb").read(), add_bos=False)
-    sums = []
-    for window in range(WINDOWS):
-        ids = tokens[window * WINDOW :][:WINDOW]
-        model.reset()
-        model.eval(ids)
-        logits = model.scores[: WINDOW - 1].astype(numpy.float64)
-        peak = logits.max(axis=1)
-        total = peak + numpy.log(numpy.exp(logits - peak[:, None]).sum(axis=1))
-        sums.append(round(float((total - logits[numpy.arange(WINDOW - 1), ids[1:]]).sum()), 4))
-        print(sums[-1], flush=True)
-    return sums
+from perplexity import HERE, windows
 
 
 def main():
@@ -37,8 +16,8 @@ def main():
     said = {
         "model": os.path.basename(model),
         "adapter_sha256": hashlib.sha256(open(adapter, "rb").read()).hexdigest(),
-        "without": windows(model, None),
-        "with": windows(model, adapter),
+        "without": windows(model)[1],
+        "with": windows(model, adapter)[1],
     }
     with open(os.path.join(HERE, "adapter.json"), "w") as f:
         json.dump(said, f, separators=(",", ":"))
