@@ -5,6 +5,7 @@ use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
 use crate::files::read_text;
 use serde_json::json;
+use std::path::Path;
 
 /// The largest file that is edited, bytes.
 const LARGEST: u64 = 16 << 20;
@@ -89,16 +90,7 @@ impl Tool for Edit {
         if old.is_empty() {
             return Err(ToolError::Arguments("`old` is empty: give the text to replace".into()));
         }
-        let meta = std::fs::metadata(&path).map_err(failed)?;
-        if !meta.is_file() {
-            // a pipe would never end
-            return Err(ToolError::Failed(format!("{name} is no regular file")));
-        }
-        let size = meta.len();
-        if size > LARGEST {
-            return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to edit here")));
-        }
-        let before = read_text(&path, LARGEST).map_err(failed)?;
+        let before = regular_text(&path, &name, "edit", failed)?;
         match before.matches(old).count() {
             1 => {}
             0 => {
@@ -116,6 +108,28 @@ impl Tool for Edit {
         let line = before[..before.find(old).unwrap_or_default()].matches('\n').count() + 1;
         Ok(Raw::text(format!("changed {name} at line {line}")))
     }
+}
+
+/// The text of a regular file that is to be changed; `verb` is what is done to it.
+///
+/// # Errors
+/// Of another kind of file, of one that is too large, and of one that cannot be read.
+fn regular_text(
+    path: &Path,
+    name: &str,
+    verb: &str,
+    failed: impl Fn(std::io::Error) -> ToolError,
+) -> Result<String, ToolError> {
+    let meta = std::fs::metadata(path).map_err(&failed)?;
+    if !meta.is_file() {
+        // a pipe would never end
+        return Err(ToolError::Failed(format!("{name} is no regular file")));
+    }
+    let size = meta.len();
+    if size > LARGEST {
+        return Err(ToolError::Failed(format!("{name} has {size} bytes: too many to {verb} here")));
+    }
+    read_text(path, LARGEST).map_err(failed)
 }
 
 /// Adds text at the end of a file that is there.
@@ -145,14 +159,7 @@ impl Tool for Append {
         let path = path(args, &cx.root);
         let name = shown(&path, &cx.root);
         let failed = |e| io("could not append to", &path, &cx.root, e);
-        let meta = std::fs::metadata(&path).map_err(failed)?;
-        if !meta.is_file() {
-            return Err(ToolError::Failed(format!("{name} is no regular file")));
-        }
-        if meta.len() > LARGEST {
-            return Err(ToolError::Failed(format!("{name} has {} bytes: too many to append here", meta.len())));
-        }
-        let mut whole = read_text(&path, LARGEST).map_err(failed)?;
+        let mut whole = regular_text(&path, &name, "append", failed)?;
         for part in ["", text(args, "content")] {
             whole.push_str(part);
             if !whole.is_empty() && !whole.ends_with('\n') {

@@ -67,7 +67,7 @@ pub struct Args {
     /// it is asked for without this
     #[arg(long)]
     forge: bool,
-    /// What a skill would be tested against.
+    /// The tests of a skill.
     #[command(flatten)]
     examples: Examples,
     /// How it is driven.
@@ -122,9 +122,13 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     let looks = args.show_prompt || args.explain;
     let wants = if looks { Wants::Sizes } else { Wants::Answers };
     let harness = wire::open(cx, &args.drive, "agent", args.drive.options(), &root, wants)?;
-    let fresh = || Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
-    let task = fresh();
-    let run = harness.prepare(&task, cx.interrupt().cancel().clone(), &mut |warning| cx.ui.warn(&in_line(warning)))?;
+    let prepared = || {
+        let task = Task { max_steps, batch: usize::from(args.batch), ..harness.task(&text, &session) };
+        let cancel = cx.interrupt().cancel().clone();
+        let run = harness.prepare(&task, cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
+        Ok::<_, Failure>((task, run))
+    };
+    let (task, run) = prepared()?;
     let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
@@ -133,8 +137,17 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
     if looks {
         return show(&run, Turn::new(task.clone()), &new(task), args.explain, cx);
     }
-    let mut turn = new(task);
-    turn.limit(args.drive.limits(Limits::default()));
+    let limited = |task| {
+        let mut turn = new(task);
+        turn.limit(args.drive.limits(Limits::default()));
+        turn
+    };
+    let begun = |run: &Prepared<'_>, turn: Turn| {
+        wire::begin(run, &turn, cx.interrupt().cancel(), cx)?;
+        wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
+        driven(run, turn, 1, &args.drive, cx)
+    };
+    let turn = limited(task);
     if args.plan_only {
         let runtime = run.runtime(1, Vec::new(), None).unrecorded();
         let turn = cx.runtime()?.block_on(runtime.planned(turn));
@@ -143,20 +156,12 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         }
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
-    wire::begin(&run, &turn, cx.interrupt().cancel(), cx)?;
-    wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
-    let driven = driven(&run, turn, 1, &args.drive, cx)?;
-    if forging::is_missing(&driven, &run) && forging::makes(args, &text, &harness, cx)? {
-        let task = fresh();
-        let cancel = cx.interrupt().cancel().clone();
-        let run = harness.prepare(&task, cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
-        let mut turn = new(task);
-        turn.limit(args.drive.limits(Limits::default()));
-        wire::begin(&run, &turn, cx.interrupt().cancel(), cx)?;
-        wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
-        return drive(&run, turn, 1, &args.drive, cx);
+    let first = begun(&run, turn)?;
+    if forging::is_missing(&first, &run) && forging::makes(args, &text, &harness, cx)? {
+        let (task, run) = prepared()?;
+        return ended(&run, begun(&run, limited(task))?, &args.drive, cx);
     }
-    ended(&run, driven, &args.drive, cx)
+    ended(&run, first, &args.drive, cx)
 }
 
 /// The plan's steps unless the person says another number; never under the floor.
