@@ -254,7 +254,7 @@ pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Re
     })
 }
 
-/// What a verdict means to a program.
+/// The exit code of a verdict.
 fn exit_of(verdict: Verdict) -> Exit {
     match verdict {
         Verdict::Promoted => Exit::Success,

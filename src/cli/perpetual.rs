@@ -80,7 +80,7 @@ enum What {
 /// The session where none is named.
 const SESSION: &str = "loop";
 
-/// What a loop is talked with through.
+/// The channel of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wire {
     Stdio,
@@ -176,11 +176,11 @@ fn shown(harness: &Harness, setup: Setup, receive: Receiver<Out>, jsonl: bool, c
     })
 }
 
-/// What is to be printed.
+/// The line to be printed.
 enum Out {
-    /// What the loop says; how that went is told back.
+    /// A text of the loop; how that went is told back.
     Say(String, Sender<io::Result<()>>),
-    /// What happened.
+    /// An event.
     Event(Box<Event>),
 }
 

@@ -1,5 +1,5 @@
-//! What a command does, in one line: its programs and the options that stand in it, in the installed manuals' own words. No
-//! model. What does not fit is left out as whole clauses.
+//! The explanation of a command in one line: its programs and the options that stand in it, in the installed manuals' own words.
+//! No model. What does not fit is left out as whole clauses.
 
 use crate::manual::{Entry, OptionEntry};
 use crate::shell::{Invocation, Script};
@@ -84,7 +84,7 @@ fn length(parts: &[Part]) -> usize {
     join(parts).chars().count()
 }
 
-/// What the manuals say of one invocation; `None` without a title.
+/// The manuals' words on one invocation; `None` without a title.
 fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<Part> {
     let name = command.name()?;
     let whole = manuals.get(name)?;
@@ -112,7 +112,7 @@ fn part(command: &Invocation, manuals: &BTreeMap<String, Arc<Entry>>) -> Option<
     Some(Part { name, title, options: valued, told: 0 })
 }
 
-/// What an option does, in a clause; with its argument in the place of the manual's name for it, where that stands there.
+/// The effect of an option, in a clause; with its argument in the place of the manual's name for it, where that stands there.
 fn phrase(option: &OptionEntry, value: Option<&str>) -> Option<String> {
     const CONDITIONS: [&str; 4] = ["if ", "when ", "see ", "same as "];
     let text = clause(&option.text)?;

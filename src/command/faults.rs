@@ -1,4 +1,4 @@
-//! What a rehearsal has against a command, as a finding: an error that is the command's own fault, or nothing printed where
+//! The finding of a rehearsal: an error that is the command's own fault, or nothing printed where
 //! something must be.
 
 use super::checks::asks_for_number;
@@ -21,7 +21,7 @@ pub(super) struct Tried<'a> {
     pub(super) is_local: bool,
 }
 
-/// What is wrong by the rehearsal; `None` where nothing is, or where only the state of things is complained of.
+/// The finding of the rehearsal; `None` where nothing is wrong, or where only the state of things is complained of.
 pub(super) fn finding(tried: Tried<'_>, trial: &Trial) -> Option<Finding> {
     let of = |id: &str, why: String| Finding {
         id: id.into(),

@@ -22,7 +22,7 @@ pub enum Class {
     Unknown,
 }
 
-/// What marks the classes in what an interpreter says, the first that is found.
+/// Marks of the classes in the words of an interpreter; the first that is found counts.
 const MARKS: &[(Class, &[&str])] = &[
     (
         Class::Syntax,
@@ -69,7 +69,7 @@ impl Class {
         }
     }
 
-    /// What is to be done about it, for the model.
+    /// Advice to the model about it.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Assertion => {
@@ -98,7 +98,7 @@ pub struct Failure {
     pub case: usize,
     /// The class.
     pub class: Class,
-    /// What was printed.
+    /// The output.
     pub got: String,
     /// The last line of what was said against it.
     pub error: String,

@@ -19,9 +19,9 @@ pub enum Way {
 /// One test: what goes in, and what must come out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// What goes in.
+    /// The input.
     pub input: String,
-    /// What must come out.
+    /// The expected output.
     pub expected: String,
     /// How it goes in.
     pub way: Way,
@@ -39,7 +39,7 @@ impl Case {
 /// A request without its examples, and its examples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Order {
-    /// What the skill is to do.
+    /// The task of the skill.
     pub request: String,
     /// The tests.
     pub cases: Vec<Case>,
@@ -63,7 +63,7 @@ pub enum ExampleError {
 }
 
 impl ExampleError {
-    /// What to do next.
+    /// The next step for a person.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::None => {

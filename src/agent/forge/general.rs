@@ -147,7 +147,7 @@ fn finding(case: usize, line: &str) -> Finding {
     }
 }
 
-/// What is told of a script whose answers do not change with their inputs.
+/// The finding of a script whose answers do not change with their inputs.
 pub fn constant(case: usize, change: &Change) -> Finding {
     Finding {
         rule: "constant-answer".into(),

@@ -18,7 +18,7 @@ pub enum Language {
     JavaScript,
 }
 
-/// What is written behind a `transform`. What stands from here on is the forge's own, and no part of the model's code.
+/// Follows a `transform`. From here on the text is the forge's own, and no part of the model's code.
 const PYTHON: &str = r#"
 # --- the forge's own part
 if __name__ == "__main__":
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     print(_output.rstrip("\n"))
 "#;
 
-/// What stands before a body of sh.
+/// Precedes a body of sh.
 const SH: &str = r#"#!/bin/sh
 if [ "$1" = --text ]; then exec <<__TEXT
 $2
@@ -111,7 +111,7 @@ impl Language {
         }
     }
 
-    /// What the model is to write.
+    /// The model's part of a script.
     pub fn contract(self) -> &'static str {
         match self {
             Self::Python => {

@@ -9,7 +9,7 @@
 use super::classify::Failure;
 use super::scan::Finding;
 
-/// What is needed next.
+/// The next need.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// The tests against no script (or the old one): they have to fail.
@@ -26,7 +26,7 @@ pub enum Step {
     Done(Box<End>),
 }
 
-/// What the model is asked for.
+/// A request to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// Which script it is, from 1.
@@ -35,7 +35,7 @@ pub struct Ask {
     pub before: Option<(String, Complaint)>,
 }
 
-/// What is wrong with a script.
+/// A complaint about a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Complaint {
     /// Tests fail.
@@ -45,7 +45,7 @@ pub enum Complaint {
 }
 
 impl Complaint {
-    /// What two complaints have in common that are the same: the tests that fail and what the script did there, or the
+    /// The signature by which two complaints are the same: the tests that fail and what the script did there, or the
     /// rules that are broken. A script that fails the same tests in another way has moved.
     fn signature(&self) -> String {
         let mut lines: Vec<String> = match self {
@@ -73,21 +73,21 @@ pub enum End {
     Rejected {
         /// The script.
         code: String,
-        /// What it does.
+        /// The findings against it.
         findings: Vec<Finding>,
     },
     /// The same tests failed in the same way twice.
     Stagnant {
         /// The script.
         code: String,
-        /// What fails.
+        /// The tests that fail.
         failures: Vec<Failure>,
     },
     /// No more scripts are written.
     Exhausted {
         /// The last script.
         code: String,
-        /// What fails.
+        /// The tests that fail.
         failures: Vec<Failure>,
     },
 }
@@ -107,7 +107,7 @@ impl Forging {
         Self { most, iteration: 0, seen: Vec::new(), step: Step::Red }
     }
 
-    /// What is needed next; the same until it was brought.
+    /// The next need; the same until it was brought.
     pub fn next(&self) -> &Step {
         &self.step
     }

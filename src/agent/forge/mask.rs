@@ -9,7 +9,7 @@ pub struct Views {
     pub code: String,
     /// Without comments.
     pub text: String,
-    /// What is in quotes, without what only documents the code.
+    /// The texts in quotes, without those that only document the code.
     pub literals: Vec<String>,
 }
 

@@ -93,7 +93,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// What to do next.
+    /// The next step for a person.
     pub fn hint(&self) -> String {
         match self {
             Self::Exists(name) => format!("`caro forge --fix {name}` mends it; --name takes another name"),
@@ -109,7 +109,7 @@ impl ForgeError {
     }
 }
 
-/// What is to be made.
+/// An order to the forge.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// The request and its tests.
@@ -118,7 +118,7 @@ pub struct Wanted {
     pub name: String,
     /// The language; the first that is here without one.
     pub language: Option<Language>,
-    /// What the script may do beside computing.
+    /// The effects that the script may have beside computing.
     pub allowed: BTreeSet<Effect>,
     /// The skill that is mended; a new one is made without.
     pub fix: Option<Arc<Skill>>,
@@ -133,7 +133,7 @@ pub struct Forge {
     pub emitter: Arc<Emitter>,
     /// Finds programs.
     pub which: Which,
-    /// What stops it.
+    /// Stops it.
     pub cancel: Cancel,
     /// The folder that skills are in.
     pub place: PathBuf,
@@ -427,20 +427,20 @@ impl Work<'_> {
 
     /// The first script of a skill that is mended follows its old one.
     fn with_old(&self, ask: &Ask) -> Ask {
-        let Some(old) = self.old.as_ref().filter(|_| ask.before.is_none()) else { return ask.clone() };
+        let (Some(old), None) = (&self.old, &ask.before) else { return ask.clone() };
         let what = "it does not do what the examples show".to_owned();
         let finding = Finding { rule: "fault".into(), effect: None, line: 0, what: old.script.clone(), why: what };
         Ask { before: Some((old.code.clone(), Complaint::Findings(vec![finding]))), ..ask.clone() }
     }
 
-    /// What the script may not do, told.
+    /// Scans the script, and tells the findings.
     fn check(&self, code: &str) -> Vec<Finding> {
         let findings = self.findings(code);
         self.found(&findings, "static");
         findings
     }
 
-    /// What the script may not do, read from its text.
+    /// The forbidden effects, read from the script's text.
     fn findings(&self, code: &str) -> Vec<Finding> {
         let mut allowed = self.wanted.allowed.clone();
         if self.old.as_ref().is_some_and(|old| !old.is_forged) {
@@ -453,7 +453,7 @@ impl Work<'_> {
         findings
     }
 
-    /// What a script does that passes its tests: whether it changes anything where it is let, and whether its answers follow
+    /// Watches a script that passes its tests: whether it changes anything where it is let, and whether its answers follow
     /// its inputs.
     async fn probe(&mut self, code: &str) -> Result<Vec<Finding>, ForgeError> {
         let trial = self.trial(code)?;
@@ -535,7 +535,7 @@ impl Work<'_> {
     }
 }
 
-/// What a script cost.
+/// The cost of a script.
 fn tokens(completion: &Completion) -> Tokens {
     let count = |n: usize| u64::try_from(n).unwrap_or_default();
     let usage = &completion.usage;

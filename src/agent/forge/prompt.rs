@@ -1,4 +1,4 @@
-//! What the model is asked: the request, the examples that it may see, and what was wrong with the script before.
+//! The prompt of the forge: the request, the examples that the model may see, and what was wrong with the script before.
 
 use super::examples::Case;
 use super::language::Language;
@@ -11,7 +11,7 @@ const SIDE: usize = 1200;
 const SHOWN: usize = 6;
 const TOLD: usize = 2;
 
-/// Who the model is.
+/// The persona.
 const PERSONA: &str = "You write one small, correct program from examples. You find the general rule behind the examples: \
      the program is run on other inputs of the same kind, and one of the tests is hidden from you. Never copy values of the \
      examples into the program. A field may hold spaces and separators of its own: match structured lines with re.match and \
@@ -47,7 +47,7 @@ fn block(text: &str) -> String {
     format!("<<<\n{start}\n>>>")
 }
 
-/// What was wrong. Of a hidden test only that it fails.
+/// The complaint. Of a hidden test only that it fails.
 fn told(complaint: &Complaint, cases: &[Case]) -> String {
     let mut lines = Vec::new();
     match complaint {

@@ -1,4 +1,4 @@
-//! What came of it, for a person and for a program, and the head of a skill that was promoted.
+//! The report of a forging, for a person and for a program, and the head of a skill that was promoted.
 
 use super::classify::Failure;
 use super::examples::{Case, Order, Way};
@@ -37,7 +37,7 @@ impl Verdict {
     }
 }
 
-/// What came of a forging.
+/// The report of a forging.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The skill.
@@ -52,13 +52,13 @@ pub struct Report {
     pub tests: usize,
     /// How many of them the model was not shown.
     pub held: usize,
-    /// What the script does that it may not.
+    /// The forbidden effects of the script.
     pub findings: Vec<Finding>,
     /// Tests that fail.
     pub failures: Vec<Failure>,
     /// Where it is: on the shelf, or in quarantine.
     pub folder: PathBuf,
-    /// What could not be checked.
+    /// Remarks on checks that were not possible.
     pub notes: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Report {
         }
     }
 
-    /// What to do next.
+    /// The next step for a person.
     pub fn hint(&self) -> String {
         match self.verdict {
             Verdict::Promoted => format!("`caro skills show {}` shows it; a task that it fits uses it", self.name),

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/forge.toml"));
 
-/// What a script does beyond computing, and the person may allow.
+/// An effect of a script beyond computing that the person may allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -27,7 +27,7 @@ pub enum Effect {
     Network,
 }
 
-/// What may be allowed.
+/// The effects that may be allowed.
 pub const ALLOWED: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effect::Write), ("spawn", Effect::Spawn)];
 
 /// One thing that a script may not do.
@@ -35,7 +35,7 @@ pub const ALLOWED: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effe
 pub struct Finding {
     /// The rule.
     pub rule: String,
-    /// What it does; `None` if nothing allows it.
+    /// Its effect; `None` if nothing allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// Its line, from 1; 0 where it is about all of it.
@@ -98,7 +98,7 @@ static IMPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The module that most others can be reached by, and what of it is harmless.
 static OS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b_?os\b(\s*\.\s*path\b)?").ok());
 
-/// What a script in that language may not do, unless it is `allowed`.
+/// Scans a script in that language for effects that are not `allowed`.
 pub fn scan(script: &str, language: Language, allowed: &BTreeSet<Effect>) -> Vec<Finding> {
     let Some(rules) = &*RULES else {
         // without its rules nothing passes
@@ -190,10 +190,10 @@ fn imports(code: &str, modules: &[String]) -> Vec<Finding> {
 /// Devices that may be read and written by anybody.
 const HARMLESS: [&str; 6] = ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "./-"];
 
-/// What takes words and shows the text of no file.
+/// Programs that take words and show the text of no file.
 const OPENS_NOTHING: [&str; 9] = ["printf", "echo", "read", "tr", "test", "[", "[[", "local", "export"];
 
-/// What the commands of a shell script do beside reading their input and printing.
+/// The effects of a shell script's commands beside reading their input and printing.
 fn shell(script: &str, shown: &str) -> Vec<Finding> {
     use effects::Kind;
     let parsed = parse(script, Dialect::Sh);

@@ -90,7 +90,7 @@ impl Trial {
         Ok(args)
     }
 
-    /// What a script that passes its tests is caught at: answers that do not change with their inputs.
+    /// Finds answers that do not change with their inputs.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -104,7 +104,9 @@ impl Trial {
             for change in &changes {
                 follows = follows || self.follows(change).await?;
             }
-            if let Some(first) = changes.first().filter(|_| !follows) {
+            if let Some(first) = changes.first()
+                && !follows
+            {
                 found.push(constant(at, first));
             }
         }
@@ -120,7 +122,7 @@ impl Trial {
         Ok(is_fine && is_same(&got, &case.expected) == *is_exact)
     }
 
-    /// What the script changes on this machine where it is let: it runs in a view that is thrown away. `None` where this
+    /// The paths that the script changes where it is let: it runs in a view that is thrown away. `None` where this
     /// system has no such views.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub enum HarnessError {
     /// The files of a session cannot be.
     #[error("the workspace: {0}")]
     Workspace(#[from] std::io::Error),
-    /// What messages come through cannot be read or written.
+    /// The channel of messages cannot be read or written.
     #[error("the channel: {0}")]
     Channel(std::io::Error),
     /// The run was stopped, and can be gone on with.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 /// The most bytes of a message.
 pub const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// What has come in since the channel was last asked.
+/// The messages since the channel was last asked.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Received {
     /// The messages, in their order.
@@ -20,7 +20,7 @@ pub struct Received {
 
 /// A way to talk with the loop. It is asked for messages between two turns, and never waits for one.
 pub trait Channel: Send {
-    /// What has come in behind the cursor; empty if nothing has.
+    /// The messages behind the cursor; empty if there is none.
     ///
     /// # Errors
     /// If it cannot be read: that ends the loop, and nothing that was kept is lost.

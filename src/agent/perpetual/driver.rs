@@ -30,10 +30,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Entries of the history that are looked at for a prompt.
 const RECENT: usize = 200;
 
-/// What the run of a loop is named as in the list of a session.
+/// The name of a loop's run in the list of a session.
 const TASK: &str = "(perpetual loop)";
 
-/// What a loop is driven with.
+/// The parts that a loop is driven with.
 pub struct Setup {
     /// The session that it goes on with, or begins.
     pub session: String,
@@ -45,9 +45,9 @@ pub struct Setup {
     pub asks: bool,
     /// The most turns of this process; any number without one.
     pub max_turns: Option<u64>,
-    /// Whoever else is told of events.
+    /// Further sinks of events.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// What ends it.
+    /// Ends it.
     pub cancel: Cancel,
 }
 
@@ -124,10 +124,10 @@ struct Driver<'a> {
     runtime: Runtime,
     mailbox: Arc<Mailbox>,
     session: String,
-    /// What the agent's guards go by, and what it all cost.
+    /// The task that the agent's guards go by, with the costs.
     turn: Turn,
     last_turn: Option<u64>,
-    /// Who is told of the runs of tasks, too.
+    /// The sinks of the runs of tasks, too.
     sinks: Vec<Arc<dyn Sink>>,
 }
 

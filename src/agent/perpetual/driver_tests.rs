@@ -22,7 +22,7 @@ struct Bench {
     asks: bool,
 }
 
-/// What came of a loop.
+/// The end of a loop.
 struct Ran {
     sent: Vec<String>,
     events: Vec<crate::agent::Event>,
@@ -33,7 +33,7 @@ impl Ran {
         self.events.iter().filter(|event| event.event_type == kind).count()
     }
 
-    /// What the model was told in each turn.
+    /// The prompts of the turns.
     fn prompts(&self) -> Vec<String> {
         let calls = self.events.iter().filter(|event| event.event_type == Kind::ModelCall);
         calls

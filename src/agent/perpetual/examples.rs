@@ -56,7 +56,7 @@ const EXAMPLES: [Example; 9] = [
 /// When they happened, milliseconds since 1970.
 const TIME: u64 = 1_700_000_000_000;
 
-/// What is told in each turn of the example, and what is called then.
+/// The turns of the example, each with its calls.
 pub fn examples() -> Vec<(String, String)> {
     let mut history: Vec<Entry> = Vec::new();
     let (mut previous, mut answered) = ("", true);

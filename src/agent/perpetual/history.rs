@@ -1,4 +1,4 @@
-//! What happened in a loop, an entry a turn: kept in the store, shown in prompts, found again by its time.
+//! The history of a loop, an entry a turn: kept in the store, shown in prompts, found again by its time.
 
 use super::sexpr::quote;
 use crate::agent::clock::stamp;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// Milliseconds since 1970, UTC.
     pub time: u64,
-    /// What a person said, if it was a turn with a new message.
+    /// The person's words, if it was a turn with a new message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What the model called, as a tuple; as it was written where it could not be read.
+    /// The model's calls as a tuple; as it was written where it could not be read.
     pub response: String,
-    /// What went wrong in this turn.
+    /// The errors of this turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }

@@ -16,10 +16,10 @@ use std::time::Duration;
 /// Milliseconds since 1970, UTC.
 pub type Millis = u64;
 
-/// What is told of a call that the turn before has made, with its result behind it.
+/// Precedes the result of a call that the turn before has made already.
 pub const REPEATED: &str = "NOT-DONE-AGAIN: it was done in the turn before, with this result:";
 
-/// What happens.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A message came in; its number is higher than that of the one before.
@@ -36,28 +36,28 @@ pub enum Event {
     Ended(Returned),
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Returned {
-    /// What the model is told.
+    /// The text for the model.
     pub text: String,
     /// True if it was not done.
     pub failed: bool,
 }
 
 impl Returned {
-    /// What was done.
+    /// The result of a call that was made.
     pub fn done(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: false }
     }
 
-    /// What was not.
+    /// The result of a call that was not made.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true }
     }
 }
 
-/// What is needed next.
+/// The next need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
     /// Messages that have come in meanwhile, and then a tick once this time is over.
@@ -120,7 +120,7 @@ pub struct Perpetual {
     previous: String,
     /// The latest message's number.
     seen: u64,
-    /// What the calls of the turn before came to (`&lastresults`).
+    /// The results of the turn before (`&lastresults`).
     last_results: String,
     /// The calls of the turn before that something came of, as long as no message has come since.
     #[serde(default)]
@@ -139,7 +139,7 @@ pub struct Perpetual {
     /// Messages that came while a turn ran.
     pending: Vec<String>,
     phase: Phase,
-    /// What is to be kept and sent, taken by whoever stores the machine.
+    /// Entries to be kept, and texts to be sent, taken by whoever stores the machine.
     #[serde(skip)]
     finished: Vec<Entry>,
     #[serde(skip)]
@@ -187,7 +187,7 @@ impl Perpetual {
         Ok(machine)
     }
 
-    /// What is needed next.
+    /// The next need.
     pub fn need(&self) -> Need {
         match &self.phase {
             Phase::Waiting(true) => Need::Receive(Duration::ZERO),
@@ -413,7 +413,7 @@ impl Perpetual {
         if self.woken { "" } else { &self.previous }
     }
 
-    /// What the calls of the turn before came to.
+    /// The results of the turn before.
     pub fn last_results(&self) -> &str {
         &self.last_results
     }
@@ -438,7 +438,7 @@ impl Perpetual {
         &self.parameters
     }
 
-    /// What is to be stored with the machine as it is now: what was new, and what is to be sent; nothing if it has not changed
+    /// Takes the changes to be stored with the machine: new entries, and texts to be sent; nothing if it has not changed
     /// since this was last asked for.
     pub fn take_changes(&mut self) -> Option<(Vec<Entry>, Vec<String>)> {
         if !std::mem::take(&mut self.changed) {

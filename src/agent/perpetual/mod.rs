@@ -16,7 +16,7 @@
 //!   tools with guards, sandbox and consent, the store, notes. Between two turns tasks that are due have their run
 //!   ([`background`](crate::agent::background)).
 //!
-//! What is kept is kept at every step, in one transaction: where the machine stands, what is new in its history, which
+//! Everything is kept at every step, in one transaction: where the machine stands, what is new in its history, which
 //! messages are taken, what is to be sent. A process that is killed anywhere loses none of them and does none of them twice;
 //! a command that was under way is not made again, and the model is told that nobody knows whether it was done.
 //!

@@ -1,4 +1,4 @@
-//! What a loop can be told at its start, by the names of its specification.
+//! The parameters of a loop, by the names of its specification.
 
 use std::time::Duration;
 
@@ -96,15 +96,15 @@ pub enum ParameterError {
     Value {
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it may be.
+        /// The values that it may have.
         wanted: &'static str,
     },
 }
 
 impl ParameterError {
-    /// What to do next.
+    /// The next step for a person.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Form(_) => "for example: caro loop wakeupInterval=60",

@@ -11,7 +11,7 @@ use crate::agent::clock::stamp;
 use crate::agent::turn::{fence, prompt_tokens};
 use crate::model::{Prompt, Role};
 
-/// What a prompt without a new message ends with.
+/// Ends a prompt without a new message.
 pub const NO_SPAM: &str = "DO NOT RE-SEND OR SPAM!";
 
 /// One part in so many of the window is left for the answer.
@@ -23,12 +23,12 @@ const PAST: usize = 8;
 /// The parts that grow get at least one part in so many of the window; else there are no examples.
 const GROWS: usize = 5;
 
-/// What a turn is told.
+/// The parts of a turn's prompt that change.
 #[derive(Debug, Clone)]
 pub struct Seen<'a> {
-    /// What the calls of the turn before came to.
+    /// The results of the turn before.
     pub results: &'a str,
-    /// What happened before, oldest first.
+    /// The history, oldest first.
     pub history: &'a [Entry],
     /// The note of the task under way.
     pub pinned: &'a str,
@@ -43,7 +43,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// What a turn of this machine is told.
+    /// The parts for a turn of this machine.
     pub fn of(machine: &'a Perpetual, question: &'a Question, history: &'a [Entry], now: Millis) -> Self {
         let (results, pinned, previous) = (machine.last_results(), machine.pinned(), machine.previous());
         Self { results, history, pinned, previous, answered: machine.is_answered(), question, now }
@@ -84,7 +84,7 @@ fn part(name: &str, tag: &str, text: &str) -> String {
     format!("{name}:\n{}\n", fence(tag, text))
 }
 
-/// Who the model is, and what it can do.
+/// The persona, and the list of skills.
 fn standing(root: &str) -> String {
     let mut text = String::from(
         "You are caro, an agent that never ends: you are asked again and again, and each time you call skills. You work for \

@@ -1,4 +1,4 @@
-//! What the model writes: a tuple of skill calls, `((send "hi") (pin "waiting"))`. Read, repaired and printed.
+//! S-expressions: a tuple of skill calls, `((send "hi") (pin "waiting"))`, read, repaired and printed.
 //!
 //! Under the grammar every completion reads at once. A model that is held to none writes prose, bullets and half brackets:
 //! parentheses are balanced first, then lines are read one by one, and what is still no tuple gets one of two codes.
@@ -6,14 +6,14 @@
 use super::skills::{Skill, skill};
 use serde::{Deserialize, Serialize};
 
-/// What is told where the text is no tuple at all.
+/// The error code of a text that is no tuple at all.
 pub const REMINDER: &str = "REMEMBER:OUTPUT_NOTHING_ELSE_THAN: ((skill arg) ...)";
 
-/// What is told where calls cannot be told apart.
+/// The error code where calls cannot be told apart.
 pub const MULTI_FAILURE: &str =
     "MULTI_COMMAND_FAILURE_NOTHING_WAS_DONE_PLEASE_CORRECT_PARENTHESES_AND_USE_QUOTES_AND_RETRY";
 
-/// What is told of one call that failed.
+/// The error code of one call that failed.
 pub const SINGLE_FAILURE: &str = "SINGLE_COMMAND_FORMAT_ERROR_NOTHING_WAS_DONE_PLEASE_FIX_AND_RETRY";
 
 /// One call, as the model wrote it.

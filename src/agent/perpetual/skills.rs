@@ -13,11 +13,11 @@ pub struct Skill {
     pub name: &'static str,
     /// The names of its arguments.
     pub arguments: &'static [&'static str],
-    /// What it does.
+    /// Its effect, in words.
     pub about: &'static str,
     /// Arguments as they may be written.
     pub example: &'static [&'static str],
-    /// Who does it.
+    /// Its executor.
     pub done_by: DoneBy,
     /// True if doing it once more changes nothing: it is done again where it is not known whether it was done.
     pub repeatable: bool,
@@ -31,7 +31,7 @@ impl Skill {
     }
 }
 
-/// Who does what a skill says.
+/// The executor of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneBy {
     /// The machine itself: it only changes what it knows.

@@ -1,4 +1,4 @@
-//! What is asked and done outside of an agent's own steps, by a loop that is no run of it: the same request to the model, the
+//! Requests and calls outside of an agent's own steps, by a loop that is no run of it: the same request to the model, the
 //! same guards, consent, sandbox, pipeline and events.
 
 use super::Runtime;
@@ -8,7 +8,7 @@ use crate::agent::tool::{Call, Settled};
 use crate::agent::turn::{Turn, goes_round};
 use crate::model::Request;
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::agent) enum Consulted {
     /// The model's words.

@@ -31,7 +31,7 @@ const MOST: usize = 12;
 pub struct Declared {
     /// Its file, below the scripts of the skill.
     pub file: String,
-    /// What it does.
+    /// Its effect, in words.
     pub description: String,
     /// The schemas of its parameters, in the order they are declared.
     pub parameters: Map<String, Value>,
@@ -106,7 +106,7 @@ impl ScriptTool {
     }
 }
 
-/// What is given to the script.
+/// The arguments of the script.
 fn words(args: &Args) -> Vec<String> {
     let mut words = Vec::new();
     for (name, value) in args.iter().filter(|(_, value)| !value.is_null()) {

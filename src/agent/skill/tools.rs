@@ -247,7 +247,7 @@ impl Tool for RunScript {
     }
 }
 
-/// What a script does that is given these words.
+/// The effects of a script with these arguments.
 pub(super) fn effects_of<'a>(
     skill: &Skill,
     file: PathBuf,

@@ -73,7 +73,7 @@ impl TaskState {
 pub struct StoredTask {
     /// Its name, unique.
     pub name: String,
-    /// What is to be done, in plain words.
+    /// The task, in plain words.
     pub text: String,
     /// When, as [`Schedule`](crate::agent::background::Schedule) is written.
     pub schedule: String,
@@ -112,7 +112,7 @@ pub struct TaskRun {
     pub note: String,
 }
 
-/// What came of an attempt to have a task run.
+/// The result of an attempt to have a task run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// This process has it.

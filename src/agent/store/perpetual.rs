@@ -1,5 +1,5 @@
-//! What a perpetual loop keeps: where it stands, its history, messages that have come in and are not taken yet, and texts that
-//! are to be sent. One row of each kind belongs to a session, and goes with it.
+//! The tables of a perpetual loop: where it stands, its history, messages that have come in and are not taken yet, and texts
+//! that are to be sent. One row of each kind belongs to a session, and goes with it.
 //!
 //! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
 
@@ -113,7 +113,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// What is to be sent of a session, in its order.
+    /// The texts that a session has to send, in their order.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -51,7 +51,7 @@ pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Resu
     Ok(true)
 }
 
-/// What the person says where there is a terminal; without one nobody is asked.
+/// Asks the person where there is a terminal; without one the answer is no.
 fn agrees(cx: &Cx) -> Result<bool, Failure> {
     if !cx.ui.can_ask() {
         return Ok(false);

@@ -278,7 +278,7 @@ fn step(cx: &Cx, event: &Event) {
     }
 }
 
-/// What the forge does: tests in red and green, scripts, and what is found in them.
+/// Shows the forge's steps: tests in red and green, scripts, and what is found in them.
 fn forged(ui: &Ui, event: &Event) {
     let number = |name: &str| event.metadata.get(name).and_then(Value::as_u64).unwrap_or_default();
     let list = |name: &str| event.metadata.get(name).and_then(Value::as_array).cloned().unwrap_or_default();

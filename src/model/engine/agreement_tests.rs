@@ -66,7 +66,7 @@ fn open(path: &Path, tier: Tier) -> Engine {
         .unwrap()
 }
 
-/// What windows of these tokens come to.
+/// The negative log-likelihoods of windows of these tokens.
 fn windows(backend: &mut dyn Backend, tokens: &[u32], count: usize) -> Vec<f64> {
     let one = |ids: &[u32]| {
         backend.truncate(0);
@@ -183,7 +183,7 @@ fn every_tier_on_everything() {
     }
 }
 
-/// What llama.cpp says of a model with an adapter.
+/// The figures of llama.cpp for a model with an adapter.
 #[derive(Deserialize)]
 struct WithAdapter {
     adapter_sha256: String,

@@ -121,7 +121,7 @@ pub struct Kernels {
 /// What each thread works in.
 #[derive(Debug, Default)]
 struct Scratch {
-    /// What an adapter's second half is multiplied with.
+    /// The input of an adapter's second half.
     hidden: low_rank::Rows,
     #[cfg(target_arch = "x86_64")]
     narrow: avx2::Scratch,

@@ -1,4 +1,4 @@
-//! What a low-rank adapter adds to a product: `y += scale B (A x)` (Hu et al. 2021, LoRA).
+//! The product of a low-rank adapter: `y += scale B (A x)` (Hu et al. 2021, LoRA).
 //!
 //! `A` is multiplied first of all tasks of the region. Whoever has computed rows of the base's product then adds `B`'s part to
 //! them, while they are in the cache: no region more, and `B` is read by all threads.
@@ -27,7 +27,7 @@ const LOOKS: u32 = 200;
 pub struct Adapted<'a> {
     /// The weight.
     pub weight: &'a Weight,
-    /// What is added.
+    /// The addition.
     pub low_rank: Option<&'a LowRank>,
 }
 
