@@ -105,6 +105,17 @@ class Qwen2(nn.Module):
         return {n: p for n, p in self.named_parameters() if p.requires_grad}
 
 
+def adapter(path, alpha):
+    """(name, numbers) of every half in an adapter's GGUF file, by the names of `Qwen2.adapter`. Its alpha must be `alpha`."""
+    reader = GGUFReader(path)
+    written = reader.fields["adapter.lora.alpha"]
+    assert written.parts[written.data[0]][0].item() == alpha, "an adapter of another alpha"
+    for t in reader.tensors:
+        block, matrix, half = t.name.removeprefix("blk.").replace(".weight.lora_", ".").split(".")
+        numbers = dequantize(t.data, t.tensor_type).reshape(tuple(int(n) for n in reversed(t.shape)))
+        yield f"blocks.{block}.{matrix}.{half}", torch.from_numpy(numbers.copy())
+
+
 def tokenizer(fields):
     """The byte-pair tokenizer of a GGUF file whose `tokenizer.ggml.pre` is qwen2."""
     texts = lambda key: [bytes(fields[key].parts[i]).decode() for i in fields[key].data]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains an adapter: train.py MODEL.gguf STATE [--until N] [--finish N] [options]
 
-Goes on from STATE if it is there. All pairs are seen once before any is seen twice; a share of each target is fixed (SHARES).
+Goes on from STATE if it is there, else from `--begin ADAPTER.gguf` (what a machine that is gone had learned). All pairs are seen once before any is seen twice; a share of each target is fixed (SHARES).
 The files of pairs are read anew now and then, so that what is written meanwhile is learned too. The rate rises, stays, and falls
 to nothing over the last `--finish` steps: a run can be stopped at any step and finished later. Beside STATE lies STATE.jsonl, a line
 a step, with the loss of the validation side every 50 steps.
@@ -74,6 +74,11 @@ def save(path, net, optimizer, step, seen, rng):
     os.replace(path + ".new", path)
 
 
+def halves():
+    """True if bf16 is what this machine multiplies fast: a card, or a CPU with AVX512-BF16 or AMX."""
+    return torch.cuda.is_available() or torch.cpu.get_capabilities().get("avx512_bf16", False)
+
+
 def validate(net, batches, examples, count):
     """Mean loss of an answer's token over a fixed sample of the validation side."""
     chosen = sorted(examples, key=lambda e: e.key)
@@ -99,11 +104,12 @@ def main():
     parser.add_argument("--alpha", type=float, default=32)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--begin", help="an adapter's GGUF file to begin from where there is no STATE")
     parser.add_argument("--out", help="where the state goes (default: STATE)")
     args = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(args.seed)
-    dtype = torch.bfloat16
+    dtype = torch.bfloat16 if halves() else torch.float32
     net = model.Qwen2(args.model, args.rank, args.alpha, dtype, device)
     batches = Batches(model.tokenizer(net.fields), dtype, device)
     parameters = list(net.adapter().values())
@@ -119,6 +125,10 @@ def main():
         step, seen = state["step"], state["seen"]
         if state.get("rng"):
             rng.setstate(state["rng"])
+    elif args.begin:
+        named = net.adapter()
+        for name, value in model.adapter(args.begin, args.alpha):
+            named[name].data.copy_(value)
     out, first, began, tokens = args.out or args.state, step, time.time(), 0
     examples = Examples(seen, rng)
     print(f"{sum(p.numel() for p in parameters) / 1e6:.1f} M numbers, from step {step}, {sum(map(len, examples.groups.values()))} examples", flush=True)

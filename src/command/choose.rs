@@ -117,7 +117,6 @@ mod tests {
                 blanks: 0,
                 minds: Default::default(),
                 complaint: None,
-                is_always_silent: false,
             }),
         }
     }

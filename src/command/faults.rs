@@ -38,10 +38,6 @@ pub(super) fn finding(tried: Tried<'_>, trial: &Trial) -> Option<Finding> {
             let is_own = is_own_fault(complaint, &parse(tried.cmd, tried.dialect), tried.request);
             is_own.then(|| of("fails", failing(complaint, tried.is_local)))
         }
-        Ending::Silent if trial.is_always_silent => {
-            let why = "tried out in a sandbox, it prints nothing, however long the file is".into();
-            Some(of("prints-nothing", why))
-        }
         Ending::Silent if asks_for_number(tried.request) => {
             let why = "a number is asked for, and tried out in a sandbox, it prints nothing".into();
             Some(of("prints-nothing", why))
@@ -107,7 +103,7 @@ mod tests {
         let tried = Tried { cmd, dialect: Dialect::Bash, request, is_local: true };
         let complaint = complaint.map(str::to_owned);
         let minds = Minds::default();
-        let trial = Trial { ending, outcome: 0, order: 0, blanks: 0, minds, complaint, is_always_silent: false };
+        let trial = Trial { ending, outcome: 0, order: 0, blanks: 0, minds, complaint };
         finding(tried, &trial).map(|f| f.id)
     }
 

@@ -1,7 +1,7 @@
 //! What a command does, seen in a rehearsal that leaves nothing behind ([`crate::exec::rehearse`]); which commands are
 //! fit for one is [`super::rehearsal`]'s matter.
 
-use super::pipeline::{NOT_LENGTHENED, Pipeline};
+use super::pipeline;
 use super::rehearsal::{Fit, fit};
 use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
 use crate::exec::{Limits, Status};
@@ -39,8 +39,6 @@ pub struct Trial {
     pub minds: Minds,
     /// The first line that a program complained with, if it ended with an error.
     pub complaint: Option<String>,
-    /// True if it prints nothing however long the files are that it reads.
-    pub is_always_silent: bool,
 }
 
 /// What a command makes, that others leave to chance.
@@ -105,8 +103,8 @@ pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: D
     if trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim()) {
         trial.ending = Ending::Silent;
     }
-    if let Some(pipeline) = Pipeline::of(&script) {
-        stage.look_closer(&pipeline, &rehearsal, &mut trial).await;
+    if let Some(first) = pipeline::first_stage(&script) {
+        stage.look_closer(first, &rehearsal, &mut trial).await;
     }
     Some(trial)
 }
@@ -120,15 +118,10 @@ struct Theatre<'a> {
 }
 
 impl Theatre<'_> {
-    fn job(&self, line: &str, wall: Duration) -> Play {
-        let mut play = Play::new(self.shell, OsString::from(line), self.cwd);
-        play.limits = Limits { wall, output: OUTPUT };
-        play.digests = true;
-        play
-    }
-
     async fn play(&self, line: &str) -> Option<Rehearsal> {
-        let play = self.job(line, self.wall);
+        let mut play = Play::new(self.shell, OsString::from(line), self.cwd);
+        play.limits = Limits { wall: self.wall, output: OUTPUT };
+        play.digests = true;
         match rehearse(&play).await {
             Err(RehearsalError::Unavailable(_)) if self.fit == Fit::Reads => read_only(&play).await.ok(),
             other => other.ok(),
@@ -136,23 +129,18 @@ impl Theatre<'_> {
     }
 
     /// Looks at what the last stage of a pipeline hides: its exit status and its output are the only ones that are seen.
-    async fn look_closer(&self, pipeline: &Pipeline<'_>, rehearsal: &Rehearsal, trial: &mut Trial) {
+    /// `first` is the text of the first stage.
+    async fn look_closer(&self, first: &str, rehearsal: &Rehearsal, trial: &mut Trial) {
         let complaint = complaint(rehearsal);
-        match (trial.ending, pipeline.source()) {
-            (Ending::Failed, Some(_)) => trial.complaint = complaint,
+        match trial.ending {
+            Ending::Failed => trial.complaint = complaint,
             // `cat missing | wc -l` prints a number, of nothing
-            (Ending::Fine, Some(source)) if complaint.is_some() => {
-                let Some(first) = self.play(source).await else { return };
+            Ending::Fine if complaint.is_some() => {
+                let Some(first) = self.play(first).await else { return };
                 let first = Trial::of(&first);
                 if first.ending == Ending::Failed {
                     (trial.ending, trial.complaint) = (Ending::Failed, first.complaint);
                 }
-            }
-            (Ending::Silent, _) if self.fit == Fit::Reads => {
-                let Some(longer) = pipeline.lengthened(self.cwd) else { return };
-                let Ok(seen) = rehearse(&self.job(&longer, COMPARED)).await else { return };
-                let ended = matches!(seen.status, Status::Exited(code) if code != NOT_LENGTHENED);
-                trial.is_always_silent = ended && seen.stdout.trim_ascii().is_empty() && seen.stderr.is_empty();
             }
             _ => {}
         }
@@ -225,7 +213,6 @@ impl Trial {
             blanks: hash(&exact),
             minds: Minds::default(),
             complaint: if wrong { complaint(rehearsal) } else { None },
-            is_always_silent: false,
         }
     }
 }

@@ -84,7 +84,6 @@ mod written;
 
 pub(super) use counts::asks_for_number;
 pub(super) use csv::{begin, cells};
-pub(super) use input::files as input_files;
 pub(super) use separator::separated_by;
 
 use crate::host::ExecutionContext;
