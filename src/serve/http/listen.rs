@@ -3,7 +3,8 @@
 
 use super::Server;
 use super::body::Holding;
-use super::lifecycle::{Event, Phase};
+use super::lifecycle::{Event, Phase, Stage};
+use crate::agent::background;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
@@ -12,7 +13,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 #[cfg(unix)]
@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
@@ -38,6 +38,10 @@ const SPARE: u64 = 192;
 const HEAD: usize = 32 << 10;
 /// The pause after the system could not give a connection.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks for tasks that are due.
+const DUE: Duration = Duration::from_secs(2);
+/// How long a stage may take to be taken back.
+const MOMENT: Duration = Duration::from_secs(3);
 /// How long what is under way may take once the server is told to end.
 pub const GRACE: Duration = Duration::from_secs(30);
 
@@ -191,30 +195,21 @@ impl Open {
     }
 }
 
-/// Serves until the lifecycle is over. `stop` ends once the person or the system wants an end, each time anew.
-///
-/// # Errors
-/// If nothing can be listened to any more.
-pub async fn serve<S, F>(server: Arc<Server>, listener: Listener, mut stop: S) -> io::Result<()>
-where
-    S: FnMut() -> F,
-    F: Future<Output = ()>,
-{
+/// Serves until the lifecycle is over. `stop` rings whenever the person or the system wants an end.
+pub async fn serve(server: Arc<Server>, listener: Listener, stop: Arc<Notify>) {
     let app = super::app(&server);
     let (open, most) = (Arc::new(Open::default()), room());
     let mut connections = JoinSet::new();
     let mut number = 0_u64;
     let mut drained = std::pin::pin!(drained(server.clone()));
     let mut is_drained = false;
-    let mut stopped = std::pin::pin!(stop());
-    let over = server.clone();
-    let mut over = std::pin::pin!(over.until(|phase| *phase == Phase::Stopped));
+    let mut over = std::pin::pin!(taken_back(server.clone()));
+    let tasks = tokio::spawn(tasks(server.clone()));
     loop {
         tokio::select! {
             () = &mut over => break,
-            () = &mut stopped => {
+            () = stop.notified() => {
                 server.tell(Event::Stop);
-                stopped.set(stop());
             }
             () = &mut drained, if !is_drained => {
                 is_drained = true;
@@ -243,7 +238,47 @@ where
         }
     }
     connections.shutdown().await;
-    Ok(())
+    tasks.abort();
+}
+
+/// Waits until it is time to end, and takes back what was begun, stage by stage.
+async fn taken_back(server: Arc<Server>) {
+    server.until(|phase| matches!(phase, Phase::Stopping(_))).await;
+    let mut engine = None;
+    while let Phase::Stopping(stage) = server.phase() {
+        match stage {
+            Stage::Background => {
+                server.live.stop();
+                server.cancel.cancel();
+                let over = async {
+                    while !server.live.is_empty() {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                };
+                // a run writes down where it stands, so that it can be gone on with
+                let _ = tokio::time::timeout(MOMENT, over).await;
+            }
+            Stage::Load => engine = server.take_engine(),
+            // the servers of tools end with it, which may take a moment
+            Stage::Connect => {
+                let engine = engine.take();
+                let _ = tokio::time::timeout(MOMENT, tokio::task::spawn_blocking(move || drop(engine))).await;
+            }
+        }
+        server.tell(Event::Done);
+    }
+}
+
+/// Has tasks run when they are due, one after the other, while the server is ready.
+async fn tasks(server: Arc<Server>) {
+    loop {
+        server.until(|phase| *phase == Phase::Ready).await;
+        if let Ok(engine) = server.engine() {
+            // a task that cannot be run now is due at the next look
+            let _ = background::run_due(&engine.harness, &server.cancel, vec![server.live.clone()]).await;
+        }
+        tokio::time::sleep(DUE).await;
+    }
 }
 
 /// Waits until the server was told to end and nothing is under way any more, or has had its time.

@@ -6,7 +6,8 @@
 //! - [`routes`]: every route, in one table. [`gate`]: what is looked at before anything else: host, origin, token, rate.
 //! - [`lifecycle`]: how the server begins and ends, as a pure state machine. [`listen`]: connections, and their limits.
 //! - [`queue`]: who is answered next. [`body`]: bodies within their limits. [`problem`]: errors as JSON.
-//! - [`health`], [`doors`]: handlers, a file a topic.
+//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`doors`]: handlers, a file a topic. [`sse`]: streams of
+//!   events. `page`: the page to ask with, and the one that shows the interface.
 //! - [`settings`], [`token`]: what the person decides.
 //!
 //! **To mount a router of one's own** (`serve::openai`, `serve::mcp`): put it into [`Engine::doors`] with its full paths
@@ -16,31 +17,39 @@
 //! client went away) is dropped with its body: pull the [`Cancel`](crate::model::Cancel) of the call there.
 
 pub mod body;
+pub mod command;
 pub mod doors;
+pub mod events;
 pub mod gate;
 pub mod health;
 pub mod lifecycle;
 pub mod listen;
 pub mod metrics;
+pub mod openapi;
 pub mod problem;
 pub mod queue;
 pub mod routes;
+pub mod runs;
+pub mod sessions;
 pub mod settings;
+pub mod sse;
 pub mod token;
 
+pub use command::Commands;
 pub use problem::Problem;
 pub use settings::Settings;
 pub use token::Token;
 
 use crate::agent::Harness;
-use crate::model::Model;
+use crate::model::{Cancel, Model};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lifecycle::{Event, Lifecycle, Phase};
 use metrics::Metrics;
 use queue::Places;
 use routes::{Load, ROUTES};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use runs::Runs;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -63,10 +72,10 @@ pub struct Parts {
 pub struct Engine {
     /// The model.
     pub model: Arc<dyn Model>,
+    /// Commands, and what is to be said of them.
+    pub commands: Arc<dyn Commands>,
     /// Runs, sessions, tools.
     pub harness: Arc<Harness>,
-    /// Servers of tools that are connected.
-    pub tool_servers: usize,
     /// Routers of other protocols, with their full paths.
     pub doors: Router,
 }
@@ -77,7 +86,10 @@ pub struct Server {
     started: Instant,
     lifecycle: Mutex<Lifecycle>,
     phase: watch::Sender<Phase>,
-    engine: OnceLock<Engine>,
+    engine: RwLock<Option<Arc<Engine>>>,
+    live: Arc<Runs>,
+    /// Stops what nobody waits for: tasks in the background.
+    cancel: Cancel,
     answers: Arc<Places>,
     runs: Arc<Places>,
     gate: gate::Gate,
@@ -92,7 +104,9 @@ impl Server {
             started: Instant::now(),
             phase: watch::Sender::new(lifecycle.phase()),
             lifecycle: Mutex::new(lifecycle),
-            engine: OnceLock::new(),
+            engine: RwLock::default(),
+            live: Arc::default(),
+            cancel: Cancel::new(),
             answers: Places::new(queue::ANSWERS, queue::WAITING),
             runs: Places::new(queue::RUNS, queue::WAITING),
             gate: gate::Gate::new(&parts.settings, bound),
@@ -104,15 +118,24 @@ impl Server {
     /// What answers.
     ///
     /// # Errors
-    /// While the model is not there yet.
-    pub fn engine(&self) -> Result<&Engine, Problem> {
-        self.engine.get().ok_or_else(Problem::starting)
+    /// While the model is not there yet, or not any more.
+    pub fn engine(&self) -> Result<Arc<Engine>, Problem> {
+        let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner).clone();
+        engine.ok_or_else(|| if self.phase().admits() { Problem::starting() } else { Problem::draining() })
     }
 
-    /// Sets what answers. The first one stays.
+    /// Sets what answers.
     pub fn set_engine(&self, engine: Engine) {
-        // a second one would leave the first one's runs without an owner
-        let _ = self.engine.set(engine);
+        *self.engine.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(engine));
+    }
+
+    fn take_engine(&self) -> Option<Arc<Engine>> {
+        self.engine.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Runs that are under way.
+    pub fn live(&self) -> &Arc<Runs> {
+        &self.live
     }
 
     /// How the server stands.

@@ -91,6 +91,12 @@ impl Problem {
         problem.detail("what is under way is still answered").with(header::RETRY_AFTER, 10.into())
     }
 
+    /// 503: it was stopped on the way.
+    pub fn stopped() -> Self {
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "it was stopped before it was done");
+        problem.detail("a run that was stopped is gone on with by `caro resume`")
+    }
+
     /// 504: it took too long.
     pub fn timeout(seconds: f64) -> Self {
         let problem =

@@ -1,8 +1,8 @@
 //! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
 //! OpenAPI document lists it. What is not in the table is guarded.
 
-use super::{Server, doors, health};
-use axum::routing::{MethodRouter, any, get};
+use super::{Server, command, doors, events, health, openapi, runs, sessions};
+use axum::routing::{MethodRouter, any, delete, get, post};
 use std::sync::Arc;
 
 /// Who may call a route.
@@ -60,12 +60,34 @@ const fn route(
 }
 
 use Access::{Guarded, Open};
-use Load::{Answer, Light};
+use Load::{Answer, Light, Run};
 
 /// Every route. Those whose handler is [`doors::pass`] are answered by a router of their own ([`super::Engine::doors`]).
 pub const ROUTES: &[Route] = &[
     route("GET", "/health", Open, Light, "Whether the server is up", || get(health::health)),
     route("GET", "/ready", Open, Light, "Whether it can answer: the model is loaded", || get(health::ready)),
+    route("GET", "/", Open, Light, "A page to ask with", || get(openapi::start)),
+    route("GET", "/docs", Open, Light, "This interface, as a page", || get(openapi::docs)),
+    route("GET", "/openapi.json", Open, Light, "This interface, as a document", || get(openapi::document)),
+    route("GET", "/prometheus", Open, Light, "Counters of requests, for Prometheus", || get(health::prometheus)),
+    route("GET", "/metrics", Guarded, Light, "Counters of requests and the cost of runs", || get(health::metrics)),
+    route("POST", "/v1/command", Guarded, Answer, "A command for a request", || post(command::command)),
+    route("POST", "/v1/check", Guarded, Answer, "What is wrong with a command, and its risk", || post(command::check)),
+    route("POST", "/v1/explain", Guarded, Answer, "What a command does, from the manuals", || post(command::explain)),
+    route("POST", "/run", Guarded, Run, "A run of the agent, as it happens", || post(runs::run)),
+    route("POST", "/run/sync", Guarded, Run, "A run of the agent, once it is over", || post(runs::run_sync)),
+    route("POST", "/runs/{id}/approve", Guarded, Light, "Answers what a run asks", || post(runs::approve)),
+    route("GET", "/events/{session}", Guarded, Light, "The events of a session, followed", || get(events::follow)),
+    route("GET", "/events/{session}/list", Guarded, Light, "The events of a session", || get(events::list)),
+    route("GET", "/events/{session}/trace", Guarded, Light, "The steps of a session", || get(events::trace)),
+    route("GET", "/sessions", Guarded, Light, "The sessions, the latest first", || get(sessions::list)),
+    route("GET", "/sessions/{id}/history", Guarded, Light, "What was said in a session", || get(sessions::history)),
+    route("DELETE", "/sessions/{id}", Guarded, Light, "Forgets a session", || delete(sessions::delete)),
+    route("GET", "/tools", Guarded, Light, "The tools that runs have", || get(sessions::tools)),
+    route("GET", "/background/tasks", Guarded, Light, "Tasks that begin by themselves", || {
+        get(sessions::background_tasks)
+    }),
+    route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
     route("POST", "/v1/chat/completions", Guarded, Answer, "A chat completion, as OpenAI has it", || any(doors::pass)),
     route("POST", "/v1/completions", Guarded, Answer, "A text completion, as OpenAI has it", || any(doors::pass)),
     route("POST", "/v1/embeddings", Guarded, Answer, "Vectors of texts, as OpenAI has them", || any(doors::pass)),
