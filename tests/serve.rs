@@ -2,7 +2,7 @@
 
 mod hostile;
 
-use crate::agent::{answer, step};
+use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, Ran};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -184,6 +184,12 @@ impl Drop for Server {
     }
 }
 
+/// A run that counts, and answers.
+pub fn counts() -> Value {
+    let count = step("count", &[("shell", json!({"command": "grep -c ERROR logs/app.log"}))]);
+    by_step(&[count, answer("There are 2 errors.")])
+}
+
 /// Reads a stream until this is in it; what was read.
 fn read_until(stream: &mut TcpStream, word: &str) -> String {
     let (mut text, mut piece) = (String::new(), [0; 4096]);
@@ -246,13 +252,10 @@ fn a_command_is_the_document_of_the_terminal() {
 
 #[test]
 fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
-    let rules = json!([
-        {"match": "read a.txt", "replies": [step("read_file", json!({"paths": ["a.txt"]})), answer("it says hello")]},
-        {"reply": answer("done")}
-    ]);
-    let server = Server::start(rules, &["--port", "0"]);
-    server.machine.write("work/a.txt", "hello\n");
-    let ran = server.post("/run", json!({"query": "read a.txt and say what it says", "session_id": "s"}));
+    let server = Server::start(counts(), &["--port", "0"]);
+    std::fs::create_dir(server.machine.path("work/logs")).unwrap();
+    server.machine.write("work/logs/app.log", "ERROR one\nfine\nERROR two\n");
+    let ran = server.post("/run", json!({"query": "count the errors in logs/app.log", "session_id": "s"}));
     let events = ran.events();
     let names: Vec<&str> = events.iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!((names[0], names[1]), ("session", "agent_start"), "{names:?}");
@@ -260,7 +263,7 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
     let run = events[0].2["run_id"].as_str().unwrap();
     assert_eq!((&events[0].2["status"], &events.last().unwrap().2["status"]), (&json!("started"), &json!("ended")));
     let report = &events[events.len() - 2].2;
-    assert_eq!((&report["response"], &report["session_id"]), (&json!("it says hello"), &json!("s")));
+    assert_eq!((&report["response"], &report["session_id"]), (&json!("There are 2 errors."), &json!("s")));
     assert_eq!(report["run_id"], run);
     let cursors: Vec<&str> = events.iter().map(|(_, id, _)| id.as_str()).filter(|id| !id.is_empty()).collect();
     let wanted: Vec<String> = (1..=cursors.len()).map(|number| format!("{run}-{number}")).collect();
@@ -270,7 +273,8 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
     let headers = [("Authorization", server.bearer()), ("Last-Event-ID", cursors[middle - 1].to_owned())];
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let mut follows = server.open("GET", "/events/s", &headers, "");
-    let second = server.post("/run/sync", json!({"query": "say that it is done", "session_id": "s"})).json();
+    let second =
+        server.post("/run/sync", json!({"query": "count the errors in logs/app.log again", "session_id": "s"})).json();
     let other = second["run_id"].as_str().unwrap();
     let mut text = read_until(&mut follows, "event: agent_end\n");
     while text.matches("event: agent_end\n").count() < 2 {
@@ -288,10 +292,10 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
     let list = server.get(&format!("/events/s/list?run_id={run}&limit=2")).json();
     assert_eq!((list["count"].as_u64(), &list["events"][1]["event_type"]), (Some(2), &json!("agent_end")));
     let trace = server.get("/events/s/trace").json();
-    assert_eq!((&trace["summary"]["runs"], &trace["summary"]["tool_calls"]), (&json!(2), &json!(1)), "{trace:#}");
-    assert_eq!(trace["steps"][0]["calls"][0]["input"]["tool"], "read_file");
+    assert_eq!((&trace["summary"]["runs"], &trace["summary"]["tool_calls"]), (&json!(2), &json!(2)), "{trace:#}");
+    assert_eq!(trace["steps"][0]["calls"][0]["input"]["tool"], "shell");
     let history = server.get("/sessions/s/history").json();
-    assert_eq!((&history["count"], &history["messages"][1]["content"]), (&json!(4), &json!("it says hello")));
+    assert_eq!((&history["count"], &history["messages"][1]["content"]), (&json!(4), &json!("There are 2 errors.")));
     assert_eq!(server.get("/sessions").json()["sessions"][0]["session_id"], "s");
     let wrong = [("Authorization", server.bearer()), ("Last-Event-ID", "run_0-3".to_owned())];
     let wrong: Vec<(&str, &str)> = wrong.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -304,13 +308,10 @@ fn a_run_is_told_as_it_happens_and_again_from_any_cursor() {
 
 #[test]
 fn what_a_run_asks_is_answered_or_refused() {
-    let write = |name: &str| step("write_file", json!({"path": name, "text": "x\n"}));
-    let rules = json!([
-        {"match": "make a.txt", "replies": [write("a.txt"), answer("made")]},
-        {"match": "make b.txt", "replies": [write("b.txt"), answer("not made")]},
-    ]);
-    let server = Server::start(rules, &["--port", "0"]);
-    let mut run = server.begin("/run", json!({"query": "make a.txt with an x in it", "session_id": "s"}));
+    let write = step("write", &[("write", json!({"path": "report.md", "content": "2 errors"}))]);
+    let server = Server::start(by_step(&[write, answer("written")]), &["--port", "0"]);
+    let report = server.machine.path("work/report.md");
+    let mut run = server.begin("/run", json!({"query": "write `2 errors` to report.md", "session_id": "s"}));
     let text = read_until(&mut run, "event: approval_request");
     let id = text.split("\"run_id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let path = format!("/runs/{id}/approve");
@@ -325,14 +326,15 @@ fn what_a_run_asks_is_answered_or_refused() {
         assert!(said.status == 409 && begun.elapsed() < AMPLE, "{said:#?}");
     }
     read_until(&mut run, "\"status\":\"ended\"");
-    assert_eq!(std::fs::read_to_string(server.machine.path("work/a.txt")).unwrap(), "x\n");
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "2 errors\n");
+    std::fs::remove_file(&report).unwrap();
     assert_eq!(server.post(&path, json!({"decision": "yes"})).status, 404, "it is over");
     assert_eq!(server.post(&path, json!({"decision": "perhaps"})).status, 422);
     // nobody answers
-    let refused = server.post("/run", json!({"query": "make b.txt with an x in it", "approval_timeout": 0.1}));
+    let refused = server.post("/run", json!({"query": "write `2 errors` to report.md", "approval_timeout": 0.1}));
     let names: Vec<String> = refused.events().into_iter().map(|(name, ..)| name).collect();
     assert!(names.contains(&"approval_denied".to_owned()), "{names:?}");
-    assert!(!server.machine.path("work/b.txt").exists());
+    assert!(!report.exists());
 }
 
 #[test]
@@ -388,13 +390,16 @@ fn what_is_under_way_ends_and_what_is_new_is_refused() {
 
 #[test]
 fn an_answer_has_its_time_and_a_client_its_rate() {
-    let rules = json!([{"reply": "echo one two three four five six", "delay_ms": 400}]);
+    let rules = json!([
+        {"match": "say the letters", "reply": answer("a b c d e f g h"), "delay_ms": 400},
+        {"reply": "echo one two three four five six", "delay_ms": 400}
+    ]);
     let server = Server::start(rules, &["--port", "0", "--timeout", "0.4", "--rate-limit", "4/60"]);
     let late = server.post("/v1/command", json!({"request": "say the numbers"}));
     assert_eq!((late.status, &late.json()["error"]), (504, &json!("timeout")), "{late:#?}");
-    let late = server.post("/run/sync", json!({"query": "say the numbers"}));
+    let late = server.post("/run/sync", json!({"query": "say the letters"}));
     assert_eq!(late.status, 504, "{late:#?}");
-    let streamed = server.post("/run", json!({"query": "say the numbers"})).events();
+    let streamed = server.post("/run", json!({"query": "say the letters"})).events();
     let names: Vec<&str> = streamed.iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!(names[names.len() - 2..], ["error", "session"], "{names:?}");
     assert_eq!(server.get("/tools").status, 200);

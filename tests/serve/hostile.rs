@@ -1,7 +1,6 @@
 //! Clients that mean no good, and ends that come at the worst time.
 
-use super::{Response, Server, read_until};
-use crate::agent::{answer, step};
+use super::{Response, Server, counts, read_until};
 use crate::machine::Machine;
 use caro::serve::http::routes::{Access, ROUTES};
 use serde_json::json;
@@ -150,14 +149,12 @@ fn a_head_without_an_end_is_cut_off() {
 
 #[test]
 fn killed_in_the_middle_of_a_run_its_session_is_whole() {
-    let rules = json!([
-        {"match": "read a.txt", "replies": [step("read_file", json!({"paths": ["a.txt"]})), answer("a b c d e f g h i j k l m n")],
-         "delay_ms": 100},
-        {"reply": answer("done")}
-    ]);
+    let mut rules = counts();
+    rules.as_array_mut().unwrap().iter_mut().for_each(|rule| rule["delay_ms"] = json!(60));
     let mut server = Server::start(rules.clone(), &["--port", "0"]);
-    server.machine.write("work/a.txt", "hello\n");
-    let mut run = server.begin("/run", json!({"query": "read a.txt and say what it says", "session_id": "s"}));
+    std::fs::create_dir(server.machine.path("work/logs")).unwrap();
+    server.machine.write("work/logs/app.log", "ERROR one\n");
+    let mut run = server.begin("/run", json!({"query": "count the errors in logs/app.log", "session_id": "s"}));
     let told = read_until(&mut run, "event: tool_result");
     server.signal("-KILL");
     server.ended();
@@ -171,6 +168,6 @@ fn killed_in_the_middle_of_a_run_its_session_is_whole() {
         assert!(events.iter().any(|event| event["event_id"] == id), "{id} was shown and is lost");
     }
     assert_eq!(server.get("/sessions").json()["sessions"][0]["status"], "stopped");
-    let next = server.post("/run/sync", json!({"query": "say that it is done", "session_id": "s"}));
-    assert_eq!((next.status, &next.json()["response"]), (200, &json!("done")), "{next:#?}");
+    let next = server.post("/run/sync", json!({"query": "count the errors in logs/app.log", "session_id": "s"}));
+    assert_eq!((next.status, &next.json()["response"]), (200, &json!("There are 2 errors.")), "{next:#?}");
 }

@@ -168,6 +168,9 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
     }
+    if !server.phase().admits() {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = response.status();
     let route = routes::of_path(&path).map_or("", |route| route.path);
     server.metrics.answered(&method, route, status);

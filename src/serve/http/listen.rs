@@ -224,7 +224,7 @@ pub async fn serve(server: Arc<Server>, listener: Listener, stop: Arc<Notify>) {
                     let connected = Connected { works: works.clone(), _close: send };
                     open.all.lock().unwrap_or_else(PoisonError::into_inner).insert(number, connected);
                     let counted = Counted(open.clone(), number);
-                    let connection = connection(server.clone(), app.clone(), accepted, works, close);
+                    let connection = connection(app.clone(), accepted, works, close);
                     connections.spawn(async move {
                         let _counted = counted;
                         connection.await;
@@ -294,7 +294,6 @@ async fn drained(server: Arc<Server>) {
 }
 
 async fn connection(
-    server: Arc<Server>,
     app: Router,
     (stream, peer): (Box<dyn Stream>, Peer),
     works: Arc<AtomicBool>,
@@ -314,15 +313,10 @@ async fn connection(
         .header_read_timeout(SILENCE)
         .max_header_size(HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // how a connection breaks is the client's business
-        _ = connection.as_mut() => {}
+        _ = connection => {}
         _ = close => {}
-        () = server.until(|phase| !phase.admits()) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.as_mut().await;
-        }
     }
 }
 
