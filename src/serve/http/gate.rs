@@ -4,7 +4,6 @@
 
 use super::body::Holding;
 use super::listen::Peer;
-use super::queue;
 use super::routes::{self, Access};
 use super::settings::{Rate, Settings};
 use super::{Problem, Server};
@@ -256,11 +255,6 @@ fn request_id(headers: &HeaderMap) -> String {
     };
     let own = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
     own.map_or_else(|| id::fresh("req"), str::to_owned)
-}
-
-/// The client that a request counts for, for handlers.
-pub fn client(request: &Request) -> String {
-    queue::client(request.headers(), request.extensions().get::<Peer>())
 }
 
 #[cfg(test)]

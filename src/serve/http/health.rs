@@ -40,8 +40,10 @@ pub async fn ready(State(server): State<Arc<Server>>) -> Response {
 
 /// `GET /metrics`: the counters of the server, and what the kept runs have cost.
 pub async fn metrics(State(server): State<Arc<Server>>) -> Json<Value> {
-    let runs = server.engine().ok().and_then(|engine| engine.harness.metrics().ok());
-    Json(json!({"server": server.counted(), "runs": runs}))
+    let engine = server.engine().ok();
+    let model = engine.as_ref().map(|engine| engine.model.id());
+    let runs = engine.as_ref().and_then(|engine| engine.harness.metrics().ok());
+    Json(json!({"model": model, "server": server.counted(), "runs": runs}))
 }
 
 /// `GET /prometheus`.
