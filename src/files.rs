@@ -65,6 +65,20 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a private file whole or not at all, where there is none yet.
+///
+/// # Errors
+/// [`ErrorKind::AlreadyExists`] where there is one, or the system's.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new().tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
 /// Makes a folder whole or not at all: `fill` is given an empty one beside it, which then takes its place.
 ///
 /// # Errors

@@ -8,7 +8,7 @@
 //!  |         |  \-> manual -> exec, shell
 //!  |         |  \-> host  -> exec, shell
 //!  |         \----> model, exec, shell
-//!  \-> serve -> model, exec
+//!  \-> serve -> agent, model, exec
 //! ```
 //!
 //! - [`exec`]: every child process this program ever starts.
@@ -17,7 +17,7 @@
 //! - [`manual`]: the installed programs' own help, cached and indexed.
 //! - [`model`]: language models, from the catalog to the next token. Knows nothing of shells.
 //! - [`agent`]: the harness: turns, tools, guards, observations, events.
-//! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again.
+//! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again; the HTTP server.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - `database`: SQLite files that several processes share, for `manual` and `agent`.
 //! - `files`: bounded reads, and writes of whole files; for all of them.

@@ -57,6 +57,8 @@ mod reply;
 mod resident;
 mod rules;
 mod safety;
+#[cfg(unix)]
+mod serve;
 mod shell;
 mod skills;
 mod subagents;

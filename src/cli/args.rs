@@ -4,7 +4,7 @@ use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
     agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, knowledge, manual,
-    mcp, memory, model, perpetual, skills, status, stop, task, tools, version, workspace,
+    mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -61,6 +61,8 @@ pub enum Verb {
     Status(status::Args),
     /// End the resident process
     Stop(stop::Args),
+    /// Answer other programs of this machine over HTTP: commands, runs of the agent, and the model itself
+    Serve(serve::Args),
     /// Work on a task in several steps, with tools
     Agent(agent::Args),
     /// Talk, with tools and a memory of the session
@@ -294,7 +296,7 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
         "stats" | "status" | "stop" => words.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
-        "memory" | "knowledge" | "artifacts" | "workspace" | "task" => words
+        "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "serve" => words
             .first()
             .is_some_and(|word| verb.find_subcommand(word).is_none() && !(words.len() < 3 && is_usual(verb, word))),
         _ => false,

@@ -1,11 +1,15 @@
 //! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
 
 use super::interrupt::Phase;
+use super::request::Place;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, given, rehearsal};
 use crate::command::inspect::{Inspector, Manuals, Subject};
+use crate::host::ExecutionContext;
+use crate::manual::Manual;
 use crate::shell::safety::{Level, Reason, Risk};
 use crate::shell::{Dialect, Finding, Severity, Target, assess, parse};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the manuals may take: nobody waits for a model here.
@@ -15,7 +19,7 @@ const MANUAL_WAIT: Duration = Duration::from_secs(2);
 const SHOWN: Bound = Bound { count: 20, bytes: 16 << 10 };
 
 /// The same of a document.
-const LISTED: Bound = Bound { count: 200, bytes: 64 << 10 };
+pub(super) const LISTED: Bound = Bound { count: 200, bytes: 64 << 10 };
 
 /// The most characters of a piece of the command that are printed.
 const PIECE: usize = 120;
@@ -42,13 +46,13 @@ pub struct Args {
 
 /// The document of `--json`.
 #[derive(Debug, serde::Serialize)]
-struct Report<'a> {
-    cmd: &'a str,
+pub(super) struct Report {
+    cmd: String,
     commands_used: Vec<String>,
     findings: Vec<Finding>,
     risk: Risk,
-    target: &'a str,
-    shell: &'a str,
+    target: &'static str,
+    shell: &'static str,
     /// Findings and reasons beyond those.
     #[serde(skip_serializing_if = "given::is_zero")]
     unlisted: usize,
@@ -58,7 +62,7 @@ struct Report<'a> {
 
 /// How much is told about one command: one of thousands of words may have a finding for each of them.
 #[derive(Debug, Clone, Copy)]
-struct Bound {
+pub(super) struct Bound {
     count: usize,
     bytes: usize,
 }
@@ -92,7 +96,7 @@ impl Bound {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let command = given::command(&args.command, "check", "find . -nmae \"*.log\"")?;
     let runtime = cx.runtime()?;
-    let context = std::sync::Arc::new(crate::host::ExecutionContext::detect(cx.dirs.cache.as_deref()));
+    let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let mut settings = cx.settings(&[])?;
     settings.target = args.target.as_deref().and_then(Target::named).or(settings.target);
     settings.shell = args
@@ -101,40 +105,57 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
         .or(settings.shell);
     super::request::paired(&settings)?;
-    let place = super::request::Place::of(&context, &settings, None);
-    let inspector = Inspector { context: context.clone(), manual: Some(super::wire::manual(cx)) };
-    let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+    let place = Place::of(&context, &settings, None);
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);
-    let mut manuals = Manuals::new();
-    let mut draft = runtime.block_on(inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT));
-    // what is dangerous is no better for being written otherwise
-    let is_dangerous = |fix: &String| assess(&parse(fix, place.dialect)).level == Level::Danger;
-    draft.findings.iter_mut().for_each(|f| drop(f.fix.take_if(|fix| is_dangerous(fix))));
-    let rehearsal =
-        args.rehearse.then(|| runtime.block_on(rehearsal::try_out(&command, &place, &context))).transpose()?;
-    super::wind_up(runtime);
-    let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
     let bound = if args.json { LISTED } else { SHOWN };
-    let unlisted = bound.cut_report(&mut draft.findings, &mut draft.risk);
+    let looked = look(command, &place, context, super::wire::manual(cx), args.rehearse, bound);
+    let (report, clean) = runtime.block_on(looked)?;
+    super::wind_up(runtime);
     if args.json {
-        cx.ui.document(&Report {
-            cmd: &draft.cmd,
-            commands_used: draft.commands_used,
-            findings: draft.findings,
-            risk: draft.risk,
-            target: place.target.name(),
-            shell: place.dialect.name(),
-            unlisted,
-            rehearsal,
-        })?;
+        cx.ui.document(&report)?;
     } else {
-        print(&draft.findings, &draft.risk, unlisted, cx)?;
-        if let Some(shown) = &rehearsal {
+        print(&report.findings, &report.risk, report.unlisted, cx)?;
+        if let Some(shown) = &report.rehearsal {
             rehearsal::print(shown, &place.cwd, cx)?;
         }
     }
     Ok(if clean { Exit::Success } else { Exit::No })
+}
+
+/// Looks at a command; true if there is nothing against it but hints.
+///
+/// # Errors
+/// If it cannot be tried out.
+pub(super) async fn look(
+    command: String,
+    place: &Place,
+    context: Arc<ExecutionContext>,
+    manual: Arc<Manual>,
+    rehearse: bool,
+    bound: Bound,
+) -> Result<(Report, bool), Failure> {
+    let inspector = Inspector { context: context.clone(), manual: Some(manual) };
+    let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+    let mut manuals = Manuals::new();
+    let mut draft = inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT).await;
+    // what is dangerous is no better for being written otherwise
+    let is_dangerous = |fix: &String| assess(&parse(fix, place.dialect)).level == Level::Danger;
+    draft.findings.iter_mut().for_each(|f| drop(f.fix.take_if(|fix| is_dangerous(fix))));
+    let rehearsal = if rehearse { Some(rehearsal::try_out(&command, place, &context).await?) } else { None };
+    let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint) && draft.risk.level < Level::Danger;
+    let unlisted = bound.cut_report(&mut draft.findings, &mut draft.risk);
+    let report = Report {
+        cmd: draft.cmd,
+        commands_used: draft.commands_used,
+        findings: draft.findings,
+        risk: draft.risk,
+        target: place.target.name(),
+        shell: place.dialect.name(),
+        unlisted,
+        rehearsal,
+    };
+    Ok((report, clean))
 }
 
 fn print(findings: &[Finding], risk: &Risk, unlisted: usize, cx: &Cx) -> Result<(), Failure> {

@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 21] = [
+pub const KEYS: [Key; 26] = [
     key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key(
@@ -167,6 +167,30 @@ pub const KEYS: [Key; 21] = [
         "what `caro chat` remembers: budget, window:N, tokens:N; with :summary, :delete",
     ),
     key("loop", "CARO_LOOP", NONE, Project::Never, "parameters of `caro loop`: NAME=VALUE, one after the other"),
+    // A cloned project must not open this machine to anybody.
+    key("serve.host", "CARO_SERVE_HOST", "127.0.0.1", Project::Never, "address that `caro serve` listens at"),
+    key("serve.port", "CARO_SERVE_PORT", "8000", Project::Never, "its port; 0 takes one that is free"),
+    key(
+        "serve.timeout",
+        "CARO_SERVE_TIMEOUT",
+        "300",
+        Project::Never,
+        "seconds that an answer of it may take; 0 for any",
+    ),
+    key(
+        "serve.cors_origins",
+        "CARO_SERVE_CORS_ORIGINS",
+        NONE,
+        Project::Never,
+        "origins of web pages that may ask it, between commas",
+    ),
+    key(
+        "serve.rate_limit",
+        "CARO_SERVE_RATE_LIMIT",
+        "off",
+        Project::Never,
+        "how often one client may ask it: off, on, N a minute, N/SECONDS",
+    ),
 ];
 
 /// Where a value comes from.
@@ -238,7 +262,11 @@ impl Config {
         }
         for (name, value) in flags {
             if let Some(key) = KEYS.iter().find(|k| k.name == *name) {
-                config.set(key, value.clone(), Origin::Flag(format!("--{}", name.replace('_', "-"))));
+                config.set(
+                    key,
+                    value.clone(),
+                    Origin::Flag(format!("--{}", name.trim_start_matches("serve.").replace('_', "-"))),
+                );
             }
         }
         // What a project makes stricter holds against every other layer.
@@ -445,8 +473,18 @@ fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failu
         };
         Ok((known, value, Origin::File(file.to_owned(), line)))
     };
-    let all = table.get_ref().iter();
-    Ok(all.map(|(key, value)| entry(key.get_ref(), line_of(key.span().start), value.get_ref())).collect())
+    let has_table = |name: &str| KEYS.iter().any(|k| k.name.split_once('.').is_some_and(|(table, _)| table == name));
+    let mut found = Vec::new();
+    for (key, value) in table.get_ref().iter() {
+        let name: &str = key.get_ref();
+        match value.get_ref() {
+            DeValue::Table(inner) if has_table(name) => found.extend(inner.iter().map(|(inner, value)| {
+                entry(&format!("{name}.{}", inner.get_ref()), line_of(inner.span().start), value.get_ref())
+            })),
+            value => found.push(entry(name, line_of(key.span().start), value)),
+        }
+    }
+    Ok(found)
 }
 
 /// The failure of a name that is none of a setting, at its place.
@@ -511,7 +549,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let config = cx.config(&[])?;
     // a value that is wrong is shown as well: its error sends people here to see where it comes from
-    let sound = Settings::of(&config).map(|_| Exit::Success);
+    let sound = Settings::of(&config).and_then(|_| super::settings::serve(&config)).map(|_| Exit::Success);
     let with_origin =
         |name: &str, value: &str| serde_json::json!({ "value": value, "origin": config.origin(name).to_string() });
     if let Some(What::Get { key }) = &args.what {

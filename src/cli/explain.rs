@@ -31,7 +31,7 @@ pub struct Args {
 
 /// What is said of a command.
 #[derive(Debug, Serialize)]
-struct Explanation {
+pub(super) struct Explanation {
     cmd: String,
     shell: &'static str,
     commands: Vec<Part>,
@@ -122,7 +122,13 @@ fn asked(args: &Args) -> Result<(String, Asked), Failure> {
     Ok((first.clone(), Asked { json: more.json || args.asked.json, shell }))
 }
 
-async fn explain(line: &str, dialect: Dialect, context: &ExecutionContext, manual: &Arc<Manual>) -> Explanation {
+/// Explains each program of a command and its flags.
+pub(super) async fn explain(
+    line: &str,
+    dialect: Dialect,
+    context: &ExecutionContext,
+    manual: &Arc<Manual>,
+) -> Explanation {
     let script = parse(line, dialect);
     let mut commands = Vec::new();
     let unlisted = script.commands.len().saturating_sub(MOST_COMMANDS);

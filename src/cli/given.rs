@@ -20,15 +20,26 @@ pub fn command(argument: &str, verb: &str, example: &str) -> Result<String, Fail
         true => read(&mut io::stdin().lock())?,
         false => argument.to_owned(),
     };
+    let from = if argument.trim() == STDIN { format!(" to {verb} on standard input") } else { format!(" to {verb}") };
+    sound(&command, &from).map_err(|why| match why.hint {
+        None => why.hint(format!("try: caro {verb} '{example}'")),
+        Some(_) => why,
+    })?;
+    Ok(command)
+}
+
+/// Holds a command against what can be looked at. `from` says behind "there is no command" where it was looked for.
+///
+/// # Errors
+/// If it is empty or too long.
+pub fn sound(command: &str, from: &str) -> Result<(), Failure> {
     if command.trim().is_empty() {
-        let from = if argument.trim() == STDIN { " on standard input" } else { "" };
-        return Err(Failure::usage(format!("there is no command to {verb}{from}"))
-            .hint(format!("try: caro {verb} '{example}'")));
+        return Err(Failure::usage(format!("there is no command{from}")));
     }
     if command.len() > LONGEST {
         return Err(too_long(&command.len().to_string()));
     }
-    Ok(command)
+    Ok(())
 }
 
 /// The whole of an input, without the line end behind it.

@@ -21,6 +21,8 @@ pub enum Phase {
     Ends = 1,
     /// A child has the terminal: it is the child's.
     Child = 2,
+    /// The server listens by itself: it lets what is under way end.
+    Serves = 3,
 }
 
 /// The listener. It lives as long as the process.
@@ -58,7 +60,7 @@ impl Interrupt {
                 let _ = ready.send(());
                 while let Some(heard) = signals.recv().await {
                     let phase = phase.load(Ordering::Relaxed);
-                    if phase == Phase::Child as u8 {
+                    if phase == Phase::Child as u8 || phase == Phase::Serves as u8 {
                         continue;
                     }
                     clear();

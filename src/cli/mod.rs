@@ -7,7 +7,7 @@
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
 //!   long.
-//! - [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
+//! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
 //!   measures. [`interrupt`]: Ctrl-C.
 //!
@@ -52,6 +52,7 @@ pub mod rehearsal;
 pub mod repair;
 pub mod request;
 pub mod resident;
+pub mod serve;
 pub mod settings;
 pub mod skills;
 pub mod spinner;
@@ -276,6 +277,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Eval(args)) => eval::run(args, cx),
         Some(Verb::Status(args)) => status::run(args, cx),
         Some(Verb::Stop(args)) => stop::run(args, cx),
+        Some(Verb::Serve(args)) => serve::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),
     }
 }

@@ -7,6 +7,7 @@ use crate::agent::perpetual::Parameters;
 use crate::agent::{memory, workspace};
 use crate::command::Refine;
 use crate::model::engine::Device;
+use crate::serve::http;
 use crate::shell::safety::Level;
 use crate::shell::{Dialect, Target};
 use std::time::Duration;
@@ -170,6 +171,20 @@ impl Settings {
         let resident = if self.resident == Use::Auto { Use::Off } else { self.resident };
         Self { resident, ..self }
     }
+}
+
+/// The settings of the server. They are read by it alone: one that is wrong is in no other verb's way.
+///
+/// # Errors
+/// If a value does not fit its setting, naming where it comes from.
+pub fn serve(config: &Config) -> Result<http::Settings, Failure> {
+    Ok(http::Settings {
+        host: config.parse("serve.host", http::settings::host)?,
+        port: config.parse("serve.port", http::settings::port)?,
+        timeout: config.parse("serve.timeout", http::settings::timeout)?,
+        cors_origins: config.parse("serve.cors_origins", http::settings::origins)?,
+        rate_limit: config.parse("serve.rate_limit", http::settings::rate_limit)?,
+    })
 }
 
 /// The parameters of a perpetual loop: `NAME=VALUE`, one after the other.

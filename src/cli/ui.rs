@@ -243,6 +243,11 @@ impl Ui {
         }
     }
 
+    /// False with `--quiet`.
+    pub fn is_talkative(&self) -> bool {
+        !self.quiet
+    }
+
     /// Tells the person something that is not the answer; silent with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {

@@ -3,7 +3,7 @@
 //! no policy of its own, each of them is a part of [`crate::agent`] and decides for itself.
 //!
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
-//! - [`Harness`]: runs, and what concerns more than one of them. [`Prepared`]: one run before it begins.
+//! - [`Harness`]: runs, and what concerns more than one of them. [`Watch`]: who sees and stops one. [`Prepared`]: one run before it begins.
 //! - `place`: what a model is told about the working folder. `rules`: the guards of a run, and of those that work for it.
 //!   `recent`: skills that stay for a while. `standing`: a runtime for what is no run. `queue`: whose turn it is in a session. `clear`: forgetting a session. `error`: why
 //!   there is no run.
@@ -23,6 +23,7 @@
 //! ```
 
 mod clear;
+mod conduct;
 mod error;
 mod place;
 mod prepared;
@@ -33,23 +34,24 @@ mod setup;
 mod standing;
 
 pub use clear::empty;
+pub use conduct::Watch;
 pub use error::HarnessError;
 pub use prepared::Prepared;
 pub use setup::{Options, Setup};
 
 use super::advise::Adviser;
 use super::chat::{MESSAGES, Past, is_talk};
-use super::event::{Draft, Kind, Redactor};
+use super::event::Redactor;
 use super::librarian::Librarian;
 use super::mcp::Hub;
 use super::memory::{Memory, Whose};
 use super::observe;
-use super::plan::{self, Plan, asks_world};
+use super::plan::{Plan, asks_world};
 use super::runtime::Driven;
 use super::skill::Shelf;
 use super::store::{Stats, Store, StoreError, is_alive};
 use super::tool::{Registry, RegistryError, Tool, ToolSpec};
-use super::turn::{Report, Task, Turn};
+use super::turn::{Report, Task};
 use super::workspace::Workspaces;
 use super::{id, subagent, tools};
 use crate::model::{Cancel, Model};
@@ -135,26 +137,9 @@ impl Harness {
     /// # Errors
     /// If it is no task, cannot be begun, or is stopped. A run that fails is no error: its report says why.
     pub async fn run(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
-        if let Some(why) = plan::unclear(text) {
-            return Err(HarnessError::Unclear(why));
-        }
-        observe::admit(text, self.options.guardrail)?;
-        let task = self.task(text, &session_name(session)?);
-        let _turn = self.queue.enter(&task.session).await;
-        let mut warnings = Vec::new();
-        let mut run = self.prepare(&task, self.cancel.clone(), &mut |warning| warnings.push(warning.to_owned()))?;
-        let mut turn = Turn::new(task);
-        turn.limit(self.options.limits);
-        let first = run.first(&turn);
-        while run.try_begin(&first)?.is_some() {
-            tokio::time::sleep(WAIT).await;
-        }
-        run.recall()?;
-        let runtime = run.runtime(1, Vec::new(), None);
-        for warning in warnings {
-            runtime.emitter.emit(Draft::new(Kind::RuntimeError).error(warning));
-        }
-        match runtime.run(turn).await {
+        let task = self.admit(text, session)?;
+        let watch = Watch { cancel: self.cancel.clone(), ..Watch::default() };
+        match self.conduct(task, watch).await? {
             Driven::Done(report) => Ok(*report),
             Driven::Stopped(turn) => Err(HarnessError::Stopped(turn.task().run.clone())),
         }

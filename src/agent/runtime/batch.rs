@@ -162,12 +162,14 @@ impl Runtime {
     /// Asks the person: true if the call is allowed, with its arguments if they were edited. Nothing if the run is stopped
     /// meanwhile, which says nothing about the call.
     fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::agent::Args>)> {
-        let about = json!({"tool": call.tool, "args": call.args, "reasons": reasons});
-        self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
         // what is asked for each time is allowed this once, and nothing else with it
         let mut then = turn.state().clone();
         then.always.insert(kind_of(call));
         let lasting = matches!(self.guards.check(call, &then).0, Verdict::Allow);
+        let hazard = call.effects.hazard;
+        let about =
+            json!({"tool": call.tool, "args": call.args, "reasons": reasons, "hazard": hazard, "lasting": lasting});
+        self.emitter.emit(Draft::new(Kind::ApprovalRequest).span(&call.id).metadata(about));
         let question = Question { call: call.clone(), reasons: reasons.to_vec(), lasting };
         let ask = || self.approver.ask(question);
         let one_thread = tokio::runtime::Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;

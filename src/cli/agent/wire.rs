@@ -119,20 +119,35 @@ pub fn open(
     root: &Path,
     wants: Wants,
 ) -> Result<Harness, Failure> {
-    let writable = drive.writable(root)?;
     let settings = cx.settings(&drive.flags())?.for_many();
-    let store = Arc::new(store(cx)?);
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
         let hub = (!drive.no_mcp).then(|| scope.spawn(|| mcp::open(root, cx)));
         (wire::open_for(cx, &settings, wants), hub.map(|hub| hub.join()))
     });
-    let (hub, mcp_secrets) = match opened {
-        Some(opened) => {
-            opened.map_err(|_| Failure::internal("the MCP servers could not be opened"))?.map(|(h, s)| (Some(h), s))?
-        }
-        None => (None, Vec::new()),
+    let hub = match opened {
+        Some(opened) => Some(opened.map_err(|_| Failure::internal("the MCP servers could not be opened"))??),
+        None => None,
     };
+    assemble(cx, drive, agent, options, root, (wired?.recipe, &settings, hub))
+}
+
+/// Puts together what was opened: a recipe, the settings it was opened under, and servers of tools with what they are given in
+/// secret.
+///
+/// # Errors
+/// If there is no shell or no store.
+pub fn assemble(
+    cx: &Cx,
+    drive: &Drive,
+    agent: &str,
+    options: Options,
+    root: &Path,
+    (mut recipe, settings, hub): (Recipe, &Settings, Option<(Hub, Vec<String>)>),
+) -> Result<Harness, Failure> {
+    let writable = drive.writable(root)?;
+    let store = Arc::new(store(cx)?);
+    let (hub, mcp_secrets) = hub.map_or((None, Vec::new()), |(hub, secrets)| (Some(hub), secrets));
     let spawns = |hub: &Hub| hub.tools(&|_| false).iter().any(|tool| tool.spec().name == subagent::SPAWN);
     if drive.subagents && hub.as_ref().is_some_and(spawns) {
         let name = subagent::SPAWN;
@@ -140,7 +155,6 @@ pub fn open(
             "`{name}` is this program's own tool: that of an MCP server has its server's name before it"
         ));
     }
-    let mut recipe = wired?.recipe;
     recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
     let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
@@ -150,12 +164,12 @@ pub fn open(
         agent: agent.to_owned(),
         shell: Some(Shell::new(program, dialect).writable(writable)),
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
-        workspaces: workspaces(cx, &settings)?,
+        workspaces: workspaces(cx, settings)?,
         // neither is opened before it is asked for
         librarian: knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new),
-        memory: memory::memory(cx, &settings)?,
+        memory: memory::memory(cx, settings)?,
         skills: (!drive.no_skills).then(|| skills::searched(root, cx)),
-        adviser: adviser(drive.advise, agent, &recipe, &settings, root)?,
+        adviser: adviser(drive.advise, agent, &recipe, settings, root)?,
         store: Some(store),
         secrets: secrets.into_iter().chain(mcp_secrets).chain(url).chain(key).collect(),
         options,

@@ -1,0 +1,292 @@
+//! `caro serve`: the model, the command recipe and the agent over HTTP. The server itself is [`crate::serve::http`]; here it is
+//! wired, its lines are printed, and signals are heard.
+//!
+//! `commands`: what the verbs for requests, checks and explanations know, for the server. `service`: files of service
+//! managers.
+
+mod commands;
+mod service;
+
+use super::agent::{Drive, wire as agent};
+use super::interrupt::Phase;
+use super::settings::{self, Settings};
+use super::wire::{self, Wants};
+use super::{Cx, Exit, Failure, Outcome, knowledge, mcp, ui};
+use crate::agent::runtime::generate;
+use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use crate::serve::http::lifecycle::Event;
+use crate::serve::http::listen::{Listener, serve};
+use crate::serve::http::token::{FILE, TokenError};
+use crate::serve::http::{Engine, Log, Parts, Server, Token, doors};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use tokio::sync::Notify;
+
+/// Lines of the log that wait to be written. What comes while a slow terminal has so many is left out.
+const LINES: usize = 1024;
+
+/// Answer other programs of this machine over HTTP: commands, runs of the agent, and the model itself
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Address to listen at [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<String>,
+    /// Port; 0 for one that is free [default: 8000]
+    #[arg(long, value_name = "N")]
+    port: Option<String>,
+    /// Listen at a socket file of yours instead of a port
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath, conflicts_with_all = ["host", "port"])]
+    socket: Option<PathBuf>,
+    /// Seconds that an answer may take, 0 for any time [default: 300]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<String>,
+    /// Origins of web pages that may ask, between commas [default: none]
+    #[arg(long, value_name = "ORIGINS")]
+    cors_origins: Option<String>,
+    /// How often one client may ask: off, on (100 a minute), N, N/SECONDS [default: off]
+    #[arg(long, value_name = "RATE")]
+    rate_limit: Option<String>,
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+    /// Start no MCP servers
+    #[arg(long)]
+    no_mcp: bool,
+    /// Print a file for a service manager that starts this, and end
+    #[arg(long, value_name = "KIND", value_enum)]
+    print_service: Option<service::Kind>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Print the token that requests need, made if there is none
+    Token,
+}
+
+impl Args {
+    /// What the settings are layered under.
+    fn flags(&self) -> Vec<(&'static str, String)> {
+        let flags = [
+            ("serve.host", &self.host),
+            ("serve.port", &self.port),
+            ("serve.timeout", &self.timeout),
+            ("serve.cors_origins", &self.cors_origins),
+            ("serve.rate_limit", &self.rate_limit),
+            ("model", &self.model),
+        ];
+        flags.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        let hint = error.hint();
+        Self::internal(error).hint(hint)
+    }
+}
+
+/// Serves until it is told to end.
+///
+/// # Errors
+/// If a setting is wrong, the address is taken, or there is no model.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(What::Token) = args.what {
+        let data = cx.dirs.data.as_ref().ok_or_else(knowledge::no_home)?;
+        cx.ui.data(Token::of_file(&data.join(FILE))?.text())?;
+        return Ok(Exit::Success);
+    }
+    let config = cx.config(&args.flags())?;
+    let (settings, serving) = (Settings::of(&config)?.for_many(), settings::serve(&config)?);
+    if let Some(kind) = args.print_service {
+        return service::print(kind, args, cx);
+    }
+    let root = cx.folder()?;
+    let root = root.canonicalize().unwrap_or(root);
+    let token = match &cx.dirs.data {
+        Some(data) => Token::of_file(&data.join(FILE))?,
+        None => {
+            cx.ui.warn("this user has no home folder: the token holds until the server ends");
+            Token::random()?
+        }
+    };
+    // it drains by itself
+    let _phase = cx.interrupt().during(Phase::Serves);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
+    let listener = {
+        let _entered = runtime.enter();
+        match &args.socket {
+            Some(path) => local(path)?,
+            None => runtime.block_on(Listener::tcp(&serving.host, serving.port)).map_err(|e| {
+                Failure::usage(format!("nothing can listen at {} port {}: {e}", serving.host, serving.port)).hint(
+                    "--port 0 takes a port that is free; `caro config --origin` shows where the setting comes from",
+                )
+            })?,
+        }
+    };
+    let (send, lines) = sync_channel(LINES);
+    let last = send.clone();
+    let parts = Parts { agent: "agent".into(), settings: serving, token: token.clone(), log: log(cx, send) };
+    let server = Server::new(parts, listener.address());
+    tell(&listener, args, &token, cx)?;
+    let opened = std::thread::scope(|scope| {
+        scope.spawn(move || print(lines, cx));
+        let opener = scope.spawn(|| {
+            let opened = open(&server, args, settings, &root, &runtime, cx);
+            if opened.is_err() {
+                server.tell(Event::Stop);
+            }
+            opened
+        });
+        runtime.block_on(async {
+            let stop = Arc::new(Notify::new());
+            let listens = tokio::spawn(signals(stop.clone()));
+            serve(server.clone(), listener, stop).await;
+            listens.abort();
+        });
+        // a download that is under way
+        cx.interrupt().cancel().cancel();
+        let opened = opener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // whatever still holds the server: this was the last line
+        let _ = last.send(None);
+        opened
+    });
+    super::wind_up(runtime);
+    crate::exec::kill_all();
+    match opened {
+        // that it was told to end while it was starting is no failure
+        Err(why) if why.exit != Exit::Interrupted => Err(why),
+        _ => Ok(Exit::Success),
+    }
+}
+
+#[cfg(unix)]
+fn local(path: &Path) -> Result<Listener, Failure> {
+    Listener::local(path).map_err(|e| {
+        let hint = match e.kind() {
+            std::io::ErrorKind::AddrInUse => "somebody listens there, or it is no socket: name another file",
+            _ => "check that its folder is there and can be written",
+        };
+        Failure::usage(format!("nothing can listen at {}: {e}", path.display())).hint(hint)
+    })
+}
+
+#[cfg(not(unix))]
+fn local(_: &Path) -> Result<Listener, Failure> {
+    Err(Failure::usage("this system has no socket files").hint("leave out --socket"))
+}
+
+/// Tells where it listens: a program reads that from standard output. The token is for a person at a terminal alone: what
+/// a service manager keeps, others may read.
+fn tell(listener: &Listener, args: &Args, token: &Token, cx: &Cx) -> Result<(), Failure> {
+    if let Some(path) = &args.socket {
+        cx.ui.data(&path.display().to_string())?;
+        return Ok(());
+    }
+    let Some(address) = listener.address() else { return Ok(()) };
+    cx.ui.data(&format!("http://{address}"))?;
+    if !address.ip().is_loopback() {
+        cx.ui.warn("whoever reaches this machine can ask; what they send, the token too, can be read on the way");
+    }
+    if cx.ui.can_ask() {
+        cx.ui.note(&format!("a page to ask with: http://{address}/#token={}", token.text()));
+        cx.ui.note("Ctrl-C ends it, a second one at once");
+    } else {
+        cx.ui.note("requests need a token: `caro serve token` prints it");
+    }
+    Ok(())
+}
+
+/// Where requests are logged; nowhere with --quiet.
+fn log(cx: &Cx, lines: SyncSender<Option<String>>) -> Option<Log> {
+    cx.ui.is_talkative().then(|| -> Log {
+        Arc::new(move |line: &str| {
+            // a terminal that does not keep up stops no request
+            let _ = lines.try_send(Some(line.to_owned()));
+        })
+    })
+}
+
+fn print(lines: Receiver<Option<String>>, cx: &Cx) {
+    for line in lines.into_iter().map_while(|line| line) {
+        cx.ui.note(&ui::in_line(&line));
+    }
+}
+
+/// Opens what answers, stage by stage.
+fn open(
+    server: &Arc<Server>,
+    args: &Args,
+    settings: Settings,
+    root: &Path,
+    runtime: &tokio::runtime::Runtime,
+    cx: &Cx,
+) -> Result<(), Failure> {
+    let hub = if args.no_mcp { None } else { Some(mcp::open(root, cx)?) };
+    server.tell(Event::Done);
+    let wired = wire::open_for(cx, &settings, Wants::Answers)?;
+    load(&wired.recipe.model, &settings, runtime)?;
+    let drive = Drive::plain(args.model.clone(), false, Vec::new());
+    let recipe = wired.recipe.clone();
+    let harness = agent::assemble(cx, &drive, "agent", drive.options(), root, (recipe, &settings, hub))?;
+    let engine = Engine {
+        model: wired.recipe.model.clone(),
+        commands: Arc::new(commands::Recipes::new(wired, settings)),
+        harness: Arc::new(harness),
+        doors: axum::Router::new().fallback(doors::nothing),
+    };
+    server.set_engine(engine);
+    server.tell(Event::Done);
+    // tasks in the background wait for the server to be ready
+    server.tell(Event::Done);
+    Ok(())
+}
+
+/// Has the weights read, which an engine does with its first call. A script has its replies, and a model elsewhere is not
+/// ours to load.
+fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::Runtime) -> Result<(), Failure> {
+    if ["script:", "openai:", "anthropic:"].iter().any(|other| settings.model.starts_with(other)) {
+        return Ok(());
+    }
+    let mut prompt = Prompt::default();
+    prompt.push(Role::User, "ls");
+    let request = Request {
+        prompt,
+        shape: Shape::Text { stop: Vec::new() },
+        sampling: Sampling::GREEDY,
+        max_tokens: 1,
+        cancel: Cancel::new(),
+    };
+    runtime.block_on(generate(model.clone(), request, |_| Flow::Continue))?;
+    Ok(())
+}
+
+/// Rings whenever the system or the person wants an end.
+#[cfg(unix)]
+async fn signals(stop: Arc<Notify>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => stop.notify_one(),
+            _ = terminate.recv() => stop.notify_one(),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn signals(stop: Arc<Notify>) {
+    while tokio::signal::ctrl_c().await.is_ok() {
+        stop.notify_one();
+    }
+}

@@ -1,0 +1,98 @@
+//! Files that have a service manager start the server for this user, with the flags that were given.
+
+use super::Args;
+use crate::cli::{Cx, Exit, Failure, Outcome};
+
+/// A service manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Kind {
+    /// Linux
+    Systemd,
+    /// macOS
+    Launchd,
+}
+
+/// The name of the service.
+const LABEL: &str = "caro-serve";
+
+/// Prints the file; where it belongs is told beside it.
+///
+/// # Errors
+/// If this program does not know where it is, or a word cannot stand in such a file.
+pub(super) fn print(kind: Kind, args: &Args, cx: &Cx) -> Outcome {
+    let program = std::env::current_exe().map_err(|e| Failure::internal(format!("where is this program? {e}")))?;
+    let mut words = vec![text(program)?, "serve".into()];
+    for (key, value) in args.flags() {
+        words.push(format!("--{}", key.trim_start_matches("serve.").replace('_', "-")));
+        words.push(value);
+    }
+    if let Some(path) = &args.socket {
+        let whole = std::path::absolute(path).map_err(|e| Failure::usage(format!("--socket: {e}")))?;
+        words.extend(["--socket".into(), text(whole)?]);
+    }
+    if args.no_mcp {
+        words.push("--no-mcp".into());
+    }
+    if words.iter().any(|word| word.contains(char::is_control)) {
+        return Err(Failure::usage("a word with a control character cannot stand in a service file")
+            .hint("put the program and its files where their names have none"));
+    }
+    let (file, place) = match kind {
+        Kind::Systemd => (
+            systemd(&words),
+            "~/.config/systemd/user/caro-serve.service, then: systemctl --user enable --now caro-serve",
+        ),
+        Kind::Launchd => {
+            (launchd(&words), "~/Library/LaunchAgents/caro-serve.plist, then: launchctl load -w that file")
+        }
+    };
+    cx.ui.data(file.trim_end())?;
+    cx.ui.note(&format!("it belongs into {place}"));
+    Ok(Exit::Success)
+}
+
+fn text(path: std::path::PathBuf) -> Result<String, Failure> {
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| Failure::usage(format!("{} is no UTF-8: no service file can name it", path.display())))
+}
+
+fn systemd(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| systemd_word(word)).collect();
+    format!(
+        "[Unit]\nDescription=caro: the local model for the programs of this machine\n\n[Service]\nExecStart={}\n\
+         WorkingDirectory=%h\nRestart=on-failure\nTimeoutStopSec=40\nUMask=0077\n\n[Install]\nWantedBy=default.target\n",
+        quoted.join(" ")
+    )
+}
+
+/// A word of a command line of systemd: in quotes, and what it would read as its own written twice.
+fn systemd_word(word: &str) -> String {
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    format!("\"{escaped}\"")
+}
+
+fn launchd(words: &[String]) -> String {
+    let escaped = |word: &str| word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let strings: String = words.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
+         <plist version=\"1.0\">\n<dict>\n  <key>Label</key>\n  <string>{LABEL}</string>\n  <key>ProgramArguments</key>\n  <array>\n\
+         {strings}  </array>\n  <key>RunAtLoad</key>\n  <true/>\n  <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  \
+         </dict>\n</dict>\n</plist>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_breaks_out_of_its_place() {
+        assert_eq!(systemd_word(r#"/a b/100% $x "y" \z"#), r#""/a b/100%% $$x \"y\" \\z""#);
+        let plist = launchd(&["/a&b".into(), "</string><key>x".into()]);
+        assert!(plist.contains("<string>/a&amp;b</string>"));
+        assert_eq!(plist.matches("</string>").count(), 3, "{plist}");
+    }
+}

@@ -1,0 +1,309 @@
+//! Who is answered next. There are so many places; whoever finds none waits in a line of its own, and the lines take turns:
+//! a client with a hundred requests does not keep another one waiting for more than a turn.
+
+use super::body::{self, Holding};
+use super::listen::Peer;
+use super::{Problem, Server};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// Answers that are computed at once. The model takes turns with them; what each does beside that goes on meanwhile.
+pub const ANSWERS: usize = 4;
+/// Runs that are under way at once.
+pub const RUNS: usize = 4;
+/// The most that wait, of either.
+pub const WAITING: usize = 256;
+/// Seconds after which a client that found the line full may try again.
+const AGAIN: u64 = 2;
+
+/// The header by which programs of one machine tell themselves apart.
+pub const CLIENT: &str = "x-caro-client";
+/// The most characters of it that count.
+const NAME: usize = 64;
+
+/// Lines that take turns.
+#[derive(Debug)]
+pub struct Fair<T> {
+    /// Each with its client, the next one first.
+    lines: VecDeque<(String, VecDeque<T>)>,
+    waiting: usize,
+    most: usize,
+}
+
+impl<T> Fair<T> {
+    /// Lines with so many places in all.
+    pub fn new(most: usize) -> Self {
+        Self { lines: VecDeque::new(), waiting: 0, most }
+    }
+
+    /// Puts it into its client's line; gives it back where there is no room. One client has three quarters of the room at
+    /// most, so that another one always finds some.
+    ///
+    /// # Errors
+    /// With what there was no room for.
+    pub fn push(&mut self, client: &str, one: T) -> Result<(), T> {
+        let of_client = self.lines.iter().position(|(name, _)| name == client);
+        let own = of_client.and_then(|at| self.lines.get(at)).map_or(0, |(_, line)| line.len());
+        if self.waiting >= self.most || own >= self.most - self.most / 4 {
+            return Err(one);
+        }
+        match of_client.and_then(|at| self.lines.get_mut(at)) {
+            Some((_, line)) => line.push_back(one),
+            None => self.lines.push_back((client.to_owned(), VecDeque::from([one]))),
+        }
+        self.waiting += 1;
+        Ok(())
+    }
+
+    /// The next one.
+    pub fn pop(&mut self) -> Option<T> {
+        let (client, mut line) = self.lines.pop_front()?;
+        let one = line.pop_front();
+        self.waiting -= usize::from(one.is_some());
+        if !line.is_empty() {
+            self.lines.push_back((client, line));
+        }
+        one
+    }
+
+    /// Takes out what does not wait any more.
+    pub fn retain(&mut self, waits: impl Fn(&T) -> bool) {
+        self.lines.iter_mut().for_each(|(_, line)| line.retain(&waits));
+        self.lines.retain(|(_, line)| !line.is_empty());
+        self.waiting = self.lines.iter().map(|(_, line)| line.len()).sum();
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// True if nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+}
+
+/// Places, and who waits for one.
+#[derive(Debug)]
+pub struct Places {
+    state: Mutex<Taken>,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Taken {
+    places: usize,
+    waiting: Fair<oneshot::Sender<Place>>,
+}
+
+impl Places {
+    /// So many places, and so many that may wait for one.
+    pub fn new(most: usize, waiting: usize) -> Arc<Self> {
+        let state = Mutex::new(Taken { places: 0, waiting: Fair::new(waiting) });
+        Arc::new(Self { state, most })
+    }
+
+    /// Waits for a place. Who stops waiting has none.
+    ///
+    /// # Errors
+    /// If there is no room to wait.
+    pub async fn take(self: &Arc<Self>, client: &str) -> Result<Place, Problem> {
+        let receive = {
+            let mut state = self.state();
+            if state.places < self.most {
+                state.places += 1;
+                return Ok(Place(Some(self.clone())));
+            }
+            let (send, receive) = oneshot::channel();
+            if let Err(send) = state.waiting.push(client, send) {
+                state.waiting.retain(|other| !other.is_closed());
+                let full = |_| Problem::busy("too many requests are waiting", AGAIN);
+                state.waiting.push(client, send).map_err(full)?;
+            }
+            receive
+        };
+        receive.await.map_err(|_| Problem::internal("the queue is gone"))
+    }
+
+    /// Places that are taken, and requests that wait.
+    pub fn load(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.places, state.waiting.len())
+    }
+
+    /// Hands a place on to whoever is next.
+    fn hand_on(self: Arc<Self>) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                let Some(next) = state.waiting.pop() else {
+                    state.places -= 1;
+                    return;
+                };
+                next
+            };
+            match next.send(Place(Some(self.clone()))) {
+                Ok(()) => return,
+                // it does not wait any more: its place is still ours
+                Err(mut place) => drop(place.0.take()),
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Taken> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place; free again when it is dropped.
+#[derive(Debug)]
+pub struct Place(Option<Arc<Places>>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(places) = self.0.take() {
+            places.hand_on();
+        }
+    }
+}
+
+/// Reads the body, waits for a place, and holds it until the response has ended.
+pub async fn enter(
+    State((server, places)): State<(Arc<Server>, Arc<Places>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    // nobody waits for what cannot be answered
+    if let Err(problem) = server.engine() {
+        return problem.into_response();
+    }
+    let (head, body) = request.into_parts();
+    let client = client(&head.headers, head.extensions.get::<Peer>());
+    let entered = async {
+        let body = body::read(&head.headers, body).await?;
+        Ok::<_, Problem>((body, places.take(&client).await?))
+    };
+    match entered.await {
+        Ok((body, place)) => {
+            let response = next.run(Request::from_parts(head, Body::from(body))).await;
+            let (head, body) = response.into_parts();
+            Response::from_parts(head, Holding::body(body, place))
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The client that a request counts for: the one that it names, else where it comes from.
+pub fn client(headers: &HeaderMap, peer: Option<&Peer>) -> String {
+    let named = headers.get(CLIENT).and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
+    named.map_or_else(|| peer.map(Peer::client).unwrap_or_default(), |name| name.chars().take(NAME).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_lines_take_turns() {
+        let mut fair = Fair::new(8);
+        for (client, one) in [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("b", 6)] {
+            fair.push(client, one).unwrap();
+        }
+        let order: Vec<i32> = std::iter::from_fn(|| fair.pop()).collect();
+        assert_eq!(order, [1, 4, 5, 2, 6, 3]);
+        assert!(fair.is_empty());
+    }
+
+    #[test]
+    fn one_client_leaves_room_for_another() {
+        let mut fair = Fair::new(8);
+        let taken = (0..8).filter(|one| fair.push("a", *one).is_ok()).count();
+        assert_eq!(taken, 6);
+        assert_eq!((fair.push("b", 0), fair.push("c", 0), fair.push("d", 7)), (Ok(()), Ok(()), Err(7)));
+        fair.retain(|one| *one > 3);
+        assert_eq!(fair.len(), 2);
+        assert_eq!(fair.push("d", 7), Ok(()));
+    }
+
+    proptest::proptest! {
+        /// Nobody is lost, nobody comes twice, each line keeps its order, and who waits is overtaken by another line once
+        /// at most before its turn.
+        #[test]
+        fn whatever_comes_in_comes_out_once(clients in proptest::collection::vec(0_u8..5, 0..60)) {
+            let mut fair = Fair::new(400);
+            for (number, client) in clients.iter().enumerate() {
+                fair.push(&client.to_string(), (*client, number)).unwrap();
+            }
+            let out: Vec<(u8, usize)> = std::iter::from_fn(|| fair.pop()).collect();
+            assert_eq!(out.len(), clients.len());
+            for client in 0..5 {
+                let places: Vec<usize> = out.iter().filter(|(of, _)| *of == client).map(|(_, number)| *number).collect();
+                assert!(places.is_sorted(), "{places:?}");
+                let turns: Vec<usize> = out.iter().enumerate().filter(|(_, (of, _))| *of == client).map(|(at, _)| at).collect();
+                assert!(turns.windows(2).all(|pair| pair[1] - pair[0] <= 5), "{out:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_place_goes_to_the_next_that_still_waits() {
+        let places = Places::new(1, 4);
+        let first = places.take("a").await.unwrap();
+        let gone = tokio::spawn({
+            let places = places.clone();
+            async move { places.take("a").await.map(drop) }
+        });
+        let waits = tokio::spawn({
+            let places = places.clone();
+            async move { places.take("b").await }
+        });
+        while places.load().1 < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        gone.abort();
+        assert!(gone.await.unwrap_err().is_cancelled());
+        drop(first);
+        let second = waits.await.unwrap().unwrap();
+        assert_eq!(places.load(), (1, 0));
+        drop(second);
+        assert_eq!(places.load(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_left_takes_no_room() {
+        let places = Places::new(1, 1);
+        let _held = places.take("a").await.unwrap();
+        for _ in 0..3 {
+            let waiting = tokio::time::timeout(Duration::from_millis(5), places.take("a")).await;
+            assert!(waiting.is_err(), "the last one has left, so there is room: {waiting:?}");
+        }
+        let waiting = tokio::spawn({
+            let places = places.clone();
+            async move { places.take("a").await }
+        });
+        while places.load().1 < 1 || waiting.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let full = places.take("b").await.unwrap_err();
+        assert_eq!(full.status(), 429);
+        waiting.abort();
+    }
+
+    #[test]
+    fn a_client_is_who_it_says_or_where_it_comes_from() {
+        let mut headers = HeaderMap::new();
+        let peer = Peer::Tcp("127.0.0.1:4711".parse().unwrap());
+        assert_eq!(client(&headers, Some(&peer)), "127.0.0.1");
+        headers.insert(CLIENT, "x".repeat(200).parse().unwrap());
+        assert_eq!(client(&headers, Some(&peer)), "x".repeat(64));
+    }
+}

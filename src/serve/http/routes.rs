@@ -1,0 +1,159 @@
+//! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
+//! OpenAPI document lists it. What is not in the table is guarded.
+
+use super::{Server, command, doors, events, health, openapi, runs, sessions};
+use axum::routing::{MethodRouter, any, delete, get, post};
+use std::sync::Arc;
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody who reaches the server: it tells nothing of the person and computes nothing.
+    Open,
+    /// Whoever has the token.
+    Guarded,
+}
+
+/// What a call of a route costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Next to nothing.
+    Light,
+    /// One answer of the model: it waits for a place.
+    Answer,
+    /// A run of an agent, which may wait for a person: it waits for a place of another kind.
+    Run,
+}
+
+/// One route.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// The method; `*` for any.
+    pub method: &'static str,
+    /// The path, with parameters as `{name}`.
+    pub path: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// What a call costs.
+    pub load: Load,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its handler.
+    pub handler: fn() -> MethodRouter<Arc<Server>>,
+}
+
+impl std::fmt::Debug for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    access: Access,
+    load: Load,
+    summary: &'static str,
+    handler: fn() -> MethodRouter<Arc<Server>>,
+) -> Route {
+    Route { method, path, access, load, summary, handler }
+}
+
+use Access::{Guarded, Open};
+use Load::{Answer, Light, Run};
+
+/// Every route. Those whose handler is [`doors::pass`] are answered by a router of their own ([`super::Engine::doors`]).
+pub const ROUTES: &[Route] = &[
+    route("GET", "/health", Open, Light, "Whether the server is up", || get(health::health)),
+    route("GET", "/ready", Open, Light, "Whether it can answer: the model is loaded", || get(health::ready)),
+    route("GET", "/", Open, Light, "A page to ask with", || get(openapi::start)),
+    route("GET", "/docs", Open, Light, "This interface, as a page", || get(openapi::docs)),
+    route("GET", "/openapi.json", Open, Light, "This interface, as a document", || get(openapi::document)),
+    route("GET", "/prometheus", Open, Light, "Counters of requests, for Prometheus", || get(health::prometheus)),
+    route("GET", "/metrics", Guarded, Light, "Counters of requests and the cost of runs", || get(health::metrics)),
+    route("POST", "/v1/command", Guarded, Answer, "A command for a request", || post(command::command)),
+    route("POST", "/v1/check", Guarded, Answer, "What is wrong with a command, and its risk", || post(command::check)),
+    route("POST", "/v1/explain", Guarded, Answer, "What a command does, from the manuals", || post(command::explain)),
+    route("POST", "/run", Guarded, Run, "A run of the agent, as it happens", || post(runs::run)),
+    route("POST", "/run/sync", Guarded, Run, "A run of the agent, once it is over", || post(runs::run_sync)),
+    route("POST", "/runs/{id}/approve", Guarded, Light, "Answers what a run asks", || post(runs::approve)),
+    route("GET", "/events/{session}", Guarded, Light, "The events of a session, followed", || get(events::follow)),
+    route("GET", "/events/{session}/list", Guarded, Light, "The events of a session", || get(events::list)),
+    route("GET", "/events/{session}/trace", Guarded, Light, "The steps of a session", || get(events::trace)),
+    route("GET", "/sessions", Guarded, Light, "The sessions, the latest first", || get(sessions::list)),
+    route("GET", "/sessions/{id}/history", Guarded, Light, "What was said in a session", || get(sessions::history)),
+    route("DELETE", "/sessions/{id}", Guarded, Light, "Forgets a session", || delete(sessions::delete)),
+    route("GET", "/tools", Guarded, Light, "The tools that runs have", || get(sessions::tools)),
+    route("GET", "/background/tasks", Guarded, Light, "Tasks that begin by themselves", || {
+        get(sessions::background_tasks)
+    }),
+    route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
+    route("POST", "/v1/chat/completions", Guarded, Answer, "A chat completion, as OpenAI has it", || any(doors::pass)),
+    route("POST", "/v1/completions", Guarded, Answer, "A text completion, as OpenAI has it", || any(doors::pass)),
+    route("POST", "/v1/embeddings", Guarded, Answer, "Vectors of texts, as OpenAI has them", || any(doors::pass)),
+    route("GET", "/v1/models", Guarded, Light, "The models that there are, as OpenAI lists them", || any(doors::pass)),
+    route("GET", "/v1/models/{id}", Guarded, Light, "One of them", || any(doors::pass)),
+    route("*", "/mcp", Guarded, Answer, "The Model Context Protocol, over streamable HTTP", || any(doors::pass)),
+];
+
+/// The route that a path belongs to; the first of its methods.
+pub fn of_path(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| fits(route.path, path))
+}
+
+/// Who may call it. Whatever has no route is guarded, so that nobody without the token learns what there is.
+pub fn access(method: &str, path: &str) -> Access {
+    let method = if method == "HEAD" { "GET" } else { method };
+    let called = |route: &&Route| (route.method == "*" || route.method == method) && fits(route.path, path);
+    ROUTES.iter().find(called).map_or(Guarded, |route| route.access)
+}
+
+/// True if a path is one of that pattern.
+fn fits(pattern: &str, path: &str) -> bool {
+    let (mut wanted, mut found) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), found.next()) {
+            (None, None) => return true,
+            (Some(name), Some(part)) if name.starts_with('{') && !part.is_empty() => {}
+            (Some(name), Some(part)) if name == part => {}
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_these_are_open() {
+        let open: Vec<&str> = ROUTES.iter().filter(|r| r.access == Open).map(|r| r.path).collect();
+        let known = ["/health", "/ready", "/docs", "/openapi.json", "/prometheus", "/"];
+        assert!(open.iter().all(|path| known.contains(path)), "{open:?}");
+        assert!(ROUTES.iter().filter(|r| r.access == Open).all(|r| r.method == "GET" && r.load == Light));
+    }
+
+    #[test]
+    fn what_has_no_route_is_guarded() {
+        assert_eq!(access("GET", "/health"), Open);
+        assert_eq!(access("HEAD", "/health"), Open);
+        for (method, path) in [
+            ("POST", "/health"),
+            ("GET", "/health/"),
+            ("GET", "//health"),
+            ("GET", "/nothing"),
+            ("GET", "/v1/models/x"),
+            ("GET", "/health/../v1/models"),
+        ] {
+            assert_eq!(access(method, path), Guarded, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_one_part_of_a_path() {
+        assert!(fits("/v1/models/{id}", "/v1/models/a"));
+        for other in ["/v1/models/", "/v1/models/a/b", "/v1/models"] {
+            assert!(!fits("/v1/models/{id}", other), "{other}");
+        }
+    }
+}

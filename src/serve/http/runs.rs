@@ -1,0 +1,368 @@
+//! Runs of the agent: begun, shown as they happen, answered where they ask, and stopped when whoever wanted them has gone.
+//! The harness drives them; what is shown of them is read from the store, in which every event is before anybody is told of it.
+
+use super::body::Document;
+use super::command::CancelOnDrop;
+use super::sse::{self, Events, Gone};
+use super::{Engine, Problem, Server};
+use crate::agent::Args;
+use crate::agent::event::{Event, Sink};
+use crate::agent::harness::{HarnessError, Watch};
+use crate::agent::plan;
+use crate::agent::runtime::{Approval, Approver, Driven, Question};
+use crate::agent::store::StoreError;
+use crate::agent::tool::Hazard;
+use crate::agent::turn::{Report, Task};
+use crate::model::Cancel;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The most calls in one step of a run.
+const MOST_CALLS: usize = 5;
+/// How long a question waits for an answer where nothing is said, and at most, seconds.
+const ANSWER_WITHIN: f64 = 60.0;
+const LONGEST_WAIT: f64 = 3600.0;
+/// Between two looks whether a run that waits for an answer was stopped.
+const LOOK: Duration = Duration::from_millis(50);
+/// Between two looks for events that another process may have written.
+pub const POLL: Duration = Duration::from_millis(500);
+
+/// A run that is wanted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunOrder {
+    /// The task, in plain words.
+    pub query: String,
+    /// The session that it belongs to; a new one without.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The most steps; the plan decides without.
+    #[serde(default)]
+    pub max_steps: Option<u32>,
+    /// The most calls in one step, 1 to 5.
+    #[serde(default)]
+    pub batch: Option<usize>,
+    /// How many seconds a question waits for `POST /runs/{id}/approve` before it counts as a no.
+    #[serde(default)]
+    pub approval_timeout: Option<f64>,
+}
+
+impl RunOrder {
+    /// The task that it is.
+    fn task(&self, engine: &Engine) -> Result<Task, Problem> {
+        if self.batch.is_some_and(|batch| !(1..=MOST_CALLS).contains(&batch)) {
+            return Err(Problem::unfit(format!("`batch` must be a number from 1 to {MOST_CALLS}")));
+        }
+        let task = engine.harness.admit(&self.query, self.session_id.as_deref())?;
+        let max_steps = self.max_steps.map_or(task.max_steps, |steps| steps.max(plan::FLOOR));
+        Ok(Task { max_steps, batch: self.batch.unwrap_or(task.batch), ..task })
+    }
+
+    /// How long a question waits, where `usual` is said for none.
+    fn patience(&self, usual: f64) -> Result<Duration, Problem> {
+        let seconds = self.approval_timeout.unwrap_or(usual);
+        if !(0.0..=LONGEST_WAIT).contains(&seconds) {
+            return Err(Problem::unfit(format!("`approval_timeout` must be seconds from 0 to {LONGEST_WAIT}")));
+        }
+        Ok(Duration::from_secs_f64(seconds))
+    }
+}
+
+impl From<HarnessError> for Problem {
+    fn from(error: HarnessError) -> Self {
+        let hint = error.hint();
+        match error {
+            HarnessError::Unclear(_)
+            | HarnessError::Input(_)
+            | HarnessError::Session
+            | HarnessError::NamedAsRun(_)
+            | HarnessError::Skill(_) => Self::unfit(error).detail(hint),
+            HarnessError::Store(error) => error.into(),
+            HarnessError::Stopped(_) => Self::stopped(),
+            _ => Self::internal(error).detail(hint),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint();
+        match error {
+            StoreError::Missing { .. } | StoreError::Empty => Self::not_found(error),
+            StoreError::Busy(_) | StoreError::Locked(_) | StoreError::Occupied { .. } => {
+                Self::conflict(error).detail(hint)
+            }
+            _ => Self::internal(error).detail(hint),
+        }
+    }
+}
+
+/// The runs that are under way in this process.
+pub struct Runs {
+    all: Mutex<HashMap<String, Live>>,
+    /// Rings with every event.
+    bell: watch::Sender<u64>,
+}
+
+/// One of them.
+struct Live {
+    session: String,
+    cancel: Cancel,
+    asks: Option<Pending>,
+}
+
+/// A question that waits for an answer.
+struct Pending {
+    call: String,
+    danger: bool,
+    lasting: bool,
+    answer: mpsc::Sender<(Approval, Option<Args>)>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { all: Mutex::default(), bell: watch::Sender::new(0) }
+    }
+}
+
+impl Runs {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Live>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Heard with every event.
+    pub fn bell(&self) -> watch::Receiver<u64> {
+        self.bell.subscribe()
+    }
+
+    /// True while a run of the session is under way here.
+    pub fn works_in(&self, session: &str) -> bool {
+        self.all().values().any(|live| live.session == session)
+    }
+
+    /// True if none is under way.
+    pub fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    /// Stops all of them.
+    pub fn stop(&self) {
+        self.all().values().for_each(|live| live.cancel.cancel());
+    }
+}
+
+impl Sink for Runs {
+    fn take(&self, _: &Event) {
+        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// Asks whoever wanted the run, for a while.
+struct Waiting {
+    runs: Arc<Runs>,
+    run: String,
+    patience: Duration,
+    cancel: Cancel,
+}
+
+impl Approver for Waiting {
+    fn ask(&self, question: Question) -> (Approval, Option<Args>) {
+        let (answer, answered) = mpsc::channel();
+        let danger = question.call.effects.hazard == Hazard::Danger;
+        let pending = Pending { call: question.call.id, danger, lasting: question.lasting, answer };
+        if let Some(live) = self.runs.all().get_mut(&self.run) {
+            live.asks = Some(pending);
+        }
+        let until = Instant::now() + self.patience;
+        let said = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match answered.recv_timeout(left.min(LOOK)) {
+                Ok(answer) => break answer,
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() && !self.cancel.is_cancelled() => {}
+                Err(_) => break (Approval::No, None),
+            }
+        };
+        if let Some(live) = self.runs.all().get_mut(&self.run) {
+            live.asks = None;
+        }
+        said
+    }
+}
+
+/// A run that was begun.
+struct Begun {
+    task: Task,
+    cancel: Cancel,
+    done: tokio::task::JoinHandle<Result<Report, Problem>>,
+}
+
+/// Begins a run. It goes on until it ends or its switch is pulled, whoever waits for it.
+fn begin(server: &Arc<Server>, engine: Arc<Engine>, task: Task, patience: Duration) -> Begun {
+    let limit = server.parts.settings.timeout;
+    let cancel = Cancel::new();
+    let bounded = limit.map_or(cancel.clone(), |limit| cancel.with_deadline(Instant::now() + limit));
+    let runs = server.live.clone();
+    let live = Live { session: task.session.clone(), cancel: cancel.clone(), asks: None };
+    runs.all().insert(task.run.clone(), live);
+    let approver = Waiting { runs: runs.clone(), run: task.run.clone(), patience, cancel: bounded.clone() };
+    let watch = Watch { cancel: bounded.clone(), sinks: vec![runs.clone()], approver: Some(Arc::new(approver)) };
+    let leaves = Leaves(runs, task.run.clone());
+    let job = task.clone();
+    let done = tokio::spawn(async move {
+        let _leaves = leaves;
+        let late = |stopped: Problem| match limit.filter(|_| bounded.deadline().is_some_and(|d| Instant::now() >= d)) {
+            Some(limit) => Problem::timeout(limit.as_secs_f64()),
+            None => stopped,
+        };
+        match engine.harness.conduct(job, watch).await {
+            Ok(Driven::Done(report)) => Ok(*report),
+            Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_)) => Err(late(Problem::stopped())),
+            Err(error) => Err(error.into()),
+        }
+    });
+    Begun { task, cancel, done }
+}
+
+/// Takes a run off the list once it is over, however it ends.
+struct Leaves(Arc<Runs>, String);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.all().remove(&self.1);
+        // whoever follows looks once more
+        self.0.bell.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// `POST /run/sync`: the report of the run, when it is over.
+pub async fn run_sync(
+    State(server): State<Arc<Server>>,
+    Document(order): Document<RunOrder>,
+) -> Result<Json<Report>, Problem> {
+    let engine = server.engine()?;
+    // nobody sees the question before the run is over, unless they follow the session's events
+    let (task, patience) = (order.task(&engine)?, order.patience(0.0)?);
+    let Begun { cancel, done, .. } = begin(&server, engine, task, patience);
+    let _cancel = CancelOnDrop(cancel);
+    done.await.map_err(|error| Problem::internal(format!("the run broke: {error}")))?.map(Json)
+}
+
+/// `POST /run`: the events of the run as they happen, and its report.
+pub async fn run(State(server): State<Arc<Server>>, Document(order): Document<RunOrder>) -> Result<Response, Problem> {
+    let engine = server.engine()?;
+    let (task, patience) = (order.task(&engine)?, order.patience(ANSWER_WITHIN)?);
+    let (events, response) = sse::stream();
+    let bell = server.live.bell();
+    let begun = begin(&server, engine.clone(), task, patience);
+    tokio::spawn(async move {
+        let _cancel = CancelOnDrop(begun.cancel.clone());
+        let closed = events.clone();
+        tokio::select! {
+            // whoever reads no more is not told anything more either
+            _ = tell(&engine, begun, &events, bell) => {}
+            () = closed.closed() => {}
+        }
+    });
+    Ok(response)
+}
+
+/// Tells a run to its end: the session, its events, what came of it, the session again.
+async fn tell(engine: &Engine, begun: Begun, events: &Events, mut bell: watch::Receiver<u64>) -> Result<(), Gone> {
+    let Begun { task, mut done, .. } = begun;
+    let about = |status: &str| json!({"status": status, "session_id": task.session, "run_id": task.run});
+    events.send("session", None, &about("started")).await?;
+    let mut seen = 0;
+    let ended = loop {
+        let ended = tokio::select! {
+            ended = &mut done => Some(ended),
+            _ = bell.changed() => None,
+        };
+        seen = pass_on(engine, &task.run, seen, events).await?;
+        if let Some(ended) = ended {
+            break ended.unwrap_or_else(|error| Err(Problem::internal(format!("the run broke: {error}"))));
+        }
+    };
+    match ended {
+        Ok(report) => events.send("complete", None, &json!(report)).await?,
+        Err(problem) => events.send("error", None, &problem.document()).await?,
+    }
+    events.send("session", None, &about("ended")).await
+}
+
+/// Sends what is new of a run; the number of its last event.
+pub async fn pass_on(engine: &Engine, run: &str, seen: u64, events: &Events) -> Result<u64, Gone> {
+    let mut last = seen;
+    // one that cannot be read now is read with the next ones
+    for event in engine.harness.events().events(run, seen).unwrap_or_default() {
+        last = event.sequence_number;
+        events.send(event.event_type.name(), Some(&event.event_id), &json!(event)).await?;
+    }
+    Ok(last)
+}
+
+/// An answer to a question of a run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveOrder {
+    /// `yes`, `no`, `always` (for every such call of this run), `danger` (yes to what may destroy something).
+    pub decision: Decision,
+    /// The call that is meant; the one that waits without.
+    #[serde(default)]
+    pub call_id: Option<String>,
+    /// Other arguments for the call, which is judged anew then.
+    #[serde(default)]
+    pub args: Option<Args>,
+}
+
+/// What is said to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// This once.
+    Yes,
+    /// No.
+    No,
+    /// This, and every one of its kind in this run.
+    Always,
+    /// Yes to a dangerous one.
+    Danger,
+}
+
+/// `POST /runs/{id}/approve`.
+pub async fn approve(
+    State(server): State<Arc<Server>>,
+    Path(run): Path<String>,
+    Document(order): Document<ApproveOrder>,
+) -> Result<Json<Value>, Problem> {
+    server.engine()?;
+    let mut all = server.live.all();
+    let live = all.get_mut(&run).ok_or_else(|| Problem::not_found("there is no such run under way"))?;
+    let asks = live.asks.as_ref().ok_or_else(|| Problem::conflict("the run asks nothing now"))?;
+    if order.call_id.as_ref().is_some_and(|call| *call != asks.call) {
+        return Err(Problem::conflict(format!("the run asks about {}", asks.call)));
+    }
+    let approval = match order.decision {
+        Decision::No => Approval::No,
+        Decision::Yes | Decision::Always if asks.danger => {
+            return Err(Problem::conflict("this may destroy something").detail("the decision `danger` allows it"));
+        }
+        Decision::Yes | Decision::Danger => Approval::Yes,
+        Decision::Always if asks.lasting => Approval::Always,
+        Decision::Always => {
+            return Err(Problem::conflict("this is asked for each time").detail("the decision `yes` allows it once"));
+        }
+    };
+    let Some(asks) = live.asks.take() else { return Err(Problem::conflict("the run asks nothing now")) };
+    asks.answer
+        .send((approval, order.args))
+        .map_err(|_| Problem::conflict("the run does not wait for an answer any more"))?;
+    Ok(Json(json!({"run_id": run, "call_id": asks.call, "approved": approval != Approval::No})))
+}

@@ -1,0 +1,158 @@
+//! The token that opens the server: made at the first start, kept for this user alone, compared in a time that tells
+//! nothing.
+
+use crate::files;
+use std::io;
+use std::path::Path;
+use subtle::ConstantTimeEq;
+
+/// The name of its file in the data folder.
+pub const FILE: &str = "serve-token";
+
+/// Bytes of chance in a token.
+const BYTES: usize = 32;
+/// The fewest and the most characters of one.
+const LENGTH: std::ops::RangeInclusive<usize> = 32..=512;
+
+/// A token. It is not shown in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// Its file cannot be read or made.
+    #[error("the token of `caro serve` cannot be kept in {0}: {1}")]
+    File(String, io::Error),
+    /// Others may read it.
+    #[error("others may read the token of `caro serve` (mode {1:o} of {0})")]
+    Shared(String, u32),
+    /// What is in the file is none.
+    #[error("{0} holds no token")]
+    NoToken(String),
+    /// The system gives no chance.
+    #[error("the system gives no random bytes: {0}")]
+    Random(getrandom::Error),
+}
+
+impl TokenError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::File(..) => "check that the data folder can be written",
+            Self::Shared(..) => "remove the file: the next start makes a new token, and the old one opens nothing then",
+            Self::NoToken(_) => "remove the file: the next start makes a new token",
+            Self::Random(_) => "start it again",
+        }
+    }
+}
+
+impl Token {
+    /// The token of that file, made if there is none. Of two that make it at once both get the same.
+    ///
+    /// # Errors
+    /// If it cannot be read or made, or others may read it.
+    pub fn of_file(file: &Path) -> Result<Self, TokenError> {
+        let wrong = |error| TokenError::File(file.display().to_string(), error);
+        match Self::read(file) {
+            Err(TokenError::File(_, error)) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        match files::create(file, format!("{}\n", Self::random()?.0).as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(wrong(error)),
+            _ => Self::read(file),
+        }
+    }
+
+    /// One that lives as long as the process.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn random() -> Result<Self, TokenError> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(TokenError::Random)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    fn read(file: &Path) -> Result<Self, TokenError> {
+        let name = || file.display().to_string();
+        let text = files::read_text(file, 4096).map_err(|error| TokenError::File(name(), error))?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let mode = std::fs::metadata(file).map_err(|error| TokenError::File(name(), error))?.mode() & 0o777;
+            if mode & 0o077 != 0 {
+                return Err(TokenError::Shared(name(), mode));
+            }
+        }
+        let token = text.trim();
+        let fits = LENGTH.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Self(token.to_owned())).ok_or_else(|| TokenError::NoToken(name()))
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// True for the same token. How long it takes tells nothing of where another one differs.
+    pub fn opens(&self, given: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(given).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_made_once_and_is_its_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("deep").join(FILE);
+        let made = Token::of_file(&file).unwrap();
+        assert_eq!(made.text().len(), 2 * BYTES);
+        assert_eq!(Token::of_file(&file).unwrap(), made);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+            assert!(matches!(Token::of_file(&file), Err(TokenError::Shared(_, 0o640))));
+        }
+        assert_ne!(Token::random().unwrap(), Token::random().unwrap());
+        assert_eq!(format!("{made:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn what_is_no_token_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE);
+        for wrong in ["", "short", &"x y".repeat(20), &"x".repeat(600)] {
+            files::replace(&file, wrong.as_bytes(), files::Access::Private).unwrap();
+            assert!(matches!(Token::of_file(&file), Err(TokenError::NoToken(_))), "{wrong}");
+        }
+        let token = Token::random().unwrap();
+        let text = token.text().to_owned();
+        assert!(token.opens(text.as_bytes()));
+        for other in ["", &text[1..], &text.to_uppercase(), &format!("{text}0"), &format!(" {text}")] {
+            assert!(other == text || !token.opens(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn of_two_that_make_it_at_once_both_have_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE);
+        let made: Vec<Token> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| Token::of_file(&file).unwrap())).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|one| *one == made[0]));
+    }
+}
