@@ -14,6 +14,8 @@ use caro::model::scripted::Scripted;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+mod rows;
+
 /// A harness in a folder of its own.
 struct Bench {
     dir: tempfile::TempDir,
