@@ -57,6 +57,7 @@ mod reply;
 mod resident;
 mod rules;
 mod safety;
+mod shards;
 mod shell;
 mod skills;
 mod subagents;

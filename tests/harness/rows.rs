@@ -43,7 +43,9 @@ fn is_there(named: &str) -> Result<(), String> {
     let code = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let there = match test {
         // a fence without a language, or with one that is compiled
-        DOC => code.contains("/// ```\n/// use ") || code.contains("//! ```\n//! use ") || code.contains("```compile_fail"),
+        DOC => {
+            code.contains("/// ```\n/// use ") || code.contains("//! ```\n//! use ") || code.contains("```compile_fail")
+        }
         _ => tests(&code).contains(&test),
     };
     there.then_some(()).ok_or_else(|| format!("{file} has no such test"))

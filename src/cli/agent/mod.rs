@@ -1,7 +1,7 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
 //! - [`options`]: how a run is driven, as it is typed. [`wire`]: builds the harness that runs stand on. [`view`]: shows events.
-//!   [`approve`]: asks before a change. [`end`]: how a run ended. `forging`: a skill that is made where a run came to nothing.
+//!   [`approve`]: asks before a change. [`end`]: how a run ended. `forging`: a skill that is made where a run came to nothing. `shards`: a tree that is read in parts.
 //! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
@@ -11,6 +11,7 @@ mod forging;
 mod options;
 pub mod resume;
 pub mod session;
+mod shards;
 pub mod stats;
 pub mod view;
 pub mod wire;
@@ -29,6 +30,7 @@ use crate::agent::plan::{self, Plan, Source};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Step, Task};
+use std::path::PathBuf;
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
@@ -67,6 +69,10 @@ pub struct Args {
     /// it is asked for without this
     #[arg(long)]
     forge: bool,
+    /// Read this folder, or this long text, in at most eight parts and answer the question about it; nothing is changed
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::AnyPath,
+          conflicts_with_all = ["plan_only", "plan", "max_steps", "batch", "show_prompt", "explain", "forge", "example", "sample"])]
+    shards: Option<PathBuf>,
     /// The tests of a skill.
     #[command(flatten)]
     examples: Examples,
@@ -108,6 +114,9 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
     }
     args.drive.admit(&text, "task")?;
+    if let Some(place) = &args.shards {
+        return shards::run(&text, place, args.session.as_deref(), &args.drive, cx);
+    }
     if args.examples.is_given() {
         args.examples.order(&text, cx)?;
     }
