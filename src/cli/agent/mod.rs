@@ -52,8 +52,9 @@ pub struct Args {
     /// steps and divide the task otherwise
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
     plan: Planner,
-    /// The most steps, at least 5; by default the plan decides, up to 20
-    #[arg(long, value_name = "N")]
+    /// The most steps; by default the plan decides, 5 to 20. With fewer than 5 it may end before it has looked, acted and
+    /// answered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
     /// The most calls in one step, 1 to 5: a small model calls for what it has not seen yet if it may call for more
     /// than one
@@ -121,7 +122,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         args.examples.order(&text, cx)?;
     }
     let plan = Plan::heuristic(&text);
-    let max_steps = max_steps(args.max_steps, &plan, cx);
+    let max_steps = args.max_steps.unwrap_or_else(|| plan.max_steps());
     if args.plan_only && args.plan == Planner::Heuristic {
         return plan_only(&plan, max_steps, args.drive.json, cx);
     }
@@ -171,15 +172,6 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         return ended(&run, begun(&run, limited(task))?, &args.drive, cx);
     }
     ended(&run, first, &args.drive, cx)
-}
-
-/// The plan's steps unless the person says another number; never under the floor.
-pub(super) fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
-    let Some(asked) = asked else { return plan.max_steps() };
-    if asked < plan::FLOOR {
-        cx.ui.warn(&format!("{asked} steps are too few to look, act and answer: {} are allowed", plan::FLOOR));
-    }
-    asked.max(plan::FLOOR)
 }
 
 fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {
