@@ -282,17 +282,22 @@ fn limits_end_a_run_with_their_own_code() {
 }
 
 #[test]
-fn fewer_steps_than_it_takes_are_not_taken_at_their_word() {
+fn b3_a_cap_that_is_given_is_honoured() {
     let machine = Machine::new();
     logs(&machine);
-    let few = agent(&machine, &script(), &[TASK, "--yes", "--json", "--max-steps", "2"]);
-    assert_eq!((few.code, &few.json()["max_steps"]), (Some(0), &json!(5)), "{few:#?}");
-    assert!(few.err.contains("2 steps are too few to look, act and answer: 5 are allowed"), "{few:#?}");
-    for enough in ["5", "30"] {
-        let ran = machine.run(&["agent", TASK, "--plan-only", "--json", "--max-steps", enough]);
-        assert_eq!(ran.json()["max_steps"].to_string(), enough, "{ran:#?}");
-        assert!(!ran.err.contains("too few"), "{ran:#?}");
+    let endless: Vec<String> = (0..3)
+        .map(|n| step("look", &[("shell", json!({"command": format!("head -n {} logs/app.log | wc -l", n + 1)}))]))
+        .chain([answer("as far as I got")])
+        .collect();
+    let four = agent(&machine, &endless, &["count the lines again and again", "--json", "--max-steps", "4"]);
+    let document = four.json();
+    assert_eq!((four.code, &document["max_steps"], &document["steps"]), (Some(4), &json!(4), &json!(4)), "{four:#?}");
+    for number in ["2", "5", "30"] {
+        let ran = machine.run(&["agent", TASK, "--plan-only", "--json", "--max-steps", number]);
+        assert_eq!(ran.json()["max_steps"].to_string(), number, "{ran:#?}");
     }
+    let none = machine.run(&["agent", TASK, "--max-steps", "0"]);
+    assert!(none.code == Some(2) && none.err.contains("--max-steps"), "{none:#?}");
 }
 
 #[test]

@@ -193,7 +193,13 @@ fn one_loop_drives_every_recipe() {
     machines.sort_unstable();
     assert_eq!(
         machines,
-        ["agent/forge/mod.rs", "agent/perpetual/driver.rs", "agent/runtime/mod.rs", "command/recipe.rs"]
+        [
+            "agent/forge/mod.rs",
+            "agent/perpetual/driver.rs",
+            "agent/runtime/mod.rs",
+            "agent/shard/mod.rs",
+            "command/recipe.rs"
+        ]
     );
     let mut drivers = of(" drive(&mut ");
     drivers.sort_unstable();

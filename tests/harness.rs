@@ -1,7 +1,7 @@
 //! The facade over the harness: what it does on a scripted model, and what its public interface is.
 
 use crate::agent::{answer, by_step, step};
-use caro::agent::harness::{Harness, HarnessError, Options, Setup};
+use caro::agent::harness::{Harness, HarnessError, Options, RunOptions, Setup};
 use caro::agent::memory::Memory;
 use caro::agent::state::Limits;
 use caro::agent::store::Store;
@@ -13,6 +13,8 @@ use caro::model::Cancel;
 use caro::model::scripted::Scripted;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+mod rows;
 
 /// A harness in a folder of its own.
 struct Bench {
@@ -152,7 +154,8 @@ impl Tool for Dice {
 fn tools_of_ones_own_join_the_others() {
     let replies = [step("throw", &[("dice", json!({}))]), answer("It is a four")];
     let mut bench = Bench::new(by_step(&replies));
-    assert_eq!(bench.tools(), ["edit", "list", "read", "search", "write"]);
+    let ours: Vec<String> = bench.tools().into_iter().filter(|name| !name.starts_with("workspace_")).collect();
+    assert_eq!(ours, ["edit", "list", "read", "search", "write"]);
     bench.harness.add(Dice::tool()).unwrap();
     assert_eq!(bench.harness.add(Dice::tool()), Err(RegistryError::Taken("dice".into())));
     assert!(bench.tools().contains(&"dice".into()));
@@ -172,6 +175,85 @@ fn a_workspace_has_its_tools_and_long_results_are_only_kept_where_that_is_wanted
         (tools.contains(&"workspace_view".into()), tools.contains(&"read_artifact".into()))
     };
     assert_eq!((with(Options::default()), with(Options::local())), ((true, false), (true, true)));
+}
+
+#[test]
+fn b20_b27_there_is_a_workspace_unless_it_is_not_wanted_and_helpers_force_one() {
+    let with = |workspace: bool, subagents: bool| {
+        let options = Options { workspace, subagents, ..Options::default() };
+        let bench = Bench::with(json!([{"reply": answer("x")}]), |setup, _| Setup { options, ..setup });
+        bench.tools().contains(&"workspace_view".into())
+    };
+    assert_eq!([with(true, false), with(false, false), with(false, true)], [true, false, true]);
+    // what it holds is there for the next run of the session, and nowhere once the harness is gone
+    let write = step("note", &[("workspace_write", json!({"path": "a.md", "content": "kept"}))]);
+    let view = step("look", &[("workspace_view", json!({"path": "a.md"}))]);
+    let bench = Bench::new(json!([{"replies": [write, answer("done"), view, answer("kept")]}]));
+    bench.run("write a note into the workspace", "s").unwrap();
+    let report = bench.run("view the note of the workspace", "s").unwrap();
+    assert!(bench.recorded(&report.run_id).contains("kept\\n"), "{}", bench.recorded(&report.run_id));
+}
+
+#[test]
+fn b1_a_run_has_options_of_its_own_and_needs_no_runtime() {
+    let look = |n: usize| step("look", &[("search", json!({"pattern": format!("x{n}")}))]);
+    let bench = Bench::new(json!([{"replies": [look(0), look(1), answer("nothing"), look(2)]}]));
+    let options = RunOptions { max_steps: Some(3), ..RunOptions::default() };
+    let report = bench.runtime.block_on(bench.harness.run_with("search the folder for x", Some("s"), options)).unwrap();
+    assert_eq!((report.max_steps, report.termination_reason.as_str()), (3, "max_steps"), "{report:?}");
+    let limits = Some(Limits { requests: 1, ..Limits::default() });
+    let options = RunOptions { limits, ..RunOptions::default() };
+    let report = bench.runtime.block_on(bench.harness.run_with("search the folder for y", Some("s"), options)).unwrap();
+    assert_eq!(report.termination_reason, "request_limit", "{report:?}");
+    let stopped = Cancel::new();
+    stopped.cancel();
+    let options = RunOptions { cancel: Some(stopped), ..RunOptions::default() };
+    let ran = bench.runtime.block_on(bench.harness.run_with("search the folder for z", Some("s"), options));
+    assert!(matches!(ran, Err(HarnessError::Stopped(_))));
+    let bench = Bench::new(dog());
+    assert_eq!(bench.harness.run_sync(TOLD, Some("s")).unwrap().response, "Nice name");
+    // also within a runtime
+    let asked = bench.runtime.block_on(async { bench.harness.run_sync(ASKED, Some("s")) });
+    assert_eq!(asked.unwrap().response, "Rex");
+}
+
+#[test]
+fn the_base_instruction_and_a_providers_layer_are_in_the_prompt() {
+    use caro::agent::assemble::Fixed;
+    let rules = json!([{"system": "Answer as a pirate.\n\nPrices are in euros.", "reply": answer("Arr")}]);
+    let bench = Bench::with(rules, |setup, _| Setup {
+        instruction: "Answer as a pirate.".into(),
+        providers: vec![Arc::new(Fixed { name: "prices", priority: 2, text: "Prices are in euros.".into() })],
+        ..setup
+    });
+    assert_eq!(bench.answer("say what the file costs", "s"), "Arr");
+}
+
+#[test]
+fn a39_a_guard_of_ones_own_narrows_what_may_be_done() {
+    use caro::agent::guard::{Finding, Guard, GuardError, Verdict};
+    use caro::agent::{Call, RunState};
+    struct NoDrafts;
+    impl Guard for NoDrafts {
+        fn name(&self) -> &'static str {
+            "no-drafts"
+        }
+        fn check(&self, call: &Call, _: &RunState) -> Result<Verdict, GuardError> {
+            let draft = call.effects.writes.iter().any(|path| path.ends_with("draft.txt"));
+            let finding = Finding { id: "no-drafts".into(), text: "drafts are not written".into() };
+            Ok(if draft { Verdict::Deny(finding) } else { Verdict::Allow })
+        }
+    }
+    for (name, is_there) in [("draft.txt", false), ("final.txt", true)] {
+        let replies = [step("write", &[("write", json!({"path": name, "content": "x"}))]), answer("done")];
+        let bench = Bench::with(by_step(&replies), |setup, _| Setup {
+            guards: vec![Arc::new(NoDrafts)],
+            options: Options { unasked: true, ..Options::default() },
+            ..setup
+        });
+        bench.run(&format!("write x to {name}"), "s").unwrap();
+        assert_eq!(bench.dir.path().join(name).exists(), is_there, "{name}");
+    }
 }
 
 #[test]
@@ -227,10 +309,6 @@ fn what_cannot_be_begun_says_why_and_asks_no_model() {
         assert!(matches!(bench.run(TOLD, name), Err(HarnessError::Session)), "{name}");
     }
     assert_eq!(bench.harness.metrics().unwrap().runs, 0);
-    let model: Scripted = json!({"rules": dog()}).to_string().parse().unwrap();
-    let options = Options { subagents: true, ..Options::default() };
-    let setup = Setup { options, ..Setup::new(Arc::new(model), bench.dir.path().into()) };
-    assert!(matches!(Harness::new(setup), Err(HarnessError::NoWorkspace)));
     let stopped = Bench::with(dog(), |setup, _| {
         setup.cancel.cancel();
         setup

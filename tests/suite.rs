@@ -59,6 +59,7 @@ mod rules;
 mod safety;
 #[cfg(unix)]
 mod serve;
+mod shards;
 mod shell;
 mod skills;
 mod subagents;

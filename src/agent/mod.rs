@@ -20,6 +20,7 @@
 //! - [`mcp`]: tools of other programs; [`skill`]: how a kind of task is gone about, with scripts; [`chat`]: what was said
 //!   before. What comes from there is others' words: it changes neither tools nor policy.
 //! - [`forge`]: makes a skill that is missing, test first, and puts it on the shelf if it holds.
+//! - [`shard`]: a question about a tree of files, read in parts.
 //! - [`subagent`]: runs that work for another one, side by side.
 //! - [`perpetual`]: a loop that never ends, whose model calls skills; [`background`]: tasks that begin by themselves.
 //! - [`guard`]: who may do what. Guards only narrow: deny beats ask beats allow, a guard that fails denies, and no text
@@ -57,6 +58,7 @@ pub mod plan;
 pub mod reflect;
 pub mod retrieve;
 pub mod runtime;
+pub mod shard;
 pub mod skill;
 pub mod state;
 pub mod store;

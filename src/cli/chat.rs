@@ -5,7 +5,7 @@
 
 use super::agent::end::{self, exit_of};
 use super::agent::view::{self, Shows};
-use super::agent::{Drive, max_steps, wire};
+use super::agent::{Drive, wire};
 use super::edit::{Lines, Typed};
 use super::history::History;
 use super::interrupt::Phase;
@@ -37,8 +37,8 @@ pub struct Args {
     /// The session to go on with, or to begin; a new one if not given
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The most steps of one answer, at least 5; by default the message decides, up to 20
-    #[arg(long, value_name = "N")]
+    /// The most steps of one answer; by default the message decides, 5 to 20
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
     /// How much of the session is remembered: what the model has room for (budget), the last N messages (window:N), or the
     /// newest N tokens (tokens:N). With :summary behind it the model sums up what falls out, in one request more when
@@ -142,7 +142,7 @@ struct Talk<'a> {
 impl Talk<'_> {
     fn task(&self, message: &str) -> Task {
         let task = self.harness.task(message, &self.session);
-        Task { max_steps: max_steps(self.args.max_steps, &task.plan, self.cx), ..task }
+        Task { max_steps: self.args.max_steps.unwrap_or(task.max_steps), ..task }
     }
 
     /// One message and its answer.

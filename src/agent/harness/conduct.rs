@@ -3,6 +3,7 @@
 use super::{Harness, HarnessError, WAIT, session_name};
 use crate::agent::event::{Draft, Kind, Sink};
 use crate::agent::runtime::{Approver, Driven};
+use crate::agent::state::Limits;
 use crate::agent::turn::{Task, Turn};
 use crate::agent::{observe, plan};
 use crate::model::Cancel;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub struct Watch {
     /// What stops it.
     pub cancel: Cancel,
+    /// What it may cost, where that is another than the harness's own.
+    pub limits: Option<Limits>,
     /// Where its events go beside the store.
     pub sinks: Vec<Arc<dyn Sink>>,
     /// Who is asked; without one nobody is, and what would be asked for is refused.
@@ -38,7 +41,7 @@ impl Harness {
     /// # Errors
     /// If it cannot be begun. A run that fails is no error: its report says why.
     pub async fn conduct(&self, task: Task, watch: Watch) -> Result<Driven, HarnessError> {
-        let Watch { cancel, sinks, approver } = watch;
+        let Watch { cancel, limits, sinks, approver } = watch;
         let _turn = self.queue.enter(&task.session).await;
         if cancel.is_cancelled() {
             return Err(HarnessError::Stopped(task.run));
@@ -46,7 +49,7 @@ impl Harness {
         let mut warnings = Vec::new();
         let mut run = self.prepare(&task, cancel, &mut |warning| warnings.push(warning.to_owned()))?;
         let mut turn = Turn::new(task);
-        turn.limit(self.options.limits);
+        turn.limit(limits.unwrap_or(self.options.limits));
         let first = run.first(&turn);
         while run.try_begin(&first)?.is_some() {
             tokio::time::sleep(WAIT).await;

@@ -21,9 +21,6 @@ pub enum HarnessError {
     /// The session would be taken for that of a run's helpers, which nobody sees.
     #[error("`{0}` is no name for a session: runs and helpers are named so")]
     NamedAsRun(String),
-    /// Helpers have nowhere to leave what they come to.
-    #[error("helpers need a workspace")]
-    NoWorkspace,
     /// Two tools have one name.
     #[error(transparent)]
     Tools(#[from] RegistryError),
@@ -39,6 +36,9 @@ pub enum HarnessError {
     /// The files of a session cannot be.
     #[error("the workspace: {0}")]
     Workspace(#[from] std::io::Error),
+    /// There is no thread to work on.
+    #[error("no thread can be begun: {0}")]
+    Thread(std::io::Error),
     /// The channel of messages cannot be read or written.
     #[error("the channel: {0}")]
     Channel(std::io::Error),
@@ -54,7 +54,7 @@ impl HarnessError {
             Self::Unclear(_) => "say what is to be done, and with what",
             Self::Input(error) => error.hint(),
             Self::Session | Self::NamedAsRun(_) => "give it another name, or none for a new session",
-            Self::NoWorkspace => "say where the agent's own files are to be",
+            Self::Thread(_) => "end some of the processes of this user, and try again",
             Self::Tools(error) => error.hint(),
             Self::Skill(error) => error.hint(),
             Self::Store(error) => error.hint(),

@@ -37,11 +37,13 @@ pub use clear::empty;
 pub use conduct::Watch;
 pub use error::HarnessError;
 pub use prepared::Prepared;
-pub use setup::{Options, Setup};
+pub use setup::{Options, RunOptions, Setup};
 
 use super::advise::Adviser;
+use super::assemble::ContextProvider;
 use super::chat::{MESSAGES, Past, is_talk};
 use super::event::Redactor;
+use super::guard::Guard;
 use super::librarian::Librarian;
 use super::mcp::Hub;
 use super::memory::{Memory, Whose};
@@ -76,6 +78,8 @@ pub struct Harness {
     tools: Registry,
     hub: Option<Hub>,
     workspaces: Option<Workspaces>,
+    /// Holds them where nobody named a place; removed with the harness.
+    _scratch: Option<tempfile::TempDir>,
     librarian: Option<Arc<Librarian>>,
     memory: Arc<Memory>,
     skills: Option<Shelf>,
@@ -83,6 +87,9 @@ pub struct Harness {
     queue: Queue,
     adviser: Option<Arc<dyn Adviser>>,
     store: Arc<Store>,
+    instruction: String,
+    guards: Vec<Arc<dyn Guard>>,
+    providers: Vec<Arc<dyn ContextProvider>>,
     secrets: Vec<String>,
     redactor: Redactor,
     cancel: Cancel,
@@ -93,13 +100,14 @@ impl Harness {
     /// Puts it together. Results in the workspaces that nobody has asked for in a week are removed.
     ///
     /// # Errors
-    /// If helpers are wanted and there is no workspace for them, or nothing can be kept in memory.
+    /// If there is no room for a workspace, or nothing can be kept in memory.
     pub fn new(setup: Setup) -> Result<Self, HarnessError> {
         let Setup { model, root, agent, shell, manual, workspaces, librarian, memory, skills, .. } = setup;
         let Setup { adviser, store, secrets, cancel, options, .. } = setup;
-        if options.subagents && workspaces.is_none() {
-            return Err(HarnessError::NoWorkspace);
-        }
+        let Setup { instruction, guards, providers, .. } = setup;
+        let wanted = workspaces.is_none() && (options.workspace || options.subagents);
+        let scratch = wanted.then(tempfile::tempdir).transpose()?;
+        let workspaces = workspaces.or_else(|| Some(Workspaces::at(scratch.as_ref()?.path().to_owned())));
         let parts = tools::Setup { shell, manual, knowledge: librarian.clone(), ..tools::Setup::default() };
         let harness = Self {
             model,
@@ -108,6 +116,10 @@ impl Harness {
             tools: tools::builtin(parts)?,
             hub: None,
             workspaces,
+            _scratch: scratch,
+            instruction,
+            guards,
+            providers,
             librarian,
             memory: Arc::new(memory),
             skills,
@@ -137,9 +149,40 @@ impl Harness {
     /// # Errors
     /// If it is no task, cannot be begun, or is stopped. A run that fails is no error: its report says why.
     pub async fn run(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
-        let task = self.admit(text, session)?;
-        let watch = Watch { cancel: self.cancel.clone(), ..Watch::default() };
-        match self.conduct(task, watch).await? {
+        self.run_with(text, session, RunOptions::default()).await
+    }
+
+    /// The same without a runtime of one's own, or within one: it works on a thread of its own and waits for it.
+    ///
+    /// # Errors
+    /// As [`Harness::run`]; or if there can be no thread.
+    pub fn run_sync(&self, text: &str, session: Option<&str>) -> Result<Report, HarnessError> {
+        let work = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(HarnessError::Thread)?.block_on(self.run(text, session))
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, work).map_err(HarnessError::Thread)?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// The same as [`Harness::run`], with options for this run alone.
+    ///
+    /// # Errors
+    /// As [`Harness::run`].
+    pub async fn run_with(
+        &self,
+        text: &str,
+        session: Option<&str>,
+        options: RunOptions,
+    ) -> Result<Report, HarnessError> {
+        let mut task = self.admit(text, session)?;
+        let RunOptions { max_steps, batch, limits, cancel } = options;
+        task.max_steps = max_steps.map_or(task.max_steps, |most| most.max(1));
+        task.batch = batch.map_or(task.batch, |most| most.max(1));
+        let cancel = cancel.unwrap_or_else(|| self.cancel.clone());
+        match self.conduct(task, Watch { cancel, limits, ..Watch::default() }).await? {
             Driven::Done(report) => Ok(*report),
             Driven::Stopped(turn) => Err(HarnessError::Stopped(turn.task().run.clone())),
         }
@@ -158,7 +201,7 @@ impl Harness {
             text: text.to_owned(),
             max_steps: plan.max_steps(),
             plan,
-            batch: 1,
+            batch: self.options.batch.max(1),
             place: if self.talks(&self.agent, text) { String::new() } else { Task::folder(&self.root) },
         }
     }
@@ -287,7 +330,14 @@ impl Harness {
     /// What the person has allowed, in whatever run; the agent's own files in `own`.
     fn rules(&self, own: Option<PathBuf>) -> Rules {
         let Options { unasked, loops, without, .. } = &self.options;
-        Rules { root: self.root.clone(), own, yes: *unasked, loops: *loops, without: without.clone() }
+        Rules {
+            root: self.root.clone(),
+            own,
+            yes: *unasked,
+            loops: *loops,
+            without: without.clone(),
+            more: self.guards.clone(),
+        }
     }
 
     /// True for words that ask nothing of this computer: talk, and questions that servers of tools are not there for.

@@ -159,6 +159,8 @@ impl<'a> Prepared<'a> {
             skills: self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect(),
             fitting: options.fitting,
             guardrail: options.guardrail,
+            parallel: options.parallel.max(1),
+            call_limit: options.tool_timeout,
             ..config
         };
         let taker = || Arc::new(NoteTaker { memory: memory.clone(), redactor: redactor.clone() }) as Arc<dyn Notes>;
@@ -196,6 +198,10 @@ impl<'a> Prepared<'a> {
         let persona = persona(&self.task.agent, self.talks).into();
         let mut all: Vec<Arc<dyn ContextProvider>> =
             vec![Arc::new(Fixed { name: "persona", priority: 0, text: persona })];
+        if !self.harness.instruction.is_empty() {
+            let text = self.harness.instruction.clone();
+            all.push(Arc::new(Fixed { name: "instruction", priority: 1, text }));
+        }
         if !self.talks {
             all.push(Arc::new(Folder(root.clone())));
             all.push(Arc::new(Beginnings(root.clone())));
@@ -205,8 +211,9 @@ impl<'a> Prepared<'a> {
             all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
         }
         all.extend(skill::layer::layers(&self.skills, &self.texts));
-        if let Some(librarian) = librarian {
-            all.push(Arc::new(Knowledge::new(librarian.clone())));
+        if let Some(librarian) = librarian.as_ref().filter(|_| options.enable_rag) {
+            let knowledge = Knowledge::new(librarian.clone());
+            all.push(Arc::new(knowledge.within(options.knowledge_limit, options.knowledge_threshold)));
         }
         if options.notes {
             all.push(Arc::new(Recall::new(memory.clone())));
@@ -214,6 +221,7 @@ impl<'a> Prepared<'a> {
         if !self.past.is_empty() {
             all.push(Arc::new(History::new(self.past.clone(), options.remember, conversation, model.clone())));
         }
+        all.extend(self.harness.providers.iter().cloned());
         all
     }
 

@@ -23,12 +23,14 @@ pub(super) struct Rules {
     pub(super) loops: LoopLimits,
     /// Names of the guards that are left out.
     pub(super) without: Vec<String>,
+    /// Guards that whoever uses the harness has beside ours.
+    pub(super) more: Vec<Arc<dyn Guard>>,
 }
 
 impl Rules {
     /// The guards for a task.
     pub(super) fn guards(&self, task: &Task) -> Guards {
-        let guards: Vec<Arc<dyn Guard>> = vec![
+        let mut guards: Vec<Arc<dyn Guard>> = vec![
             Arc::new(ActionGuard),
             Arc::new(LoopGuard { limits: self.loops }),
             Arc::new(Budget::default()),
@@ -41,6 +43,7 @@ impl Rules {
                 rights: Rights { changes: self.yes, removals: orders_removal(&task.text) },
             }),
         ];
+        guards.extend(self.more.iter().cloned());
         Guards::new(guards, &self.without)
     }
 }

@@ -1,9 +1,10 @@
 //! What a harness is built from, and how its runs go.
 
 use crate::agent::advise::Adviser;
+use crate::agent::assemble::ContextProvider;
 use crate::agent::chat::Remember;
-use crate::agent::guard::LoopLimits;
-use crate::agent::librarian::Librarian;
+use crate::agent::guard::{Guard, LoopLimits};
+use crate::agent::librarian::{LIMIT, Librarian, THRESHOLD};
 use crate::agent::memory::Memory;
 use crate::agent::observe;
 use crate::agent::skill::Shelf;
@@ -15,6 +16,7 @@ use crate::agent::workspace::Workspaces;
 use crate::model::{Cancel, Model};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a harness is built from.
 pub struct Setup {
@@ -22,13 +24,16 @@ pub struct Setup {
     pub model: Arc<dyn Model>,
     /// The folder that runs work in.
     pub root: PathBuf,
+    /// Words that stand behind the persona in every prompt of a run; none if empty.
+    pub instruction: String,
     /// The agent's name. What is said to one in a session is not told to another.
     pub agent: String,
     /// The shell that commands run in; without one there is no tool for them.
     pub shell: Option<Shell>,
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
-    /// Where the agent's own files are, a folder a session; without them it has none.
+    /// Where the agent's own files are, a folder a session. Without it they are in a temporary folder, and go with the harness:
+    /// see [`Options::workspace`].
     pub workspaces: Option<Workspaces>,
     /// The person's own documents.
     pub librarian: Option<Arc<Librarian>>,
@@ -36,6 +41,48 @@ pub struct Setup {
     pub memory: Memory,
     /// Where skills are found.
     pub skills: Option<Shelf>,
+    /// Guards of one's own beside those there are. They can only narrow what may be done.
+    ///
+    /// ```
+    /// use caro::agent::guard::{Finding, Guard, GuardError, Verdict};
+    /// use caro::agent::harness::{Harness, Setup};
+    /// use caro::agent::{Call, RunState};
+    /// use caro::model::scripted::Scripted;
+    /// use std::sync::Arc;
+    ///
+    /// struct NoDrafts;
+    ///
+    /// impl Guard for NoDrafts {
+    ///     fn name(&self) -> &'static str {
+    ///         "no-drafts"
+    ///     }
+    ///     fn check(&self, call: &Call, _: &RunState) -> Result<Verdict, GuardError> {
+    ///         let draft = call.effects.writes.iter().any(|path| path.ends_with("draft.txt"));
+    ///         Ok(if draft { Verdict::Deny(Finding { id: "no-drafts".into(), text: "drafts are not written".into() }) } else { Verdict::Allow })
+    ///     }
+    /// }
+    ///
+    /// let model: Scripted = r#"{"rules": [{"reply": "Thought: easy\nAction: answer {\"text\": \"four\"}"}]}"#.parse()?;
+    /// let setup = Setup { guards: vec![Arc::new(NoDrafts)], ..Setup::new(Arc::new(model), ".".into()) };
+    /// assert_eq!(Harness::new(setup)?.run_sync("what is two and two?", None)?.response, "four");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub guards: Vec<Arc<dyn Guard>>,
+    /// Providers of context of one's own beside those there are.
+    ///
+    /// ```
+    /// use caro::agent::assemble::Fixed;
+    /// use caro::agent::harness::{Harness, Setup};
+    /// use caro::model::scripted::Scripted;
+    /// use std::sync::Arc;
+    ///
+    /// let model: Scripted = r#"{"rules": [{"system": "Prices are in euros.", "reply": "Thought: euros\nAction: answer {\"text\": \"4 euros\"}"}]}"#.parse()?;
+    /// let prices = Fixed { name: "prices", priority: 30, text: "Prices are in euros.".into() };
+    /// let setup = Setup { providers: vec![Arc::new(prices)], ..Setup::new(Arc::new(model), ".".into()) };
+    /// assert_eq!(Harness::new(setup)?.run_sync("what is two and two?", None)?.response, "4 euros");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub providers: Vec<Arc<dyn ContextProvider>>,
     /// Who is asked for a command where a part of the plan needs but one.
     pub adviser: Option<Arc<dyn Adviser>>,
     /// Where runs and their events are kept; without one, as long as the harness lives.
@@ -54,6 +101,7 @@ impl Setup {
         Self {
             model,
             root,
+            instruction: String::new(),
             agent: "agent".into(),
             shell: None,
             manual: None,
@@ -61,6 +109,8 @@ impl Setup {
             librarian: None,
             memory: Memory::in_memory(),
             skills: None,
+            guards: Vec::new(),
+            providers: Vec::new(),
             adviser: None,
             store: None,
             secrets: Vec::new(),
@@ -80,10 +130,18 @@ pub struct Options {
     pub offload: bool,
     /// True if only the tools are shown that fit the task best.
     pub retrieval: bool,
-    /// True if the model may have helpers, which needs a workspace.
+    /// True if the agent has files of its own also where [`Setup::workspaces`] names no place for them.
+    pub workspace: bool,
+    /// True if the model may have helpers; they have a workspace whatever [`Options::workspace`] says.
     pub subagents: bool,
     /// True if notes are recalled and taken.
     pub notes: bool,
+    /// True if the person's own documents are looked into.
+    pub enable_rag: bool,
+    /// The most passages of them in a prompt.
+    pub knowledge_limit: usize,
+    /// The least score of a passage, 0 to 1.
+    pub knowledge_threshold: f64,
     /// How much of a session is remembered.
     pub remember: Remember,
     /// What is screened for text that gives the model orders.
@@ -94,6 +152,12 @@ pub struct Options {
     pub without: Vec<String>,
     /// True if nobody is asked before changes below the folder and commands that are no danger.
     pub unasked: bool,
+    /// The most calls in one step.
+    pub batch: usize,
+    /// Calls of one step that run at once.
+    pub parallel: usize,
+    /// The most time of one call, whatever its tool says.
+    pub tool_timeout: Duration,
     /// What a run of [`Harness::run`](super::Harness::run) may cost.
     pub limits: Limits,
     /// Names of skills that are used whatever the task.
@@ -108,13 +172,20 @@ impl Default for Options {
             fitting: Fitting { mode: Mode::Off, ..Fitting::default() },
             offload: false,
             retrieval: false,
+            workspace: true,
             subagents: false,
             notes: true,
+            enable_rag: true,
+            knowledge_limit: LIMIT,
+            knowledge_threshold: THRESHOLD,
             remember: Remember::default(),
             guardrail: observe::Mode::Full,
             loops: LoopLimits::STRICT,
             without: Vec::new(),
             unasked: false,
+            batch: 1,
+            parallel: 4,
+            tool_timeout: Duration::MAX,
             limits: Limits::default(),
             skills: Vec::new(),
             role: None,
@@ -129,4 +200,17 @@ impl Options {
         let (fitting, remember) = (Fitting::default(), Remember::ROOM);
         Self { fitting, remember, offload: true, retrieval: true, ..Self::default() }
     }
+}
+
+/// How one run differs from what [`Options`] say.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The most steps, at least 1; by default the plan decides.
+    pub max_steps: Option<u32>,
+    /// The most calls in one step.
+    pub batch: Option<usize>,
+    /// What it may cost.
+    pub limits: Option<Limits>,
+    /// What stops it.
+    pub cancel: Option<Cancel>,
 }

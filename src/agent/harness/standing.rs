@@ -4,7 +4,7 @@ use super::Harness;
 use super::HarnessError;
 use crate::agent::blueprint::Blueprint;
 use crate::agent::event::{Emitter, Sink};
-use crate::agent::guard::{Guards, Policy, Rights, orders_removal};
+use crate::agent::guard::{Guard, Guards, Policy, Rights, orders_removal};
 use crate::agent::memory::Memory;
 use crate::agent::runtime::{Approver, Config, Forgetful, Nobody, Runtime};
 use crate::agent::store::is_alive;
@@ -59,7 +59,8 @@ impl Harness {
     /// The guards of whoever works on these words of a person: what may be done, and no loop, as turns repeat by nature.
     pub(in crate::agent) fn policy(&self, text: &str) -> Guards {
         let rights = Rights { changes: self.options.unasked, removals: orders_removal(text) };
-        Guards::new(vec![Arc::new(Policy { root: self.root.clone(), own: Vec::new(), rights })], &[])
+        let policy: Arc<dyn Guard> = Arc::new(Policy { root: self.root.clone(), own: Vec::new(), rights });
+        Guards::new(std::iter::once(policy).chain(self.guards.iter().cloned()).collect(), &[])
     }
 
     /// The folder that runs work in.

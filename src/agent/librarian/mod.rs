@@ -27,7 +27,7 @@ pub mod words;
 pub use file::LibraryError;
 pub use ingest::{Ingested, Options, Progress, Skipped};
 pub use needs::needs_knowledge;
-pub use provider::Knowledge;
+pub use provider::{Knowledge, LIMIT, THRESHOLD};
 pub use query::{Answer, Hit, Times};
 
 use crate::database;

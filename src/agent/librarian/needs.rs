@@ -49,7 +49,7 @@ fn word(task: &str) -> Option<&'static str> {
     if let Some(question) = QUESTIONS.iter().find(|q| **q == first || first.strip_prefix(**q) == Some("'s")) {
         return Some(question);
     }
-    if text.ends_with('?') {
+    if text.starts_with('?') || text.ends_with('?') {
         return Some("?");
     }
     let named = |end: &&&str| words.iter().any(|w| w.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(**end));
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_asks_and_what_does_not() {
+    fn a15_a38_what_asks_and_what_does_not() {
         for (task, why) in [
             ("How to deploy the api", Some("how to")),
             ("what is our release process", Some("what is")),
@@ -82,6 +82,7 @@ mod tests {
             ("which port has the proxy", Some("which")),
             ("What's new", Some("what")),
             ("is the server redundant?", Some("?")),
+            ("? deploy", Some("?")),
             ("summarise NOTES.md", Some(".md")),
             ("open docs/index.rst.", Some(".rst")),
             ("tell me when the spring report is due", Some("tell")),

@@ -11,10 +11,10 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The most passages.
-const LIMIT: usize = 3;
-/// What fits less well is left out, see [`Hit::score`].
-const THRESHOLD: f64 = 0.5;
+/// The most passages, where nobody says another number.
+pub const LIMIT: usize = 3;
+/// What fits less well is left out, where nobody says another number; see [`Hit::score`].
+pub const THRESHOLD: f64 = 0.5;
 /// The most passages for a question that a document may answer, which is asked with these alone; how near the nearest of
 /// them has to be, and the others: the answer has few of the question's words if the question is put in others.
 const WIDE: usize = 5;
@@ -26,6 +26,8 @@ const CHARS_A_TOKEN: usize = 3;
 /// The layer `knowledge`. The library is not even opened for a task that does not ask for it.
 pub struct Knowledge {
     librarian: Arc<Librarian>,
+    limit: usize,
+    threshold: f64,
     /// What the event log is to have of the last search.
     record: Mutex<Option<Draft>>,
 }
@@ -33,7 +35,13 @@ pub struct Knowledge {
 impl Knowledge {
     /// Looks into this library.
     pub fn new(librarian: Arc<Librarian>) -> Self {
-        Self { librarian, record: Mutex::default() }
+        Self { librarian, limit: LIMIT, threshold: THRESHOLD, record: Mutex::default() }
+    }
+
+    /// The same with at most `limit` passages, each with a score of `threshold` at least.
+    #[must_use]
+    pub fn within(self, limit: usize, threshold: f64) -> Self {
+        Self { limit, threshold, ..self }
     }
 }
 
@@ -52,10 +60,10 @@ impl ContextProvider for Knowledge {
         }
         let begun = Instant::now();
         let wide = asks_documents(&query.task);
-        let limit = if wide { WIDE } else { LIMIT };
+        let limit = if wide && self.limit == LIMIT { WIDE } else { self.limit };
         let answer = self.librarian.query(&query.task, limit).map_err(|e| ProviderError(e.to_string()))?;
         let spoken_of = answer.hits.iter().any(|hit| hit.score >= SPOKEN_OF);
-        let threshold = if wide && spoken_of { NEAR } else { THRESHOLD };
+        let threshold = if wide && spoken_of { NEAR.min(self.threshold) } else { self.threshold };
         let near: Vec<Hit> = answer.hits.into_iter().filter(|hit| hit.score >= threshold).collect();
         // documents are others' words, their names as well: what is addressed to the model does not reach it. Judged is
         // what would be shown

@@ -461,6 +461,22 @@ fn a_task_that_asks_is_given_what_is_near_and_nothing_else() {
 }
 
 #[test]
+fn a38_limit_and_threshold_are_those_that_are_given() {
+    let place = Place::new(None);
+    for n in 0..5 {
+        place.write(&format!("{n}.md"), format!("# Release {n}\n\nA release is tagged on day {n}.\n"));
+    }
+    place.ingest();
+    let query = Query { task: "? release tagged".into(), session: "s".into() };
+    let sources = |limit, threshold| {
+        let knowledge = Knowledge::new(Arc::new(place.librarian.clone())).within(limit, threshold);
+        let provided = knowledge.provide(&query, 2000).unwrap();
+        provided.map_or(0, |provided| provided.text.matches("### Source").count())
+    };
+    assert_eq!([sources(3, 0.5), sources(1, 0.5), sources(5, 0.0), sources(3, 1.01)], [3, 1, 5, 0]);
+}
+
+#[test]
 fn what_a_document_says_to_the_model_does_not_reach_it() {
     let place = Place::new(None);
     // judged is what would be shown: without what nobody sees

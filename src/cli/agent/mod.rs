@@ -1,7 +1,7 @@
 //! `caro agent`: a task in several steps, with tools. What it does is shown as it happens; the answer is on stdout.
 //!
 //! - [`options`]: how a run is driven, as it is typed. [`wire`]: builds the harness that runs stand on. [`view`]: shows events.
-//!   [`approve`]: asks before a change. [`end`]: how a run ended. `forging`: a skill that is made where a run came to nothing.
+//!   [`approve`]: asks before a change. [`end`]: how a run ended. `forging`: a skill that is made where a run came to nothing. `shards`: a tree that is read in parts.
 //! - [`resume`], [`events`], [`session`], [`stats`]: what can be done with runs afterwards.
 
 mod approve;
@@ -11,6 +11,7 @@ mod forging;
 mod options;
 pub mod resume;
 pub mod session;
+mod shards;
 pub mod stats;
 pub mod view;
 pub mod wire;
@@ -29,6 +30,7 @@ use crate::agent::plan::{self, Plan, Source};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Step, Task};
+use std::path::PathBuf;
 
 /// Work on a task in several steps, with tools
 #[derive(Debug, clap::Args)]
@@ -50,8 +52,9 @@ pub struct Args {
     /// steps and divide the task otherwise
     #[arg(long, value_enum, value_name = "WHO", default_value_t)]
     plan: Planner,
-    /// The most steps, at least 5; by default the plan decides, up to 20
-    #[arg(long, value_name = "N")]
+    /// The most steps; by default the plan decides, 5 to 20. With fewer than 5 it may end before it has looked, acted and
+    /// answered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
     /// The most calls in one step, 1 to 5: a small model calls for what it has not seen yet if it may call for more
     /// than one
@@ -67,6 +70,10 @@ pub struct Args {
     /// it is asked for without this
     #[arg(long)]
     forge: bool,
+    /// Read this folder, or this long text, in at most eight parts and answer the question about it; nothing is changed
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::AnyPath,
+          conflicts_with_all = ["plan_only", "plan", "max_steps", "batch", "show_prompt", "explain", "forge", "example", "sample"])]
+    shards: Option<PathBuf>,
     /// The tests of a skill.
     #[command(flatten)]
     examples: Examples,
@@ -108,11 +115,14 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         return Err(Failure::usage(why).hint("for example: caro agent \"count the errors in logs/app.log\""));
     }
     args.drive.admit(&text, "task")?;
+    if let Some(place) = &args.shards {
+        return shards::run(&text, place, args.session.as_deref(), &args.drive, cx);
+    }
     if args.examples.is_given() {
         args.examples.order(&text, cx)?;
     }
     let plan = Plan::heuristic(&text);
-    let max_steps = max_steps(args.max_steps, &plan, cx);
+    let max_steps = args.max_steps.unwrap_or_else(|| plan.max_steps());
     if args.plan_only && args.plan == Planner::Heuristic {
         return plan_only(&plan, max_steps, args.drive.json, cx);
     }
@@ -162,15 +172,6 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         return ended(&run, begun(&run, limited(task))?, &args.drive, cx);
     }
     ended(&run, first, &args.drive, cx)
-}
-
-/// The plan's steps unless the person says another number; never under the floor.
-pub(super) fn max_steps(asked: Option<u32>, plan: &Plan, cx: &Cx) -> u32 {
-    let Some(asked) = asked else { return plan.max_steps() };
-    if asked < plan::FLOOR {
-        cx.ui.warn(&format!("{asked} steps are too few to look, act and answer: {} are allowed", plan::FLOOR));
-    }
-    asked.max(plan::FLOOR)
 }
 
 fn plan_only(plan: &Plan, max_steps: u32, json: bool, cx: &Cx) -> Outcome {

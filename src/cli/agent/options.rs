@@ -3,6 +3,7 @@
 use super::view::Shows;
 use crate::agent::guard::LoopLimits;
 use crate::agent::harness::Options;
+use crate::agent::librarian::{LIMIT, THRESHOLD};
 use crate::agent::observe;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Fitting, Mode, Strategy};
@@ -50,6 +51,12 @@ pub struct Drive {
     /// Do not look into what `caro knowledge` has read in
     #[arg(long)]
     pub(super) no_rag: bool,
+    /// The most passages of it in a prompt [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), conflicts_with = "no_rag")]
+    knowledge_limit: Option<u8>,
+    /// The least score of a passage, from 0 (whatever is found) to 1 [default: 0.5]
+    #[arg(long, value_name = "SCORE", value_parser = score, conflicts_with = "no_rag")]
+    knowledge_threshold: Option<f64>,
     /// Neither recall notes nor take any
     #[arg(long)]
     no_memory: bool,
@@ -142,6 +149,9 @@ impl Drive {
             fitting: self.context.0,
             subagents: self.subagents,
             notes: !self.no_memory,
+            enable_rag: !self.no_rag,
+            knowledge_limit: self.knowledge_limit.map_or(LIMIT, usize::from),
+            knowledge_threshold: self.knowledge_threshold.unwrap_or(THRESHOLD),
             guardrail: self.screened(),
             loops: if self.preset == "published" { LoopLimits::PUBLISHED } else { LoopLimits::STRICT },
             without: self.no_guard.clone(),
@@ -184,6 +194,12 @@ impl Drive {
 pub struct Context(pub Fitting);
 
 /// Reads `budget`, `window:N` or `off`, the first two with `:truncate` behind them or not.
+/// Reads a score.
+fn score(text: &str) -> Result<f64, String> {
+    let score: Option<f64> = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
+    score.ok_or_else(|| "a number from 0 to 1, for example 0.4".to_owned())
+}
+
 fn context(text: &str) -> Result<Context, String> {
     let (when, strategy) = match text.strip_suffix(":truncate") {
         Some(when) if when != "off" => (when, Strategy::Truncate),

@@ -94,14 +94,10 @@ impl From<HarnessError> for Failure {
             HarnessError::Session | HarnessError::NamedAsRun(_) => {
                 Self::usage(error).hint("for example: --session work")
             }
-            HarnessError::NoWorkspace => {
-                Self::usage("--subagents needs a workspace, and this user has no home folder for it")
-                    .hint("set XDG_DATA_HOME to a folder that can be written")
-            }
             HarnessError::Unclear(_) | HarnessError::Input(_) => Self::usage(error).hint(hint),
             // a reader that went away ends it silently and well
             HarnessError::Channel(io) if io.kind() == std::io::ErrorKind::BrokenPipe => Self::from(io),
-            HarnessError::Channel(_) => Self::internal(error).hint(hint),
+            HarnessError::Channel(_) | HarnessError::Thread(_) => Self::internal(error).hint(hint),
             HarnessError::Stopped(_) => Self::new(Exit::Interrupted, error).hint(hint),
         }
     }

@@ -213,7 +213,8 @@ fn begin(server: &Arc<Server>, engine: Arc<Engine>, task: Task, patience: Durati
     let live = Live { session: task.session.clone(), cancel: cancel.clone(), asks: None };
     runs.all().insert(task.run.clone(), live);
     let approver = Waiting { runs: runs.clone(), run: task.run.clone(), patience, cancel: bounded.clone() };
-    let watch = Watch { cancel: bounded.clone(), sinks: vec![runs.clone()], approver: Some(Arc::new(approver)) };
+    let watch =
+        Watch { cancel: bounded.clone(), limits: None, sinks: vec![runs.clone()], approver: Some(Arc::new(approver)) };
     let leaves = Leaves(runs, task.run.clone());
     let job = task.clone();
     let done = tokio::spawn(async move {

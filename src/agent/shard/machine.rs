@@ -1,0 +1,104 @@
+//! The order of it, pure: one shard after the other, then the synthesis.
+
+use serde::{Deserialize, Serialize};
+
+/// What was found in a shard, or in all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The model's words.
+    pub answer: String,
+    /// Names of files that bear them out; each of them was shown.
+    pub files: Vec<String>,
+}
+
+/// The next thing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Asks about the shard of this number.
+    Shard(usize),
+    /// Asks for the answer out of what was found.
+    Synthesis,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// With an answer.
+    Answered(Finding),
+    /// Without one, and why.
+    Failed(String),
+}
+
+/// Shards under way.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sharding {
+    shards: usize,
+    found: Vec<Result<Finding, String>>,
+    end: Option<End>,
+}
+
+impl Sharding {
+    /// At its beginning, with so many shards.
+    pub fn new(shards: usize) -> Self {
+        Self { shards, ..Self::default() }
+    }
+
+    /// The next step, or the end.
+    pub fn next(&self) -> Result<Step, End> {
+        match &self.end {
+            Some(end) => Err(end.clone()),
+            None if self.found.len() < self.shards => Ok(Step::Shard(self.found.len())),
+            None => Ok(Step::Synthesis),
+        }
+    }
+
+    /// Takes what was found in the shard that was due. One that fails costs itself; where all have failed there is nothing
+    /// to be put together.
+    pub fn found(&mut self, finding: Result<Finding, String>) {
+        self.found.push(finding);
+        let all = self.found.len() == self.shards;
+        if all && self.found.iter().all(Result::is_err) {
+            let why = self.found.iter().rev().find_map(|found| found.clone().err()).unwrap_or_default();
+            self.end = Some(End::Failed(why));
+        }
+    }
+
+    /// Takes the answer.
+    pub fn put_together(&mut self, answer: Result<Finding, String>) {
+        self.end = Some(match answer {
+            Ok(finding) => End::Answered(finding),
+            Err(why) => End::Failed(why),
+        });
+    }
+
+    /// Ends it here.
+    pub fn stop(&mut self, why: String) {
+        self.end = Some(End::Failed(why));
+    }
+
+    /// What was found so far, a shard each.
+    pub fn findings(&self) -> &[Result<Finding, String>] {
+        &self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c18_each_shard_is_asked_once_and_then_comes_the_synthesis() {
+        let mut sharding = Sharding::new(2);
+        let finding = Finding { answer: "a".into(), files: Vec::new() };
+        assert_eq!(sharding.next(), Ok(Step::Shard(0)));
+        sharding.found(Err("cut off".into()));
+        assert_eq!(sharding.next(), Ok(Step::Shard(1)));
+        sharding.found(Ok(finding.clone()));
+        assert_eq!(sharding.next(), Ok(Step::Synthesis));
+        sharding.put_together(Ok(finding.clone()));
+        assert_eq!(sharding.next(), Err(End::Answered(finding)));
+        let mut failed = Sharding::new(1);
+        failed.found(Err("no model".into()));
+        assert_eq!(failed.next(), Err(End::Failed("no model".into())));
+    }
+}

@@ -1,0 +1,65 @@
+//! `caro agent --shards DIR`: a question about a tree of files, or a long text, that is read in parts.
+
+use super::{Drive, view, wire};
+use crate::agent::shard::{self, Order, Sharded};
+use crate::agent::state::Limits;
+use crate::cli::ui::{Role, in_line, plural};
+use crate::cli::wire::Wants;
+use crate::cli::{Cx, Exit, Failure, Outcome};
+use std::path::Path;
+
+/// Files that were not read and are named.
+const NAMED: usize = 3;
+
+/// Answers the question.
+///
+/// # Errors
+/// If nothing can be read there, there is no model, or it fails for each of the parts.
+pub(super) fn run(question: &str, place: &Path, session: Option<&str>, drive: &Drive, cx: &Cx) -> Outcome {
+    let root = cx.folder()?;
+    let session = wire::session(session, cx)?;
+    let harness = wire::open(cx, drive, "agent", drive.options(), &root, Wants::Answers)?;
+    let sharded = view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
+        let order = Order {
+            question: question.to_owned(),
+            session,
+            place: root.join(place),
+            limits: drive.limits(Limits::default()),
+            sinks: vec![signals.sink()],
+            cancel: cx.interrupt().cancel().clone(),
+        };
+        Ok::<_, Failure>(cx.runtime()?.block_on(shard::run(&harness, order))?)
+    })?;
+    told(&sharded, drive, cx)
+}
+
+fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
+    if let Some(why) = &sharded.error {
+        return Err(Failure::internal(why).hint(format!("`caro events {}` shows what was asked", sharded.run_id)));
+    }
+    if drive.json {
+        cx.ui.document(sharded)?;
+        return Ok(Exit::Success);
+    }
+    if drive.events.is_some() {
+        return Ok(Exit::Success);
+    }
+    cx.ui.data(&sharded.answer)?;
+    for file in &sharded.files {
+        cx.ui.data(&format!("- {}", in_line(file)))?;
+    }
+    for part in &sharded.shards {
+        let said = part.finding.as_ref().map_or("no answer", |finding| finding.answer.as_str());
+        cx.ui.aside(Role::Plain, &in_line(&format!("{}, {}: {said}", part.name, plural(part.items, "item"))));
+    }
+    if sharded.cut > 0 {
+        cx.ui.warn(&format!("{} named files that there are not, and were left out", plural(sharded.cut, "sentence")));
+    }
+    if !sharded.left_out.is_empty() {
+        let named: Vec<String> =
+            sharded.left_out.iter().take(NAMED).map(|(name, why)| format!("{name}: {why}")).collect();
+        let files = plural(sharded.left_out.len(), "file");
+        cx.ui.note(&in_line(&format!("not read: {files} ({})", named.join("; "))));
+    }
+    Ok(Exit::Success)
+}
