@@ -17,7 +17,7 @@ use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use crate::serve::http::lifecycle::Event;
 use crate::serve::http::listen::{Listener, serve};
 use crate::serve::http::token::{FILE, TokenError};
-use crate::serve::http::{Engine, Log, Parts, Server, Token, doors};
+use crate::serve::http::{Engine, Log, Parts, Server, Token};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -240,7 +240,6 @@ fn open(
         model: wired.recipe.model.clone(),
         commands: Arc::new(commands::Recipes::new(wired, settings)),
         harness: Arc::new(harness),
-        doors: axum::Router::new().fallback(doors::nothing),
     };
     server.set_engine(engine);
     server.tell(Event::Done);

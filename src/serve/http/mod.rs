@@ -6,25 +6,20 @@
 //! - [`routes`]: every route, in one table. [`gate`]: what is looked at before anything else: host, origin, token, rate.
 //! - [`lifecycle`]: how the server begins and ends, as a pure state machine. [`listen`]: connections, and their limits.
 //! - [`queue`]: who is answered next. [`body`]: bodies within their limits. [`problem`]: errors as JSON.
-//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`doors`]: handlers, a file a topic. [`sse`]: streams of
+//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, a file a topic. [`sse`]: streams of
 //!   events. `page`: the page to ask with, and the one that shows the interface.
 //! - [`settings`], [`token`]: what the person decides.
-//!
-//! **To mount a router of one's own** (`serve::openai`, `serve::mcp`): put it into [`Engine::doors`] with its full paths
-//! (`/v1/chat/completions`), and its routes into [`routes::ROUTES`] with [`doors::pass`] as their handler. It stands behind the
-//! same guards then: it sees no request without the token, none before the model is there, no body above the limit, and
-//! none that has not got a place in the queue, which is held until the response's body has ended. A response that is dropped (the
-//! client went away) is dropped with its body: pull the [`Cancel`](crate::model::Cancel) of the call there.
 
 pub mod body;
 pub mod command;
-pub mod doors;
 pub mod events;
 pub mod gate;
 pub mod health;
 pub mod lifecycle;
 pub mod listen;
 pub mod metrics;
+pub mod missing;
+pub mod models;
 pub mod openapi;
 pub mod problem;
 pub mod queue;
@@ -76,8 +71,6 @@ pub struct Engine {
     pub commands: Arc<dyn Commands>,
     /// Runs, sessions, tools.
     pub harness: Arc<Harness>,
-    /// Routers of other protocols, with their full paths.
-    pub doors: Router,
 }
 
 /// The state that all handlers share.
@@ -187,8 +180,8 @@ pub fn app(server: &Arc<Server>) -> Router {
         );
     }
     router
-        .fallback(doors::nothing)
-        .method_not_allowed_fallback(doors::wrong_method)
+        .fallback(missing::nothing)
+        .method_not_allowed_fallback(missing::wrong_method)
         .with_state(server.clone())
         .layer(from_fn_with_state(server.clone(), gate::guard))
 }

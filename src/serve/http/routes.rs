@@ -1,8 +1,8 @@
 //! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
 //! OpenAPI document lists it. What is not in the table is guarded.
 
-use super::{Server, command, doors, events, health, openapi, runs, sessions};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use super::{Server, command, events, health, models, openapi, runs, sessions};
+use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
 
 /// Who may call a route.
@@ -28,7 +28,7 @@ pub enum Load {
 /// One route.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// The method; `*` for any.
+    /// The method.
     pub method: &'static str,
     /// The path, with parameters as `{name}`.
     pub path: &'static str,
@@ -62,7 +62,7 @@ const fn route(
 use Access::{Guarded, Open};
 use Load::{Answer, Light, Run};
 
-/// Every route. Those whose handler is [`doors::pass`] are answered by a router of their own ([`super::Engine::doors`]).
+/// Every route.
 pub const ROUTES: &[Route] = &[
     route("GET", "/health", Open, Light, "Whether the server is up", || get(health::health)),
     route("GET", "/ready", Open, Light, "Whether it can answer: the model is loaded", || get(health::ready)),
@@ -88,12 +88,8 @@ pub const ROUTES: &[Route] = &[
         get(sessions::background_tasks)
     }),
     route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
-    route("POST", "/v1/chat/completions", Guarded, Answer, "A chat completion, as OpenAI has it", || any(doors::pass)),
-    route("POST", "/v1/completions", Guarded, Answer, "A text completion, as OpenAI has it", || any(doors::pass)),
-    route("POST", "/v1/embeddings", Guarded, Answer, "Vectors of texts, as OpenAI has them", || any(doors::pass)),
-    route("GET", "/v1/models", Guarded, Light, "The models that there are, as OpenAI lists them", || any(doors::pass)),
-    route("GET", "/v1/models/{id}", Guarded, Light, "One of them", || any(doors::pass)),
-    route("*", "/mcp", Guarded, Answer, "The Model Context Protocol, over streamable HTTP", || any(doors::pass)),
+    route("GET", "/v1/models", Guarded, Light, "The model that answers, as OpenAI lists models", || get(models::list)),
+    route("GET", "/v1/models/{id}", Guarded, Light, "The same by its name", || get(models::one)),
 ];
 
 /// The route that a path belongs to; the first of its methods.
@@ -104,7 +100,7 @@ pub fn of_path(path: &str) -> Option<&'static Route> {
 /// Who may call it. Whatever has no route is guarded, so that nobody without the token learns what there is.
 pub fn access(method: &str, path: &str) -> Access {
     let method = if method == "HEAD" { "GET" } else { method };
-    let called = |route: &&Route| (route.method == "*" || route.method == method) && fits(route.path, path);
+    let called = |route: &&Route| route.method == method && fits(route.path, path);
     ROUTES.iter().find(called).map_or(Guarded, |route| route.access)
 }
 
