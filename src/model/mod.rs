@@ -299,6 +299,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// How many calls of [`Model::generate`] are computed together; one where they take turns.
+    fn concurrency(&self) -> usize {
+        1
+    }
+
     /// Tokens in `text`, by the model's own tokenizer where it has one here.
     fn count(&self, text: &str) -> usize;
 

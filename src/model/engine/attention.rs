@@ -104,7 +104,8 @@ pub(super) fn attend(pool: &Pool, kv: &Kv, layer: usize, shape: Shape, queries: 
     });
 }
 
-/// The same for positions of several continuations: query `i` stands at `places[i]`'s position in its lane.
+/// The same for positions of several continuations: query `i` stands at `places[i]`'s position in its lane. Neighbours that are
+/// neighbours in their lane, too, go through its keys together.
 pub(super) fn attend_lanes(
     pool: &Pool,
     kv: &Kv,
@@ -115,13 +116,22 @@ pub(super) fn attend_lanes(
     out: &mut [f32],
 ) {
     let width = shape.group * shape.head_dim;
-    let one = Shape { count: 1, ..shape };
-    let padded = shape.plane() / width;
-    for_pieces(pool, &mut out[..shape.len()], width, |task, out, _| {
-        let (kv_head, i) = (task / padded, task % padded);
-        let Some(&(lane, position)) = places.get(i) else { return };
-        let queries = &queries[shape.at(kv_head, i)..][..width];
-        run(kv, layer, kv_head, position, one, lane, queries, out);
+    let follows = |i: usize| i > 0 && Lane::goes_on(places[i - 1], places[i]);
+    let step = if (0..places.len()).any(follows) { shape.step() } else { 1 };
+    let tasks = shape.plane() / (step * width);
+    for_pieces(pool, &mut out[..shape.len()], step * width, |task, out, _| {
+        let (kv_head, first) = (task / tasks, task % tasks * step);
+        let end = (first + step).min(places.len());
+        let mut from = first;
+        while from < end {
+            let to = (from + 1..end).find(|&i| !follows(i)).unwrap_or(end);
+            let (lane, position) = places[from];
+            let queries = &queries[shape.at(kv_head, from)..][..(to - from) * width];
+            let out = &mut out[(from - first) * width..(to - first) * width];
+            let piece = Shape { count: to - from, ..shape };
+            run(kv, layer, kv_head, position, piece, lane, queries, out);
+            from = to;
+        }
     });
 }
 

@@ -118,6 +118,25 @@ pub(super) trait Backend: Send {
     /// them since anything else fed, each with room for `room`.
     fn copy_lane(&mut self, _from: usize, _to: usize, _steps: usize, _room: usize) {}
 
+    /// Makes room for `count` sequences of at most `len` tokens each, beside the one that is held and independent of it. False
+    /// where sequences are not computed together, or where there is no memory for so many.
+    fn open_slots(&mut self, _count: usize, _len: usize) -> bool {
+        false
+    }
+
+    /// Computes tokens of several sequences without an adapter and keeps the logits after the last `scored` of them for
+    /// [`Self::logits_at`]: a token's `lane` is the slot of its sequence and its `step` its position there, behind which all
+    /// earlier ones are computed or among these tokens. What is held of [`Self::feed`] does not change.
+    ///
+    /// # Errors
+    /// [`ModelError::Engine`] for a slot or position there is no room for, or an unknown token.
+    fn feed_slots(&mut self, _tokens: &[LaneToken], _scored: usize) -> Result<(), ModelError> {
+        Err(ModelError::Engine("this backend computes one sequence at a time".into()))
+    }
+
+    /// Lets the sequence in slot `to` begin with the first `len` tokens of that in slot `from`.
+    fn copy_slot(&mut self, _from: usize, _to: usize, _len: usize) {}
+
     /// The adapter that can be turned on; `None` where there is none.
     fn adapter(&self) -> Option<&Adapter> {
         None

@@ -51,10 +51,20 @@ pub(super) struct Forward {
     head: Weight,
     kernels: Kernels,
     kv: Kv,
+    /// Sequences beside the one in `kv`.
+    slots: Option<Slots>,
     scratch: Scratch,
     adapter: Option<Adapter>,
     /// True while the adapter is applied.
     is_adapted: bool,
+}
+
+/// The cache of several independent sequences.
+struct Slots {
+    kv: Kv,
+    count: usize,
+    /// Positions that each has room for.
+    len: usize,
 }
 
 struct Layer {
@@ -185,8 +195,9 @@ impl Forward {
         let much = || gguf.bad(format!("{context} tokens of it take more memory than there is"));
         let kv = Kv::new(&config, context).ok_or_else(much)?;
         let norm = vector("output_norm.weight", width)?;
-        let (scratch, adapter, is_adapted) = (Scratch::default(), None, false);
-        Ok(Self { layers, embedding, norm, head, kernels, kv, scratch, config, adapter, is_adapted })
+        let scratch = Scratch::default();
+        let (slots, adapter, is_adapted) = (None, None, false);
+        Ok(Self { layers, embedding, norm, head, kernels, kv, slots, scratch, config, adapter, is_adapted })
     }
 
     /// The same with an adapter to be turned on.
@@ -253,30 +264,13 @@ impl Forward {
 
     /// Takes tokens of several continuations through all layers. False if cancelled on the way.
     fn pass_lanes(&mut self, tokens: &[LaneToken], room: usize, cancel: &Cancel) -> bool {
-        let (config, s) = (&self.config, &mut self.scratch);
-        let (m, base) = (tokens.len(), self.kv.len());
-        s.fit(config, m);
+        let base = self.kv.len();
         let places: Vec<(Lane, usize)> =
             tokens.iter().map(|token| (Lane::new(base, token.lane, room), base + token.step)).collect();
-        angles(&config.rope.frequencies, &places, &mut s.cos, &mut s.sin);
-        for (row, token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
-            self.embedding.embed_row(token.id as usize, row);
-        }
-        let shape = shape(config, base, m);
         let adapter = if self.is_adapted { self.adapter.as_ref() } else { None };
-        for (index, layer) in self.layers.iter().enumerate() {
-            if cancel.is_cancelled() {
-                return false;
-            }
-            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
-            project(config, layer, added, &mut self.kernels, s, m);
-            let pool = self.kernels.pool().clone();
-            store(config, layer, &pool, index, &mut self.kv, s, &places);
-            group(config, layer, &pool, s, 0, m);
-            attention::attend_lanes(&pool, &self.kv, index, shape, &places, &s.grouped, &mut s.attended);
-            finish(config, layer, added, &mut self.kernels, s, shape, 0..m);
-        }
-        true
+        embed(&self.config, &self.embedding, tokens, &mut self.scratch);
+        let mut pass = PlacedPass { config: &self.config, kernels: &mut self.kernels, kv: &mut self.kv, adapter };
+        pass.run(&self.layers, &places, &mut self.scratch, || cancel.is_cancelled())
     }
 
     /// Is there room for these continuations, and are they such as was agreed?
@@ -290,6 +284,16 @@ impl Forward {
         if tokens.len() > self.lanes() || tokens.iter().any(|token| token.step >= room) {
             return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
         }
+        self.known(&ids)
+    }
+
+    /// Are these tokens such as slots have room for?
+    fn check_slots(&self, tokens: &[LaneToken], scored: usize) -> Result<(), ModelError> {
+        let (count, len) = self.slots.as_ref().map_or((0, 0), |slots| (slots.count, slots.len));
+        if scored > tokens.len() || !tokens.iter().all(|token| token.lane < count && token.step < len) {
+            return Err(ModelError::Engine("more sequences or longer ones than there are slots for".into()));
+        }
+        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
         self.known(&ids)
     }
 
@@ -307,6 +311,51 @@ impl Forward {
         );
         s.logits.resize(rows * config.vocab, 0.0);
         self.kernels.matmul(&[&self.head], &s.normed[..rows * width], rows, &mut [&mut s.logits]);
+    }
+}
+
+/// A pass of tokens that stand anywhere in a cache.
+struct PlacedPass<'a> {
+    config: &'a Config,
+    kernels: &'a mut Kernels,
+    kv: &'a mut Kv,
+    adapter: Option<&'a Adapter>,
+}
+
+impl PlacedPass<'_> {
+    /// Takes the embedded tokens at `places` through the layers. False if `is_cancelled` says so on the way.
+    fn run(
+        &mut self,
+        layers: &[Layer],
+        places: &[(Lane, usize)],
+        s: &mut Scratch,
+        is_cancelled: impl Fn() -> bool,
+    ) -> bool {
+        let Self { config, kernels, kv, adapter } = self;
+        let m = places.len();
+        angles(&config.rope.frequencies, places, &mut s.cos, &mut s.sin);
+        let shape = shape(config, 0, m);
+        for (index, layer) in layers.iter().enumerate() {
+            if is_cancelled() {
+                return false;
+            }
+            let added = adapter.map_or(&NOTHING, |adapter| adapter.layer(index));
+            project(config, layer, added, kernels, s, m);
+            let pool = kernels.pool().clone();
+            store(config, layer, &pool, index, kv, s, places);
+            group(config, layer, &pool, s, 0, m);
+            attention::attend_lanes(&pool, kv, index, shape, places, &s.grouped, &mut s.attended);
+            finish(config, layer, added, kernels, s, shape, 0..m);
+        }
+        true
+    }
+}
+
+/// Puts the embeddings of these tokens into the residual stream.
+fn embed(config: &Config, embedding: &Weight, tokens: &[LaneToken], s: &mut Scratch) {
+    s.fit(config, tokens.len());
+    for (row, token) in s.stream.chunks_exact_mut(config.width).zip(tokens) {
+        embedding.embed_row(token.id as usize, row);
     }
 }
 
@@ -403,6 +452,36 @@ impl Backend for Forward {
         let base = self.kv.len();
         let row = |lane: usize| Lane::new(base, lane, room).row(base);
         self.kv.copy(row(from)..row(from) + steps, row(to));
+    }
+
+    fn open_slots(&mut self, count: usize, len: usize) -> bool {
+        let kv = count.checked_mul(len).and_then(|positions| Kv::new(&self.config, positions));
+        self.slots = kv.map(|kv| Slots { kv, count, len });
+        self.slots.is_some()
+    }
+
+    fn feed_slots(&mut self, tokens: &[LaneToken], scored: usize) -> Result<(), ModelError> {
+        self.check_slots(tokens, scored)?;
+        let Self { config, layers, embedding, kernels, slots: Some(slots), scratch, .. } = self else { return Ok(()) };
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let places: Vec<(Lane, usize)> =
+            tokens.iter().map(|token| (Lane::slot(token.lane, slots.len), token.step)).collect();
+        embed(config, embedding, tokens, scratch);
+        let mut pass = PlacedPass { config, kernels, kv: &mut slots.kv, adapter: None };
+        pass.run(layers, &places, scratch, || false);
+        if scored > 0 {
+            self.score(tokens.len() - scored, tokens.len());
+        }
+        Ok(())
+    }
+
+    fn copy_slot(&mut self, from: usize, to: usize, len: usize) {
+        if let Some(slots) = &mut self.slots {
+            let row = |slot: usize| Lane::slot(slot, slots.len).row(0);
+            slots.kv.copy(row(from)..row(from) + len.min(slots.len), row(to));
+        }
     }
 
     fn adapter(&self) -> Option<&Adapter> {

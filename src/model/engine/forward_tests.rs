@@ -225,3 +225,45 @@ fn llama_may_slow_its_rotation_down() {
     let stretched = Config::read(&testing::parse(&tiny.bytes())).unwrap().rope.frequencies;
     assert_eq!(stretched[0], 0.25);
 }
+
+#[test]
+fn sequences_in_slots_are_computed_as_each_alone() {
+    let gguf = testing::parse(&Tiny::new("qwen2").bytes());
+    let (first, second, third) = (tokens(90), tokens(30).split_off(7), tokens(5));
+    let alone = |ids: &[u32]| {
+        let mut forward = forward(&gguf, 2).unwrap();
+        forward.feed(ids, &Cancel::new()).unwrap();
+        forward.logits().to_vec()
+    };
+    let mut together = forward(&gguf, 2).unwrap();
+    assert!(together.feed_slots(&[LaneToken { lane: 0, step: 0, id: 1 }], 1).is_err(), "no slots are open");
+    together.feed(&tokens(12), &Cancel::new()).unwrap();
+    assert!(together.open_slots(4, 100));
+    let place = |lane: usize, from: usize, ids: &[u32]| -> Vec<LaneToken> {
+        ids.iter().enumerate().map(|(i, &id)| LaneToken { lane, step: from + i, id }).collect()
+    };
+    // a part of the first; then the rest of it, all of the second and of the third, whose last tokens are scored
+    together.feed_slots(&place(0, 0, &first[..60]), 0).unwrap();
+    let mut rest = place(0, 60, &first[60..89]);
+    rest.extend(place(2, 0, &second[..22]));
+    rest.extend(place(1, 0, &third[..4]));
+    let ends = [place(0, 89, &first[89..]), place(2, 22, &second[22..]), place(1, 4, &third[4..])].concat();
+    rest.extend(ends);
+    together.feed_slots(&rest, 3).unwrap();
+    for (index, ids) in [&first, &second, &third].into_iter().enumerate() {
+        let off = furthest(together.logits_at(index), &alone(ids));
+        assert!(off < 0.02, "sequence {index} is off by {off}");
+    }
+    // a copied beginning is as good as a computed one
+    together.copy_slot(0, 3, 40);
+    let other = [&first[..40], &[9, 9]].concat();
+    together.feed_slots(&place(3, 40, &[9, 9]), 1).unwrap();
+    assert!(furthest(together.logits_at(0), &alone(&other)) < 0.02);
+    // what is held beside them has not changed
+    assert_eq!(together.len(), 12);
+    together.feed(&[7], &Cancel::new()).unwrap();
+    assert!(furthest(together.logits(), &alone(&[&tokens(12)[..], &[7]].concat())) < 0.02);
+    for wrong in [place(4, 0, &[1]), place(0, 100, &[1]), place(0, 0, &[u32::MAX])] {
+        assert!(together.feed_slots(&wrong, 1).is_err());
+    }
+}

@@ -165,6 +165,26 @@ impl Sequence {
         self.backend.logits_at(row)
     }
 
+    /// Makes room for sequences beside this one; see [`Backend::open_slots`].
+    pub(super) fn open_slots(&mut self, count: usize, len: usize) -> bool {
+        self.backend.open_slots(count, len)
+    }
+
+    /// Computes tokens of the sequences beside this one; see [`Backend::feed_slots`].
+    pub(super) fn feed_slots(&mut self, tokens: &[LaneToken], scored: usize) -> Result<(), ModelError> {
+        self.backend.feed_slots(tokens, scored)
+    }
+
+    /// Lets a sequence beside this one begin as another does; see [`Backend::copy_slot`].
+    pub(super) fn copy_slot(&mut self, from: usize, to: usize, len: usize) {
+        self.backend.copy_slot(from, to, len);
+    }
+
+    /// The logits after the `row`th of the scored tokens of the last [`Self::feed_slots`].
+    pub(super) fn logits_of_slot(&mut self, row: usize) -> &[f32] {
+        self.backend.logits_at(row)
+    }
+
     /// Forgets what comes after the first `len` tokens, and more where the forward pass cannot stop there; returns what is
     /// left.
     fn cut(&mut self, len: usize) -> usize {

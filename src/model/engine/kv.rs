@@ -24,6 +24,16 @@ impl Lane {
         Self { shared, own: shared + index * room }
     }
 
+    /// A sequence of its own, in slot `index` of several with room for `len` positions each.
+    pub fn slot(index: usize, len: usize) -> Self {
+        Self { shared: 0, own: index * len }
+    }
+
+    /// True if `other` is the position behind this one in the same continuation.
+    pub fn goes_on((lane, position): (Self, usize), other: (Self, usize)) -> bool {
+        lane == other.0 && position + 1 == other.1 && lane.row(position) + 1 == lane.row(other.1)
+    }
+
     /// The row of a position.
     pub fn row(&self, position: usize) -> usize {
         if position < self.shared { position } else { self.own + (position - self.shared) }

@@ -8,6 +8,7 @@
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
 //! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
+//! - [`BatchedEngine`]: several calls computed together;
 //! - `adapter`: low-rank additions to the matrices, turned on by a prompt;
 //! - `prefix`: the state of prompts' stable beginnings on disk;
 //! - `embed`: sentences as vectors, by an `encoder` whose weights are in a `safetensors` file.
@@ -20,6 +21,7 @@ mod agreement_tests;
 mod ahead;
 mod attention;
 mod backend;
+mod batch;
 mod bench;
 pub mod bytes;
 mod candle;
@@ -51,6 +53,7 @@ mod testing;
 pub mod threads;
 mod tokenizer;
 
+pub use batch::BatchedEngine;
 pub use bench::{Beside, Busy, Effective, More, Pair, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;

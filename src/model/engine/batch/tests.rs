@@ -1,0 +1,137 @@
+use super::super::testing::Tiny;
+use super::super::{Device, Options};
+use super::*;
+use crate::model::{Prompt, Role, Sampling, Shape};
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn engine() -> Arc<Engine> {
+    let file = Tiny::new("qwen2").file();
+    Arc::new(Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, ..Options::default() }).unwrap())
+}
+
+fn batched(count: usize) -> BatchedEngine {
+    BatchedEngine::new(engine(), count, 200).unwrap()
+}
+
+fn request(text: &str, shape: Shape) -> Request {
+    let mut prompt = Prompt::system("be brief");
+    prompt.push(Role::User, text);
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
+}
+
+fn free() -> Shape {
+    Shape::Text { stop: vec![] }
+}
+
+fn ask(model: &dyn Model, request: &Request) -> Completion {
+    let mut streamed = String::new();
+    let completion = model
+        .generate(request, &mut |text| {
+            streamed += text;
+            Flow::Continue
+        })
+        .unwrap();
+    assert_eq!(streamed, completion.text, "what is streamed is the text");
+    completion
+}
+
+#[test]
+fn alone_it_says_what_the_engine_says() {
+    let (engine, batched) = (engine(), batched(3));
+    assert_eq!((batched.concurrency(), batched.limits().context, batched.id()), (3, 200, "tiny"));
+    for shape in [free(), Shape::Choice(vec!["abc".into(), "hello".into()]), Shape::Json(json!({ "type": "integer" }))]
+    {
+        let request = request("hi there", shape);
+        let (alone, together) = (ask(&*engine, &request), ask(&batched, &request));
+        assert_eq!((alone.text, alone.finish), (together.text, together.finish));
+    }
+    let again = ask(&batched, &request("hi there", free()));
+    assert_eq!(again.usage.cached_tokens, again.usage.prompt_tokens - 1, "its slot kept the prompt");
+}
+
+#[test]
+fn calls_that_come_together_are_not_mixed() {
+    let (engine, batched) = (engine(), batched(4));
+    // more callers than slots, prompts of many lengths, some alike at the beginning
+    let requests: Vec<Request> = (0..12)
+        .map(|i| {
+            let text = format!("{} number {i}", "one two three ".repeat(i % 4 * 3));
+            let shape = if i % 3 == 0 { Shape::Json(json!({ "const": format!("answer {i}") })) } else { free() };
+            request(&text, shape)
+        })
+        .collect();
+    let together: Vec<Completion> = std::thread::scope(|scope| {
+        let callers: Vec<_> = requests.iter().map(|request| scope.spawn(|| ask(&batched, request))).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    for (request, got) in requests.iter().zip(&together) {
+        let alone = ask(&*engine, request);
+        // the tiny model's numbers are far enough apart that rounding changes no choice of the first tokens
+        let first = |c: &Completion| c.tokens.iter().take(4).map(|t| t.bytes.clone()).collect::<Vec<_>>();
+        assert_eq!(first(got), first(&alone));
+        assert_eq!(got.usage.prompt_tokens, alone.usage.prompt_tokens);
+        if let Shape::Json(schema) = &request.shape {
+            assert_eq!(got.text, schema["const"].to_string());
+        }
+    }
+}
+
+#[test]
+fn who_goes_away_leaves_its_place_to_others() {
+    let batched = batched(1);
+    let long = |cancel: &Cancel| Request { max_tokens: 150, cancel: cancel.clone(), ..request("hi", free()) };
+    let cancel = Cancel::new();
+    let stopped = batched.generate(&long(&cancel), &mut |_| Flow::Stop).unwrap();
+    assert_eq!(stopped.finish, Finish::Cancelled);
+    // one that waits for the only slot is cancelled there
+    let late = Cancel::new().with_deadline(Instant::now() + Duration::from_millis(30));
+    let begun = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            batched.generate(&long(&cancel), &mut |_| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(100));
+                if late.is_cancelled() { Flow::Stop } else { Flow::Continue }
+            })
+        });
+        while begun.load(Ordering::SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let waiting = batched.generate(&long(&late), &mut |_| Flow::Continue).unwrap();
+        assert_eq!((waiting.finish, waiting.usage.completion_tokens), (Finish::Cancelled, 0));
+        first.join().unwrap().unwrap();
+    });
+    assert!(ask(&batched, &request("hi", free())).usage.completion_tokens > 0, "the slot is free again");
+}
+
+#[test]
+fn a_caller_that_panics_takes_nobody_along() {
+    let batched = batched(2);
+    std::thread::scope(|scope| {
+        let broken = scope.spawn(|| batched.generate(&request("hi", free()), &mut |_| panic!("a caller's own fault")));
+        let other = scope.spawn(|| ask(&batched, &request("hello", free())));
+        assert!(broken.join().is_err());
+        assert!(other.join().unwrap().usage.completion_tokens > 0);
+    });
+    for _ in 0..3 {
+        assert!(ask(&batched, &request("hi", free())).usage.completion_tokens > 0);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let batched = batched(2);
+    let error = batched.generate(&request(&"word ".repeat(300), free()), &mut |_| Flow::Continue).unwrap_err();
+    assert!(matches!(error, ModelError::TooLong { limit: 200, .. }), "{error}");
+    assert!(BatchedEngine::new(engine(), usize::MAX, usize::MAX).is_none(), "no memory for so many");
+}
+
+#[test]
+fn prompts_whose_beginning_is_kept_go_through_the_engine() {
+    let batched = batched(2);
+    let mut request = request("hi", free());
+    request.prompt.stable_turns = 1;
+    let (alone, here) = (ask(&*engine(), &request), ask(&batched, &request));
+    assert_eq!(alone.text, here.text);
+}
