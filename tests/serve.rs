@@ -470,6 +470,9 @@ fn tools_tasks_and_counters_are_listed() {
     let tools = server.get("/tools").json();
     let first = &tools["tools"][0];
     assert!(tools["total"].as_u64().unwrap() > 5 && first["inputSchema"]["type"] == "object", "{tools:#}");
+    let models = server.get("/v1/models").json();
+    assert!(models["data"][0]["id"].as_str().is_some_and(|id| !id.is_empty()), "{models:#}");
+    assert_eq!(server.get("/v1/models/another").status, 404);
     assert_eq!(server.get("/background/tasks").json()["tasks"][0]["name"], "once");
     let begun = Instant::now();
     // it was due when the server began
