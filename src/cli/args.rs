@@ -61,7 +61,7 @@ pub enum Verb {
     Status(status::Args),
     /// End the resident process
     Stop(stop::Args),
-    /// Answer other programs of this machine over HTTP: commands, runs of the agent, and the model itself
+    /// Answer other programs of this machine over HTTP: commands, checks and runs of the agent
     Serve(serve::Args),
     /// Work on a task in several steps, with tools
     Agent(agent::Args),

@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 /// Lines of the log that wait to be written. What comes while a slow terminal has so many is left out.
 const LINES: usize = 1024;
 
-/// Answer other programs of this machine over HTTP: commands, runs of the agent, and the model itself
+/// Answer other programs of this machine over HTTP: commands, checks and runs of the agent
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
