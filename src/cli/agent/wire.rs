@@ -115,6 +115,8 @@ pub fn open(
     root: &Path,
     wants: Wants,
 ) -> Result<Harness, Failure> {
+    // what is wrong without a model is told before one is fetched
+    drive.writable(root)?;
     let settings = cx.settings(&drive.flags())?.for_many();
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
