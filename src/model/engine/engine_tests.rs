@@ -1,7 +1,7 @@
 use super::quant::Kind;
-use super::testing::{self, Field, Tiny};
+use super::testing::{self, Field, Tiny, free, request, run};
 use super::*;
-use crate::model::{Cancel, Finish, Prompt, Role, Sampling, Shape};
+use crate::model::{Finish, Prompt, Role, Sampling, Shape};
 use std::io::Write;
 
 fn engine(tiny: &Tiny) -> Result<Engine, ModelError> {
@@ -13,29 +13,6 @@ fn open(tiny: &Tiny, adapter: Option<&Tiny>) -> Result<Engine, ModelError> {
     let adapter = adapter.map(testing::adapter_options);
     // The mapping outlives the file's name.
     Engine::open(file.path(), "tiny", &Options { device: Device::Cpu, adapter, ..Options::default() })
-}
-
-fn request(text: &str, shape: Shape) -> Request {
-    let mut prompt = Prompt::system("be brief");
-    prompt.push(Role::User, text);
-    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
-}
-
-fn free() -> Shape {
-    Shape::Text { stop: vec![] }
-}
-
-fn run(engine: &Engine, request: &Request) -> Completion {
-    let mut streamed = String::new();
-    let completion = engine
-        .generate(request, &mut |text| {
-            streamed += text;
-            Flow::Continue
-        })
-        .unwrap();
-    assert_eq!(streamed, completion.text, "what is streamed is the text");
-    assert_eq!(completion.usage.completion_tokens, completion.tokens.len());
-    completion
 }
 
 #[test]

@@ -211,11 +211,11 @@ impl Forward {
         if tokens.len() > limit - self.kv.len() {
             return Err(ModelError::TooLong { tokens: self.kv.len() + tokens.len(), limit });
         }
-        self.known(tokens)
+        self.known(tokens.iter().copied())
     }
 
-    fn known(&self, tokens: &[u32]) -> Result<(), ModelError> {
-        match tokens.iter().find(|&&token| token as usize >= self.config.vocab) {
+    fn known(&self, mut tokens: impl Iterator<Item = u32>) -> Result<(), ModelError> {
+        match tokens.find(|&token| token as usize >= self.config.vocab) {
             Some(token) => Err(ModelError::Engine(format!("token {token} is not in the model's vocabulary"))),
             None => Ok(()),
         }
@@ -275,7 +275,6 @@ impl Forward {
 
     /// Is there room for these continuations, and are they such as was agreed?
     fn check_lanes(&self, tokens: &[LaneToken], room: usize) -> Result<(), ModelError> {
-        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
         let rows = tokens.iter().map(|token| token.lane + 1).max().unwrap_or(0) * room;
         let limit = self.kv.capacity();
         if rows > limit - self.kv.len() {
@@ -284,7 +283,7 @@ impl Forward {
         if tokens.len() > self.lanes() || tokens.iter().any(|token| token.step >= room) {
             return Err(ModelError::Engine("more continuations or longer ones than was agreed".into()));
         }
-        self.known(&ids)
+        self.known(tokens.iter().map(|token| token.id))
     }
 
     /// Are these tokens such as slots have room for?
@@ -293,8 +292,7 @@ impl Forward {
         if scored > tokens.len() || !tokens.iter().all(|token| token.lane < count && token.step < len) {
             return Err(ModelError::Engine("more sequences or longer ones than there are slots for".into()));
         }
-        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-        self.known(&ids)
+        self.known(tokens.iter().map(|token| token.id))
     }
 
     /// The logits after positions `skip..m` of what went through the layers last.

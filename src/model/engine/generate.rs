@@ -23,6 +23,20 @@ pub(super) struct Language<'a> {
     pub grammar: &'a Grammar,
 }
 
+impl Language<'_> {
+    /// The prompt in tokens, of which there must be fewer than `limit`.
+    ///
+    /// # Errors
+    /// [`ModelError::TooLong`].
+    pub(super) fn encode(&self, prompt: &Prompt, limit: usize) -> Result<Encoded, ModelError> {
+        let encoded = self.template.encode(prompt, self.tokenizer);
+        match encoded.ids.len() {
+            tokens if tokens >= limit => Err(ModelError::TooLong { tokens, limit }),
+            _ => Ok(encoded),
+        }
+    }
+}
+
 /// One sequence: a forward pass and the tokens whose state it holds.
 ///
 /// How a batch is rounded depends on its length. So that an answer does not depend on what was asked before, a stable
@@ -339,8 +353,9 @@ pub(super) fn replay(
     let shape = Shape::Text { stop: Vec::new() };
     let request =
         Request { prompt: prompt.clone(), shape, sampling: Sampling::GREEDY, max_tokens: ids.len() + 1, cancel };
-    let encoded = language.template.encode(prompt, language.tokenizer);
-    let (prompt_tokens, limit) = (encoded.ids.len(), sequence.context());
+    let limit = sequence.context();
+    let encoded = language.encode(prompt, limit)?;
+    let prompt_tokens = encoded.ids.len();
     if prompt_tokens + ids.len() >= limit {
         return Err(ModelError::TooLong { tokens: prompt_tokens + ids.len(), limit });
     }
@@ -381,11 +396,9 @@ fn complete(
     on: &mut dyn FnMut(&str) -> Flow,
 ) -> Result<Completion, ModelError> {
     let began = Instant::now();
-    let prompt = language.template.encode(&request.prompt, language.tokenizer);
-    let (len, limit) = (prompt.ids.len(), sequence.context());
-    if len >= limit {
-        return Err(ModelError::TooLong { tokens: len, limit });
-    }
+    let limit = sequence.context();
+    let prompt = language.encode(&request.prompt, limit)?;
+    let len = prompt.ids.len();
     let mut run = Run::new(language, request, on, request.max_tokens.min(limit - len));
     let cached = sequence.reuse(&prompt);
     let adapted = sequence.is_adapted();

@@ -7,6 +7,7 @@ use super::gguf::Gguf;
 use super::gguf_writer::Writer;
 use super::quant::Kind;
 use super::tokenizer::{Source, Tokenizer};
+use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use std::path::PathBuf;
 
 /// A metadata value to write.
@@ -324,4 +325,30 @@ pub(super) fn real_model() -> Option<PathBuf> {
         eprintln!("skipped: {name} is not in the models folder; `caro model pull` fetches it");
     }
     path
+}
+
+/// A request with a short prompt.
+pub(super) fn request(text: &str, shape: Shape) -> Request {
+    let mut prompt = Prompt::system("be brief");
+    prompt.push(Role::User, text);
+    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
+}
+
+/// Text without a form.
+pub(super) fn free() -> Shape {
+    Shape::Text { stop: vec![] }
+}
+
+/// The completion of a request, whose text is what was streamed.
+pub(super) fn run(model: &dyn Model, request: &Request) -> Completion {
+    let mut streamed = String::new();
+    let completion = model
+        .generate(request, &mut |text| {
+            streamed += text;
+            Flow::Continue
+        })
+        .unwrap();
+    assert_eq!(streamed, completion.text, "what is streamed is the text");
+    assert_eq!(completion.usage.completion_tokens, completion.tokens.len());
+    completion
 }

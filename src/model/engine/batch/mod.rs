@@ -38,7 +38,7 @@ pub struct BatchedEngine {
     changed: Condvar,
 }
 
-/// What the callers share.
+/// The state that the callers share.
 struct Meeting {
     slots: Slots,
     /// The logits after a slot's last token, once they are computed and until its owner takes them.
@@ -144,12 +144,9 @@ impl BatchedEngine {
         on: &mut dyn FnMut(&str) -> Flow,
     ) -> Result<Completion, ModelError> {
         let began = Instant::now();
-        let prompt = language.template.encode(&request.prompt, language.tokenizer);
-        let (len, limit) = (prompt.ids.len(), self.context);
-        if len >= limit {
-            return Err(ModelError::TooLong { tokens: len, limit });
-        }
-        let room = request.max_tokens.min(limit - len);
+        let prompt = language.encode(&request.prompt, self.context)?;
+        let len = prompt.ids.len();
+        let room = request.max_tokens.min(self.context - len);
         let mut run = Run::new(language, request, on, room);
         let mut usage = Usage { prompt_tokens: len, ..Usage::default() };
         if room == 0 {

@@ -44,7 +44,7 @@ pub(super) struct Copying {
     pub len: usize,
 }
 
-/// What is computed together.
+/// The tokens that are computed together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
     /// Done first, in this order.
@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order, each sequence is computed token by token at its own positions, and scored once
+        /// In any order of events, each sequence is computed token by token at its own positions, and scored once
         /// for each time that all of it is computed.
         #[test]
         fn every_token_is_computed_once_and_in_its_place(

@@ -1,7 +1,7 @@
-use super::super::testing::Tiny;
+use super::super::testing::{Tiny, free, request, run};
 use super::super::{Device, Options};
 use super::*;
-use crate::model::{Prompt, Role, Sampling, Shape};
+use crate::model::Shape;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,28 +14,6 @@ fn batched(count: usize) -> BatchedEngine {
     BatchedEngine::new(engine(), count, 200).unwrap()
 }
 
-fn request(text: &str, shape: Shape) -> Request {
-    let mut prompt = Prompt::system("be brief");
-    prompt.push(Role::User, text);
-    Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 24, cancel: Cancel::new() }
-}
-
-fn free() -> Shape {
-    Shape::Text { stop: vec![] }
-}
-
-fn ask(model: &dyn Model, request: &Request) -> Completion {
-    let mut streamed = String::new();
-    let completion = model
-        .generate(request, &mut |text| {
-            streamed += text;
-            Flow::Continue
-        })
-        .unwrap();
-    assert_eq!(streamed, completion.text, "what is streamed is the text");
-    completion
-}
-
 #[test]
 fn alone_it_says_what_the_engine_says() {
     let (engine, batched) = (engine(), batched(3));
@@ -43,10 +21,10 @@ fn alone_it_says_what_the_engine_says() {
     for shape in [free(), Shape::Choice(vec!["abc".into(), "hello".into()]), Shape::Json(json!({ "type": "integer" }))]
     {
         let request = request("hi there", shape);
-        let (alone, together) = (ask(&*engine, &request), ask(&batched, &request));
+        let (alone, together) = (run(&*engine, &request), run(&batched, &request));
         assert_eq!((alone.text, alone.finish), (together.text, together.finish));
     }
-    let again = ask(&batched, &request("hi there", free()));
+    let again = run(&batched, &request("hi there", free()));
     assert_eq!(again.usage.cached_tokens, again.usage.prompt_tokens - 1, "its slot kept the prompt");
 }
 
@@ -62,11 +40,11 @@ fn calls_that_come_together_are_not_mixed() {
         })
         .collect();
     let together: Vec<Completion> = std::thread::scope(|scope| {
-        let callers: Vec<_> = requests.iter().map(|request| scope.spawn(|| ask(&batched, request))).collect();
+        let callers: Vec<_> = requests.iter().map(|request| scope.spawn(|| run(&batched, request))).collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).collect()
     });
     for (request, got) in requests.iter().zip(&together) {
-        let alone = ask(&*engine, request);
+        let alone = run(&*engine, request);
         // the tiny model's numbers are far enough apart that rounding changes no choice of the first tokens
         let first = |c: &Completion| c.tokens.iter().take(4).map(|t| t.bytes.clone()).collect::<Vec<_>>();
         assert_eq!(first(got), first(&alone));
@@ -102,7 +80,7 @@ fn who_goes_away_leaves_its_place_to_others() {
         assert_eq!((waiting.finish, waiting.usage.completion_tokens), (Finish::Cancelled, 0));
         first.join().unwrap().unwrap();
     });
-    assert!(ask(&batched, &request("hi", free())).usage.completion_tokens > 0, "the slot is free again");
+    assert!(run(&batched, &request("hi", free())).usage.completion_tokens > 0, "the slot is free again");
 }
 
 #[test]
@@ -110,12 +88,12 @@ fn a_caller_that_panics_takes_nobody_along() {
     let batched = batched(2);
     std::thread::scope(|scope| {
         let broken = scope.spawn(|| batched.generate(&request("hi", free()), &mut |_| panic!("a caller's own fault")));
-        let other = scope.spawn(|| ask(&batched, &request("hello", free())));
+        let other = scope.spawn(|| run(&batched, &request("hello", free())));
         assert!(broken.join().is_err());
         assert!(other.join().unwrap().usage.completion_tokens > 0);
     });
     for _ in 0..3 {
-        assert!(ask(&batched, &request("hi", free())).usage.completion_tokens > 0);
+        assert!(run(&batched, &request("hi", free())).usage.completion_tokens > 0);
     }
 }
 
@@ -132,6 +110,6 @@ fn prompts_whose_beginning_is_kept_go_through_the_engine() {
     let batched = batched(2);
     let mut request = request("hi", free());
     request.prompt.stable_turns = 1;
-    let (alone, here) = (ask(&*engine(), &request), ask(&batched, &request));
+    let (alone, here) = (run(&*engine(), &request), run(&batched, &request));
     assert_eq!(alone.text, here.text);
 }
