@@ -5,6 +5,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// The bytes of a file, of which there may be `most`.
 ///
@@ -47,6 +48,21 @@ pub enum Access {
 /// # Errors
 /// The system's.
 pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    beside(path, bytes, access)?.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// The same where there is no file yet, for its owner alone.
+///
+/// # Errors
+/// [`ErrorKind::AlreadyExists`] where there is one, or the system's.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    beside(path, bytes, Access::Private)?.persist_noclobber(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// The file, whole and on the disk, beside its place.
+fn beside(path: &Path, bytes: &[u8], access: Access) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut new = tempfile::Builder::new();
@@ -61,22 +77,7 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     }
     // some file systems say only now that there is no room
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
-}
-
-/// Makes a private file whole or not at all, where there is none yet.
-///
-/// # Errors
-/// [`ErrorKind::AlreadyExists`] where there is one, or the system's.
-pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|e| e.error)?;
-    Ok(())
+    Ok(file)
 }
 
 /// Makes a folder whole or not at all: `fill` is given an empty one beside it, which then takes its place.
