@@ -199,7 +199,7 @@ pub struct AnswerArgs {
 impl AnswerArgs {
     /// The flags that override settings, as the topmost layer of configuration.
     pub fn layer(&self) -> Vec<(&'static str, String)> {
-        let flags = [
+        config::given(&[
             ("refine", &self.refine),
             ("max_iterations", &self.max_iterations),
             ("candidates", &self.candidates),
@@ -213,8 +213,7 @@ impl AnswerArgs {
             ("resident", &self.resident),
             ("target", &self.target),
             ("shell", &self.shell),
-        ];
-        flags.into_iter().filter_map(|(key, value)| value.clone().map(|v| (key, v))).collect()
+        ])
     }
 }
 

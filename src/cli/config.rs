@@ -228,6 +228,11 @@ pub struct Config {
 /// A setting with its value, as a file has it.
 type Line = (&'static Key, String, Origin);
 
+/// The flags that were given, as a layer of settings.
+pub fn given(flags: &[(&'static str, &Option<String>)]) -> Vec<(&'static str, String)> {
+    flags.iter().filter_map(|&(key, value)| Some((key, value.clone()?))).collect()
+}
+
 impl Config {
     /// Reads all layers; the project is looked for from `cwd` upwards, and `flags` are setting names with values. What is
     /// wrong in the user's own file is an error; of a project's, which may be a newer program's, it is a warning.

@@ -5,7 +5,7 @@ use super::agent::wire as harness;
 use super::settings::RESIDENTS;
 use super::ui::{Role, in_line};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, skills};
+use super::{Cx, Exit, Failure, Outcome, config, skills};
 use crate::agent::event::{Draft, Emitter, Kind, Redactor};
 use crate::agent::forge::examples::{Case, ExampleError, Order, Way, order};
 use crate::agent::forge::language::Language;
@@ -172,8 +172,7 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
             Wanted { order, name, language, allowed, fix: None }
         }
     };
-    let flags = [("model", &args.model), ("resident", &args.resident)];
-    let flags: Vec<_> = flags.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect();
+    let flags = config::given(&[("model", &args.model), ("resident", &args.resident)]);
     let settings = cx.settings(&flags)?.for_many();
     let model = wire::open_for(cx, &settings, Wants::Answers)?.recipe.model;
     let shows = match (&args.events, args.json) {

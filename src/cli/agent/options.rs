@@ -7,8 +7,8 @@ use crate::agent::librarian::{LIMIT, THRESHOLD};
 use crate::agent::observe;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Fitting, Mode, Strategy};
-use crate::cli::Failure;
 use crate::cli::settings::RESIDENTS;
+use crate::cli::{Failure, config};
 use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 
@@ -99,8 +99,7 @@ impl Drive {
 
     /// What its settings are layered under.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        let flags = [("model", &self.model), ("resident", &self.resident)];
-        flags.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+        config::given(&[("model", &self.model), ("resident", &self.resident)])
     }
 
     /// The limits that a run had, and those that were given.

@@ -116,7 +116,7 @@ pub fn open(
     wants: Wants,
 ) -> Result<Harness, Failure> {
     // what is wrong without a model is told before one is fetched
-    drive.writable(root)?;
+    let site = Site::open(cx, drive, root)?;
     let settings = cx.settings(&drive.flags())?.for_many();
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
@@ -127,24 +127,42 @@ pub fn open(
         Some(opened) => Some(opened.map_err(|_| Failure::internal("the MCP servers could not be opened"))??),
         None => None,
     };
-    assemble(cx, drive, agent, options, root, (wired?.recipe, &settings, hub))
+    assemble(cx, drive, agent, options, site, (wired?.recipe, &settings, hub))
+}
+
+/// The place of an agent's runs, as it is looked at before there is a model.
+pub struct Site {
+    root: PathBuf,
+    /// Folders beside the working one that may be written.
+    writable: Vec<PathBuf>,
+    store: Arc<Store>,
+}
+
+impl Site {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If a folder that is to be written is not there, or there is no store.
+    pub fn open(cx: &Cx, drive: &Drive, root: &Path) -> Result<Self, Failure> {
+        Ok(Self { root: root.to_owned(), writable: drive.writable(root)?, store: Arc::new(store(cx)?) })
+    }
 }
 
 /// Puts together what was opened: a recipe, the settings it was opened under, and servers of tools with what they are given in
 /// secret.
 ///
 /// # Errors
-/// If there is no shell or no store.
+/// If there is no shell.
 pub fn assemble(
     cx: &Cx,
     drive: &Drive,
     agent: &str,
     options: Options,
-    root: &Path,
+    site: Site,
     (mut recipe, settings, hub): (Recipe, &Settings, Option<(Hub, Vec<String>)>),
 ) -> Result<Harness, Failure> {
-    let writable = drive.writable(root)?;
-    let store = Arc::new(store(cx)?);
+    let Site { root, writable, store } = site;
+    let root = root.as_path();
     let (hub, mcp_secrets) = hub.map_or((None, Vec::new()), |(hub, secrets)| (Some(hub), secrets));
     let spawns = |hub: &Hub| hub.tools(&|_| false).iter().any(|tool| tool.spec().name == subagent::SPAWN);
     if drive.subagents && hub.as_ref().is_some_and(spawns) {

@@ -11,7 +11,7 @@ use super::agent::{Drive, wire as agent};
 use super::interrupt::Phase;
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, knowledge, mcp, ui};
+use super::{Cx, Exit, Failure, Outcome, config, knowledge, mcp, ui};
 use crate::agent::runtime::generate;
 use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use crate::serve::http::lifecycle::Event;
@@ -68,17 +68,16 @@ enum What {
 }
 
 impl Args {
-    /// What the settings are layered under.
+    /// The flags that override settings.
     fn flags(&self) -> Vec<(&'static str, String)> {
-        let flags = [
+        config::given(&[
             ("serve.host", &self.host),
             ("serve.port", &self.port),
             ("serve.timeout", &self.timeout),
             ("serve.cors_origins", &self.cors_origins),
             ("serve.rate_limit", &self.rate_limit),
             ("model", &self.model),
-        ];
-        flags.into_iter().filter_map(|(key, value)| value.clone().map(|value| (key, value))).collect()
+        ])
     }
 }
 
@@ -229,13 +228,14 @@ fn open(
     runtime: &tokio::runtime::Runtime,
     cx: &Cx,
 ) -> Result<(), Failure> {
+    let drive = Drive::plain(args.model.clone(), false, Vec::new());
+    let site = agent::Site::open(cx, &drive, root)?;
     let hub = if args.no_mcp { None } else { Some(mcp::open(root, cx)?) };
     server.tell(Event::Done);
     let wired = wire::open_for(cx, &settings, Wants::Answers)?;
     load(&wired.recipe.model, &settings, runtime)?;
-    let drive = Drive::plain(args.model.clone(), false, Vec::new());
     let recipe = wired.recipe.clone();
-    let harness = agent::assemble(cx, &drive, "agent", drive.options(), root, (recipe, &settings, hub))?;
+    let harness = agent::assemble(cx, &drive, "agent", drive.options(), site, (recipe, &settings, hub))?;
     let engine = Engine {
         model: wired.recipe.model.clone(),
         commands: Arc::new(commands::Recipes::new(wired, settings)),
