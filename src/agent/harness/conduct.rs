@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// How a run is watched while it is conducted.
 #[derive(Default)]
 pub struct Watch {
-    /// What stops it.
+    /// The switch that stops it.
     pub cancel: Cancel,
-    /// What it may cost, where that is another than the harness's own.
+    /// Its limits, where they are others than the harness's own.
     pub limits: Option<Limits>,
     /// Where its events go beside the store.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Who is asked; without one nobody is, and what would be asked for is refused.
+    /// Answers its questions; without one all that would be asked for is refused.
     pub approver: Option<Arc<dyn Approver>>,
 }
 

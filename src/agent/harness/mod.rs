@@ -177,10 +177,8 @@ impl Harness {
         session: Option<&str>,
         options: RunOptions,
     ) -> Result<Report, HarnessError> {
-        let mut task = self.admit(text, session)?;
         let RunOptions { max_steps, batch, limits, cancel } = options;
-        task.max_steps = max_steps.map_or(task.max_steps, |most| most.max(1));
-        task.batch = batch.map_or(task.batch, |most| most.max(1));
+        let task = self.admit(text, session)?.limited(max_steps, batch);
         let cancel = cancel.unwrap_or_else(|| self.cancel.clone());
         match self.conduct(task, Watch { cancel, limits, ..Watch::default() }).await? {
             Driven::Done(report) => Ok(*report),

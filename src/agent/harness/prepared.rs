@@ -211,7 +211,9 @@ impl<'a> Prepared<'a> {
             all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));
         }
         all.extend(skill::layer::layers(&self.skills, &self.texts));
-        if let Some(librarian) = librarian.as_ref().filter(|_| options.enable_rag) {
+        if options.enable_rag
+            && let Some(librarian) = librarian
+        {
             let knowledge = Knowledge::new(librarian.clone());
             all.push(Arc::new(knowledge.within(options.knowledge_limit, options.knowledge_threshold)));
         }

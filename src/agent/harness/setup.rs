@@ -209,8 +209,8 @@ pub struct RunOptions {
     pub max_steps: Option<u32>,
     /// The most calls in one step.
     pub batch: Option<usize>,
-    /// What it may cost.
+    /// Its limits.
     pub limits: Option<Limits>,
-    /// What stops it.
+    /// The switch that stops it.
     pub cancel: Option<Cancel>,
 }

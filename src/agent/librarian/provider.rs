@@ -11,9 +11,9 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The most passages, where nobody says another number.
+/// The most passages, where no other number is given.
 pub const LIMIT: usize = 3;
-/// What fits less well is left out, where nobody says another number; see [`Hit::score`].
+/// The least score of a passage, where no other number is given; see [`Hit::score`].
 pub const THRESHOLD: f64 = 0.5;
 /// The most passages for a question that a document may answer, which is asked with these alone; how near the nearest of
 /// them has to be, and the others: the answer has few of the question's words if the question is put in others.

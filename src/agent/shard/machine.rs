@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was found in a shard, or in all of them.
+/// The answer of one shard, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The model's words.
@@ -76,7 +76,7 @@ impl Sharding {
         self.end = Some(End::Failed(why));
     }
 
-    /// What was found so far, a shard each.
+    /// The findings so far, a shard each.
     pub fn findings(&self) -> &[Result<Finding, String>] {
         &self.found
     }

@@ -16,6 +16,7 @@ pub mod plan;
 pub mod prompt;
 
 use super::event::{Actor, Draft, Kind, Sink};
+use super::guard::{Budget, Guard};
 use super::harness::{Harness, HarnessError};
 use super::id;
 use super::librarian::LibraryError;
@@ -56,7 +57,7 @@ pub struct Order {
     pub session: String,
     /// The folder or file that is read.
     pub place: PathBuf,
-    /// What it may cost.
+    /// Its limits.
     pub limits: Limits,
     /// Where events go beside the store.
     pub sinks: Vec<Arc<dyn Sink>>,
@@ -71,13 +72,13 @@ pub struct Part {
     pub name: String,
     /// How many files, or passages of a file, it has.
     pub items: usize,
-    /// What was found in it; nothing where the model failed.
+    /// The finding; nothing where the model failed.
     pub finding: Option<Finding>,
     /// Why there is none.
     pub error: Option<String>,
 }
 
-/// What came of it.
+/// The result, for a reader.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sharded {
     /// The answer; empty where there is none.
@@ -236,10 +237,8 @@ impl Hands<Sharding> for Driver<'_> {
         if self.runtime.cancel.is_cancelled() {
             return ControlFlow::Break(End::Failed("stopped".into()));
         }
-        let state = self.turn.state();
-        let Limits { requests, tokens } = state.limits;
-        if requests > 0 && state.requests >= requests || tokens > 0 && state.tokens >= tokens {
-            sharding.stop("the limit of requests or tokens is reached".into());
+        if let Some(halt) = Budget::default().spent(self.turn.state()) {
+            sharding.stop(halt.text);
         }
         ControlFlow::Continue(())
     }

@@ -51,7 +51,7 @@ const DECLARES: &[&str] = &[
     "virtual",
 ];
 
-/// What is kept of a file.
+/// The lines that are kept of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outline {
     /// Lines in the order of the file, each with how much it matters: 0 most.

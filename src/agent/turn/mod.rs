@@ -111,6 +111,16 @@ impl Task {
         let name = root.file_name().unwrap_or(root.as_os_str());
         format!("Working folder: {}", name.display())
     }
+
+    /// The same with other limits of steps and of calls in one, where they are given; both are at least 1.
+    #[must_use]
+    pub fn limited(self, max_steps: Option<u32>, batch: Option<usize>) -> Self {
+        Self {
+            max_steps: max_steps.unwrap_or(self.max_steps).max(1),
+            batch: batch.unwrap_or(self.batch).max(1),
+            ..self
+        }
+    }
 }
 
 /// What a response begins with for which no step was left.

@@ -72,6 +72,16 @@ const READ: &str = "Thought: look\nAction: read {\"path\": \"app.log\"}";
 const ANSWER: &str = "Thought: done\nAction: answer {\"text\": \"There are 3.\"}";
 
 #[test]
+fn b3_limits_that_are_given_are_honoured_and_never_none() {
+    let of = |steps, batch| {
+        let Task { max_steps, batch, .. } = task("count the errors", 7).limited(steps, batch);
+        (max_steps, batch)
+    };
+    assert_eq!([of(None, None).0, of(Some(1), None).0, of(Some(4), None).0, of(Some(0), None).0], [7, 1, 4, 1]);
+    assert_eq!((of(None, Some(3)).1, of(None, Some(0)).1), (3, 1));
+}
+
+#[test]
 fn a_run_from_its_beginning_to_its_report() {
     let mut turn = turn(6);
     let prompt = turn.prompt();

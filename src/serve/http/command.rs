@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandOrder {
-    /// What the command is to do, in plain words.
+    /// The task of the command, in plain words.
     pub request: String,
     /// The folder that it is to run in, absolute; the server's own without one.
     #[serde(default)]
@@ -103,22 +103,13 @@ pub async fn command(
         return Ok(Json(document).into_response());
     }
     let (events, response) = sse::stream();
-    let limit = server.parts.settings.timeout;
     tokio::spawn(async move {
         let stages = events.clone();
         let stages = Box::new(move |stage: Value| stages.offer("stage", &stage));
         let answer = engine.commands.command(order, cancel.0.clone(), stages);
-        let answer = async {
-            match limit {
-                Some(limit) => tokio::time::timeout(limit, answer)
-                    .await
-                    .unwrap_or_else(|_| Err(Problem::timeout(limit.as_secs_f64()))),
-                None => answer.await,
-            }
-        };
         tokio::select! {
-            answer = answer => {
-                let (name, document) = match answer {
+            answer = server.in_time(answer) => {
+                let (name, document) = match answer.flatten() {
                     Ok(document) => ("complete", document),
                     Err(problem) => ("error", problem.document()),
                 };

@@ -213,7 +213,7 @@ pub async fn follow(
     Ok(response)
 }
 
-/// What of a session was seen: the last event of each run.
+/// The last event that was seen of each run of a session.
 #[derive(Default)]
 struct Seen {
     of_run: HashMap<String, u64>,

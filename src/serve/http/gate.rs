@@ -1,4 +1,4 @@
-//! What is looked at before anything else of a request, and in this order: whether it was meant for this server (`Host`: a
+//! The guard before every route looks, in this order, at whether a request was meant for this server (`Host`: a
 //! page whose name was made to point here has another one), whether a page of somebody else sends it (`Origin`), whether the
 //! server still takes requests, how often the client asks, and the token. Nothing is computed and no body is read before.
 
@@ -24,14 +24,13 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_ID: usize = 64;
 /// Clients whose rate is remembered.
 const CLIENTS: usize = 4096;
-/// What pages of other origins may ask with, where they may ask.
+/// The methods and headers of pages of other origins, where they may ask.
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client, mcp-session-id, \
-                       mcp-protocol-version";
-/// What of a response they may see.
-const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, mcp-session-id";
+const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client";
+/// The headers of a response that they may see.
+const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining";
 
-/// What requests are held against.
+/// The rules that requests are held against.
 #[derive(Debug)]
 pub struct Gate {
     /// Where it is bound; nothing for a Unix socket, which no web page reaches.
@@ -111,7 +110,7 @@ struct Limiter {
     clients: Mutex<HashMap<String, (Instant, u32)>>,
 }
 
-/// What is left to a client.
+/// The requests that are left to a client, and the time to its next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
     requests: Option<u32>,
@@ -157,7 +156,7 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
     let admitted = admit(&server, &request, &mut extra);
     let mut response = match admitted {
         Ok(Admitted::Preflight) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Admitted::Passes) => in_time(&server, next.run(request)).await,
+        Ok(Admitted::Passes) => server.in_time(next.run(request)).await.unwrap_or_else(IntoResponse::into_response),
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();
@@ -186,16 +185,7 @@ fn is_known(method: &Method) -> bool {
         .contains(method)
 }
 
-/// The answer, if it comes in time.
-async fn in_time(server: &Server, answer: impl Future<Output = Response>) -> Response {
-    let Some(limit) = server.parts.settings.timeout else { return answer.await };
-    match tokio::time::timeout(limit, answer).await {
-        Ok(response) => response,
-        Err(_) => Problem::timeout(limit.as_secs_f64()).into_response(),
-    }
-}
-
-/// What becomes of an admitted request.
+/// The way of an admitted request.
 enum Admitted {
     /// It is answered by its route.
     Passes,

@@ -1,4 +1,4 @@
-//! What was asked and how it was answered, in counters, by route: never by what a client wrote.
+//! Counters of requests and their outcomes by route, never by what a client wrote.
 
 use super::Server;
 use super::routes::ROUTES;

@@ -1,4 +1,4 @@
-//! What is said where there is no route.
+//! The answers where there is no route.
 
 use super::Problem;
 

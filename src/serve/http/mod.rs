@@ -51,19 +51,19 @@ use tokio::sync::watch;
 /// Takes a line of the request log.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a server is built from.
+/// The parts that a server is built from.
 pub struct Parts {
     /// The agent's name, as `/health` tells it.
     pub agent: String,
-    /// What the person decided.
+    /// The person's settings.
     pub settings: Settings,
-    /// What opens it.
+    /// The token that requests need.
     pub token: Token,
     /// Where requests are logged, if they are.
     pub log: Option<Log>,
 }
 
-/// What answers, once the model is there.
+/// The parts that answer, once the model is there.
 pub struct Engine {
     /// The model.
     pub model: Arc<dyn Model>,
@@ -108,7 +108,7 @@ impl Server {
         })
     }
 
-    /// What answers.
+    /// The engine.
     ///
     /// # Errors
     /// While the model is not there yet, or not any more.
@@ -117,7 +117,7 @@ impl Server {
         engine.ok_or_else(|| if self.phase().admits() { Problem::starting() } else { Problem::draining() })
     }
 
-    /// Sets what answers.
+    /// Sets the engine.
     pub fn set_engine(&self, engine: Engine) {
         *self.engine.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(engine));
     }
@@ -153,6 +153,12 @@ impl Server {
     /// Requests that are under way, to the end of their bodies.
     pub fn active(&self) -> usize {
         self.metrics.active()
+    }
+
+    /// The answer, if it comes within the time that the person allows.
+    async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+        let Some(limit) = self.parts.settings.timeout else { return Ok(answer.await) };
+        tokio::time::timeout(limit, answer).await.map_err(|_| Problem::timeout(limit.as_secs_f64()))
     }
 
     fn log(&self, line: &str) {

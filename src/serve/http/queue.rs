@@ -1,4 +1,4 @@
-//! Who is answered next. There are so many places; whoever finds none waits in a line of its own, and the lines take turns:
+//! A bounded, fair queue. There are so many places; a client that finds none waits in a line of its own, and the lines take turns:
 //! a client with a hundred requests does not keep another one waiting for more than a turn.
 
 use super::body::{self, Holding};
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Nobody is lost, nobody comes twice, each line keeps its order, and who waits is overtaken by another line once
+        /// None is lost or comes twice, each line keeps its order, and one that waits is overtaken by another line once
         /// at most before its turn.
         #[test]
         fn whatever_comes_in_comes_out_once(clients in proptest::collection::vec(0_u8..5, 0..60)) {

@@ -5,16 +5,16 @@ use super::{Server, command, events, health, models, openapi, runs, sessions};
 use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
 
-/// Who may call a route.
+/// The clients that may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Everybody who reaches the server: it tells nothing of the person and computes nothing.
     Open,
-    /// Whoever has the token.
+    /// Those with the token.
     Guarded,
 }
 
-/// What a call of a route costs.
+/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// Next to nothing.
@@ -32,11 +32,11 @@ pub struct Route {
     pub method: &'static str,
     /// The path, with parameters as `{name}`.
     pub path: &'static str,
-    /// Who may call it.
+    /// The clients that may call it.
     pub access: Access,
-    /// What a call costs.
+    /// The cost of a call.
     pub load: Load,
-    /// What it does, in a line.
+    /// Its purpose, in a line.
     pub summary: &'static str,
     /// Its handler.
     pub handler: fn() -> MethodRouter<Arc<Server>>,
@@ -97,7 +97,7 @@ pub fn of_path(path: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| fits(route.path, path))
 }
 
-/// Who may call it. Whatever has no route is guarded, so that nobody without the token learns what there is.
+/// The access to a path. One without a route is guarded, so that no client without the token learns what there is.
 pub fn access(method: &str, path: &str) -> Access {
     let method = if method == "HEAD" { "GET" } else { method };
     let called = |route: &&Route| route.method == method && fits(route.path, path);

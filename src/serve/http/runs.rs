@@ -8,7 +8,6 @@ use super::{Engine, Problem, Server};
 use crate::agent::Args;
 use crate::agent::event::{Event, Sink};
 use crate::agent::harness::{HarnessError, Watch};
-use crate::agent::plan;
 use crate::agent::runtime::{Approval, Approver, Driven, Question};
 use crate::agent::store::StoreError;
 use crate::agent::tool::Hazard;
@@ -24,6 +23,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
 
 /// The most calls in one step of a run.
 const MOST_CALLS: usize = 5;
@@ -62,8 +62,7 @@ impl RunOrder {
             return Err(Problem::unfit(format!("`batch` must be a number from 1 to {MOST_CALLS}")));
         }
         let task = engine.harness.admit(&self.query, self.session_id.as_deref())?;
-        let max_steps = self.max_steps.map_or(task.max_steps, |steps| steps.max(plan::FLOOR));
-        Ok(Task { max_steps, batch: self.batch.unwrap_or(task.batch), ..task })
+        Ok(task.limited(self.max_steps, self.batch))
     }
 
     /// How long a question waits, where `usual` is said for none.
@@ -143,6 +142,10 @@ impl Runs {
         self.bell.subscribe()
     }
 
+    fn ring(&self) {
+        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
     /// True while a run of the session is under way here.
     pub fn works_in(&self, session: &str) -> bool {
         self.all().values().any(|live| live.session == session)
@@ -161,7 +164,7 @@ impl Runs {
 
 impl Sink for Runs {
     fn take(&self, _: &Event) {
-        self.bell.send_modify(|count| *count = count.wrapping_add(1));
+        self.ring();
     }
 }
 
@@ -201,7 +204,7 @@ impl Approver for Waiting {
 struct Begun {
     task: Task,
     cancel: Cancel,
-    done: tokio::task::JoinHandle<Result<Report, Problem>>,
+    done: JoinHandle<Result<Report, Problem>>,
 }
 
 /// Begins a run. It goes on until it ends or its switch is pulled, whoever waits for it.
@@ -219,17 +222,22 @@ fn begin(server: &Arc<Server>, engine: Arc<Engine>, task: Task, patience: Durati
     let job = task.clone();
     let done = tokio::spawn(async move {
         let _leaves = leaves;
-        let late = |stopped: Problem| match limit.filter(|_| bounded.deadline().is_some_and(|d| Instant::now() >= d)) {
-            Some(limit) => Problem::timeout(limit.as_secs_f64()),
-            None => stopped,
-        };
+        let is_late = || bounded.deadline().is_some_and(|d| Instant::now() >= d);
         match engine.harness.conduct(job, watch).await {
             Ok(Driven::Done(report)) => Ok(*report),
-            Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_)) => Err(late(Problem::stopped())),
+            Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_)) => Err(match limit {
+                Some(limit) if is_late() => Problem::timeout(limit.as_secs_f64()),
+                _ => Problem::stopped(),
+            }),
             Err(error) => Err(error.into()),
         }
     });
     Begun { task, cancel, done }
+}
+
+/// The result of a run whose task panicked.
+fn broke(error: JoinError) -> Result<Report, Problem> {
+    Err(Problem::internal(format!("the run broke: {error}")))
 }
 
 /// Takes a run off the list once it is over, however it ends.
@@ -239,7 +247,7 @@ impl Drop for Leaves {
     fn drop(&mut self) {
         self.0.all().remove(&self.1);
         // whoever follows looks once more
-        self.0.bell.send_modify(|count| *count = count.wrapping_add(1));
+        self.0.ring();
     }
 }
 
@@ -253,7 +261,7 @@ pub async fn run_sync(
     let (task, patience) = (order.task(&engine)?, order.patience(0.0)?);
     let Begun { cancel, done, .. } = begin(&server, engine, task, patience);
     let _cancel = CancelOnDrop(cancel);
-    done.await.map_err(|error| Problem::internal(format!("the run broke: {error}")))?.map(Json)
+    done.await.unwrap_or_else(broke).map(Json)
 }
 
 /// `POST /run`: the events of the run as they happen, and its report.
@@ -288,7 +296,7 @@ async fn tell(engine: &Engine, begun: Begun, events: &Events, mut bell: watch::R
         };
         seen = pass_on(engine, &task.run, seen, events).await?;
         if let Some(ended) = ended {
-            break ended.unwrap_or_else(|error| Err(Problem::internal(format!("the run broke: {error}"))));
+            break ended.unwrap_or_else(broke);
         }
     };
     match ended {
@@ -323,7 +331,7 @@ pub struct ApproveOrder {
     pub args: Option<Args>,
 }
 
-/// What is said to a question.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {

@@ -1,4 +1,4 @@
-//! What the person decides about the server, read from text: each function says what its setting must be where it is
+//! The person's settings of the server, read from text: each function says what its setting must be where it is
 //! something else.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ const RATE: Rate = Rate { requests: 100, seconds: 60 };
 /// The most seconds that an answer may be allowed.
 const LONGEST: f64 = 86_400.0;
 
-/// What the person decides.
+/// The settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The address to listen at: an IP address, or a name for one.

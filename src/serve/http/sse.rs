@@ -16,7 +16,7 @@ const AHEAD: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Events(mpsc::Sender<Bytes>);
 
-/// Nobody reads any more.
+/// The reader is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 

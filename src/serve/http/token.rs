@@ -33,7 +33,7 @@ pub enum TokenError {
     /// Others may read it.
     #[error("others may read the token of `caro serve` (mode {1:o} of {0})")]
     Shared(String, u32),
-    /// What is in the file is none.
+    /// The file holds none.
     #[error("{0} holds no token")]
     NoToken(String),
     /// The system gives no chance.
@@ -42,7 +42,7 @@ pub enum TokenError {
 }
 
 impl TokenError {
-    /// What to do next.
+    /// The next thing to do.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::File(..) => "check that the data folder can be written",
