@@ -145,24 +145,26 @@ pub(super) fn all(folder: &Folder, slot: Option<&str>) -> Vec<Record> {
 /// What the system says of a process.
 struct Stat {
     state: char,
+    threads: u64,
     began: u64,
 }
 
 impl Stat {
-    /// True if it has ended, and only its parent has not taken note of it.
+    /// True if it has ended, and only its parent has not taken note of it. Where the first thread has ended before the others,
+    /// the process still has its files.
     fn is_over(&self) -> bool {
-        matches!(self.state, 'Z' | 'X')
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 }
 
-/// Source: proc_pid_stat(5), the third field and the 22nd; the second may have spaces and brackets in it. Where there is no
+/// Source: proc_pid_stat(5), the third field, the 20th and the 22nd; the second may have spaces and brackets in it. Where there is no
 /// such file, no process is known.
 fn stat(pid: u32) -> Option<Stat> {
     let stat = files::read(Path::new(&format!("/proc/{pid}/stat")), LARGEST).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?.chars().next()?;
-    Some(Stat { state, began: fields.nth(18)?.parse().ok()? })
+    Some(Stat { state, threads: fields.nth(16)?.parse().ok()?, began: fields.nth(1)?.parse().ok()? })
 }
 
 /// The file that a process runs, also where that was replaced. Source: proc_pid_exe(5).
@@ -193,6 +195,29 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nor are their records kept");
         assert_eq!(Record::of_peer(std::process::id()), None);
+    }
+
+    #[test]
+    fn a_process_is_over_once_its_last_thread_is() {
+        // its first thread ends, by exit(2), before the other one
+        let code = "import ctypes, platform, threading, time\n\
+                    threading.Thread(target=time.sleep, args=(3,)).start()\n\
+                    ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)";
+        let Ok(mut child) = std::process::Command::new("python3").args(["-c", code]).spawn() else {
+            println!("skipped: there is no python3");
+            return;
+        };
+        let until = |holds: &dyn Fn(&Stat) -> bool| {
+            let begun = Instant::now();
+            while !stat(child.id()).is_some_and(|stat| holds(&stat)) {
+                assert!(begun.elapsed() < Duration::from_secs(30));
+                std::thread::sleep(LOOK);
+            }
+        };
+        until(&|stat| stat.state == 'Z');
+        assert!(!stat(child.id()).unwrap().is_over());
+        until(&Stat::is_over);
+        child.wait().unwrap();
     }
 
     #[test]
