@@ -33,6 +33,8 @@ mod harness;
 #[cfg(unix)]
 mod host;
 mod http_server;
+#[cfg(unix)]
+mod init;
 mod knowledge;
 mod library;
 mod machine;

@@ -3,7 +3,7 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, knowledge, manual,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, init, knowledge, manual,
     mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
@@ -97,6 +97,8 @@ pub enum Verb {
     Tools(tools::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
+    /// Put caro into the prompt of a shell: a key turns words on the line into a command
+    Init(init::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print version and build
@@ -123,6 +125,9 @@ pub struct RequestArgs {
     /// Run the command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
+    /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
+    #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
+    pub widget: bool,
     /// True if they stand behind `--`, and so are a request whatever they look like.
     #[arg(skip)]
     pub literal: bool,
@@ -292,6 +297,8 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     let text = words.collect::<Vec<_>>().join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
+        // `init git repository`; a slip of a shell is no request
+        "init" => words.len() > 1,
         "stats" | "status" | "stop" => words.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),

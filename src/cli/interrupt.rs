@@ -111,6 +111,12 @@ impl Interrupt {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
+    /// The same, for another thread.
+    pub fn puller(&self) -> impl Fn() + Send + 'static {
+        let current = self.current.clone();
+        move || current.lock().unwrap_or_else(PoisonError::into_inner).cancel()
+    }
+
     /// The exit code of the signal that told this process to end, if one has: SIGTERM or SIGHUP.
     pub fn told(&self) -> Option<u8> {
         Some(self.told.load(Ordering::Relaxed)).filter(|code| *code != 0)

@@ -9,7 +9,7 @@
 //!   long.
 //! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
-//!   measures. [`interrupt`]: Ctrl-C.
+//!   measures. [`interrupt`]: Ctrl-C. [`keys`]: what gives up while a shell's line editor waits.
 //!
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
 //! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
@@ -38,7 +38,9 @@ pub mod first;
 pub mod forge;
 pub mod given;
 pub mod history;
+pub mod init;
 pub mod interrupt;
+pub mod keys;
 pub mod knowledge;
 pub mod manual;
 pub mod mcp;
@@ -278,6 +280,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Status(args)) => status::run(args, cx),
         Some(Verb::Stop(args)) => stop::run(args, cx),
         Some(Verb::Serve(args)) => serve::run(args, cx),
+        Some(Verb::Init(args)) => init::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),
     }
 }

@@ -82,6 +82,19 @@ pub fn all(ui: &Ui, answer: &Answer) {
         ui.aside(Role::Plain, &format!("as in {}:{}{missing}", known.path, known.line));
     }
     verdict(ui, &answer.risk);
+    doubts(ui, answer);
+}
+
+/// What speaks against running a command as it is, for whoever has it before their eyes and can still change it.
+pub fn cautions(ui: &Ui, answer: &Answer) {
+    slips(ui, answer);
+    if answer.risk.level != Level::Safe {
+        verdict(ui, &answer.risk);
+    }
+    doubts(ui, answer);
+}
+
+fn doubts(ui: &Ui, answer: &Answer) {
     for finding in answer.findings.iter().filter(|f| f.severity != Severity::Hint) {
         ui.aside(Role::Caution, &finding.why);
     }

@@ -3,7 +3,7 @@
 use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, present};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, keys, present};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot, View};
 use crate::host::ExecutionContext;
@@ -43,6 +43,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         cx.ui.warn("the working directory no longer exists");
     }
     let runtime = cx.runtime()?;
+    let keys = args.widget.then(|| keys::watch(cx.interrupt()));
     let wired = wire::open(cx, &settings)?;
     let place = Place::of(&wired.recipe.context, &settings, None);
     let ask = ask(request, &place, &settings, &args.answer, cx.interrupt().cancel());
@@ -54,6 +55,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     })
     .map_err(|e| failure(e, &settings))?;
+    drop(keys);
     super::wind_up(runtime);
     answer.timing.context = milliseconds(wired.opened.context);
     answer.timing.total = milliseconds(cx.started.elapsed());
@@ -80,6 +82,11 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     }
     if args.execute {
         return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
+    }
+    if args.widget {
+        cx.ui.command(&answer.cmd)?;
+        present::cautions(&cx.ui, &answer);
+        return Ok(Exit::Success);
     }
     present::answer(&cx.ui, &answer)?;
     let found = 1 + answer.alternatives.len();

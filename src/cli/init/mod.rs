@@ -1,0 +1,156 @@
+//! `caro init SHELL`: caro in the prompt. A script binds one key that turns the words on the line into a command in the line,
+//! and one that explains the command on it.
+//!
+//! - `bash.sh`, `zsh.zsh`, `fish.fish`: the scripts, as they are but for what stands between two `@`.
+//! - [`key`]: keys by their names, as each shell writes them. [`rc`]: the line in the shell's own file.
+//!
+//! What happens between the key and the command is the request's own `--widget`; nothing of it lives here.
+
+mod key;
+mod rc;
+
+use super::{Cx, Exit, Failure, Outcome};
+use key::Key;
+
+/// A shell whose line editor caro can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// 4 and newer
+    Bash,
+    /// 5 and newer
+    Zsh,
+    /// 3 and newer
+    Fish,
+}
+
+/// Arguments of `caro init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A line for the shell's own file loads the script at every start:\n  \
+                        eval \"$(caro init bash)\"    in ~/.bashrc\n  \
+                        eval \"$(caro init zsh)\"     in ~/.zshrc\n  \
+                        caro init fish | source     in ~/.config/fish/config.fish\n\
+                        --install writes it there.")]
+pub struct Args {
+    /// The shell
+    pub shell: Shell,
+    /// Key that turns the words on the line into a command: alt-LETTER, ctrl-LETTER, f1 to f12
+    #[arg(long, value_name = "KEY", default_value = "alt-e")]
+    pub key: Key,
+    /// Key that explains the command on the line
+    #[arg(long, value_name = "KEY", default_value = "alt-i")]
+    pub explain_key: Key,
+    /// Keep what was asked in the shell's history, as a comment before its command
+    #[arg(long)]
+    pub history: bool,
+    /// Show the line that the shell's own file needs, and write it there after asking
+    #[arg(long, conflicts_with = "uninstall")]
+    pub install: bool,
+    /// Take the line out of the shell's own file after asking
+    #[arg(long)]
+    pub uninstall: bool,
+    /// Write without asking
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+impl Args {
+    /// The line that loads the script with these keys.
+    fn load(&self) -> String {
+        let mut call = format!("caro init {}", self.name());
+        for (flag, key, default) in [("--key", self.key, Key::Alt('e')), ("--explain-key", self.explain_key, Key::Alt('i'))] {
+            if key != default {
+                call.push_str(&format!(" {flag} {key}"));
+            }
+        }
+        if self.history {
+            call.push_str(" --history");
+        }
+        match self.shell {
+            Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
+            Shell::Fish => format!("{call} | source"),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.shell {
+            Shell::Bash => "bash",
+            Shell::Zsh => "zsh",
+            Shell::Fish => "fish",
+        }
+    }
+
+    /// The script.
+    fn script(&self) -> String {
+        let (template, key): (&str, fn(Key) -> String) = match self.shell {
+            Shell::Bash => (include_str!("bash.sh"), Key::for_readline),
+            Shell::Zsh => (include_str!("zsh.zsh"), Key::for_zle),
+            Shell::Fish => (include_str!("fish.fish"), Key::for_fish),
+        };
+        let filled = template
+            .replace("@KEY@", &key(self.key))
+            .replace("@EXPLAIN@", &key(self.explain_key))
+            .replace("@KEY_NAME@", &self.key.to_string())
+            .replace("@EXPLAIN_NAME@", &self.explain_key.to_string())
+            .replace("@LOAD@", &self.load());
+        let lines = filled.lines().filter_map(|line| match line.split_once("@HISTORY@") {
+            Some((indent, call)) => self.history.then(|| format!("{indent}{call}\n")),
+            None => Some(format!("{line}\n")),
+        });
+        lines.collect()
+    }
+}
+
+/// Prints the script, or edits the shell's own file.
+///
+/// # Errors
+/// If both keys are the same one, or the file cannot be read or written.
+pub fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.key == args.explain_key {
+        return Err(Failure::usage(format!("{} cannot do both", args.key)).hint("give --explain-key another key"));
+    }
+    if args.history && args.shell == Shell::Fish {
+        return Err(Failure::usage("fish takes no line into its history that was not run")
+            .hint("without --history the command is kept, as every other that is run"));
+    }
+    if args.install || args.uninstall {
+        return rc::edit(args, cx);
+    }
+    cx.ui.data(args.script().trim_end())?;
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &[&str]) -> Args {
+        Line::parse_from(std::iter::once("init").chain(words.iter().copied())).args
+    }
+
+    #[test]
+    fn a_script_is_filled_and_says_what_loads_it() {
+        for (shell, load) in
+            [("bash", "eval \"$(caro init bash)\""), ("zsh", "eval \"$(caro init zsh)\""), ("fish", "caro init fish | source")]
+        {
+            let script = args(&[shell]).script();
+            assert!(script.lines().nth(1).unwrap().ends_with(load), "{script}");
+            assert!(script.contains("alt-e") && script.contains("--widget") && !script.contains('@'), "{script}");
+        }
+    }
+
+    #[test]
+    fn the_line_that_loads_it_keeps_what_was_chosen() {
+        let chosen = args(&["zsh", "--key", "ctrl-g", "--explain-key", "f2", "--history"]);
+        assert_eq!(chosen.load(), "eval \"$(caro init zsh --key ctrl-g --explain-key f2 --history)\"");
+        let script = chosen.script();
+        assert!(script.contains("'^G' caro-command") && script.contains("'^[OQ' caro-explain"), "{script}");
+        assert!(script.contains("print -sr") && !args(&["zsh"]).script().contains("print -sr"));
+    }
+}

@@ -1,0 +1,162 @@
+//! The line in the shell's own file that loads the script, between two marks of ours.
+
+use super::{Args, Shell};
+use crate::cli::{Cx, Exit, Failure, Outcome, env, request};
+use crate::files::{self, Access};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const BEGIN: &str = "# >>> caro >>>";
+const END: &str = "# <<< caro <<<";
+
+/// The longest file that is edited, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Shows the change and makes it, after asking unless `--yes`.
+///
+/// # Errors
+/// If there is no such file's place, nobody to ask, or the file cannot be read or written.
+pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
+    let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
+    let path = place(args.shell, std::env::home_dir().as_deref(), variable)
+        .ok_or_else(|| Failure::usage("this user has no home folder").hint("without --install the script is printed"))?;
+    // a link to a file in a folder of dotfiles stays one
+    let path = path.canonicalize().unwrap_or(path);
+    let before = match files::read_text(&path, LONGEST) {
+        Ok(text) => text,
+        Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(Failure::no(format!("{}: {e}", path.display())).hint(by_hand(args))),
+    };
+    let line = args.load();
+    let after = edited(&before, args.install.then_some(line.as_str())).ok_or_else(|| {
+        Failure::no(format!("in {} `{BEGIN}` and `{END}` do not stand in pairs", path.display()))
+            .hint("take out what is left of them, and call this again")
+    })?;
+    if after == before {
+        let said = if args.install { "has the line already" } else { "has no line of caro's" };
+        cx.ui.note(&format!("{} {said}", path.display()));
+        return Ok(Exit::Success);
+    }
+    cx.ui.note(&format!("{}:\n{}", path.display(), changes(&before, &after)));
+    if !args.yes {
+        if !cx.ui.can_ask() {
+            return Err(Failure::no("here is nobody to ask").hint("--yes writes without asking"));
+        }
+        cx.ui.ask("write it? [y/N]");
+        let reply = request::typed(cx)?.unwrap_or_default();
+        if !["y", "yes"].contains(&reply.to_lowercase().as_str()) {
+            return Ok(Exit::No);
+        }
+    }
+    let access = path.metadata().map_or(Access::Umask, |meta| Access::Like(meta.permissions()));
+    files::replace(&path, after.as_bytes(), access)
+        .map_err(|e| Failure::no(format!("{}: {e}", path.display())).hint(by_hand(args)))?;
+    cx.ui.note(match args.install {
+        true => "it holds in every new shell",
+        false => "it is gone from every new shell",
+    });
+    Ok(Exit::Success)
+}
+
+fn by_hand(args: &Args) -> String {
+    match args.install {
+        true => format!("the line can be written by hand: {}", args.load()),
+        false => format!("what stands between `{BEGIN}` and `{END}` can be taken out by hand"),
+    }
+}
+
+/// The file that a shell reads at the start of a session with a person.
+fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let folder = |name: &str| variable(name).filter(|folder| folder.is_absolute());
+    let home = home.filter(|home| home.is_absolute());
+    match shell {
+        Shell::Bash => Some(home?.join(".bashrc")),
+        Shell::Zsh => Some(folder("ZDOTDIR").or_else(|| home.map(Path::to_path_buf))?.join(".zshrc")),
+        Shell::Fish => {
+            let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
+            Some(config.join("fish/config.fish"))
+        }
+    }
+}
+
+/// The text with this line between the marks and nowhere else, or without marks; `None` where they do not stand in pairs.
+fn edited(text: &str, line: Option<&str>) -> Option<String> {
+    let (mut after, mut inside) = (String::new(), false);
+    for kept in text.split_inclusive('\n') {
+        match kept.trim() {
+            BEGIN if inside => return None,
+            BEGIN => inside = true,
+            END if !inside => return None,
+            END => inside = false,
+            _ if inside => {}
+            _ => after.push_str(kept),
+        }
+    }
+    if inside {
+        return None;
+    }
+    let Some(line) = line else { return Some(after) };
+    if !after.is_empty() && !after.ends_with('\n') {
+        after.push('\n');
+    }
+    Some(format!("{after}{BEGIN}\n{line}\n{END}\n"))
+}
+
+/// The lines that go, and those that come.
+fn changes(before: &str, after: &str) -> String {
+    let ours = |text: &str, sign: &str| -> Vec<String> {
+        let mut inside = false;
+        let lines = text.lines().filter(|line| {
+            let was_inside = inside;
+            inside = line.trim() == BEGIN || inside && line.trim() != END;
+            inside || was_inside
+        });
+        lines.map(|line| format!("{sign} {line}")).collect()
+    };
+    [ours(before, "-"), ours(after, "+")].concat().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_shell_has_its_file() {
+        let home = Some(Path::new("/home/u"));
+        let none = |_: &str| None;
+        assert_eq!(place(Shell::Bash, home, none), Some("/home/u/.bashrc".into()));
+        assert_eq!(place(Shell::Zsh, home, none), Some("/home/u/.zshrc".into()));
+        assert_eq!(place(Shell::Fish, home, none), Some("/home/u/.config/fish/config.fish".into()));
+        assert_eq!(place(Shell::Zsh, None, |_| Some("/z".into())), Some("/z/.zshrc".into()));
+        assert_eq!(place(Shell::Fish, home, |_| Some("/x".into())), Some("/x/fish/config.fish".into()));
+        assert_eq!(place(Shell::Bash, Some(Path::new("relative")), none), None);
+    }
+
+    #[test]
+    fn marks_that_do_not_stand_in_pairs_are_left_alone() {
+        for text in [BEGIN, END, &format!("{BEGIN}\n{BEGIN}\n{END}\n"), &format!("{END}\n{BEGIN}\n")] {
+            assert_eq!((edited(text, Some("x")), edited(text, None)), (None, None), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_that_is_put_in_is_there_once_and_goes_without_a_trace(
+            lines in proptest::collection::vec("[ -~äß\t]{0,20}", 0..8), ends in any::<bool>(), (one, two) in ("[a-z]{1,9}", "[a-z]{1,9}")
+        ) {
+            let mut text = lines.join("\n");
+            if ends && !text.is_empty() {
+                text.push('\n');
+            }
+            let first = edited(&text, Some(&one)).unwrap();
+            prop_assert_eq!(edited(&first, Some(&one)).unwrap(), first.clone());
+            let second = edited(&first, Some(&two)).unwrap();
+            prop_assert_eq!(second.matches(BEGIN).count(), 1);
+            let expected = format!("{}\n", two);
+            prop_assert!(second.contains(&expected));
+            let gone = edited(&second, None).unwrap();
+            prop_assert_eq!(gone.strip_suffix('\n').unwrap_or(&gone), text.strip_suffix('\n').unwrap_or(&text));
+        }
+    }
+}
