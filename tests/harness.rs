@@ -344,7 +344,7 @@ fn servers_are_connected_their_secrets_kept_and_they_end_with_the_harness() {
 }
 
 #[test]
-fn the_readme_says_what_a_library_begins_with() {
+fn the_paper_says_what_a_library_begins_with() {
     let (library, local) = (Options::default(), Options::local());
     assert_eq!((library.fitting.mode, library.offload, library.retrieval), (Mode::Off, false, false));
     assert!(!library.subagents && library.notes && !library.unasked);
@@ -355,8 +355,8 @@ fn the_readme_says_what_a_library_begins_with() {
          {} messages of a session are remembered",
         caro::agent::chat::MESSAGES
     );
-    let readme = include_str!("../README.md").replace('\n', " ");
-    assert!(readme.contains(&row), "the README lacks: {row}");
+    let readme = include_str!("../src/agent/README.md").replace('\n', " ");
+    assert!(readme.contains(&row), "src/agent/README.md lacks: {row}");
 }
 
 // --- the public interface

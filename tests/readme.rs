@@ -1,8 +1,64 @@
-//! The README says what the program does: its table of settings is the program's own, and every verb and flag it names exists.
+//! The README and the papers beside the code say what the program does: the table of settings is the program's own, every verb
+//! and flag that is named exists, every link leads somewhere, and none is longer than a stranger reads.
 
 use crate::machine::{Machine, Ran};
+use std::path::Path;
 
 const README: &str = include_str!("../README.md");
+const SETTINGS: &str = include_str!("../src/cli/SETTINGS.md");
+const AGENT: &str = include_str!("../src/agent/README.md");
+
+/// Each paper for people who use caro, and where it lies.
+const PAPERS: [(&str, &str); 9] = [
+    ("README.md", README),
+    ("src/README.md", include_str!("../src/README.md")),
+    ("src/cli/README.md", include_str!("../src/cli/README.md")),
+    ("src/cli/SETTINGS.md", SETTINGS),
+    ("src/agent/README.md", AGENT),
+    ("src/agent/librarian/README.md", include_str!("../src/agent/librarian/README.md")),
+    ("src/serve/README.md", include_str!("../src/serve/README.md")),
+    ("models/README.md", include_str!("../models/README.md")),
+    ("benches/README.md", include_str!("../benches/README.md")),
+];
+
+/// The most bytes of the README, and of every other paper.
+const MOST: (usize, usize) = (10_000, 15_000);
+
+#[test]
+fn no_paper_is_longer_than_a_stranger_reads() {
+    for (path, text) in PAPERS {
+        let most = if path == "README.md" { MOST.0 } else { MOST.1 };
+        assert!(text.len() <= most, "{path} has {} bytes of {most}", text.len());
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_every_part_of_one_to_a_heading() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let anchor = |heading: &str| {
+        let kept = heading.to_lowercase().replace(' ', "-");
+        kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect::<String>()
+    };
+    let mut links = 0;
+    for (path, text) in PAPERS {
+        let folder = root.join(path).parent().unwrap().to_path_buf();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, part) = link.split_once('#').map_or((link, None), |(file, part)| (file, Some(part)));
+            if link.starts_with("https://") {
+                continue;
+            }
+            let target = if file.is_empty() { root.join(path) } else { folder.join(file) };
+            assert!(target.exists(), "{path}: {link}");
+            if let Some(part) = part {
+                let headings = std::fs::read_to_string(&target).unwrap();
+                let mut headings = headings.lines().filter_map(|line| line.strip_prefix('#'));
+                assert!(headings.any(|line| anchor(line.trim_start_matches('#').trim()) == part), "{path}: {link}");
+            }
+            links += 1;
+        }
+    }
+    assert!(links > 30, "{links}");
+}
 
 #[test]
 fn the_table_of_settings_is_the_programs_own() {
@@ -14,8 +70,8 @@ fn the_table_of_settings_is_the_programs_own() {
         let (name, rest) = line.split_once(" = ").unwrap();
         let default = rest.split('"').nth(1).unwrap();
         let row = format!("| `{name}` | `CARO_{}` | `{default}` |", name.to_uppercase().replace('.', "_"));
-        let paper = if name.starts_with("serve.") { include_str!("../src/serve/README.md") } else { README };
-        assert!(paper.contains(&row), "the README lacks {row}");
+        let paper = if name.starts_with("serve.") { include_str!("../src/serve/README.md") } else { SETTINGS };
+        assert!(paper.contains(&row), "no paper has {row}");
         rows += 1;
     }
     assert!(rows >= 8, "{settings:#?}");
@@ -54,19 +110,19 @@ fn the_table_of_the_harness_has_the_defaults_of_the_code() {
     }
     assert!(choices >= 5, "{help}");
     for row in rows {
-        assert!(README.contains(&row), "the README lacks {row}");
+        assert!(AGENT.contains(&row), "src/agent/README.md lacks {row}");
     }
     for switch in
         ["--subagents", "--no-memory", "--no-rag", "--no-skills", "--no-mcp", "--max-requests", "--max-tokens"]
     {
-        assert!(switches.contains(&switch) && README.contains(switch), "{switch}");
+        assert!(switches.contains(&switch) && AGENT.contains(switch), "{switch}");
     }
 }
 
-/// What the README calls: the words after each `caro ` in code.
+/// What the papers call: the words after each `caro ` in code.
 fn calls() -> Vec<Vec<&'static str>> {
-    let spans = README.split('`').skip(1).step_by(2);
-    let blocks = README.lines().filter_map(|line| line.strip_prefix("    "));
+    let spans = PAPERS.iter().flat_map(|(_, text)| text.split('`').skip(1).step_by(2));
+    let blocks = PAPERS.iter().flat_map(|(_, text)| text.lines().filter_map(|line| line.strip_prefix("    ")));
     let command = |text: &'static str| {
         let text = text.strip_prefix("$ ").unwrap_or(text).strip_prefix("caro ")?;
         // what is quoted, named in capitals or told behind a `#` is the person's
@@ -116,7 +172,7 @@ fn figures_are_those_of_their_records() {
         ),
         format!("Words alone: {:.0} ms", of(&knowledge["query_ms"]["words"]["answer"]["p50"])),
     ] {
-        assert!(README.contains(&figure), "the README lacks {figure:?}");
+        assert!(PAPERS.iter().any(|(_, text)| text.contains(&figure)), "no paper has {figure:?}");
     }
     let benches = include_str!("../benches/README.md");
     let count = |texts: &[&str]| texts.iter().flat_map(|t| t.lines()).filter(|l| l.starts_with("[[task")).count();
@@ -173,12 +229,13 @@ fn every_verb_and_flag_named_exists() {
     }
     let forgotten: Vec<&&str> =
         verbs.iter().filter(|verb| !["help", "version"].contains(verb) && !named.contains(verb)).collect();
-    assert!(forgotten.is_empty(), "the README forgets {forgotten:?}");
+    assert!(forgotten.is_empty(), "the papers forget {forgotten:?}");
     // flags that are named alone, of whichever verb
     let of_verbs: String = verbs.iter().filter(|v| **v != "help").map(|verb| help(&[verb])).collect();
     let ingest = help(&["knowledge", "ingest"]);
-    for (at, mark) in README.match_indices("`--") {
-        let rest = &README[at + mark.len()..];
+    let papers = PAPERS.iter().filter(|(path, _)| !path.starts_with("benches"));
+    for (text, at) in papers.flat_map(|(_, text)| text.match_indices("`--").map(move |(at, _)| (text, at))) {
+        let rest = &text[at + "`--".len()..];
         let flag = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len())];
         // a flag of cargo
         let cargos = ["profile", "features"].contains(&flag) || flag.is_empty();
