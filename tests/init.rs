@@ -155,8 +155,7 @@ fn the_other_key_explains_and_leaves_the_line() {
         terminal.types("touch -c seen.txt");
         terminal.shows("seen.txt");
         terminal.types(ALT_I);
-        terminal.shows("-c");
-        terminal.shows("touch:");
+        terminal.shows("file timestamps");
         terminal.types("; echo left > left.txt\r");
         comes(&machine.path("work/left.txt"), "left\n", &terminal);
     }
@@ -164,7 +163,11 @@ fn the_other_key_explains_and_leaves_the_line() {
 
 #[test]
 fn options_of_a_shell_and_its_vi_keys_change_nothing() {
-    for (name, more) in [("bash", "set -eu; set -o vi"), ("zsh", "setopt ksharrays shwordsplit nounset; bindkey -v"), ("fish", "fish_vi_key_bindings")] {
+    for (name, more) in [
+        ("bash", "set -eu; set -o vi"),
+        ("zsh", "setopt ksharrays shwordsplit nounset; bindkey -v"),
+        ("fish", "fish_vi_key_bindings"),
+    ] {
         let Some(shell) = shells().find(|shell| shell.name == name) else { continue };
         let machine = Machine::new();
         let mut terminal = shell.open(&machine, json!([{ "reply": "echo two\\ words > vi.txt" }]), more);
@@ -186,7 +189,8 @@ fn each_script_is_sound_to_its_own_shell() {
         let script = machine.run(&["init", shell.name, "--key", "f12", "--explain-key", "ctrl-g"]);
         assert_eq!(script.code, Some(0), "{script:#?}");
         machine.write("script", &script.out);
-        let checked = Command::new(shell.name).arg("-n").arg(machine.path("script")).env_clear().env("PATH", PATH).output();
+        let checked =
+            Command::new(shell.name).arg("-n").arg(machine.path("script")).env_clear().env("PATH", PATH).output();
         let checked = Ran::of(checked.unwrap());
         assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{}", shell.name);
     }
@@ -209,7 +213,10 @@ fn the_line_is_written_into_the_shells_own_file_and_taken_out_again() {
     std::os::unix::fs::symlink(&rc, machine.path("home/.bashrc")).unwrap();
     machine.run(&["init", "bash", "--install"]).fails(1, &["nobody to ask", "--yes"]);
     let installed = machine.run(&["init", "bash", "--install", "--yes", "--key", "f2"]);
-    assert!(installed.code == Some(0) && installed.err.contains("+ eval \"$(caro init bash --key f2)\""), "{installed:#?}");
+    assert!(
+        installed.code == Some(0) && installed.err.contains("+ eval \"$(caro init bash --key f2)\""),
+        "{installed:#?}"
+    );
     let text = std::fs::read_to_string(&rc).unwrap();
     assert!(text.starts_with("alias ll='ls -l'\n# >>> caro >>>\n"), "{text}");
     let again = machine.run(&["init", "bash", "--install", "--yes", "--key", "f2"]);
@@ -229,5 +236,6 @@ fn words_that_begin_with_init_are_a_request() {
     let machine = Machine::new();
     let ran = machine.ask(json!([{ "reply": "git init" }]), &["init", "a", "git", "repository"]);
     assert_eq!(ran.out, "git init\n", "{ran:#?}");
-    machine.run(&["init", "cmd"]).fails(2, &[]);
+    let other = machine.run(&["init", "cmd"]);
+    assert!(other.code == Some(2) && other.err.contains("bash, zsh, fish"), "{other:#?}");
 }

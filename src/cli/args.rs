@@ -3,8 +3,8 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, init, knowledge, manual,
-    mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, init, knowledge,
+    manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;

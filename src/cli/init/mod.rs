@@ -57,7 +57,9 @@ impl Args {
     /// The line that loads the script with these keys.
     fn load(&self) -> String {
         let mut call = format!("caro init {}", self.name());
-        for (flag, key, default) in [("--key", self.key, Key::Alt('e')), ("--explain-key", self.explain_key, Key::Alt('i'))] {
+        for (flag, key, default) in
+            [("--key", self.key, Key::Alt('e')), ("--explain-key", self.explain_key, Key::Alt('i'))]
+        {
             if key != default {
                 call.push_str(&format!(" {flag} {key}"));
             }
@@ -136,9 +138,11 @@ mod tests {
 
     #[test]
     fn a_script_is_filled_and_says_what_loads_it() {
-        for (shell, load) in
-            [("bash", "eval \"$(caro init bash)\""), ("zsh", "eval \"$(caro init zsh)\""), ("fish", "caro init fish | source")]
-        {
+        for (shell, load) in [
+            ("bash", "eval \"$(caro init bash)\""),
+            ("zsh", "eval \"$(caro init zsh)\""),
+            ("fish", "caro init fish | source"),
+        ] {
             let script = args(&[shell]).script();
             assert!(script.lines().nth(1).unwrap().ends_with(load), "{script}");
             assert!(script.contains("alt-e") && script.contains("--widget") && !script.contains('@'), "{script}");

@@ -18,8 +18,9 @@ const LONGEST: u64 = 1 << 20;
 /// If there is no such file's place, nobody to ask, or the file cannot be read or written.
 pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
-    let path = place(args.shell, std::env::home_dir().as_deref(), variable)
-        .ok_or_else(|| Failure::usage("this user has no home folder").hint("without --install the script is printed"))?;
+    let path = place(args.shell, std::env::home_dir().as_deref(), variable).ok_or_else(|| {
+        Failure::usage("this user has no home folder").hint("without --install the script is printed")
+    })?;
     // a link to a file in a folder of dotfiles stays one
     let path = path.canonicalize().unwrap_or(path);
     let before = match files::read_text(&path, LONGEST) {
@@ -37,11 +38,11 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
         cx.ui.note(&format!("{} {said}", path.display()));
         return Ok(Exit::Success);
     }
+    if !args.yes && !cx.ui.can_ask() {
+        return Err(Failure::no("here is nobody to ask").hint("--yes writes without asking"));
+    }
     cx.ui.note(&format!("{}:\n{}", path.display(), changes(&before, &after)));
     if !args.yes {
-        if !cx.ui.can_ask() {
-            return Err(Failure::no("here is nobody to ask").hint("--yes writes without asking"));
-        }
         cx.ui.ask("write it? [y/N]");
         let reply = request::typed(cx)?.unwrap_or_default();
         if !["y", "yes"].contains(&reply.to_lowercase().as_str()) {
