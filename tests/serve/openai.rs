@@ -97,6 +97,17 @@ fn a_conversation_is_answered_whole_or_as_it_comes() {
         (&short["choices"][0]["finish_reason"], &short["usage"]["completion_tokens"]),
         (&json!("length"), &json!(2))
     );
+    // probabilities, of what is in the text
+    let asked = json!({"messages": said("hello"), "logprobs": true, "stop": " END"});
+    let likely =
+        server.post(CHAT, with(asked, json!({"messages": messages}))).json()["choices"][0]["logprobs"]["content"]
+            .clone();
+    let tokens: String = likely.as_array().unwrap().iter().map(|token| token["token"].as_str().unwrap()).collect();
+    assert_eq!(
+        (tokens.as_str(), likely[0]["bytes"][0].as_u64()),
+        ("Hello to you, dear friend.", Some(u64::from(b'H')))
+    );
+    assert!((likely[0]["logprob"].as_f64().unwrap() + 0.05).abs() < 1e-6, "{likely}");
     // several choices
     let several = server.post(CHAT, json!({"messages": said("choices"), "n": 3, "seed": 7})).json();
     let texts: Vec<&Value> = several["choices"].as_array().unwrap().iter().map(|c| &c["message"]["content"]).collect();

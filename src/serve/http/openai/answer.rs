@@ -196,7 +196,7 @@ impl<F: Form> Tell<'_, F> {
     }
 }
 
-/// What an answer cost: the prompt of several choices counts once.
+/// The cost of an answer: the prompt of several choices counts once.
 fn usage(completions: &[Completion], choices: usize) -> Value {
     let sum = |count: fn(&Usage) -> usize, step: usize| -> usize {
         completions.iter().step_by(step.max(1)).map(|completion| count(&completion.usage)).sum()
@@ -213,6 +213,22 @@ fn usage(completions: &[Completion], choices: usize) -> Value {
 /// Why the choice ended, in OpenAI's words.
 pub fn reason(completion: &Completion) -> &'static str {
     if completion.finish == Finish::Length { "length" } else { "stop" }
+}
+
+/// How likely the model found each token of the text. One that its form left no choice about is certain.
+pub fn logprobs(completion: &Completion) -> Value {
+    // the tokens of a stop string are no part of the text
+    let mut left = completion.text.len();
+    let in_text = completion.tokens.iter().take_while(|token| {
+        let is_in = left > 0;
+        left = left.saturating_sub(token.bytes.len());
+        is_in
+    });
+    let told = in_text.map(|token| {
+        let text = String::from_utf8_lossy(&token.bytes);
+        json!({"token": text, "logprob": token.logprob.unwrap_or(0.0), "bytes": token.bytes, "top_logprobs": []})
+    });
+    json!({"content": told.collect::<Vec<Value>>(), "refusal": null})
 }
 
 /// A model's error as a problem.

@@ -2,7 +2,7 @@
 
 use super::super::command::CancelOnDrop;
 use super::super::{Problem, Server};
-use super::answer::{Form, Head, Order, answer, problem, reason};
+use super::answer::{Form, Head, Order, answer, logprobs, problem, reason};
 use super::calls::{Calls, Part};
 use super::fields::{Body, Fields, unsupported, wrong};
 use super::options::Options;
@@ -52,6 +52,7 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     let form = Chat {
         head: Head::new("chatcmpl", &*engine.model),
         tools: has_tools.then(|| tools.must_call()),
+        logprobs: fields.flag("logprobs")?,
         under_way: BTreeMap::new(),
     };
     let Options { choices, stream, include_usage, .. } = options;
@@ -85,6 +86,8 @@ struct Chat {
     head: Head,
     /// Where there are tools: true if the answer is a call from its beginning.
     tools: Option<bool>,
+    /// True to tell how likely each token was.
+    logprobs: bool,
     /// Choices that have begun.
     under_way: BTreeMap<usize, Calls>,
 }
@@ -158,7 +161,11 @@ impl Form for Chat {
     fn end(&mut self, choice: usize, completion: &Completion) -> Vec<Value> {
         let mut chunks = self.told(choice, Err(completion));
         let reason = finish(completion, self.calls(choice));
-        chunks.push(self.chunk(choice, json!({}), Some(reason)));
+        let mut last = self.chunk(choice, json!({}), Some(reason));
+        if self.logprobs {
+            last["choices"][0]["logprobs"] = logprobs(completion);
+        }
+        chunks.push(last);
         chunks
     }
 
@@ -187,7 +194,8 @@ impl Form for Chat {
                 let call = |(name, arguments)| json!({"id": id::fresh("call"), "type": "function", "function": {"name": name, "arguments": arguments}});
                 message["tool_calls"] = calls.into_iter().map(call).collect();
             }
-            choices.push(json!({"index": index, "message": message, "logprobs": null, "finish_reason": reason}));
+            let logprobs = self.logprobs.then(|| logprobs(completion));
+            choices.push(json!({"index": index, "message": message, "logprobs": logprobs, "finish_reason": reason}));
         }
         self.head.document("chat.completion", choices)
     }

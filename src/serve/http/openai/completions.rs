@@ -23,6 +23,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("suffix", "the end of a text is not taken into account: leave it out"),
     ("response_format", "POST /v1/chat/completions takes it"),
     ("tools", "POST /v1/chat/completions takes them"),
+    ("logprobs", "POST /v1/chat/completions tells them"),
 ];
 
 /// Continues a text.

@@ -81,7 +81,7 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
     Ok(prompt)
 }
 
-/// What is said: a text, or parts that are texts.
+/// The text of a message, which may come in parts.
 fn content(message: &Fields<'_>) -> Result<String, Problem> {
     let place = message.name("content");
     let parts = match message.get("content") {

@@ -16,8 +16,7 @@ const STOPS: usize = 4;
 /// The fields that nothing here honours.
 const REFUSED: &[(&str, &str)] = &[
     ("logit_bias", "tokens cannot be weighed: leave it out"),
-    ("logprobs", "probabilities are not told: leave it out"),
-    ("top_logprobs", "probabilities are not told: leave it out"),
+    ("top_logprobs", "other tokens are not told: leave it out"),
     ("frequency_penalty", "leave it out or send 0"),
     ("presence_penalty", "leave it out or send 0"),
     ("store", "nothing is kept: leave it out"),
@@ -165,7 +164,7 @@ mod tests {
             (json!({"stream": "yes"}), "stream"),
             (json!({"stream_options": {"include_usage": true}}), "stream_options"),
             (json!({"logit_bias": {"50256": -100}}), "logit_bias"),
-            (json!({"logprobs": true}), "logprobs"),
+            (json!({"top_logprobs": 2}), "top_logprobs"),
             (json!({"presence_penalty": 0.5}), "presence_penalty"),
             (json!({"best_of": 2}), "best_of"),
         ] {

@@ -12,7 +12,7 @@ const MOST: usize = 128;
 /// The most characters of a name.
 const LONGEST: usize = 64;
 
-/// What a client lets the model do.
+/// How far the model may call functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     /// Answer in words.
