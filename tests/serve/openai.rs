@@ -273,7 +273,7 @@ fn errors_have_the_form_that_clients_know() {
     assert_eq!(error(&anybody, 401, "unauthorized")["type"], "authentication_error");
     let long = server.post(CHAT, json!({"messages": said(&"word ".repeat(5000))}));
     let message = error(&long, 400, "context_length_exceeded")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("4096") && message.contains("5000"), "{message}");
+    assert!(message.contains("4096") && message.contains("5001"), "{message}");
     let long = server.post(CHAT, json!({"messages": said(&"word ".repeat(5000)), "stream": true}));
     error(&long, 400, "context_length_exceeded");
     for body in ["", "{", "[]", "\"x\"", "{} {}", "\u{0}"] {
@@ -285,7 +285,11 @@ fn errors_have_the_form_that_clients_know() {
     assert_eq!(error(&refused, 400, "unsupported_parameter")["param"], "messages[0].content[0].type");
     let refused = server.post(CHAT, json!({"messages": said("x"), "logit_bias": {"1": 5}}));
     assert_eq!(error(&refused, 400, "unsupported_parameter")["param"], "logit_bias");
-    assert_eq!(error(&server.post(CHAT, json!({"messages": said("slowly")})), 504, "timeout")["type"], "server_error");
+    let late = server.post(CHAT, json!({"messages": said("slowly")}));
+    assert_eq!(error(&late, 504, "timeout")["type"], "server_error");
+    assert!(late.head.contains("x-should-retry: false"), "{late:#?}");
+    let odd = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "nonsense"}}}]);
+    error(&server.post(CHAT, json!({"messages": said("x"), "tools": odd})), 400, "invalid_schema");
     let streamed = server.post(CHAT, json!({"messages": said("slowly"), "stream": true}));
     let last = streamed.body.trim_end().rsplit("data: ").next().unwrap();
     let last: Value = serde_json::from_str(last).unwrap();

@@ -5,7 +5,6 @@
 
 use super::super::command::CancelOnDrop;
 use super::super::{Problem, Server, sse};
-use super::fields::wrong;
 use crate::agent::id;
 use crate::agent::runtime::generate;
 use crate::model::{Completion, Finish, Flow, Model, ModelError, Request, Usage};
@@ -240,8 +239,9 @@ pub fn problem(error: ModelError) -> Problem {
         .detail("shorten it")
         .code("context_length_exceeded"),
         ModelError::BadShape(why) => {
-            let what = format!("a schema that a grammar can be made of: {}", first_line(&why));
-            wrong("response_format", &what).code("invalid_schema")
+            Problem::bad_request(format!("the answer cannot be held to the schema: {}", first_line(&why)))
+                .detail("send a simpler one in `response_format` or `tools`")
+                .code("invalid_schema")
         }
         error @ ModelError::Unsupported { .. } => Problem::bad_request(&error).detail(error.hint()),
         error => {

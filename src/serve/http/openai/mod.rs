@@ -20,6 +20,7 @@ pub mod tools;
 
 use super::{Engine, Problem};
 use axum::Json;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 /// The routes whose errors have OpenAI's form.
@@ -37,6 +38,10 @@ pub fn translated(mut response: Response) -> Response {
     let mut translated = (head.status, Json(problem.openai())).into_response();
     // the kind of its body is the same: JSON
     translated.headers_mut().extend(head.headers);
+    if head.status == StatusCode::GATEWAY_TIMEOUT {
+        // its clients ask again by themselves, which would take as long again
+        translated.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    }
     translated
 }
 
@@ -66,7 +71,6 @@ fn no_model(name: &str, what_there_is: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::StatusCode;
 
     #[test]
     fn its_routes_are_in_the_table() {
