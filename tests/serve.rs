@@ -1,6 +1,8 @@
-//! `caro serve`: rows B35 to B43, against the real process with a scripted model. Hostile clients are in `serve/hostile.rs`.
+//! `caro serve`: rows B35 to B43, against the real process with a scripted model. Hostile clients are in `serve/hostile.rs`,
+//! the doors of OpenAI's protocol in `serve/openai.rs`.
 
 mod hostile;
+mod openai;
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, Ran};

@@ -146,9 +146,13 @@ pub fn by_words(cx: &Cx) -> Option<Librarian> {
 
 /// What makes vectors, if its model is on this machine. Loads nothing.
 pub fn embedder(cx: &Cx) -> Option<Arc<dyn Embedder>> {
-    let settings = download::settings(cx).ok()?;
-    let card = fetch::find(EMBEDDING_MODEL, &settings).ok()??;
-    let folder = fetch::locate(&card, &settings)?;
+    embedder_of(&download::settings(cx).ok()?)
+}
+
+/// The same by where models are.
+pub fn embedder_of(folders: &fetch::Settings) -> Option<Arc<dyn Embedder>> {
+    let card = fetch::find(EMBEDDING_MODEL, folders).ok()??;
+    let folder = fetch::locate(&card, folders)?;
     Some(Arc::new(SentenceEncoder::new(&folder, &card.id)))
 }
 

@@ -80,6 +80,23 @@ pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn 
     }
 }
 
+/// The same for a process of many callers: where the model is opened here, what comes together is computed together, up to
+/// `slots` at once.
+///
+/// # Errors
+/// If the model cannot be opened.
+pub fn for_many(
+    cx: &Cx,
+    settings: &Settings,
+    weights: Weights,
+    slots: usize,
+) -> Result<(Arc<dyn Model>, Resident), Failure> {
+    if wanted(settings.resident, &weights) {
+        return model(cx, settings, weights);
+    }
+    Ok((weights.open_for_many(commands(), slots)?, Resident::None(None)))
+}
+
 /// True if a resident is wanted for such a model.
 fn wanted(resident: Use, weights: &Weights) -> bool {
     match (resident, weights) {

@@ -40,6 +40,8 @@ pub struct Opened {
 pub enum Wants {
     /// Answers: a model that is not here is fetched.
     Answers,
+    /// Answers to so many callers at once: those that come together are computed together.
+    Many(usize),
     /// The sizes of texts: nobody waits for a gigabyte to be shown those, so without the model they are estimated.
     Sizes,
 }
@@ -116,8 +118,11 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
         }
     };
     // before anybody computes anything
-    let is_first = wants == Wants::Answers && first::is_first(&weights);
-    let (model, resident) = resident::model(cx, settings, weights)?;
+    let is_first = wants != Wants::Sizes && first::is_first(&weights);
+    let (model, resident) = match wants {
+        Wants::Many(slots) => resident::for_many(cx, settings, weights, slots)?,
+        Wants::Answers | Wants::Sizes => resident::model(cx, settings, weights)?,
+    };
     Ok((model, resident, took, is_first))
 }
 

@@ -1,7 +1,7 @@
 //! Texts as vectors, so that what means the same can be found without sharing a word. Who computes them is in
 //! [`engine`](super::engine); who keeps and compares them knows only this trait.
 
-use super::ModelError;
+use super::{ModelError, estimated};
 
 /// The model of the catalog that makes vectors.
 pub const EMBEDDING_MODEL: &str = "all-minilm-l6-v2";
@@ -25,6 +25,14 @@ pub trait Embedder: Send + Sync {
     /// # Errors
     /// See [`ModelError`]; an empty text is no error.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError>;
+
+    /// The tokens of all texts that count.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`].
+    fn count(&self, texts: &[&str]) -> Result<usize, ModelError> {
+        Ok(texts.iter().map(|text| estimated(text)).sum())
+    }
 }
 
 /// Scales a vector to length 1; one of length 0 stays.

@@ -7,6 +7,7 @@
 //! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
 //! - [`metered`]: any of them, with somebody who answers for what it is asked.
 //! - [`rounds`]: how a text looks that a model finds no end of.
+//! - [`tools`]: how signatures of functions, calls and their results stand in a conversation.
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
 
@@ -20,6 +21,7 @@ pub mod metered;
 pub mod remote;
 pub mod rounds;
 pub mod scripted;
+pub mod tools;
 
 use adapter::AdapterInfo;
 use std::sync::Arc;
@@ -51,6 +53,23 @@ pub struct Turn {
     pub role: Role,
     /// What is said.
     pub text: String,
+    /// Documents behind the text: signatures of functions in a system turn, calls in one of the model, their results in one of
+    /// the person. Data, too; see [`tools`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
+}
+
+/// How the completion begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opening {
+    /// The model's own turn is opened, and begins with [`Prompt::prefill`].
+    #[default]
+    Turn,
+    /// The same, and behind it a call of a function is opened.
+    Call,
+    /// [`Prompt::prefill`] is continued as it is: there are no turns.
+    Raw,
 }
 
 /// A conversation that the model is to continue as the assistant.
@@ -66,6 +85,9 @@ pub struct Prompt {
     /// Apply the model's adapter, where one is loaded: see [`Model::adapter`].
     #[serde(default)]
     pub adapted: bool,
+    /// How the completion begins.
+    #[serde(default)]
+    pub opening: Opening,
 }
 
 impl Prompt {
@@ -79,9 +101,14 @@ impl Prompt {
         prompt
     }
 
+    /// A text that is continued as it is.
+    pub fn raw(text: impl Into<String>) -> Self {
+        Self { prefill: text.into(), opening: Opening::Raw, ..Self::default() }
+    }
+
     /// Adds a turn.
     pub fn push(&mut self, role: Role, text: impl Into<String>) -> &mut Self {
-        self.turns.push(Turn { role, text: text.into() });
+        self.turns.push(Turn { role, text: text.into(), blocks: Vec::new() });
         self
     }
 }
@@ -102,6 +129,25 @@ pub enum Shape {
     Json(serde_json::Value),
     /// A grammar in llguidance's Lark dialect.
     Lark(String),
+}
+
+impl Shape {
+    /// A JSON schema with the spacing that models write by themselves, `{"a": 1, "b": 2}`, and no other: forced spacing costs no
+    /// decoding, and a small model cannot lose itself in white space. A schema with its own `x-guidance` keeps it.
+    ///
+    /// # Errors
+    /// [`ModelError::BadShape`] for what is no schema.
+    pub fn compact(schema: &serde_json::Value) -> Result<serde_json::Value, ModelError> {
+        let mut schema = match schema {
+            serde_json::Value::Object(map) => map.clone(),
+            serde_json::Value::Bool(true) => serde_json::Map::new(),
+            other => return Err(ModelError::BadShape(format!("{other} is no JSON schema"))),
+        };
+        schema.entry("x-guidance").or_insert_with(
+            || serde_json::json!({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": false}),
+        );
+        Ok(serde_json::Value::Object(schema))
+    }
 }
 
 /// How tokens are chosen.

@@ -16,8 +16,8 @@
 //! | key | meaning |
 //! | --- | --- |
 //! | `context` | tokens of prompt and completion together, 4096 if not given |
-//! | `match` | the last user turn must contain this |
-//! | `regex` | the last user turn must match this |
+//! | `match` | the last user turn must contain this; of a raw prompt, its text |
+//! | `regex` | the same must match this |
 //! | `system` | the first turn must contain this |
 //! | `reply` | the answer |
 //! | `replies` | the answers of the first, second ... use of this rule; the last one is repeated |
@@ -29,7 +29,9 @@
 //! A reply must have the shape that was asked for (see [`Shape`](super::Shape)), or the call fails: a real engine could not have written
 //! it. A *token* here is a word with the white space before it, in pieces of at most 12 characters.
 
-use super::{Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Token, Usage, conform};
+use super::{
+    Completion, Finish, Flow, Limits, Model, ModelError, Opening, Prompt, Request, Role, Token, Turn, Usage, conform,
+};
 use regex::Regex;
 use serde::Deserialize;
 use std::path::Path;
@@ -143,12 +145,12 @@ impl Scripted {
 
 impl Rule {
     fn matches(&self, prompt: &Prompt) -> bool {
-        let last = prompt.turns.iter().rfind(|turn| turn.role == Role::User).map_or("", |turn| &turn.text);
-        let first = prompt.turns.first().map_or("", |turn| &turn.text);
+        let last = said(prompt);
+        let first = prompt.turns.first().map(Turn::whole).unwrap_or_default();
         let holds = |text: &str, part: &Option<String>| part.as_ref().is_none_or(|part| text.contains(part));
-        holds(last, &self.text.r#match)
-            && self.regex.as_ref().is_none_or(|regex| regex.is_match(last))
-            && holds(first, &self.text.system)
+        holds(&last, &self.text.r#match)
+            && self.regex.as_ref().is_none_or(|regex| regex.is_match(&last))
+            && holds(&first, &self.text.system)
     }
 
     fn reply(&self) -> Result<&str, ModelError> {
@@ -180,8 +182,8 @@ impl Model for Scripted {
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
         let begun = Instant::now();
         let prompt = &request.prompt;
-        let prompt_tokens =
-            prompt.turns.iter().map(|turn| self.count(&turn.text)).sum::<usize>() + self.count(&prompt.prefill);
+        let prompt_tokens = prompt.turns.iter().map(|turn| self.count(&turn.whole())).sum::<usize>()
+            + self.count(&prompt.opened_whole());
         if prompt_tokens >= self.context {
             return Err(ModelError::TooLong { tokens: prompt_tokens, limit: self.context });
         }
@@ -239,9 +241,17 @@ fn wait(time: Duration, request: &Request) -> bool {
     }
 }
 
+/// The last that the person said, or the text that is to be continued.
+fn said(prompt: &Prompt) -> String {
+    if prompt.opening == Opening::Raw {
+        return prompt.prefill.clone();
+    }
+    prompt.turns.iter().rfind(|turn| turn.role == Role::User).map(Turn::whole).unwrap_or_default()
+}
+
 fn last_line(prompt: &Prompt) -> String {
-    let text = prompt.turns.iter().rfind(|turn| turn.role == Role::User).map_or("(no user turn)", |turn| &turn.text);
-    text.lines().last().unwrap_or_default().chars().take(120).collect()
+    let text = said(prompt);
+    text.lines().last().unwrap_or("(no user turn)").chars().take(120).collect()
 }
 
 /// Cuts a text into tokens; together they are the text.

@@ -11,11 +11,14 @@ use super::agent::{Drive, wire as agent};
 use super::interrupt::Phase;
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, config, knowledge, mcp, ui};
+use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, mcp, ui};
 use crate::agent::runtime::generate;
+use crate::model::fetch::{self, ModelSource};
 use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use crate::serve::http::lifecycle::Event;
 use crate::serve::http::listen::{Listener, serve};
+use crate::serve::http::openai::embeddings::Embedding;
+use crate::serve::http::queue::ANSWERS;
 use crate::serve::http::token::{FILE, TokenError};
 use crate::serve::http::{Engine, Log, Parts, Server, Token};
 use std::path::{Path, PathBuf};
@@ -232,12 +235,16 @@ fn open(
     let site = agent::Site::open(cx, &drive, root)?;
     let hub = if args.no_mcp { None } else { Some(mcp::open(root, cx)?) };
     server.tell(Event::Done);
-    let wired = wire::open_for(cx, &settings, Wants::Answers)?;
+    let folders = download::settings(cx)?;
+    let names = names(&settings.model, &folders);
+    let wired = wire::open_for(cx, &settings, Wants::Many(ANSWERS))?;
     load(&wired.recipe.model, &settings, runtime)?;
     let recipe = wired.recipe.clone();
     let harness = agent::assemble(cx, &drive, "agent", drive.options(), site, (recipe, &settings, hub))?;
     let engine = Engine {
         model: wired.recipe.model.clone(),
+        names,
+        embedding: Embedding::new(Box::new(move || knowledge::embedder_of(&folders))),
         commands: Arc::new(commands::Recipes::new(wired, settings)),
         harness: Arc::new(harness),
     };
@@ -246,6 +253,27 @@ fn open(
     // tasks in the background wait for the server to be ready
     server.tell(Event::Done);
     Ok(())
+}
+
+/// Other names of a model: what the person calls it, and what its file is called.
+fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
+    let mut names = vec![model.to_owned()];
+    let files: Vec<PathBuf> = match fetch::resolve(model, folders) {
+        Ok(ModelSource::Card(card)) => {
+            names.push(card.name.clone());
+            card.files.iter().map(|file| PathBuf::from(&file.name)).collect()
+        }
+        Ok(ModelSource::File(file) | ModelSource::Script(file)) => vec![file],
+        Ok(ModelSource::Remote { name, .. }) => {
+            names.push(name);
+            Vec::new()
+        }
+        // whoever opens the model tells what is wrong
+        Err(_) => Vec::new(),
+    };
+    let parts = files.iter().flat_map(|file| [file.file_name(), file.file_stem()]).flatten();
+    names.extend(parts.map(|part| part.to_string_lossy().into_owned()));
+    names
 }
 
 /// Has the weights read, which an engine does with its first call. A script has its replies, and a model elsewhere is not

@@ -129,6 +129,10 @@ impl Embedder for SentenceEncoder {
             Ok(vectors)
         })
     }
+
+    fn count(&self, texts: &[&str]) -> Result<usize, ModelError> {
+        self.with(|net| texts.iter().map(|text| net.tokens(text).map(|tokens| tokens.len())).sum())
+    }
 }
 
 impl std::fmt::Debug for SentenceEncoder {

@@ -7,6 +7,7 @@
 //! cannot be part of one.
 
 use super::tokenizer::{Kind, Tokenizer, Vocab};
+use crate::model::tools::{CALL, CALL_END};
 use crate::model::{ModelError, Shape};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
@@ -73,7 +74,17 @@ impl Grammar {
         // A grammar that matches nothing shows only now.
         matcher.compute_mask_or_eos().map_err(|error| ModelError::BadShape(error.to_string()))?;
         let (tokenizer, ends) = (self.tokenizer.clone(), self.ends.clone());
-        Ok(Some(Guide { matcher, tokenizer, ends, last: None }))
+        Ok(Some(Guide { matcher, marks: self.marks(shape), tokenizer, ends, last: None }))
+    }
+}
+
+impl Grammar {
+    /// The marks of calls that are tokens of the model and stand in this shape: where it has calls written, the model may use
+    /// the tokens that it was taught for them. Elsewhere they are in no grammar.
+    fn marks(&self, shape: &Shape) -> Vec<u32> {
+        let Shape::Lark(grammar) = shape else { return Vec::new() };
+        let named = [CALL, CALL_END].into_iter().filter(|mark| grammar.contains(mark));
+        named.filter_map(|mark| self.tokenizer.reserved(mark)).collect()
     }
 }
 
@@ -89,28 +100,16 @@ fn grammar_of(shape: &Shape) -> Result<Option<TopLevelGrammar>, ModelError> {
                 choices.iter().map(|choice| serde_json::Value::from(choice.as_str()).to_string()).collect();
             Some(TopLevelGrammar::from_lark(format!("start: {}", choices.join(" | "))))
         }
-        Shape::Json(schema) => Some(TopLevelGrammar::from_json_schema(compact(schema)?)),
+        Shape::Json(schema) => Some(TopLevelGrammar::from_json_schema(Shape::compact(schema)?)),
         Shape::Lark(lark) => Some(TopLevelGrammar::from_lark(lark.clone())),
     })
-}
-
-/// The schema with the spacing that models write by themselves, `{"a": 1, "b": 2}`, and no other: forced spacing costs no
-/// decoding, and a small model cannot lose itself in white space. A schema with its own `x-guidance` keeps it.
-fn compact(schema: &serde_json::Value) -> Result<serde_json::Value, ModelError> {
-    let mut schema = match schema {
-        serde_json::Value::Object(map) => map.clone(),
-        serde_json::Value::Bool(true) => serde_json::Map::new(),
-        other => return Err(ModelError::BadShape(format!("{other} is no JSON schema"))),
-    };
-    schema.entry("x-guidance").or_insert_with(
-        || serde_json::json!({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": false}),
-    );
-    Ok(serde_json::Value::Object(schema))
 }
 
 /// The state of one completion inside its grammar.
 pub(super) struct Guide {
     matcher: Matcher,
+    /// Tokens that are no text elsewhere; see [`Grammar::marks`].
+    marks: Vec<u32>,
     tokenizer: Arc<Tokenizer>,
     ends: Vec<u32>,
     /// The token taken last.
@@ -124,7 +123,7 @@ impl Guide {
             return self.matcher.is_accepting().map_err(failed);
         }
         let vocab = self.tokenizer.vocab();
-        if vocab.kind(token) != Kind::Normal {
+        if vocab.kind(token) != Kind::Normal && !self.marks.contains(&token) {
             return Ok(false);
         }
         takes(&mut self.matcher, &vocab.bytes(token))
@@ -133,7 +132,8 @@ impl Guide {
     /// Which tokens may come next as far as their first byte tells: what [`Self::allows`] is among them.
     pub fn beginnings(&mut self) -> Result<Beginnings, ModelError> {
         let mask = self.matcher.compute_mask_or_eos().map_err(failed)?;
-        Ok(Beginnings { bytes: std::array::from_fn(|byte| mask.is_allowed(byte as u32)), ends: self.ends.clone() })
+        let bytes = std::array::from_fn(|byte| mask.is_allowed(byte as u32));
+        Ok(Beginnings { bytes, others: [&self.ends[..], &self.marks].concat() })
     }
 
     /// Takes a chosen token.
@@ -168,13 +168,29 @@ impl Guide {
         // Whether a piece stands alone may depend on what comes before it.
         if let Some(last) = self.last {
             let before = self.tokenizer.vocab().bytes(last);
-            let mut ids = self.tokenizer.encode_bytes(&[&*before, bytes].concat());
+            let mut ids = self.spelled(&[&*before, bytes].concat());
             if ids.first() == Some(&last) {
                 ids.remove(0);
                 return ids;
             }
         }
-        self.tokenizer.encode_bytes(bytes)
+        self.spelled(bytes)
+    }
+
+    /// The tokens of a text, marks as such.
+    fn spelled(&self, bytes: &[u8]) -> Vec<u32> {
+        let vocab = self.tokenizer.vocab();
+        let place = |&id: &u32| {
+            let mark = vocab.bytes(id);
+            bytes.windows(mark.len().max(1)).position(|part| part == &*mark).map(|at| (at, id, mark.len()))
+        };
+        let Some((at, id, len)) = self.marks.iter().filter_map(place).min() else {
+            return self.tokenizer.encode_bytes(bytes);
+        };
+        let mut ids = self.tokenizer.encode_bytes(&bytes[..at]);
+        ids.push(id);
+        ids.extend(self.spelled(&bytes[at + len..]));
+        ids
     }
 
     /// How many of the last of `ids`, which spell `forced`, could be spelled otherwise together with what may follow: there
@@ -226,13 +242,14 @@ impl Guide {
 /// First bytes of the tokens that may come next.
 pub(super) struct Beginnings {
     bytes: [bool; 256],
-    ends: Vec<u32>,
+    /// Tokens that are no text.
+    others: Vec<u32>,
 }
 
 impl Beginnings {
     /// False if the token cannot come next.
     pub fn admit(&self, token: u32, vocab: &Vocab) -> bool {
-        vocab.first_byte(token).is_some_and(|byte| self.bytes[usize::from(byte)]) || self.ends.contains(&token)
+        vocab.first_byte(token).is_some_and(|byte| self.bytes[usize::from(byte)]) || self.others.contains(&token)
     }
 }
 

@@ -12,6 +12,26 @@ fn ends(tokenizer: &Tokenizer) -> Vec<u32> {
     ["<|im_end|>", "<|endoftext|>"].iter().map(|name| tokenizer.reserved(name).unwrap()).collect()
 }
 
+/// A mark is text in any grammar; the token for it is taken, and written where it is forced, in those that have calls.
+#[test]
+fn the_mark_of_a_call_is_its_token_where_the_grammar_has_calls() {
+    let (tokenizer, grammar) = grammar();
+    let call = tokenizer.reserved(CALL).unwrap();
+    let guide = |lark: &str| grammar.guide(&Shape::Lark(lark.into())).unwrap().unwrap();
+    let words = "WORDS: /(.|\\n)*/";
+    let mut free = guide(&format!("start: WORDS\n{words}"));
+    assert!(!free.allows(call).unwrap() && !free.beginnings().unwrap().admit(call, tokenizer.vocab()));
+    let mut calls = guide(&format!("start: WORDS | first \"\\n[]\"\nfirst[lazy]: WORDS \"<tool_call>\"\n{words}"));
+    assert!(calls.allows(call).unwrap() && calls.beginnings().unwrap().admit(call, tokenizer.vocab()));
+    calls.accept(call).unwrap();
+    assert!(!calls.allows(call).unwrap(), "only where its characters are allowed");
+    let mut wanted = Vec::new();
+    tokenizer.encode("\n[]", &mut wanted);
+    assert_eq!((calls.forced().unwrap(), calls.is_complete()), (wanted, true));
+    let forced = guide("start: \"a\\n<tool_call>\\n\" /[a-z]+/").forced().unwrap();
+    assert_eq!(forced.iter().filter(|&&id| id == call).count(), 1, "{forced:?}");
+}
+
 /// llguidance's own way: a trie of the whole vocabulary, masks over all of it, its spelling of what is forced.
 struct Oracle {
     factory: ParserFactory,

@@ -4,7 +4,8 @@
 //! one, so no text can close its turn or open another.
 
 use super::tokenizer::{Kind, Tokenizer};
-use crate::model::{ModelError, Prompt, Role};
+use crate::model::tools::Piece;
+use crate::model::{ModelError, Opening, Prompt, Role};
 
 /// A family of templates, recognised by its markers in `tokenizer.chat_template`, with the ids it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +84,16 @@ impl Template {
         if let Self::Llama3 { begin, .. } = *self {
             ids.push(begin);
         }
+        if prompt.opening == Opening::Raw {
+            tokenizer.encode(&prompt.prefill, &mut ids);
+            if ids.is_empty() {
+                // there has to be something to go on from: a text that has just ended
+                ids.push(self.end());
+            }
+            return Encoded { ids, stable, adapted: prompt.adapted };
+        }
         for (i, turn) in prompt.turns.iter().enumerate() {
-            self.open(turn.role, &turn.text, tokenizer, &mut ids);
+            self.open(turn.role, &turn.pieces(), tokenizer, &mut ids);
             match *self {
                 Self::ChatMl { end, .. } => {
                     ids.push(end);
@@ -103,15 +112,15 @@ impl Template {
                 ids.push(open);
                 tokenizer.encode("\n\n", &mut ids);
                 ids.push(close);
-                tokenizer.encode(&format!("\n\n{}", prompt.prefill), &mut ids);
+                encode_pieces("\n\n", &prompt.opened(), tokenizer, &mut ids);
             }
-            _ => self.open(Role::Assistant, &prompt.prefill, tokenizer, &mut ids),
+            _ => self.open(Role::Assistant, &prompt.opened(), tokenizer, &mut ids),
         }
         Encoded { ids, stable, adapted: prompt.adapted }
     }
 
-    /// A turn's head and text. Both are encoded in one go, as in training: the text may begin with what the head ends in.
-    fn open(&self, role: Role, text: &str, tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
+    /// A turn's head and what is in it.
+    fn open(&self, role: Role, pieces: &[Piece<'_>], tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
         let role = match role {
             Role::System => "system",
             Role::User => "user",
@@ -120,14 +129,21 @@ impl Template {
         match *self {
             Self::ChatMl { start, .. } => {
                 ids.push(start);
-                tokenizer.encode(&format!("{role}\n{text}"), ids);
+                encode_pieces(&format!("{role}\n"), pieces, tokenizer, ids);
             }
             Self::Llama3 { start, head, .. } => {
                 ids.push(start);
                 tokenizer.encode(role, ids);
                 ids.push(head);
-                tokenizer.encode(&format!("\n\n{text}"), ids);
+                encode_pieces("\n\n", pieces, tokenizer, ids);
             }
+        }
+    }
+
+    /// The token that ends a turn.
+    fn end(&self) -> u32 {
+        match *self {
+            Self::ChatMl { end, .. } | Self::Llama3 { end, .. } => end,
         }
     }
 
@@ -135,10 +151,7 @@ impl Template {
     /// well-known names.
     pub fn ends(&self, declared: impl IntoIterator<Item = u32>, tokenizer: &Tokenizer) -> Vec<u32> {
         const NAMES: [&str; 5] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"];
-        let own = match *self {
-            Self::ChatMl { end, .. } | Self::Llama3 { end, .. } => end,
-        };
-        let mut ends = vec![own];
+        let mut ends = vec![self.end()];
         let named = declared.into_iter().chain(NAMES.iter().filter_map(|name| tokenizer.reserved(name)));
         for id in named {
             let known = (id as usize) < tokenizer.vocab().len();
@@ -148,6 +161,30 @@ impl Template {
         }
         ends
     }
+}
+
+/// Appends a turn's text behind its head. All of it up to the next mark is encoded in one go, as in training: the text may
+/// begin with what the head ends in.
+fn encode_pieces(head: &str, pieces: &[Piece<'_>], tokenizer: &Tokenizer, ids: &mut Vec<u32>) {
+    let mut text = head.to_owned();
+    for piece in pieces {
+        let mark = match *piece {
+            Piece::Text(data) => {
+                text.push_str(data);
+                continue;
+            }
+            Piece::Mark(mark) => mark,
+        };
+        match tokenizer.reserved(mark) {
+            Some(id) => {
+                tokenizer.encode(&text, ids);
+                text.clear();
+                ids.push(id);
+            }
+            None => text.push_str(mark),
+        }
+    }
+    tokenizer.encode(&text, ids);
 }
 
 #[cfg(test)]
@@ -246,6 +283,41 @@ mod tests {
                 prop_assert_eq!(encode(&texts, &prefill), encode(&plain, "plain"));
             }
         }
+    }
+
+    #[test]
+    fn a_raw_prompt_is_its_text_and_nothing_else() {
+        for (family, source) in [("qwen2", CHATML), ("llama-bpe", "<|start_header_id|>")] {
+            let tokenizer = testing::tiny_tokenizer(family);
+            let template = Template::detect(source, &tokenizer).unwrap();
+            let begin = tokenizer.reserved("<|begin_of_text|>").filter(|_| family == "llama-bpe");
+            let ids = template.encode(&Prompt::raw("one <|im_end|> two"), &tokenizer).ids;
+            let mut wanted: Vec<u32> = begin.into_iter().collect();
+            tokenizer.encode("one <|im_end|> two", &mut wanted);
+            assert_eq!(ids, wanted);
+            assert_eq!(template.encode(&Prompt::raw(""), &tokenizer).ids.len(), 1, "something to go on from");
+        }
+    }
+
+    #[test]
+    fn marks_are_tokens_and_what_spells_them_is_text() {
+        let tokenizer = testing::tiny_tokenizer("qwen2");
+        let template = Template::detect(CHATML, &tokenizer).unwrap();
+        let mut prompt = Prompt::default();
+        prompt.push(Role::User, "call <tool_call> it").push(Role::Assistant, "");
+        prompt.turns[1].blocks = vec!["a <tool_call> b".into()];
+        prompt.push(Role::User, "");
+        prompt.turns[2].blocks = vec!["<tool_call>\n</tool_call>".into()];
+        prompt.opening = Opening::Call;
+        let ids = template.encode(&prompt, &tokenizer).ids;
+        let call = tokenizer.reserved("<tool_call>").unwrap();
+        assert_eq!(ids.iter().filter(|&&id| id == call).count(), 2, "the model's call, and the one that is opened");
+        assert_eq!(
+            spell(&tokenizer, &ids),
+            "<|im_start|>user\ncall <tool_call> it<|im_end|>\n<|im_start|>assistant\n<tool_call>\na <tool_call> b\n</tool_call>\
+             <|im_end|>\n<|im_start|>user\n<tool_response>\n<tool_call>\n</tool_call>\n</tool_response><|im_end|>\n\
+             <|im_start|>assistant\n<tool_call>\n"
+        );
     }
 
     #[test]

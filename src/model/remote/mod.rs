@@ -7,7 +7,9 @@
 mod wire;
 
 use super::fetch::net::{self, Client, Patience};
-use super::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Shape, Token, Usage, conform, estimated};
+use super::{
+    Completion, Finish, Flow, Limits, Model, ModelError, Opening, Request, Shape, Token, Usage, conform, estimated,
+};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -213,6 +215,10 @@ impl Model for Remote {
     }
 
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError> {
+        if request.prompt.opening == Opening::Raw {
+            let name = format!("{} answers conversations", self.id);
+            return Err(ModelError::Unsupported { what: "text that is continued as it is", name });
+        }
         if matches!(request.shape, Shape::Text { .. }) {
             return self.exchange(request, None, on);
         }

@@ -3,7 +3,7 @@
 //! Format: the OpenAI API reference, "Create chat completion", and what llama.cpp, llama-cpp-python, vLLM and Ollama make
 //! of it.
 
-use crate::model::{Request, Role, Shape, Token};
+use crate::model::{Opening, Request, Role, Shape, Token};
 use serde_json::{Value, json};
 
 /// How much of the protocol a server understands. Servers differ; each refusal takes us one step down.
@@ -42,14 +42,14 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        messages.push(json!({ "role": role, "content": turn.text }));
+        messages.push(json!({ "role": role, "content": turn.whole() }));
     }
     if let Some((answer, wrong)) = objection {
         messages.push(json!({ "role": "assistant", "content": answer }));
         messages.push(json!({ "role": "user", "content": format!("That is not allowed: {wrong}. Answer again, with nothing else.") }));
-    } else if !request.prompt.prefill.is_empty() {
+    } else if request.prompt.opening == Opening::Call || !request.prompt.prefill.is_empty() {
         // There is no field for this. Many servers go on in an assistant's turn that ends the conversation.
-        messages.push(json!({ "role": "assistant", "content": request.prompt.prefill }));
+        messages.push(json!({ "role": "assistant", "content": request.prompt.opened_whole() }));
     }
     let mut body = json!({
         "model": model,

@@ -6,7 +6,7 @@ use super::body::Holding;
 use super::listen::Peer;
 use super::routes::{self, Access};
 use super::settings::{Rate, Settings};
-use super::{Problem, Server};
+use super::{Problem, Server, openai};
 use crate::agent::id;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -159,6 +159,9 @@ pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next
         Ok(Admitted::Passes) => server.in_time(next.run(request)).await.unwrap_or_else(IntoResponse::into_response),
         Err(problem) => problem.into_response(),
     };
+    if openai::speaks(&path) {
+        response = openai::translated(response);
+    }
     let headers = response.headers_mut();
     headers.extend(extra);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

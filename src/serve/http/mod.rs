@@ -6,8 +6,8 @@
 //! - [`routes`]: every route, in one table. [`gate`]: what is looked at before anything else: host, origin, token, rate.
 //! - [`lifecycle`]: how the server begins and ends, as a pure state machine. [`listen`]: connections, and their limits.
 //! - [`queue`]: who is answered next. [`body`]: bodies within their limits. [`problem`]: errors as JSON.
-//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, a file a topic. [`sse`]: streams of
-//!   events. `page`: the page to ask with, and the one that shows the interface.
+//! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, a file a topic. [`openai`]: the
+//!   doors of OpenAI's protocol. [`sse`]: streams of events. `page`: the page to ask with, and the one that shows the interface.
 //! - [`settings`], [`token`]: what the person decides.
 
 pub mod body;
@@ -20,6 +20,7 @@ pub mod listen;
 pub mod metrics;
 pub mod missing;
 pub mod models;
+pub mod openai;
 pub mod openapi;
 pub mod problem;
 pub mod queue;
@@ -67,6 +68,10 @@ pub struct Parts {
 pub struct Engine {
     /// The model.
     pub model: Arc<dyn Model>,
+    /// Other names that it is known by, beside its id.
+    pub names: Vec<String>,
+    /// The model that makes vectors of texts.
+    pub embedding: openai::embeddings::Embedding,
     /// Commands, and what is to be said of them.
     pub commands: Arc<dyn Commands>,
     /// Runs, sessions, tools.

@@ -1,6 +1,8 @@
 //! The model that answers, as programs that speak OpenAI's protocol look it up.
 
-use super::{Problem, Server};
+use super::openai::check_model;
+use super::{Engine, Problem, Server};
+use crate::model::embed::EMBEDDING_MODEL;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
@@ -12,20 +14,28 @@ use std::sync::Arc;
 /// While the model is not there.
 pub async fn list(State(server): State<Arc<Server>>) -> Result<Json<Value>, Problem> {
     let engine = server.engine()?;
-    Ok(Json(json!({ "object": "list", "data": [entry(engine.model.id())] })))
+    let data: Vec<Value> = std::iter::once(entry(engine.model.id())).chain(vectors(&engine)).collect();
+    Ok(Json(json!({ "object": "list", "data": data })))
 }
 
 /// `GET /v1/models/{id}`.
 ///
 /// # Errors
-/// While the model is not there; or if it has another name.
+/// While the model is not there; or if there is none of that name.
 pub async fn one(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
     let engine = server.engine()?;
-    let own = engine.model.id();
-    if id != own {
-        return Err(Problem::not_found("there is no such model").detail(format!("this server has {own}")));
+    if id == EMBEDDING_MODEL
+        && let Some(entry) = vectors(&engine)
+    {
+        return Ok(Json(entry));
     }
-    Ok(Json(entry(own)))
+    check_model(&engine, Some(&id))?;
+    Ok(Json(entry(engine.model.id())))
+}
+
+/// The model that makes vectors, if it is here.
+fn vectors(engine: &Engine) -> Option<Value> {
+    engine.embedding.model().map(|model| entry(model.id()))
 }
 
 /// A model as that protocol describes one. When it was made is not known here.

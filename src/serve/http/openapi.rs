@@ -2,6 +2,7 @@
 //! ask with. Neither asks anybody but this server.
 
 use super::body::LARGEST;
+use super::openai;
 use super::routes::{Access, Load, ROUTES, Route};
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -59,7 +60,7 @@ fn described() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Problem": problem()},
+            "schemas": {"Problem": problem(), "OpenAiError": openai_error()},
         },
     })
 }
@@ -73,6 +74,19 @@ fn problem() -> Value {
             "message": {"type": "string"},
             "detail": {"type": ["string", "null"], "description": "What to do next."},
         },
+    })
+}
+
+fn openai_error() -> Value {
+    let maybe = json!({"type": ["string", "null"]});
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {"message": {"type": "string"}, "type": {"type": "string"}, "param": maybe, "code": maybe},
+        }},
     })
 }
 
@@ -118,7 +132,7 @@ fn responses(route: &Route) -> Value {
         "/prometheus" => content("text/plain", json!({"type": "string"})),
         "/" | "/docs" => content("text/html", json!({"type": "string"})),
         "/run" | "/events/{session}" => content("text/event-stream", json!({"type": "string"})),
-        "/v1/command" => json!({
+        "/v1/command" | "/v1/chat/completions" | "/v1/completions" => json!({
             "application/json": {"schema": any()},
             "text/event-stream": {"schema": {"type": "string"}},
         }),
@@ -130,7 +144,8 @@ fn responses(route: &Route) -> Value {
         codes.extend([("401", "The token is missing or wrong."), ("429", "Too many at once."), ("503", "Not now.")]);
         codes.extend([("400", "It cannot be read."), ("422", "It does not fit.")]);
     }
-    if route.path.contains('{') || route.path.starts_with("/background") {
+    let is_openai = openai::speaks(route.path);
+    if route.path.contains('{') || route.path.starts_with("/background") || is_openai {
         codes.push(("404", "There is no such thing."));
     }
     if route.load != Load::Light || route.path.ends_with("/approve") {
@@ -141,7 +156,8 @@ fn responses(route: &Route) -> Value {
         codes.push(("409", "A run of it is under way."));
     }
     codes.push(("500", "Something inside went wrong."));
-    let schema = json!({"$ref": "#/components/schemas/Problem"});
+    let form = if is_openai { "#/components/schemas/OpenAiError" } else { "#/components/schemas/Problem" };
+    let schema = json!({"$ref": form});
     for (code, what) in codes {
         all.insert(code.into(), json!({"description": what, "content": content("application/json", schema.clone())}));
     }
@@ -162,7 +178,61 @@ fn queries(path: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The schema of a body; nothing where another protocol says it.
+/// The bodies of OpenAI's protocol, as far as they are read: fields that are not named are passed over.
+fn openai_schema(path: &str) -> Option<Value> {
+    let text = || json!({"type": "string"});
+    let texts = || json!({"anyOf": [text(), {"type": "array", "items": text(), "minItems": 1}]});
+    let object = |required: &[&str], own: Value| {
+        let mut properties = Map::from_iter([("model".to_owned(), text())]);
+        if path != "/v1/embeddings" {
+            let shared = json!({
+                "max_tokens": {"type": "integer", "minimum": 1},
+                "temperature": {"type": "number", "minimum": 0, "maximum": 2},
+                "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+                "seed": {"type": "integer"},
+                "n": {"type": "integer", "minimum": 1, "maximum": 16},
+                "stop": {"anyOf": [text(), {"type": "array", "items": text(), "maxItems": 4}]},
+                "stream": {"type": "boolean"},
+                "stream_options": {"type": "object", "properties": {"include_usage": {"type": "boolean"}}},
+            });
+            properties.extend(shared.as_object().cloned().unwrap_or_default());
+        }
+        properties.extend(own.as_object().cloned().unwrap_or_default());
+        json!({"type": "object", "required": required, "properties": properties})
+    };
+    Some(match path {
+        "/v1/chat/completions" => object(
+            &["messages"],
+            json!({
+                "messages": {"type": "array", "minItems": 1, "items": {
+                    "type": "object",
+                    "required": ["role"],
+                    "properties": {
+                        "role": {"enum": ["system", "developer", "user", "assistant", "tool"]},
+                        "content": {"description": "A text, or parts of type `text`."},
+                        "tool_calls": {"type": "array", "items": {"type": "object"}},
+                        "tool_call_id": text(),
+                    },
+                }},
+                "max_completion_tokens": {"type": "integer", "minimum": 1},
+                "response_format": {"type": "object", "required": ["type"], "properties": {
+                    "type": {"enum": ["text", "json_object", "json_schema"]},
+                    "json_schema": {"type": "object", "required": ["schema"]},
+                }},
+                "tools": {"type": "array", "items": {"type": "object", "required": ["type", "function"]}},
+                "tool_choice": {"description": "none, auto, required, or a function."},
+                "parallel_tool_calls": {"type": "boolean"},
+            }),
+        ),
+        "/v1/completions" => object(&["prompt"], json!({"prompt": texts()})),
+        "/v1/embeddings" => {
+            object(&["input"], json!({"input": texts(), "encoding_format": {"enum": ["float", "base64"]}}))
+        }
+        _ => return None,
+    })
+}
+
+/// The schema of a body.
 fn schema(path: &str) -> Option<Value> {
     let object = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
     let text = |what: &str| json!({"type": "string", "description": what});
@@ -209,7 +279,7 @@ fn schema(path: &str) -> Option<Value> {
                 "args": {"type": ["object", "null"], "description": "Other arguments for the call."},
             }),
         ),
-        _ => return None,
+        _ => return openai_schema(path),
     })
 }
 

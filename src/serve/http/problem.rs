@@ -1,4 +1,5 @@
-//! Errors as every route tells them: `{"error": CODE, "message": WORDS, "detail": WHAT TO DO | null}`.
+//! Errors as routes tell them: `{"error": CODE, "message": WORDS, "detail": WHAT TO DO | null}`; those of OpenAI's protocol in
+//! its own form.
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -13,12 +14,15 @@ pub struct Problem {
     error: &'static str,
     message: String,
     detail: Option<String>,
+    /// The field of the body that is wrong, and what is wrong with it in one word: for protocols that tell these.
+    param: Option<String>,
+    code: Option<&'static str>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     fn new(status: StatusCode, error: &'static str, message: impl Display) -> Self {
-        Self { status, error, message: message.to_string(), detail: None, headers: Vec::new() }
+        Self { status, error, message: message.to_string(), detail: None, param: None, code: None, headers: Vec::new() }
     }
 
     /// 400: it cannot be read.
@@ -111,6 +115,20 @@ impl Problem {
         self
     }
 
+    /// Adds the field of the body that is wrong.
+    #[must_use]
+    pub fn param(mut self, name: impl Into<String>) -> Self {
+        self.param = Some(name.into());
+        self
+    }
+
+    /// Adds the word that another protocol has for it.
+    #[must_use]
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
     /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -127,12 +145,29 @@ impl Problem {
     pub fn document(&self) -> serde_json::Value {
         json!({"error": self.error, "message": self.message, "detail": self.detail})
     }
+
+    /// The same in the form of OpenAI's protocol, whose clients go by the status and show the message.
+    pub fn openai(&self) -> serde_json::Value {
+        let kind = match self.status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        };
+        let message =
+            self.detail.as_ref().map_or_else(|| self.message.clone(), |todo| format!("{}: {todo}", self.message));
+        let code = self.code.unwrap_or(self.error);
+        json!({"error": {"message": message, "type": kind, "param": self.param, "code": code}})
+    }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.document())).into_response();
-        response.headers_mut().extend(self.headers);
+        response.headers_mut().extend(self.headers.clone());
+        // where the route speaks another protocol, the guard says it again in that one
+        response.extensions_mut().insert(self);
         response
     }
 }

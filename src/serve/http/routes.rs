@@ -1,6 +1,7 @@
 //! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
 //! OpenAPI document lists it. What is not in the table is guarded.
 
+use super::openai::{chat, completions, embeddings};
 use super::{Server, command, events, health, models, openapi, runs, sessions};
 use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
@@ -90,6 +91,11 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
     route("GET", "/v1/models", Guarded, Light, "The model that answers, as OpenAI lists models", || get(models::list)),
     route("GET", "/v1/models/{id}", Guarded, Light, "The same by its name", || get(models::one)),
+    route("POST", "/v1/chat/completions", Guarded, Answer, "The next message of a conversation", || {
+        post(chat::completions)
+    }),
+    route("POST", "/v1/completions", Guarded, Answer, "A text that goes on", || post(completions::completions)),
+    route("POST", "/v1/embeddings", Guarded, Answer, "Texts as vectors", || post(embeddings::embeddings)),
 ];
 
 /// The route that a path belongs to; the first of its methods.

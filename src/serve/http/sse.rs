@@ -29,7 +29,15 @@ impl Events {
         self.0.send(written(name, cursor, data)).await.map_err(|_| Gone)
     }
 
-    /// The same from where nobody may wait: it is left out for a reader that is too slow.
+    /// Sends one that has no name: a document, or a word of the protocol in one line.
+    ///
+    /// # Errors
+    /// If nobody reads any more.
+    pub async fn data(&self, data: &str) -> Result<(), Gone> {
+        self.0.send(Bytes::from(format!("data: {data}\n\n"))).await.map_err(|_| Gone)
+    }
+
+    /// The same as [`Events::send`] from where nobody may wait: it is left out for a reader that is too slow.
     pub fn offer(&self, name: &str, data: &Value) {
         // a stage that was not seen is no answer that is lost
         let _ = self.0.try_send(written(name, None, data));

@@ -5,7 +5,7 @@
 //! handshake: where it differs, the program or the model has been replaced, and so is the resident.
 
 use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
-use crate::model::engine::{Device, Engine, Options};
+use crate::model::engine::{BatchedEngine, Device, Engine, Options};
 use crate::model::scripted::Scripted;
 use crate::model::{Model, ModelError};
 #[cfg(unix)]
@@ -37,6 +37,21 @@ pub enum Weights {
     },
     /// A script, for tests.
     Script(PathBuf),
+}
+
+/// A model that has been opened.
+enum Opened {
+    Engine(Arc<Engine>),
+    Script(Scripted),
+}
+
+impl Opened {
+    fn model(self) -> Arc<dyn Model> {
+        match self {
+            Self::Engine(engine) => engine,
+            Self::Script(script) => Arc::new(script),
+        }
+    }
 }
 
 impl Weights {
@@ -82,8 +97,24 @@ impl Weights {
     /// # Errors
     /// See [`Engine::open`] and [`Scripted::open`].
     pub fn open(&self, phrases: Vec<String>) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(self.opened(phrases)?.model())
+    }
+
+    /// The same for many callers: calls that come together are computed together, up to `slots` at once, where the device
+    /// does that and there is the memory.
+    ///
+    /// # Errors
+    /// As [`Weights::open`].
+    pub fn open_for_many(&self, phrases: Vec<String>, slots: usize) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(match self.opened(phrases)? {
+            Opened::Engine(engine) => BatchedEngine::or_alone(engine, slots),
+            script @ Opened::Script(_) => script.model(),
+        })
+    }
+
+    fn opened(&self, phrases: Vec<String>) -> Result<Opened, ModelError> {
         Ok(match self {
-            Self::Script(file) => Arc::new(Scripted::open(file)?),
+            Self::Script(file) => Opened::Script(Scripted::open(file)?),
             Self::Gguf { file, id, device, context, state_dir, adapter, .. } => {
                 let options = Options {
                     device: *device,
@@ -93,7 +124,7 @@ impl Weights {
                     adapter: adapter.as_ref().map(AdapterChoice::open).transpose()?,
                     ..Options::default()
                 };
-                Arc::new(Engine::open(file, id, &options)?)
+                Opened::Engine(Arc::new(Engine::open(file, id, &options)?))
             }
         })
     }

@@ -75,6 +75,15 @@ impl BatchedEngine {
         Some(Self { engine, context, meeting: Mutex::new(meeting), changed: Condvar::new() })
     }
 
+    /// The engine with room for as many calls as `count`, each as long as the engine takes; the engine alone where
+    /// [`BatchedEngine::new`] gives none.
+    pub fn or_alone(engine: Arc<Engine>, count: usize) -> Arc<dyn Model> {
+        match Self::new(engine.clone(), count, engine.context) {
+            Some(batched) => Arc::new(batched),
+            None => engine,
+        }
+    }
+
     fn meeting(&self) -> MutexGuard<'_, Meeting> {
         // every change of it is whole when it is unlocked
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner)

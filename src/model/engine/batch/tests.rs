@@ -106,6 +106,14 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
+fn an_engine_without_room_for_others_answers_alone() {
+    let (many, alone) = (BatchedEngine::or_alone(engine(), 4), BatchedEngine::or_alone(engine(), usize::MAX));
+    assert_eq!((many.concurrency(), alone.concurrency()), (4, 1));
+    let request = request("hi", free());
+    assert_eq!(run(&*many, &request).text, run(&*alone, &request).text);
+}
+
+#[test]
 fn prompts_whose_beginning_is_kept_go_through_the_engine() {
     let batched = batched(2);
     let mut request = request("hi", free());

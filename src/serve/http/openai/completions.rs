@@ -1,0 +1,134 @@
+//! `POST /v1/completions`: texts that the model continues as they are, without any turns.
+
+use super::super::command::CancelOnDrop;
+use super::super::{Problem, Server};
+use super::answer::{Form, Head, Order, answer, reason};
+use super::check_model;
+use super::fields::{Body, Fields, unsupported, wrong};
+use super::options::Options;
+use crate::model::{Completion, Prompt, Shape};
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The most prompts of a request.
+const MOST: usize = 64;
+/// The most tokens where a client does not say. Source: the protocol's own reference.
+const TOKENS: usize = 16;
+
+/// The fields of a text that nothing here honours.
+const REFUSED: &[(&str, &str)] = &[
+    ("echo", "the prompt is not said again: put it in front yourself"),
+    ("suffix", "the end of a text is not taken into account: leave it out"),
+    ("response_format", "POST /v1/chat/completions takes it"),
+    ("tools", "POST /v1/chat/completions takes them"),
+    ("logprobs", "POST /v1/chat/completions tells them"),
+];
+
+/// Continues a text.
+///
+/// # Errors
+/// With the field that is wrong or not supported; if there is no such model, or it gives no answer.
+pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Result<Response, Problem> {
+    let engine = server.engine()?;
+    let fields = body.fields();
+    check_model(&engine, fields.text("model")?)?;
+    fields.refuse(REFUSED)?;
+    let options = Options::read(&fields)?.at_most(TOKENS);
+    let (shape, cancel) = (Shape::Text { stop: options.stop.clone() }, CancelOnDrop::default());
+    let context = engine.model.limits().context;
+    let requests = prompts(&fields)?
+        .into_iter()
+        .flat_map(|text| options.requests(&Prompt::raw(text), &shape, context, &cancel.0))
+        .collect();
+    let form = Text { head: Head::new("cmpl", &*engine.model) };
+    let Options { choices, stream, include_usage, .. } = options;
+    let order = Order { model: engine.model.clone(), requests, choices, cancel, stream, include_usage, form };
+    answer(server, order).await
+}
+
+/// The texts that are to be continued.
+fn prompts<'a>(fields: &Fields<'a>) -> Result<Vec<&'a str>, Problem> {
+    let prompts: Vec<&str> = match fields.get("prompt") {
+        None => return Err(fields.missing("prompt")),
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) if many.iter().any(|one| one.is_number() || one.is_array()) => {
+            return Err(unsupported(
+                "prompt",
+                "send texts, not numbers of tokens: they mean another thing to each model",
+            ));
+        }
+        Some(Value::Array(many)) => {
+            let texts: Option<Vec<&str>> = many.iter().map(Value::as_str).collect();
+            texts.ok_or_else(|| wrong("prompt", "a string or a list of strings"))?
+        }
+        Some(_) => return Err(wrong("prompt", "a string or a list of strings")),
+    };
+    if prompts.is_empty() || prompts.len() > MOST || prompts.iter().any(|text| text.is_empty()) {
+        return Err(wrong("prompt", &format!("a text or up to {MOST} texts, none of them empty")));
+    }
+    Ok(prompts)
+}
+
+/// The answer as completions have it.
+struct Text {
+    head: Head,
+}
+
+impl Text {
+    fn document(&self, choices: Vec<Value>) -> Value {
+        self.head.document("text_completion", choices)
+    }
+}
+
+fn choice(index: usize, text: &str, finish: Option<&str>) -> Value {
+    json!({"index": index, "text": text, "logprobs": null, "finish_reason": finish})
+}
+
+impl Form for Text {
+    fn piece(&mut self, index: usize, text: &str) -> Vec<Value> {
+        vec![self.document(vec![choice(index, text, None)])]
+    }
+
+    fn end(&mut self, index: usize, completion: &Completion) -> Vec<Value> {
+        vec![self.document(vec![choice(index, "", Some(reason(completion)))])]
+    }
+
+    fn empty(&self) -> Value {
+        self.document(Vec::new())
+    }
+
+    fn whole(&mut self, completions: &[Completion]) -> Value {
+        let all = completions.iter().enumerate();
+        self.document(all.map(|(index, done)| choice(index, &done.text, Some(reason(done)))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_a_text_or_several() {
+        let read = |body: Value| {
+            let fields = Fields::of(&body, String::new()).unwrap();
+            let read = prompts(&fields).map(|texts| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+            read.map_err(|problem| problem.openai()["error"]["code"].clone())
+        };
+        assert_eq!(read(json!({"prompt": "a"})), Ok(vec!["a".into()]));
+        assert_eq!(read(json!({"prompt": ["a", "b"]})), Ok(vec!["a".into(), "b".into()]));
+        for (body, code) in [
+            (json!({}), "missing_required_parameter"),
+            (json!({"prompt": [1, 2]}), "unsupported_parameter"),
+            (json!({"prompt": [[1, 2]]}), "unsupported_parameter"),
+            (json!({"prompt": 1}), "invalid_value"),
+            (json!({"prompt": ["a", true]}), "invalid_value"),
+            (json!({"prompt": []}), "invalid_value"),
+            (json!({"prompt": ["a", ""]}), "invalid_value"),
+            (json!({"prompt": vec!["a"; 65]}), "invalid_value"),
+        ] {
+            assert_eq!(read(body.clone()), Err(code.into()), "{body}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Functions that the model may call, and the grammar that holds it to them.
+
+use super::super::Problem;
+use super::fields::{Fields, unsupported, wrong};
+use crate::model::tools::{CALL, CALL_END, spaced};
+use crate::model::{ModelError, Shape};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// The most functions of a request.
+const MOST: usize = 128;
+/// The most characters of a name.
+const LONGEST: usize = 64;
+
+/// How far the model may call functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// Answer in words.
+    None,
+    /// Answer in words or call functions.
+    Auto,
+    /// Call at least one.
+    Required,
+}
+
+/// One function.
+#[derive(Debug, Clone, PartialEq)]
+struct Tool {
+    name: String,
+    /// The schema of its arguments.
+    parameters: Value,
+    /// Its whole definition, as the client wrote it.
+    definition: Value,
+}
+
+/// The functions of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tools {
+    tools: Vec<Tool>,
+    choice: Choice,
+    /// False if one call is the most.
+    parallel: bool,
+}
+
+impl Tools {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// With the field that is wrong, or not supported.
+    pub fn read(fields: &Fields<'_>) -> Result<Self, Problem> {
+        fields.refuse(&[("functions", "use `tools`"), ("function_call", "use `tool_choice`")])?;
+        let listed = fields.list("tools")?;
+        if listed.len() > MOST {
+            return Err(wrong("tools", &format!("at most {MOST} functions")));
+        }
+        let mut tools: Vec<Tool> = Vec::new();
+        for (i, definition) in listed.iter().enumerate() {
+            let tool = Tool::read(&Fields::of(definition, format!("tools[{i}]"))?, definition)?;
+            if tools.iter().any(|other| other.name == tool.name) {
+                return Err(wrong(&format!("tools[{i}].function.name"), "another name than those before it"));
+            }
+            tools.push(tool);
+        }
+        // one at a time only where the client says so
+        let parallel = fields.get("parallel_tool_calls").is_none() || fields.flag("parallel_tool_calls")?;
+        let mut read = Self { choice: if tools.is_empty() { Choice::None } else { Choice::Auto }, tools, parallel };
+        let Some(choice) = fields.get("tool_choice") else { return Ok(read) };
+        let name = match choice.as_str() {
+            Some("none") => {
+                read.choice = Choice::None;
+                return Ok(read);
+            }
+            Some("auto") => return Ok(read),
+            Some("required") => None,
+            Some(_) => return Err(wrong("tool_choice", "none, auto, required or a function")),
+            None => {
+                let choice = Fields::of(choice, "tool_choice".into())?;
+                is_function(&choice)?;
+                Some(choice.required_object("function")?.required_text("name")?)
+            }
+        };
+        if let Some(name) = name {
+            read.tools.retain(|tool| tool.name == name);
+            read.parallel = false;
+        }
+        if read.tools.is_empty() {
+            return Err(wrong("tool_choice", "a function that is in `tools`"));
+        }
+        read.choice = Choice::Required;
+        Ok(read)
+    }
+
+    /// Those that the model may call.
+    fn offer(&self) -> &[Tool] {
+        if self.choice == Choice::None { &[] } else { &self.tools }
+    }
+
+    /// Their names.
+    pub fn offered(&self) -> Vec<&str> {
+        self.offer().iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    /// Their definitions, as the model reads them.
+    pub fn signatures(&self) -> Vec<String> {
+        self.offer().iter().map(|tool| spaced(&tool.definition)).collect()
+    }
+
+    /// True if the answer has to be a call.
+    pub fn must_call(&self) -> bool {
+        self.choice == Choice::Required
+    }
+
+    /// The form of an answer whose words, where it has any, have the form `text`. `None` where nothing may be called: the answer
+    /// has that form then.
+    ///
+    /// # Errors
+    /// If a schema is none.
+    pub fn shape(&self, text: &Shape) -> Result<Option<Shape>, ModelError> {
+        if self.offer().is_empty() {
+            return Ok(None);
+        }
+        // the calls, behind the mark of the first one
+        let more = if self.parallel { format!(" ({} call)*", quoted(&format!("\n{CALL}\n"))) } else { String::new() };
+        let calls = format!("calls: call{more}\n");
+        let mut grammar = match text {
+            _ if self.must_call() => format!("start: calls\n{calls}"),
+            Shape::Json(schema) => format!(
+                "start: words | {} calls\n{calls}words: %json {}\n",
+                quoted(&format!("{CALL}\n")),
+                Shape::compact(schema)?
+            ),
+            _ => format!(
+                "start: WORDS | first {} calls\n{calls}first[lazy]: WORDS {}\nWORDS: /(.|\\n)*/\n",
+                quoted("\n"),
+                quoted(CALL)
+            ),
+        };
+        // one alternative a function, all with the mark behind them
+        let names: Vec<String> = (0..self.offer().len()).map(|i| format!("call_{i}")).collect();
+        let mut line = |text: String| {
+            // a string takes whatever is written to it
+            let _ = writeln!(grammar, "{text}");
+        };
+        line(format!("call: ({}) {}", names.join(" | "), quoted(&format!("\n{CALL_END}"))));
+        for (name, tool) in names.iter().zip(self.offer()) {
+            line(format!("{name}: {} {name}_args \"}}\"", quoted(&head(&tool.name))));
+            line(format!("{name}_args: %json {}", Shape::compact(&tool.parameters)?));
+        }
+        Ok(Some(Shape::Lark(grammar)))
+    }
+}
+
+impl Tool {
+    fn read(fields: &Fields<'_>, definition: &Value) -> Result<Self, Problem> {
+        is_function(fields)?;
+        let function = fields.required_object("function")?;
+        let name = function.required_text("name")?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > LONGEST || !name.chars().all(fits) {
+            let what = format!("up to {LONGEST} letters, digits, `_` and `-`");
+            return Err(wrong(&function.name("name"), &what));
+        }
+        function.text("description")?;
+        let mut parameters = match function.get("parameters") {
+            None => Map::new(),
+            Some(Value::Object(schema)) => schema.clone(),
+            Some(_) => return Err(wrong(&function.name("parameters"), "a JSON schema")),
+        };
+        // arguments are an object, whether the schema says so or not
+        let is_open = ["type", "$ref", "anyOf", "oneOf", "allOf"].iter().all(|word| !parameters.contains_key(*word));
+        if is_open {
+            parameters.insert("type".into(), json!("object"));
+        }
+        Ok(Self { name: name.into(), parameters: parameters.into(), definition: definition.clone() })
+    }
+}
+
+/// Checks that an object with a `type` is of a function.
+///
+/// # Errors
+/// If it is of something else.
+pub fn is_function(fields: &Fields<'_>) -> Result<(), Problem> {
+    match fields.required_text("type")? {
+        "function" => Ok(()),
+        _ => Err(unsupported(&fields.name("type"), "`function` is the only type there is")),
+    }
+}
+
+/// The beginning of a call, up to its arguments. The name is plain characters.
+pub fn head(name: &str) -> String {
+    format!("{{\"name\": \"{name}\", \"arguments\": ")
+}
+
+/// A text as a grammar has it.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
+
+    fn read(body: Value) -> Result<Tools, Value> {
+        Tools::read(&Fields::of(&body, String::new()).unwrap()).map_err(|problem| problem.openai()["error"].clone())
+    }
+
+    fn two() -> Value {
+        json!([
+            {"type": "function", "function": {"name": "weather", "description": "Tells it.", "parameters": {
+                "type": "object", "required": ["city"], "additionalProperties": false,
+                "properties": {"city": {"$ref": "#/$defs/City"}},
+                "$defs": {"City": {"enum": ["Oslo", "Rome"]}}}}},
+            {"type": "function", "function": {"name": "now"}},
+        ])
+    }
+
+    /// True if the model may answer so.
+    fn allows(tools: &Tools, text: &Shape, reply: &str) -> bool {
+        let script = json!({"rules": [{"reply": reply}]}).to_string();
+        let model = Scripted::parse(&script, "script").unwrap();
+        let mut prompt = Prompt::default();
+        prompt.push(Role::User, "x");
+        let shape = tools.shape(text).unwrap().unwrap();
+        let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 999, cancel: Cancel::new() };
+        match model.generate(&request, &mut |_| Flow::Continue) {
+            Ok(_) => true,
+            Err(ModelError::Script(why)) if why.contains("breaks the shape") => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_call_is_well_formed_and_words_are_free() {
+        let tools = read(json!({"tools": two()})).unwrap();
+        let (free, call) =
+            (Shape::Text { stop: Vec::new() }, "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}");
+        for good in [
+            String::new(),
+            "It is { fine } </tool_call> <tool_call".to_owned(),
+            format!("<tool_call>\n{call}\n</tool_call>"),
+            format!(
+                "I look.\n<tool_call>\n{call}\n</tool_call>\n<tool_call>\n{{\"name\": \"now\", \"arguments\": {{}}}}\n</tool_call>"
+            ),
+        ] {
+            assert!(allows(&tools, &free, &good), "{good}");
+        }
+        for bad in [
+            "<tool_call>".to_owned(),
+            "<tool_call>\nno document".to_owned(),
+            format!("<tool_call>\n{call}"),
+            format!("<tool_call>\n{}\n</tool_call>", call.replace("Oslo", "Bonn")),
+            format!("<tool_call>\n{}\n</tool_call>", call.replace("weather", "whether")),
+            format!("<tool_call>\n{call}\n</tool_call> and so on"),
+        ] {
+            assert!(!allows(&tools, &free, &bad), "{bad}");
+        }
+        let single = read(json!({"tools": two(), "parallel_tool_calls": false})).unwrap();
+        assert!(!allows(
+            &single,
+            &free,
+            &format!("<tool_call>\n{call}\n</tool_call>\n<tool_call>\n{call}\n</tool_call>")
+        ));
+        let document =
+            Shape::Json(json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}));
+        assert!(allows(&tools, &document, "{\"a\": 1}") && !allows(&tools, &document, "words"));
+        assert!(allows(&tools, &document, &format!("<tool_call>\n{call}\n</tool_call>")));
+    }
+
+    #[test]
+    fn a_call_that_must_be_made_is_all_there_is() {
+        let free = Shape::Text { stop: Vec::new() };
+        let call = "{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+        let required = read(json!({"tools": two(), "tool_choice": "required"})).unwrap();
+        assert!(required.must_call() && allows(&required, &free, call) && !allows(&required, &free, "words"));
+        let named = json!({"tools": two(), "tool_choice": {"type": "function", "function": {"name": "weather"}}});
+        let named = read(named).unwrap();
+        assert!(!allows(&named, &free, call));
+        assert_eq!(named.offered(), ["weather"]);
+        let none = read(json!({"tools": two(), "tool_choice": "none"})).unwrap();
+        assert_eq!((none.shape(&free).unwrap(), none.signatures().len()), (None, 0));
+        assert_eq!(read(json!({})).unwrap().shape(&free).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_function_is_named_with_its_place() {
+        let function = |function: Value| json!([{"type": "function", "function": function}]);
+        for (body, param) in [
+            (json!({"tools": [{"type": "web_search"}]}), "tools[0].type"),
+            (json!({"tools": ["x"]}), "tools[0]"),
+            (json!({"tools": function(json!({}))}), "tools[0].function.name"),
+            (json!({"tools": function(json!({"name": "a b"}))}), "tools[0].function.name"),
+            (json!({"tools": function(json!({"name": "a\"}"}))}), "tools[0].function.name"),
+            (json!({"tools": function(json!({"name": "x".repeat(65)}))}), "tools[0].function.name"),
+            (json!({"tools": function(json!({"name": "a", "parameters": 1}))}), "tools[0].function.parameters"),
+            (json!({"tools": [two()[1], two()[1]]}), "tools[1].function.name"),
+            (json!({"tools": two(), "tool_choice": "always"}), "tool_choice"),
+            (json!({"tools": two(), "tool_choice": {"type": "function", "function": {"name": "x"}}}), "tool_choice"),
+            (json!({"tools": two(), "tool_choice": {"type": "allowed_tools"}}), "tool_choice.type"),
+            (json!({"tool_choice": "required"}), "tool_choice"),
+            (json!({"functions": [{"name": "a"}]}), "functions"),
+        ] {
+            let error = read(body.clone()).unwrap_err();
+            assert_eq!(error["param"], param, "{body}: {error}");
+        }
+    }
+}
