@@ -1,6 +1,7 @@
 //! `caro serve`: rows B35 to B43, against the real process with a scripted model. Hostile clients are in `serve/hostile.rs`.
 
 mod hostile;
+mod mcp;
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, Ran};

@@ -1,7 +1,7 @@
 //! Every route there is, in one table: the router is built of it, the guard reads from it who needs no token, and the
 //! OpenAPI document lists it. What is not in the table is guarded.
 
-use super::{Server, command, events, health, models, openapi, runs, sessions};
+use super::{Server, command, events, health, mcp, models, openapi, runs, sessions};
 use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
 
@@ -90,6 +90,9 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/background/runs", Guarded, Light, "Their runs", || get(sessions::background_runs)),
     route("GET", "/v1/models", Guarded, Light, "The model that answers, as OpenAI lists models", || get(models::list)),
     route("GET", "/v1/models/{id}", Guarded, Light, "The same by its name", || get(models::one)),
+    // its calls of tools wait for places by themselves
+    route("POST", "/mcp", Guarded, Light, "The Model Context Protocol: a message", || post(mcp::post)),
+    route("DELETE", "/mcp", Guarded, Light, "Ends a session of that protocol", || delete(mcp::delete)),
 ];
 
 /// The route that a path belongs to; the first of its methods.
