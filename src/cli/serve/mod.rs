@@ -52,7 +52,7 @@ pub struct Args {
     /// How often one client may ask: off, on (100 a minute), N, N/SECONDS [default: off]
     #[arg(long, value_name = "RATE")]
     rate_limit: Option<String>,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
     /// Start no MCP servers

@@ -45,7 +45,7 @@ pub struct Args {
     /// Offer runs of the agent too; nobody is there to be asked, so what would be asked for is denied
     #[arg(long)]
     allow_agent: bool,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
     /// Start no MCP servers for runs
