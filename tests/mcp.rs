@@ -1,6 +1,8 @@
 //! Servers of tools: our own fake one with every fault we can think of, real ones from the Python index, and an address.
 
 mod http;
+#[cfg(unix)]
+mod own;
 mod real;
 
 use crate::machine::{AMPLE, Machine, Ran, have};

@@ -1,5 +1,7 @@
 //! A model behind HTTP: a small server that is sound or not, and, where one can be started, a real one.
 
+mod anthropic;
+
 use crate::http_server::{Req, Server, answer, head};
 use crate::machine::{AMPLE, Machine};
 use caro::model::remote::{Options, Remote};

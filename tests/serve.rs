@@ -2,6 +2,7 @@
 //! the doors of OpenAI's protocol in `serve/openai.rs`.
 
 mod hostile;
+mod mcp;
 mod openai;
 
 use crate::agent::{answer, by_step, step};

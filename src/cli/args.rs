@@ -181,7 +181,7 @@ pub struct AnswerArgs {
     /// [default: 4]
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<String>,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     pub model: Option<String>,
     /// Adapter of the model: auto (its own, if it has one), off, a name of `caro model adapter list`, a GGUF file

@@ -65,7 +65,13 @@ const fn key(
 
 /// Every setting there is.
 pub const KEYS: [Key; 26] = [
-    key("model", "CARO_MODEL", DEFAULT_MODEL, Project::Never, "id of `caro model list`, GGUF file, openai:URL#NAME"),
+    key(
+        "model",
+        "CARO_MODEL",
+        DEFAULT_MODEL,
+        Project::Never,
+        "id of `caro model list`, GGUF file, openai:URL#NAME, anthropic:NAME",
+    ),
     key("device", "CARO_DEVICE", AUTO, Project::Never, "where to compute: auto, cpu, cuda, metal"),
     key(
         "adapter",

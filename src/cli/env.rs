@@ -16,6 +16,8 @@ pub const CONFIG_FILE: &str = "CARO_CONFIG_FILE";
 pub const RUNTIME_DIR: &str = "CARO_RUNTIME_DIR";
 /// Key for a remote model (`--model openai:URL#NAME`).
 pub const API_KEY: &str = "CARO_API_KEY";
+/// Key for `--model anthropic:NAME`.
+pub const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 /// What opens the bucket of `workspace_backend = s3 | r2`: `KEY_ID:SECRET`.
 pub const WORKSPACE_KEY: &str = "CARO_WORKSPACE_KEY";
 /// Any value but the empty one: no colour.
@@ -27,12 +29,13 @@ pub const TERM: &str = "TERM";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 9] = [
+pub const VARIABLES: [(&str, &str); 10] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
     (RUNTIME_DIR, "folder of the resident process's socket, instead of the platform's (mode 700)"),
     (API_KEY, "key for a remote model (`--model openai:URL#NAME`)"),
+    (ANTHROPIC_KEY, "key for `--model anthropic:NAME`"),
     (WORKSPACE_KEY, "what opens the bucket of `workspace_url`: KEY_ID:SECRET"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
@@ -84,7 +87,10 @@ mod tests {
     #[test]
     fn every_variable_is_ours_or_a_convention() {
         for (name, what) in VARIABLES {
-            assert!(name.starts_with("CARO_") || [NO_COLOR, CLICOLOR_FORCE, TERM].contains(&name), "{name}");
+            assert!(
+                name.starts_with("CARO_") || [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY].contains(&name),
+                "{name}"
+            );
             assert!(!what.is_empty());
         }
     }

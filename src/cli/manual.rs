@@ -71,7 +71,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// The program of that name, as the calling shell would find it.
-fn program(name: &str, context: &ExecutionContext) -> Result<Program, Failure> {
+pub(super) fn program(name: &str, context: &ExecutionContext) -> Result<Program, Failure> {
     let shell = context.shell.path.as_deref();
     Program::find(name, context.shell.dialect, shell, &context.available_commands).ok_or_else(|| {
         Failure::no(format!("there is no program called {name} here")).hint("`caro context --json` lists all there are")

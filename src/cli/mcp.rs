@@ -1,9 +1,11 @@
-//! `caro mcp`: the servers whose tools an agent may use, and what is wrong with them.
+//! `caro mcp`: the servers whose tools an agent may use, and what is wrong with them; and this program as such a server, which is
+//! [`super::serve::stdio`].
 //!
 //! They are named in `mcp.json` beside the configuration file, and in a project's own `.mcp.json`, which counts once the
 //! person has agreed to it: it starts programs.
 
 use super::request::typed;
+use super::serve::stdio;
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, download, env, project};
 use crate::agent::mcp::{self, Config, Hub, Origin, Place, Standing, Trust};
@@ -15,7 +17,7 @@ const PROJECT: &str = ".mcp.json";
 /// How long an agent waits for servers before it begins without them.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Show and check the MCP servers whose tools agents use
+/// Show and check the MCP servers whose tools agents use, or be one
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -48,6 +50,7 @@ enum What {
         #[arg(long, conflicts_with = "yes")]
         revoke: bool,
     },
+    Serve(stdio::Args),
 }
 
 /// Does what was asked for.
@@ -57,6 +60,7 @@ enum What {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let root = cx.folder()?;
     match &args.what {
+        What::Serve(args) => stdio::run(args, &root, cx),
         What::List { json } => list(&root, *json, cx),
         What::Check { names, json } => check(&root, names, *json, cx),
         What::Trust { yes, revoke } => trust(&root, *yes, *revoke, cx),

@@ -50,7 +50,7 @@ pub struct Args {
     /// Print every event as a line of JSON in the place of what is said
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl"])]
     events: Option<String>,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
 }

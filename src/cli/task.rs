@@ -62,7 +62,7 @@ enum What {
         /// Do not ask before changes below the task's folder and commands that are no danger; without this they are refused
         #[arg(short, long)]
         yes: bool,
-        /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+        /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
         #[arg(long, value_name = "SPEC")]
         model: Option<String>,
     },

@@ -14,6 +14,10 @@ use crate::serve::resident::Weights;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Tokens of prompt and completion with Anthropic's models. They take more; a run that has grown so long is shortened before
+/// it becomes dear.
+const ANTHROPIC_CONTEXT: usize = 32_768;
+
 /// The recipe, and what it took to open it.
 pub struct Wired {
     /// The recipe.
@@ -109,12 +113,13 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
         // a resident stands in another folder
         ModelSource::Script(file) => (Weights::Script(std::path::absolute(&file).unwrap_or(file)), Duration::ZERO),
         ModelSource::Remote { url, name } => {
-            let options = remote::Options {
-                api_key: cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_string),
-                authorities: folders.hub.as_ref().and_then(|hub| hub.authorities.clone()),
-                ..remote::Options::default()
-            };
-            return Ok((Arc::new(Remote::new(&url, &name, options)), Resident::None(None), Duration::ZERO, false));
+            let remote = Remote::new(&url, &name, options(cx, env::API_KEY, &folders));
+            return Ok((Arc::new(remote), Resident::None(None), Duration::ZERO, false));
+        }
+        ModelSource::Anthropic { url, name } => {
+            let options = remote::Options { context: ANTHROPIC_CONTEXT, ..options(cx, env::ANTHROPIC_KEY, &folders) };
+            let remote = Remote::anthropic(url.as_deref(), &name, options);
+            return Ok((Arc::new(remote), Resident::None(None), Duration::ZERO, false));
         }
     };
     // before anybody computes anything
@@ -124,6 +129,15 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
         Wants::Answers | Wants::Sizes => resident::model(cx, settings, weights)?,
     };
     Ok((model, resident, took, is_first))
+}
+
+/// What a server needs to know: the key in that variable, and authorities beside the built-in ones.
+fn options(cx: &Cx, key: &str, folders: &fetch::Settings) -> remote::Options {
+    remote::Options {
+        api_key: cx.env.get(key).and_then(|key| key.to_str()).map(str::to_string),
+        authorities: folders.hub.as_ref().and_then(|hub| hub.authorities.clone()),
+        ..remote::Options::default()
+    }
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

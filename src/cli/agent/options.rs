@@ -83,7 +83,7 @@ pub struct Drive {
     /// (never), or whichever suits the model (auto: a small one on this machine does better with the recipe)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(super) advise: Advise,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE; `caro resume` keeps it
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE; `caro resume` keeps it
     #[arg(long, value_name = "SPEC")]
     pub(super) model: Option<String>,
     /// Keep the model ready in a process that ends by itself: on, off; auto is off here

@@ -173,7 +173,8 @@ pub fn assemble(
     }
     recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
-    let secrets = cx.env.get(env::API_KEY).and_then(|key| key.to_str()).map(str::to_owned);
+    let keys = [env::API_KEY, env::ANTHROPIC_KEY];
+    let secrets = keys.into_iter().filter_map(|name| cx.env.get(name)?.to_str().map(str::to_owned));
     let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
     let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));
     let mut harness = Harness::new(harness::Setup {
@@ -187,7 +188,7 @@ pub fn assemble(
         skills: (!drive.no_skills).then(|| skills::searched(root, cx)),
         adviser: adviser(drive.advise, agent, &recipe, settings, root)?,
         store: Some(store),
-        secrets: secrets.into_iter().chain(mcp_secrets).chain(url).chain(key).collect(),
+        secrets: secrets.chain(mcp_secrets).chain(url).chain(key).collect(),
         options,
         ..harness::Setup::new(recipe.model, root.to_owned())
     })?;
@@ -229,7 +230,10 @@ fn lasting(spec: String, source: &ModelSource) -> Option<String> {
         ModelSource::File(path) => whole(path),
         ModelSource::Script(path) => whole(path).map(|path| format!("script:{path}")),
         // `user:password@`, or a key behind a `?`
-        ModelSource::Remote { url, .. } => Some(spec).filter(|_| !url.contains(['@', '?'])),
+        ModelSource::Anthropic { url: None, .. } => Some(spec),
+        ModelSource::Remote { url, .. } | ModelSource::Anthropic { url: Some(url), .. } => {
+            Some(spec).filter(|_| !url.contains(['@', '?']))
+        }
     };
     named.filter(|spec| Redactor::default().text(spec) == *spec)
 }
@@ -243,7 +247,7 @@ fn adviser(
     root: &Path,
 ) -> Result<Option<Arc<dyn Adviser>>, Failure> {
     // a server's model is larger, and a script has its replies
-    let is_local = !["script:", "openai:"].iter().any(|other| settings.model.starts_with(other));
+    let is_local = !["script:", "openai:", "anthropic:"].iter().any(|other| settings.model.starts_with(other));
     // in a conversation most words are no commands
     let fits = is_local && agent != CHATTER;
     if when == Advise::Never || when == Advise::Auto && !fits {

@@ -196,7 +196,7 @@ fn model(cx: &Cx, settings: &Settings) -> Result<(PathBuf, String, Option<Adapte
             let adapter = beside(adapter::Model::File(&file))?;
             Ok((file, id, adapter))
         }
-        ModelSource::Script(_) | ModelSource::Remote { .. } => {
+        ModelSource::Script(_) | ModelSource::Remote { .. } | ModelSource::Anthropic { .. } => {
             Err(Failure::usage(format!("`{spec}` does not compute on this machine: there is nothing to measure"))
                 .hint("name an id of `caro model list` or a GGUF file; `caro bench loop` times any model"))
         }

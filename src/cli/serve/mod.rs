@@ -2,10 +2,11 @@
 //! wired, its lines are printed, and signals are heard.
 //!
 //! `commands`: what the verbs for requests, checks and explanations know, for the server. `service`: files of service
-//! managers.
+//! managers. `stdio`: `caro mcp serve`, which answers one client of the Model Context Protocol over standard streams.
 
 mod commands;
 mod service;
+pub mod stdio;
 
 use super::agent::{Drive, wire as agent};
 use super::interrupt::Phase;
@@ -21,6 +22,7 @@ use crate::serve::http::openai::embeddings::Embedding;
 use crate::serve::http::queue::ANSWERS;
 use crate::serve::http::token::{FILE, TokenError};
 use crate::serve::http::{Engine, Log, Parts, Server, Token};
+use crate::serve::mcp::tools::Offer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -53,12 +55,15 @@ pub struct Args {
     /// How often one client may ask: off, on (100 a minute), N, N/SECONDS [default: off]
     #[arg(long, value_name = "RATE")]
     rate_limit: Option<String>,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, script:FILE
+    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
     /// Start no MCP servers
     #[arg(long)]
     no_mcp: bool,
+    /// Offer runs of the agent to MCP clients (/mcp) too; what would be asked for is denied in them
+    #[arg(long)]
+    allow_agent: bool,
     /// Print a file for a service manager that starts this, and end
     #[arg(long, value_name = "KIND", value_enum)]
     print_service: Option<service::Kind>,
@@ -135,7 +140,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let (send, lines) = sync_channel(LINES);
     let last = send.clone();
-    let parts = Parts { agent: "agent".into(), settings: serving, token: token.clone(), log: log(cx, send) };
+    let offer = Offer { agent: args.allow_agent };
+    let parts = Parts { agent: "agent".into(), settings: serving, token: token.clone(), offer, log: log(cx, send) };
     let server = Server::new(parts, listener.address());
     tell(&listener, args, &token, cx)?;
     let opened = std::thread::scope(|scope| {

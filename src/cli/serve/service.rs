@@ -33,6 +33,9 @@ pub(super) fn print(kind: Kind, args: &Args, cx: &Cx) -> Outcome {
     if args.no_mcp {
         words.push("--no-mcp".into());
     }
+    if args.allow_agent {
+        words.push("--allow-agent".into());
+    }
     if words.iter().any(|word| word.contains(char::is_control)) {
         return Err(Failure::usage("a word with a control character cannot stand in a service file")
             .hint("put the program and its files where their names have none"));

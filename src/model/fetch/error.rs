@@ -37,8 +37,8 @@ pub enum FetchError {
         /// The file.
         path: PathBuf,
     },
-    /// `--model openai:` without an address or a model name.
-    #[error("`{spec}` is not of the form openai:URL#NAME")]
+    /// `--model openai:` or `--model anthropic:` without an address or a model name.
+    #[error("`{spec}` is not of the form {}", if spec.starts_with("anthropic") { "anthropic:NAME" } else { "openai:URL#NAME" })]
     BadSpec {
         /// What was asked for.
         spec: String,
@@ -234,6 +234,9 @@ impl FetchError {
             }
             Self::NoScript { .. } => "script: is followed by the path of a file of canned replies".into(),
             Self::NoFile { .. } => "give the path of a GGUF file, or an id that `caro model list` shows".into(),
+            Self::BadSpec { spec } if spec.starts_with("anthropic") => {
+                "give the name of a model, as in --model anthropic:claude-haiku-4-5; anthropic:URL#NAME takes another server".into()
+            }
             Self::BadSpec { .. } => "for example: --model openai:http://localhost:8080#qwen2.5-coder".into(),
             Self::Card(error) => format!("correct or delete {}", error.origin),
             Self::ReadOnly { .. } => {

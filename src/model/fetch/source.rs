@@ -20,9 +20,16 @@ pub enum ModelSource {
         /// Name of the model there.
         name: String,
     },
+    /// `anthropic:NAME`, or `anthropic:URL#NAME`: a server that speaks Anthropic's protocol.
+    Anthropic {
+        /// Base address; Anthropic's own without one.
+        url: Option<String>,
+        /// Name of the model there.
+        name: String,
+    },
 }
 
-/// Finds what `--model SPEC` means: `script:FILE`, `openai:URL#NAME`, an id of the catalog, an id the user added, or the
+/// Finds what `--model SPEC` means: `script:FILE`, `openai:URL#NAME`, `anthropic:NAME`, an id of the catalog, an id the user added, or the
 /// path of a GGUF file. Touches the network never, and the disk only for the last two.
 ///
 /// # Errors
@@ -34,7 +41,11 @@ pub fn resolve(spec: &str, settings: &Settings) -> Result<ModelSource, FetchErro
         return if path.is_file() { Ok(ModelSource::Script(path)) } else { Err(FetchError::NoScript { path }) };
     }
     if let Some(address) = spec.strip_prefix("openai:") {
-        return remote(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() });
+        let (url, name) = remote(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() })?;
+        return Ok(ModelSource::Remote { url, name });
+    }
+    if let Some(address) = spec.strip_prefix("anthropic:") {
+        return anthropic(address).ok_or_else(|| FetchError::BadSpec { spec: spec.into() });
     }
     if let Some(card) = find(spec, settings)? {
         if card.purpose == Purpose::Embedding {
@@ -64,12 +75,22 @@ pub fn find(id: &str, settings: &Settings) -> Result<Option<Card>, FetchError> {
     Ok(catalog::added(&settings.models, id)?)
 }
 
-fn remote(address: &str) -> Option<ModelSource> {
+/// A server's address and the name of a model there.
+fn remote(address: &str) -> Option<(String, String)> {
     // The last `#`, since an address may hold one and a model's name does not.
     let (url, name) = address.rsplit_once('#')?;
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let sound = !host.is_empty() && !name.is_empty() && !url.contains(|c: char| c.is_whitespace() || c.is_control());
-    sound.then(|| ModelSource::Remote { url: url.trim_end_matches('/').into(), name: name.into() })
+    sound.then(|| (url.trim_end_matches('/').into(), name.into()))
+}
+
+fn anthropic(address: &str) -> Option<ModelSource> {
+    if address.contains('#') {
+        return remote(address).map(|(url, name)| ModelSource::Anthropic { url: Some(url), name });
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+    let is_name = !address.is_empty() && address.chars().all(plain);
+    is_name.then(|| ModelSource::Anthropic { url: None, name: address.into() })
 }
 
 /// The id that is only a slip away, or that contains what was written.
@@ -107,6 +128,10 @@ mod tests {
         assert_eq!(resolve(&format!("script:{file_name}"), &s).unwrap(), ModelSource::Script(file.clone()));
         let there = ModelSource::Remote { url: "http://h:1/v1".into(), name: "n".into() };
         assert_eq!(resolve("openai:http://h:1/v1/#n", &s).unwrap(), there);
+        let own = ModelSource::Anthropic { url: None, name: "claude-x-4.5".into() };
+        assert_eq!(resolve("anthropic:claude-x-4.5", &s).unwrap(), own);
+        let proxy = ModelSource::Anthropic { url: Some("http://h:1".into()), name: "n".into() };
+        assert_eq!(resolve("anthropic:http://h:1/#n", &s).unwrap(), proxy);
     }
 
     #[test]
@@ -133,6 +158,10 @@ mod tests {
             ["openai:", "openai:http://h", "openai:#n", "openai:http://#n", "openai:ftp://h#n", "openai:http://h h#n"]
         {
             assert!(matches!(resolve(spec, &s), Err(FetchError::BadSpec { .. })), "{spec}");
+        }
+        for spec in ["anthropic:", "anthropic:#n", "anthropic:http://h", "anthropic:a b", "anthropic:http://h#"] {
+            let why = resolve(spec, &s).unwrap_err();
+            assert!(matches!(why, FetchError::BadSpec { .. }) && why.hint().contains("anthropic:"), "{spec}: {why}");
         }
     }
 }

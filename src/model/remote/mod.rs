@@ -1,9 +1,12 @@
-//! Any OpenAI-compatible server (llama-server, llama-cpp-python, vLLM, Ollama ...) as a [`Model`]: `--model openai:URL#NAME`.
+//! Any OpenAI-compatible server (llama-server, llama-cpp-python, vLLM, Ollama ...) as a [`Model`]: `--model openai:URL#NAME`;
+//! and those that speak Anthropic's protocol: `--model anthropic:NAME`.
 //!
-//! - `wire`: the protocol's words. Here: the connection, and what a shape means on a server whose logits are not ours.
+//! - `wire`: the words of OpenAI's protocol. `messages`: those of Anthropic's. Here: the connection, and what a shape means on a
+//!   server whose logits are not ours.
 //!
 //! Nothing is sent anywhere unless the user named the server.
 
+mod messages;
 mod wire;
 
 use super::fetch::net::{self, Client, Patience};
@@ -24,14 +27,64 @@ pub struct Remote {
     url: String,
     name: String,
     options: Options,
+    protocol: Protocol,
     /// How much of the protocol this server was found to understand.
     level: AtomicU8,
+}
+
+/// A protocol that servers speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    OpenAi,
+    Anthropic,
+}
+
+impl Protocol {
+    fn body(self, model: &str, request: &Request, level: Level, objection: Option<(&str, &str)>) -> Value {
+        match self {
+            Self::OpenAi => wire::body(model, request, level, objection),
+            Self::Anthropic => messages::body(model, request, level, objection),
+        }
+    }
+
+    /// What reads one event of an answer.
+    fn reads(self) -> fn(&str) -> Result<Chunk, String> {
+        match self {
+            Self::OpenAi => wire::chunk,
+            Self::Anthropic => messages::chunk,
+        }
+    }
+
+    /// The variable that its key is in.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::OpenAi => "CARO_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+        }
+    }
+
+    /// The address of its one call below a base address.
+    fn completed(self, base: &str) -> String {
+        let call = match self {
+            Self::OpenAi => "chat/completions",
+            Self::Anthropic => "messages",
+        };
+        let base = base.trim_end_matches('/');
+        let version = |last: &str| last.strip_prefix('v').is_some_and(|number| number.parse::<u8>().is_ok());
+        if base.ends_with(&format!("/{call}")) {
+            base.to_string()
+        } else if base.rsplit('/').next().is_some_and(version) {
+            format!("{base}/{call}")
+        } else {
+            format!("{base}/v1/{call}")
+        }
+    }
 }
 
 /// What a server may need to know, and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Sent as `Authorization: Bearer`.
+    /// The key that it wants.
     pub api_key: Option<String>,
     /// The longest wait for a connection.
     pub connect: Duration,
@@ -67,15 +120,17 @@ const MAX_BODY: u64 = 16 << 20;
 impl Remote {
     /// A model of that name at a base address (`http://localhost:8080`, with or without `/v1`). Connects to nothing yet.
     pub fn new(url: &str, name: &str, options: Options) -> Self {
-        let base = url.trim_end_matches('/');
-        let url = if base.ends_with("/chat/completions") {
-            base.to_string()
-        } else if base.rsplit('/').next().is_some_and(|last| last.starts_with('v') && last[1..].parse::<u8>().is_ok()) {
-            format!("{base}/chat/completions")
-        } else {
-            format!("{base}/v1/chat/completions")
-        };
-        Self { id: format!("openai:{name}"), url, name: name.into(), options, level: AtomicU8::new(0) }
+        Self::speaking(Protocol::OpenAi, "openai", url, name, options)
+    }
+
+    /// The same of a server that speaks Anthropic's protocol; without an address, Anthropic's own.
+    pub fn anthropic(url: Option<&str>, name: &str, options: Options) -> Self {
+        Self::speaking(Protocol::Anthropic, "anthropic", url.unwrap_or(messages::ADDRESS), name, options)
+    }
+
+    fn speaking(protocol: Protocol, kind: &str, base: &str, name: &str, options: Options) -> Self {
+        let (id, url) = (format!("{kind}:{name}"), protocol.completed(base));
+        Self { id, url, name: name.into(), options, protocol, level: AtomicU8::new(0) }
     }
 
     fn failed(&self, reason: impl Into<String>) -> ModelError {
@@ -93,7 +148,7 @@ impl Remote {
         // Whether to ask again, and whether the server has said all the way what it does not understand.
         let (mut again, mut clear) = (true, true);
         loop {
-            let body = wire::body(&self.name, request, level, objection);
+            let body = self.protocol.body(&self.name, request, level, objection);
             let refused = match self.send(request, &body, on)? {
                 Answer::Done(completion) => {
                     if clear {
@@ -117,14 +172,21 @@ impl Remote {
         let client = Client::new(patience, self.options.authorities.as_deref(), &request.cancel);
         let client = client.map_err(|e| self.failed(net::no_thread(&e)))?;
         let mut post = client.request("POST", &self.url).set("Accept", "text/event-stream, application/json");
-        if let Some(key) = &self.options.api_key {
-            post = post.set("Authorization", &format!("Bearer {key}"));
+        if self.protocol == Protocol::Anthropic {
+            post = post.set("anthropic-version", messages::VERSION);
         }
+        if let Some(key) = &self.options.api_key {
+            post = match self.protocol {
+                Protocol::OpenAi => post.set("Authorization", &format!("Bearer {key}")),
+                Protocol::Anthropic => post.set("x-api-key", key),
+            };
+        }
+        let reads = self.protocol.reads();
         let response = match post.send_json(body) {
             Ok(response) if (200..300).contains(&response.status()) => response,
             Ok(response) => return Err(self.failed(format!("HTTP status {}", response.status()))),
             Err(_) if request.cancel.is_cancelled() => {
-                return Ok(Answer::Done(Stream::new(request, on, begun).cancelled()));
+                return Ok(Answer::Done(Stream::new(request, on, begun, reads).cancelled()));
             }
             Err(ureq::Error::Status(status, response)) => {
                 let mut text = String::new();
@@ -136,9 +198,11 @@ impl Remote {
                     400 | 422 | 500 if names_a_field(&said, body) => {
                         Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Asked))
                     }
-                    500 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Unclear)),
+                    // 529: Anthropic's servers are overloaded
+                    500 | 529 => Ok(Answer::Refused(format!("HTTP status {status}: {said}"), Why::Unclear)),
                     401 | 403 => {
-                        Err(self.failed(format!("it wants another key in CARO_API_KEY (HTTP status {status}: {said})")))
+                        let variable = self.protocol.variable();
+                        Err(self.failed(format!("it wants another key in {variable} (HTTP status {status}: {said})")))
                     }
                     404 => Err(self.failed(format!(
                         "it knows no model `{}`, or not this address (HTTP status 404: {said})",
@@ -150,7 +214,7 @@ impl Remote {
             }
             Err(ureq::Error::Transport(error)) => return Err(self.failed(net::reason(&error))),
         };
-        let mut stream = Stream::new(request, on, begun);
+        let mut stream = Stream::new(request, on, begun, reads);
         let streams = response.content_type() == "text/event-stream";
         let read = if streams {
             stream.events(BufReader::new(response.into_reader()))
@@ -191,7 +255,14 @@ fn names_a_field(said: &str, body: &Value) -> bool {
         ("logprobs", &["logprobs"][..]),
         ("stream_options", &["stream_options"]),
         ("response_format", &["response_format", "schema", "grammar"]),
+        ("temperature", &["temperature"]),
+        ("output_config", &["output_config", "schema"]),
     ];
+    let goes_on =
+        body["messages"].as_array().and_then(|all| all.last()).is_some_and(|last| last["role"] == "assistant");
+    if goes_on && said.contains("prefill") {
+        return true;
+    }
     words.iter().any(|(field, words)| body.get(field).is_some() && words.iter().any(|word| said.contains(word)))
 }
 
@@ -272,10 +343,17 @@ struct Stream<'a> {
     over: bool,
     /// Pieces after which an answer is over, whatever the server thinks.
     most: usize,
+    /// Reads an event of the server's protocol.
+    reads: fn(&str) -> Result<Chunk, String>,
 }
 
 impl<'a> Stream<'a> {
-    fn new(request: &'a Request, on: &'a mut dyn FnMut(&str) -> Flow, begun: Instant) -> Self {
+    fn new(
+        request: &'a Request,
+        on: &'a mut dyn FnMut(&str) -> Flow,
+        begun: Instant,
+        reads: fn(&str) -> Result<Chunk, String>,
+    ) -> Self {
         let completion = Completion {
             text: String::new(),
             tokens: Vec::new(),
@@ -285,7 +363,7 @@ impl<'a> Stream<'a> {
         };
         let prefill = &request.prompt.prefill;
         let most = request.max_tokens.saturating_add(SLACK);
-        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false, most }
+        Self { completion, on, shape: &request.shape, prefill, shown: 0, begun, first: None, over: false, most, reads }
     }
 
     /// Reads server-sent events to their end.
@@ -313,7 +391,10 @@ impl<'a> Stream<'a> {
                 return Ok(());
             }
             if !data.is_empty() {
-                let chunk = wire::chunk(data)?;
+                let chunk = (self.reads)(data)?;
+                if chunk.is_last {
+                    return Ok(());
+                }
                 finished |= chunk.finish.is_some();
                 self.take(chunk);
             }
@@ -325,16 +406,19 @@ impl<'a> Stream<'a> {
     fn document(&mut self, reader: impl Read) -> Result<(), String> {
         let mut text = String::new();
         reader.take(MAX_BODY).read_to_string(&mut text).map_err(|e| format!("the answer was cut off: {e}"))?;
-        self.take(wire::chunk(&text)?);
+        let chunk = (self.reads)(&text)?;
+        self.take(chunk);
         Ok(())
     }
 
     fn take(&mut self, chunk: Chunk) {
         let completion = &mut self.completion;
         if let Some((prompt, cached, generated)) = chunk.usage {
-            completion.usage.prompt_tokens = prompt;
-            completion.usage.cached_tokens = cached;
-            completion.usage.completion_tokens = generated;
+            // a stream may count in several events, each up to there
+            let usage = &mut completion.usage;
+            usage.prompt_tokens = usage.prompt_tokens.max(prompt);
+            usage.cached_tokens = usage.cached_tokens.max(cached);
+            usage.completion_tokens = usage.completion_tokens.max(generated);
         }
         if chunk.finish.as_deref() == Some("length") {
             completion.finish = Finish::Length;
@@ -438,6 +522,10 @@ mod tests {
         assert_eq!(url("https://h/api/v3"), "https://h/api/v3/chat/completions");
         assert_eq!(url("https://h/x/chat/completions"), "https://h/x/chat/completions");
         assert_eq!(url("https://h/verbose"), "https://h/verbose/v1/chat/completions");
+        let url = |base: Option<&str>| Remote::anthropic(base, "m", Options::default()).url;
+        assert_eq!(url(None), "https://api.anthropic.com/v1/messages");
+        assert_eq!(url(Some("http://h:1/v1")), "http://h:1/v1/messages");
+        assert_eq!(url(Some("http://h:1/proxy/v1/messages")), "http://h:1/proxy/v1/messages");
     }
 
     #[test]

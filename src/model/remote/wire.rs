@@ -46,7 +46,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
     }
     if let Some((answer, wrong)) = objection {
         messages.push(json!({ "role": "assistant", "content": answer }));
-        messages.push(json!({ "role": "user", "content": format!("That is not allowed: {wrong}. Answer again, with nothing else.") }));
+        messages.push(json!({ "role": "user", "content": objected(wrong) }));
     } else if request.prompt.opening == Opening::Call || !request.prompt.prefill.is_empty() {
         // There is no field for this. Many servers go on in an assistant's turn that ends the conversation.
         messages.push(json!({ "role": "assistant", "content": request.prompt.opened_whole() }));
@@ -88,6 +88,11 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
     body
 }
 
+/// What a model is told whose answer has not the shape that was asked for.
+pub(super) fn objected(wrong: &str) -> String {
+    format!("That is not allowed: {wrong}. Answer again, with nothing else.")
+}
+
 /// What one event of the stream says.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Chunk {
@@ -99,6 +104,8 @@ pub(super) struct Chunk {
     pub(super) finish: Option<String>,
     /// Tokens of the prompt, of them cached, and of the completion.
     pub(super) usage: Option<(usize, usize, usize)>,
+    /// True for the last event there is.
+    pub(super) is_last: bool,
 }
 
 /// Reads one event, or a whole answer of a server that does not stream.
@@ -134,7 +141,7 @@ pub(super) fn error_text(body: &str) -> String {
     parsed.as_ref().and_then(error_in).unwrap_or_else(|| start_of(body))
 }
 
-fn error_in(value: &Value) -> Option<String> {
+pub(super) fn error_in(value: &Value) -> Option<String> {
     // OpenAI, Ollama, FastAPI, in this order.
     let error = value.get("error").or_else(|| value.get("detail")).filter(|e| !e.is_null())?;
     let text = error.as_str().or_else(|| error.get("message").and_then(Value::as_str));
@@ -175,7 +182,7 @@ fn tokens(logprobs: &Value) -> Vec<Token> {
 }
 
 /// The first words of what a server sent, safe to show.
-fn start_of(text: &str) -> String {
+pub(super) fn start_of(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).take(300).collect();

@@ -65,6 +65,20 @@ pub struct ExplainOrder {
     pub shell: Option<String>,
 }
 
+/// What is looked for in the manuals of this machine's programs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchOrder {
+    /// What an option is to do, in a few words.
+    pub query: String,
+    /// The program whose manual is searched; all that were read before without one.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// The most options that are listed.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
 /// Told of each stage on the way to a command.
 pub type Stages = Box<dyn FnMut(Value) + Send>;
 
@@ -78,6 +92,9 @@ pub trait Commands: Send + Sync {
 
     /// The document of `caro explain --json`.
     fn explain(&self, order: ExplainOrder) -> BoxFuture<'_, Result<Value, Problem>>;
+
+    /// The options that are found, as `caro manual search --json` lists them, below `hits`.
+    fn search(&self, order: SearchOrder) -> BoxFuture<'_, Result<Value, Problem>>;
 }
 
 /// Pulls a switch when it is dropped: with the future of a client that went away.

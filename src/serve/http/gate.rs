@@ -26,9 +26,10 @@ const LONGEST_ID: usize = 64;
 const CLIENTS: usize = 4096;
 /// The methods and headers of pages of other origins, where they may ask.
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client";
+const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client, mcp-session-id, \
+                       mcp-protocol-version, mcp-method, mcp-name";
 /// The headers of a response that they may see.
-const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining";
+const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, mcp-session-id";
 
 /// The rules that requests are held against.
 #[derive(Debug)]

@@ -7,7 +7,8 @@
 //! - [`lifecycle`]: how the server begins and ends, as a pure state machine. [`listen`]: connections, and their limits.
 //! - [`queue`]: who is answered next. [`body`]: bodies within their limits. [`problem`]: errors as JSON.
 //! - [`health`], [`command`], [`runs`], [`events`], [`sessions`], [`openapi`], [`models`], [`missing`]: handlers, a file a topic. [`openai`]: the
-//!   doors of OpenAI's protocol. [`sse`]: streams of events. `page`: the page to ask with, and the one that shows the interface.
+//!   doors of OpenAI's protocol. [`mod@mcp`]: the Model Context Protocol, with the tools that [`toolbox`] has. [`sse`]: streams of events.
+//!   `page`: the page to ask with, and the one that shows the interface.
 //! - [`settings`], [`token`]: what the person decides.
 
 pub mod body;
@@ -17,6 +18,7 @@ pub mod gate;
 pub mod health;
 pub mod lifecycle;
 pub mod listen;
+pub mod mcp;
 pub mod metrics;
 pub mod missing;
 pub mod models;
@@ -30,6 +32,7 @@ pub mod sessions;
 pub mod settings;
 pub mod sse;
 pub mod token;
+pub mod toolbox;
 
 pub use command::Commands;
 pub use problem::Problem;
@@ -38,6 +41,7 @@ pub use token::Token;
 
 use crate::agent::Harness;
 use crate::model::{Cancel, Model};
+use crate::serve::mcp::tools::Offer;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lifecycle::{Event, Lifecycle, Phase};
@@ -60,6 +64,8 @@ pub struct Parts {
     pub settings: Settings,
     /// The token that requests need.
     pub token: Token,
+    /// The tools that are offered to clients of the Model Context Protocol.
+    pub offer: Offer,
     /// Where requests are logged, if they are.
     pub log: Option<Log>,
 }
@@ -90,6 +96,7 @@ pub struct Server {
     cancel: Cancel,
     answers: Arc<Places>,
     runs: Arc<Places>,
+    mcp: mcp::Sessions,
     gate: gate::Gate,
     metrics: Metrics,
 }
@@ -107,6 +114,7 @@ impl Server {
             cancel: Cancel::new(),
             answers: Places::new(queue::ANSWERS, queue::WAITING),
             runs: Places::new(queue::RUNS, queue::WAITING),
+            mcp: mcp::Sessions::default(),
             gate: gate::Gate::new(&parts.settings, bound),
             metrics: Metrics::default(),
             parts,

@@ -132,7 +132,7 @@ fn responses(route: &Route) -> Value {
         "/prometheus" => content("text/plain", json!({"type": "string"})),
         "/" | "/docs" => content("text/html", json!({"type": "string"})),
         "/run" | "/events/{session}" => content("text/event-stream", json!({"type": "string"})),
-        "/v1/command" | "/v1/chat/completions" | "/v1/completions" => json!({
+        "/v1/command" | "/v1/chat/completions" | "/v1/completions" | "/mcp" => json!({
             "application/json": {"schema": any()},
             "text/event-stream": {"schema": {"type": "string"}},
         }),
@@ -155,7 +155,15 @@ fn responses(route: &Route) -> Value {
     if route.path == "/sessions/{id}" {
         codes.push(("409", "A run of it is under way."));
     }
+    if route.path == "/mcp" {
+        codes.extend([("404", "There is no such session."), ("408", "The body did not come in time.")]);
+        codes.extend([("413", "The body is too long."), ("504", "It took too long.")]);
+    }
     codes.push(("500", "Something inside went wrong."));
+    if route.path == "/mcp" {
+        let what = if route.method == "POST" { ("202", "It needs no answer.") } else { ("204", "It has ended.") };
+        all.insert(what.0.into(), json!({"description": what.1}));
+    }
     let form = if is_openai { "#/components/schemas/OpenAiError" } else { "#/components/schemas/Problem" };
     let schema = json!({"$ref": form});
     for (code, what) in codes {
@@ -279,6 +287,9 @@ fn schema(path: &str) -> Option<Value> {
                 "args": {"type": ["object", "null"], "description": "Other arguments for the call."},
             }),
         ),
+        "/mcp" => {
+            json!({"type": ["object", "array"], "description": "A JSON-RPC message; of revision 2025-03-26 a batch too."})
+        }
         _ => return openai_schema(path),
     })
 }

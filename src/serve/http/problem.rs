@@ -141,6 +141,11 @@ impl Problem {
         self.status
     }
 
+    /// The reason, and what to do next.
+    pub fn said(&self) -> (&str, Option<&str>) {
+        (&self.message, self.detail.as_deref())
+    }
+
     /// The document, as an event of a stream has it too.
     pub fn document(&self) -> serde_json::Value {
         json!({"error": self.error, "message": self.message, "detail": self.detail})

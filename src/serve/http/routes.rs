@@ -2,7 +2,7 @@
 //! OpenAPI document lists it. What is not in the table is guarded.
 
 use super::openai::{chat, completions, embeddings};
-use super::{Server, command, events, health, models, openapi, runs, sessions};
+use super::{Server, command, events, health, mcp, models, openapi, runs, sessions};
 use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
 
@@ -96,6 +96,9 @@ pub const ROUTES: &[Route] = &[
     }),
     route("POST", "/v1/completions", Guarded, Answer, "A text that goes on", || post(completions::completions)),
     route("POST", "/v1/embeddings", Guarded, Answer, "Texts as vectors", || post(embeddings::embeddings)),
+    // its calls of tools wait for places by themselves
+    route("POST", "/mcp", Guarded, Light, "The Model Context Protocol: a message", || post(mcp::post)),
+    route("DELETE", "/mcp", Guarded, Light, "Ends a session of that protocol", || delete(mcp::delete)),
 ];
 
 /// The route that a path belongs to; the first of its methods.

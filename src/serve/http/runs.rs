@@ -5,13 +5,13 @@ use super::body::Document;
 use super::command::CancelOnDrop;
 use super::sse::{self, Events, Gone};
 use super::{Engine, Problem, Server};
-use crate::agent::Args;
 use crate::agent::event::{Event, Sink};
 use crate::agent::harness::{HarnessError, Watch};
 use crate::agent::runtime::{Approval, Approver, Driven, Question};
 use crate::agent::store::StoreError;
 use crate::agent::tool::Hazard;
 use crate::agent::turn::{Report, Task};
+use crate::agent::{Args, Harness};
 use crate::model::Cancel;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -57,11 +57,14 @@ pub struct RunOrder {
 
 impl RunOrder {
     /// The task that it is.
-    fn task(&self, engine: &Engine) -> Result<Task, Problem> {
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn task(&self, harness: &Harness) -> Result<Task, Problem> {
         if self.batch.is_some_and(|batch| !(1..=MOST_CALLS).contains(&batch)) {
             return Err(Problem::unfit(format!("`batch` must be a number from 1 to {MOST_CALLS}")));
         }
-        let task = engine.harness.admit(&self.query, self.session_id.as_deref())?;
+        let task = harness.admit(&self.query, self.session_id.as_deref())?;
         Ok(task.limited(self.max_steps, self.batch))
     }
 
@@ -208,7 +211,13 @@ struct Begun {
 }
 
 /// Begins a run. It goes on until it ends or its switch is pulled, whoever waits for it.
-fn begin(server: &Arc<Server>, engine: Arc<Engine>, task: Task, patience: Duration) -> Begun {
+fn begin(
+    server: &Arc<Server>,
+    engine: Arc<Engine>,
+    task: Task,
+    patience: Duration,
+    sinks: Vec<Arc<dyn Sink>>,
+) -> Begun {
     let limit = server.parts.settings.timeout;
     let cancel = Cancel::new();
     let bounded = limit.map_or(cancel.clone(), |limit| cancel.with_deadline(Instant::now() + limit));
@@ -216,23 +225,38 @@ fn begin(server: &Arc<Server>, engine: Arc<Engine>, task: Task, patience: Durati
     let live = Live { session: task.session.clone(), cancel: cancel.clone(), asks: None };
     runs.all().insert(task.run.clone(), live);
     let approver = Waiting { runs: runs.clone(), run: task.run.clone(), patience, cancel: bounded.clone() };
-    let watch =
-        Watch { cancel: bounded.clone(), limits: None, sinks: vec![runs.clone()], approver: Some(Arc::new(approver)) };
+    let mut all: Vec<Arc<dyn Sink>> = vec![runs.clone()];
+    all.extend(sinks);
+    let watch = Watch { cancel: bounded.clone(), limits: None, sinks: all, approver: Some(Arc::new(approver)) };
     let leaves = Leaves(runs, task.run.clone());
     let job = task.clone();
     let done = tokio::spawn(async move {
         let _leaves = leaves;
-        let is_late = || bounded.deadline().is_some_and(|d| Instant::now() >= d);
-        match engine.harness.conduct(job, watch).await {
-            Ok(Driven::Done(report)) => Ok(*report),
-            Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_)) => Err(match limit {
-                Some(limit) if is_late() => Problem::timeout(limit.as_secs_f64()),
-                _ => Problem::stopped(),
-            }),
-            Err(error) => Err(error.into()),
-        }
+        conducted(&engine.harness, job, watch, limit).await
     });
     Begun { task, cancel, done }
+}
+
+/// Works on a task to its end. `limit` is how long it may take, as the deadline of the switch has it.
+///
+/// # Errors
+/// If it cannot be begun, takes too long, or is stopped.
+pub async fn conducted(
+    harness: &Harness,
+    task: Task,
+    watch: Watch,
+    limit: Option<Duration>,
+) -> Result<Report, Problem> {
+    let deadline = watch.cancel.deadline();
+    let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    match harness.conduct(task, watch).await {
+        Ok(Driven::Done(report)) => Ok(*report),
+        Ok(Driven::Stopped(_)) | Err(HarnessError::Stopped(_)) => Err(match limit {
+            Some(limit) if is_late() => Problem::timeout(limit.as_secs_f64()),
+            _ => Problem::stopped(),
+        }),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The result of a run whose task panicked.
@@ -251,6 +275,33 @@ impl Drop for Leaves {
     }
 }
 
+/// Works on a task to its end with nobody to ask: what would be asked for is refused.
+///
+/// # Errors
+/// If it is no task, cannot be begun, or is stopped.
+pub async fn unattended(
+    server: &Arc<Server>,
+    order: RunOrder,
+    cancel: &Cancel,
+    sink: Arc<dyn Sink>,
+) -> Result<Report, Problem> {
+    let engine = server.engine()?;
+    let task = order.task(&engine.harness)?;
+    let begun = begin(server, engine, task, Duration::ZERO, vec![sink]);
+    let gone = CancelOnDrop(begun.cancel);
+    let mut done = begun.done;
+    loop {
+        tokio::select! {
+            ended = &mut done => return ended.unwrap_or_else(broke),
+            () = tokio::time::sleep(LOOK) => {
+                if cancel.is_cancelled() {
+                    gone.0.cancel();
+                }
+            }
+        }
+    }
+}
+
 /// `POST /run/sync`: the report of the run, when it is over.
 pub async fn run_sync(
     State(server): State<Arc<Server>>,
@@ -258,8 +309,8 @@ pub async fn run_sync(
 ) -> Result<Json<Report>, Problem> {
     let engine = server.engine()?;
     // nobody sees the question before the run is over, unless they follow the session's events
-    let (task, patience) = (order.task(&engine)?, order.patience(0.0)?);
-    let Begun { cancel, done, .. } = begin(&server, engine, task, patience);
+    let (task, patience) = (order.task(&engine.harness)?, order.patience(0.0)?);
+    let Begun { cancel, done, .. } = begin(&server, engine, task, patience, Vec::new());
     let _cancel = CancelOnDrop(cancel);
     done.await.unwrap_or_else(broke).map(Json)
 }
@@ -267,10 +318,10 @@ pub async fn run_sync(
 /// `POST /run`: the events of the run as they happen, and its report.
 pub async fn run(State(server): State<Arc<Server>>, Document(order): Document<RunOrder>) -> Result<Response, Problem> {
     let engine = server.engine()?;
-    let (task, patience) = (order.task(&engine)?, order.patience(ANSWER_WITHIN)?);
+    let (task, patience) = (order.task(&engine.harness)?, order.patience(ANSWER_WITHIN)?);
     let (events, response) = sse::stream();
     let bell = server.live.bell();
-    let begun = begin(&server, engine.clone(), task, patience);
+    let begun = begin(&server, engine.clone(), task, patience, Vec::new());
     tokio::spawn(async move {
         let _cancel = CancelOnDrop(begun.cancel.clone());
         let closed = events.clone();

@@ -1,0 +1,356 @@
+//! The Model Context Protocol over HTTP ("streamable HTTP"): a POST is a message or a batch, and is answered with its answers;
+//! with a stream where the client wants to be told how a call goes. There is no stream of the server's own, for it has
+//! nothing to say unasked. A client that goes away stops its calls.
+//!
+//! Up to revision 2025-11-25 a client has a session (`Mcp-Session-Id`), later ones have none and each request says all that
+//! is to be known of it.
+
+use super::command::{CancelOnDrop, Commands};
+use super::listen::Peer;
+use super::queue::Places;
+use super::runs::{self, RunOrder};
+use super::toolbox::{Means, Tools};
+use super::{Problem, Server, body, queue, sse};
+use crate::agent::event::Sink;
+use crate::agent::id;
+use crate::agent::turn::Report;
+use crate::model::Cancel;
+use crate::serve::mcp::work::{done, outcome};
+use crate::serve::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The header that names a session.
+pub const SESSION: &str = "mcp-session-id";
+/// The header that names a revision of the protocol.
+pub const VERSION: &str = "mcp-protocol-version";
+/// The headers that repeat what a request is, for who passes it on without reading it.
+pub const METHOD: &str = "mcp-method";
+/// The same for the name of a tool.
+pub const NAME: &str = "mcp-name";
+
+/// Sessions that are kept. The one that was silent for longest makes room.
+const SESSIONS: usize = 256;
+
+/// The sessions of clients.
+#[derive(Debug, Default)]
+pub struct Sessions(Mutex<HashMap<String, Kept>>);
+
+/// One of them.
+#[derive(Debug)]
+struct Kept {
+    session: Shared,
+    used: Instant,
+}
+
+/// A session that several requests may be under way in.
+type Shared = Arc<Mutex<Session>>;
+
+fn lock(session: &Shared) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps one; its name.
+    fn keep(&self, session: Shared) -> String {
+        let mut all = self.all();
+        if all.len() >= SESSIONS {
+            // one at work is the last to go
+            let oldest = all.iter().min_by_key(|(_, kept)| (lock(&kept.session).is_busy(), kept.used));
+            if let Some(gone) = oldest.map(|(name, _)| name.clone()).and_then(|name| all.remove(&name)) {
+                lock(&gone.session).stop();
+            }
+        }
+        let name = id::fresh("mcp");
+        all.insert(name.clone(), Kept { session, used: Instant::now() });
+        name
+    }
+
+    fn find(&self, name: &str) -> Option<Shared> {
+        let mut all = self.all();
+        let kept = all.get_mut(name)?;
+        kept.used = Instant::now();
+        Some(kept.session.clone())
+    }
+
+    fn remove(&self, name: &str) -> Option<Shared> {
+        self.all().remove(name).map(|kept| kept.session)
+    }
+}
+
+/// The tools, done by what the other routes are done by.
+struct Live(Arc<Server>);
+
+impl Means for Live {
+    fn commands(&self) -> Result<Arc<dyn Commands>, Problem> {
+        Ok(self.0.engine()?.commands.clone())
+    }
+
+    fn run(&self, order: RunOrder, cancel: Cancel, sink: Arc<dyn Sink>) -> BoxFuture<'_, Result<Report, Problem>> {
+        Box::pin(async move { runs::unattended(&self.0, order, &cancel, sink).await })
+    }
+
+    fn places(&self) -> (&Arc<Places>, &Arc<Places>) {
+        (&self.0.answers, &self.0.runs)
+    }
+}
+
+/// `POST /mcp`.
+///
+/// # Errors
+/// If the body does not come, or there is no such session.
+pub async fn post(State(server): State<Arc<Server>>, request: Request) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    let bytes = body::read(&head.headers, body).await?;
+    let client = queue::client(&head.headers, head.extensions.get::<Peer>());
+    exchange(&server, &head.headers, client, &bytes).await
+}
+
+/// `DELETE /mcp`: ends a session, and what is under way in it.
+///
+/// # Errors
+/// If there is no such session.
+pub async fn delete(State(server): State<Arc<Server>>, headers: HeaderMap) -> Result<StatusCode, Problem> {
+    let session = server.mcp.remove(named(&headers)?).ok_or_else(gone)?;
+    lock(&session).stop();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The name of the session that a request belongs to.
+fn named(headers: &HeaderMap) -> Result<&str, Problem> {
+    header(headers, SESSION).ok_or_else(|| {
+        Problem::bad_request("the request names no session")
+            .detail("send `initialize` first, and then the Mcp-Session-Id of its answer with each request")
+    })
+}
+
+fn gone() -> Problem {
+    Problem::not_found("there is no such session").detail("send `initialize` for a new one")
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Answers what a client sent.
+async fn exchange(
+    server: &Arc<Server>,
+    headers: &HeaderMap,
+    client: String,
+    bytes: &Bytes,
+) -> Result<Response, Problem> {
+    let bad = |answer: Value| Ok((StatusCode::BAD_REQUEST, Json(answer)).into_response());
+    let value = match message::parse(bytes) {
+        Ok(value) => value,
+        Err(refusal) => return bad(refusal.answer()),
+    };
+    let id = value.get("id").filter(|id| message::is_id(id)).cloned().unwrap_or_default();
+    if let Some(name) = headers.get(VERSION)
+        && !name.to_str().is_ok_and(|name| version::known(name).is_some())
+    {
+        let requested = name.to_str().unwrap_or_default().into();
+        return bad(message::failure(&id, &version::unsupported(&requested)));
+    }
+    let fresh = || Arc::new(Mutex::new(Session::new(server.parts.offer)));
+    let params = value.get("params").and_then(Value::as_object);
+    let begins = value.get("method").and_then(Value::as_str) == Some("initialize");
+    let stateless = !begins && params.is_some_and(version::is_declared);
+    let session = if begins {
+        fresh()
+    } else if stateless {
+        if let Some(why) = params.and_then(|params| differs(headers, &value, params)) {
+            return bad(session::mismatch(&id, &why));
+        }
+        fresh()
+    } else {
+        server.mcp.find(named(headers)?).ok_or_else(gone)?
+    };
+    let steps = lock(&session).take_value(value, bytes.len());
+    let (mut said, mut starts) = (None, Vec::new());
+    for step in steps {
+        match step {
+            Step::Say(answer) => said = Some(answer),
+            Step::Start(start) => starts.push(Call::new(session.clone(), start)),
+        }
+    }
+    if let Some(answer) = said {
+        let status = if stateless { status(&answer) } else { StatusCode::OK };
+        let mut response = (status, Json(answer)).into_response();
+        let opens = begins && lock(&session).is_open();
+        if opens && let Ok(name) = HeaderValue::from_str(&server.mcp.keep(session)) {
+            response.headers_mut().insert(SESSION, name);
+        }
+        return Ok(response);
+    }
+    let Some(first) = starts.first() else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let (id, told) = (first.start.id.clone(), starts.iter().any(|call| call.start.told));
+    let tools = Tools { means: Live(server.clone()), client };
+    // nobody waits for the answer of what was stopped, but a request has one
+    let stopped = move || {
+        let why = rmcp::model::ErrorData::new(message::STOPPED, "the call was stopped", None);
+        message::failure(&id, &why)
+    };
+    if !(told && sse::wanted(headers)) {
+        let answer = ended(server, &tools, starts, None).await;
+        return Ok(Json(answer.unwrap_or_else(stopped)).into_response());
+    }
+    let (events, response) = sse::stream();
+    let server = server.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            answer = ended(&server, &tools, starts, Some(&events)) => {
+                // whoever has gone by now misses nothing
+                let _ = events.send("message", None, &answer.unwrap_or_else(stopped)).await;
+            }
+            () = events.closed() => {}
+        }
+    });
+    Ok(response)
+}
+
+/// A call of a request. Without the request there is no call: the session forgets it, and it stops.
+struct Call {
+    session: Shared,
+    start: Start,
+    _stops: CancelOnDrop,
+}
+
+impl Call {
+    fn new(session: Shared, start: Start) -> Self {
+        Self { session, _stops: CancelOnDrop(start.cancel.clone()), start }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        lock(&self.session).forget(self.start.call);
+    }
+}
+
+/// Does all calls of a request side by side; their answer, unless all of them were stopped.
+async fn ended(
+    server: &Arc<Server>,
+    tools: &Tools<Live>,
+    calls: Vec<Call>,
+    events: Option<&sse::Events>,
+) -> Option<Value> {
+    let mut all: FuturesUnordered<_> = calls
+        .into_iter()
+        .map(|call| async move {
+            let (session, number) = (call.session.clone(), call.start.call);
+            let told = events.filter(|_| call.start.told).cloned();
+            let stages: Stages = Arc::new(move |text: &str| {
+                let note = told.as_ref().and_then(|events| Some((events, lock(&session).progress(number, text)?)));
+                if let Some((events, note)) = note {
+                    events.offer("message", &note);
+                }
+            });
+            let ended = server.in_time(done(tools, call.start.clone(), stages)).await;
+            let outcome = ended.unwrap_or_else(|problem| outcome(Err(Trouble::from(problem))));
+            lock(&call.session).finish(number, outcome)
+        })
+        .collect();
+    let mut answer = None;
+    while let Some(ended) = all.next().await {
+        answer = ended.or(answer);
+    }
+    answer
+}
+
+/// How the headers of a request without a session differ from what it says itself.
+fn differs(headers: &HeaderMap, value: &Value, params: &Map<String, Value>) -> Option<String> {
+    let said = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let method = said(value.get("method"));
+    let mut pairs = vec![
+        (VERSION, said(params.get("_meta").and_then(|meta| meta.get(version::VERSION_KEY)))),
+        (METHOD, method.clone()),
+    ];
+    if method.as_deref() == Some("tools/call") {
+        pairs.push((NAME, said(params.get("name"))));
+    }
+    let other = pairs.into_iter().find(|(name, said)| said.is_some() && header(headers, name) != said.as_deref());
+    other.map(|(name, _)| format!("the header {name} is not what the message says"))
+}
+
+/// The status of an answer to a request without a session.
+fn status(answer: &Value) -> StatusCode {
+    match answer["error"]["code"].as_i64() {
+        None => StatusCode::OK,
+        Some(-32601) => StatusCode::NOT_FOUND,
+        Some(_) => StatusCode::BAD_REQUEST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::mcp::tools::Offer;
+
+    fn session() -> Shared {
+        Arc::new(Mutex::new(Session::new(Offer { agent: false })))
+    }
+
+    #[test]
+    fn there_are_so_many_sessions_and_the_oldest_makes_room() {
+        let sessions = Sessions::default();
+        let names: Vec<String> = (0..SESSIONS + 3).map(|_| sessions.keep(session())).collect();
+        assert_eq!(sessions.all().len(), SESSIONS);
+        assert!(sessions.find(&names[0]).is_none() && sessions.find(&names[2]).is_none());
+        // one that was used meanwhile stays
+        assert!(sessions.find(&names[3]).is_some());
+        sessions.keep(session());
+        assert!(sessions.find(&names[3]).is_some() && sessions.find(&names[4]).is_none());
+        assert!(sessions.remove(&names[3]).is_some() && sessions.remove(&names[3]).is_none());
+    }
+
+    #[test]
+    fn a_call_without_its_request_is_forgotten_and_stops() {
+        let session = session();
+        let take = |text: &str| lock(&session).take(text.as_bytes());
+        take(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#);
+        let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"check_command"}}"#;
+        let Some(Step::Start(start)) = take(call).pop() else { panic!() };
+        let cancel = start.cancel.clone();
+        assert!(lock(&session).is_busy());
+        drop(Call::new(session.clone(), start));
+        assert!(cancel.is_cancelled() && !lock(&session).is_busy());
+    }
+
+    #[test]
+    fn headers_say_what_the_message_says() {
+        let message = serde_json::json!({
+            "method": "tools/call",
+            "params": {"name": "check_command", "_meta": {version::VERSION_KEY: "2026-07-28"}},
+        });
+        let check = |all: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in all {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            differs(&headers, &message, message["params"].as_object().unwrap())
+        };
+        let whole = [(VERSION, "2026-07-28"), (METHOD, "tools/call"), (NAME, "check_command")];
+        assert_eq!(check(&whole), None);
+        for left_out in 0..3 {
+            let mut some = whole.to_vec();
+            let (name, _) = some.remove(left_out);
+            assert!(check(&some).unwrap().contains(name));
+            some.push((name, "another"));
+            assert!(check(&some).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! JSON-RPC 2.0 messages, as the protocol has them: an id is a text or a whole number, parameters are an object.
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Map, Value, json};
+
+/// The code for a client that has too much under way.
+pub const TOO_MANY: ErrorCode = ErrorCode(-32000);
+/// The code for what was stopped on request, where a transport has to answer all the same.
+pub const STOPPED: ErrorCode = ErrorCode(-32800);
+
+/// The longest text that is an id, bytes.
+const LONGEST_ID: usize = 1024;
+
+/// A message of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// It wants an answer.
+    Request {
+        /// A text or a whole number.
+        id: Value,
+        /// Its method.
+        method: String,
+        /// Its parameters.
+        params: Map<String, Value>,
+    },
+    /// It wants none.
+    Notification {
+        /// Its method.
+        method: String,
+        /// Its parameters.
+        params: Map<String, Value>,
+    },
+    /// An answer. Nothing is asked of clients, so it answers nothing.
+    Response,
+}
+
+/// The reason that a message is refused, and the id that the refusal has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The message's id, or null where it has none that can be used.
+    pub id: Value,
+    /// The reason.
+    pub error: ErrorData,
+}
+
+impl Refusal {
+    /// A refusal of a message with that id.
+    pub fn new(id: Value, code: ErrorCode, why: impl Into<String>) -> Self {
+        Self { id, error: ErrorData::new(code, why.into(), None) }
+    }
+
+    /// The answer that it is.
+    pub fn answer(&self) -> Value {
+        failure(&self.id, &self.error)
+    }
+}
+
+/// Parses bytes.
+///
+/// # Errors
+/// If they are no JSON, or nested too deeply.
+pub fn parse(bytes: &[u8]) -> Result<Value, Refusal> {
+    serde_json::from_slice(bytes)
+        .map_err(|why| Refusal::new(Value::Null, ErrorCode::PARSE_ERROR, format!("this is no JSON message: {why}")))
+}
+
+/// Reads a message.
+///
+/// # Errors
+/// If it is none.
+pub fn read(value: Value) -> Result<Message, Refusal> {
+    let wrong = |id: Value, why: &str| Refusal::new(id, ErrorCode::INVALID_REQUEST, why);
+    let Value::Object(mut object) = value else { return Err(wrong(Value::Null, "a message is a JSON object")) };
+    let id = match object.remove("id") {
+        None => None,
+        Some(id) if is_id(&id) => Some(id),
+        Some(_) => {
+            return Err(wrong(Value::Null, "an id is a whole number, or a text of at most 1024 bytes"));
+        }
+    };
+    let or_null = |id: &Option<Value>| id.clone().unwrap_or_default();
+    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(wrong(or_null(&id), "a message has `\"jsonrpc\": \"2.0\"`"));
+    }
+    let method = match object.remove("method") {
+        Some(Value::String(method)) => method,
+        None if object.contains_key("result") || object.contains_key("error") => return Ok(Message::Response),
+        _ => return Err(wrong(or_null(&id), "a message has a `method`, which is a text")),
+    };
+    let params = match object.remove("params") {
+        None => Map::new(),
+        Some(Value::Object(params)) => params,
+        // nobody waits for the answer to a notification
+        Some(_) if id.is_none() => return Ok(Message::Notification { method, params: Map::new() }),
+        Some(_) => {
+            return Err(Refusal::new(or_null(&id), ErrorCode::INVALID_PARAMS, "`params` is an object"));
+        }
+    };
+    Ok(match id {
+        Some(id) => Message::Request { id, method, params },
+        None => Message::Notification { method, params },
+    })
+}
+
+/// True for what may be an id.
+pub fn is_id(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= LONGEST_ID,
+        Value::Number(number) => number.is_i64() || number.is_u64(),
+        _ => false,
+    }
+}
+
+/// The answer of a request that worked.
+pub fn success(id: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// The answer of a request that did not.
+pub fn failure(id: &Value, error: &ErrorData) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}
+
+/// A notification.
+pub fn notification(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (i32, Value) {
+        let refusal = parse(text.as_bytes()).and_then(read).unwrap_err();
+        (refusal.error.code.0, refusal.id)
+    }
+
+    #[test]
+    fn requests_notifications_and_answers_are_told_apart() {
+        let of = |value: Value| read(value).unwrap();
+        assert_eq!(
+            of(json!({"jsonrpc": "2.0", "id": "a", "method": "ping"})),
+            Message::Request { id: json!("a"), method: "ping".into(), params: Map::new() }
+        );
+        assert_eq!(
+            of(json!({"jsonrpc": "2.0", "method": "x", "params": [1]})),
+            Message::Notification { method: "x".into(), params: Map::new() }
+        );
+        assert_eq!(of(json!({"jsonrpc": "2.0", "id": 1, "result": {}})), Message::Response);
+        assert_eq!(of(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "x"}})), Message::Response);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_by_its_code() {
+        for text in ["", "{", "nonsense", "\u{0}", "{\"a\": 1e999}", &"[".repeat(100_000)] {
+            assert_eq!(refused(text), (-32700, Value::Null), "{}", &text[..text.len().min(20)]);
+        }
+        for text in [
+            "1",
+            "\"x\"",
+            "null",
+            "{}",
+            r#"{"jsonrpc": "2.0"}"#,
+            r#"{"jsonrpc": "2.0", "method": 3}"#,
+            r#"{"jsonrpc": "1.0", "method": "ping"}"#,
+            r#"{"method": "ping"}"#,
+        ] {
+            assert_eq!(refused(text), (-32600, Value::Null), "{text}");
+        }
+        for id in
+            ["null", "true", "[1]", "{}", "1.5", "1e3", "99999999999999999999999", &format!("{:?}", "x".repeat(2000))]
+        {
+            let text = format!(r#"{{"jsonrpc": "2.0", "id": {id}, "method": "ping"}}"#);
+            assert_eq!(refused(&text), (-32600, Value::Null), "{id}");
+        }
+        for id in ["1", "-3", "18446744073709551615", "\"\"", "\"1\""] {
+            let text = format!(r#"{{"jsonrpc": "2.0", "id": {id}, "method": "ping", "params": 3}}"#);
+            assert_eq!(refused(&text), (-32602, serde_json::from_str(id).unwrap()), "{id}");
+        }
+    }
+}
