@@ -270,7 +270,7 @@ fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
             card.files.iter().map(|file| PathBuf::from(&file.name)).collect()
         }
         Ok(ModelSource::File(file) | ModelSource::Script(file)) => vec![file],
-        Ok(ModelSource::Remote { name, .. }) => {
+        Ok(ModelSource::Remote { name, .. } | ModelSource::Anthropic { name, .. }) => {
             names.push(name);
             Vec::new()
         }
