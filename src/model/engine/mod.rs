@@ -49,7 +49,7 @@ mod simd;
 mod speculate;
 mod template;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod threads;
 mod tokenizer;
 

@@ -125,6 +125,11 @@ pub(super) fn oracle(pre: &str, vocabulary: &Vocabulary) -> tokenizers::Tokenize
     tokenizer
 }
 
+/// The file of a model whose weights are noise, for tests of those who open one.
+pub(crate) fn tiny_file() -> tempfile::NamedTempFile {
+    Tiny::new("qwen2").file()
+}
+
 /// A model of two layers, 64 wide, with random weights, to be damaged at will before it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Tiny {

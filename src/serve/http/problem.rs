@@ -14,15 +14,21 @@ pub struct Problem {
     error: &'static str,
     message: String,
     detail: Option<String>,
-    /// The field of the body that is wrong, and what is wrong with it in one word: for protocols that tell these.
+    /// For the protocol that tells these. An error is handed through many functions: it is to be small.
+    cause: Option<Box<Cause>>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The field of the body that is wrong, and what is wrong with it in one word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Cause {
     param: Option<String>,
     code: Option<&'static str>,
-    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     fn new(status: StatusCode, error: &'static str, message: impl Display) -> Self {
-        Self { status, error, message: message.to_string(), detail: None, param: None, code: None, headers: Vec::new() }
+        Self { status, error, message: message.to_string(), detail: None, cause: None, headers: Vec::new() }
     }
 
     /// 400: it cannot be read.
@@ -118,14 +124,14 @@ impl Problem {
     /// Adds the field of the body that is wrong.
     #[must_use]
     pub fn param(mut self, name: impl Into<String>) -> Self {
-        self.param = Some(name.into());
+        self.cause.get_or_insert_default().param = Some(name.into());
         self
     }
 
     /// Adds the word that another protocol has for it.
     #[must_use]
     pub fn code(mut self, code: &'static str) -> Self {
-        self.code = Some(code);
+        self.cause.get_or_insert_default().code = Some(code);
         self
     }
 
@@ -162,8 +168,8 @@ impl Problem {
         };
         let message =
             self.detail.as_ref().map_or_else(|| self.message.clone(), |todo| format!("{}: {todo}", self.message));
-        let code = self.code.unwrap_or(self.error);
-        json!({"error": {"message": message, "type": kind, "param": self.param, "code": code}})
+        let Cause { param, code } = self.cause.as_deref().cloned().unwrap_or_default();
+        json!({"error": {"message": message, "type": kind, "param": param, "code": code.unwrap_or(self.error)}})
     }
 }
 

@@ -168,6 +168,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn opened_for_many_it_computes_so_many_calls_together() {
+        let file = crate::model::engine::testing::tiny_file();
+        let weights = Weights::Gguf {
+            file: file.path().into(),
+            id: "tiny".into(),
+            device: Device::Cpu,
+            threads: 1,
+            context: 200,
+            state_dir: None,
+            adapter: None,
+        };
+        let (one, many) = (weights.open(Vec::new()).unwrap(), weights.open_for_many(Vec::new(), 4).unwrap());
+        assert_eq!((one.concurrency(), many.concurrency()), (1, 4));
+        assert_eq!((many.id(), many.limits().context), ("tiny", 200), "each with the whole window");
+    }
+
     fn adapted(file: &Path) -> Weights {
         let source = AdapterSource::File(file.into());
         let choice = AdapterChoice { source, base_sha256: None, is_required: true };

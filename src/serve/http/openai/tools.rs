@@ -198,9 +198,12 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::calls::{Calls, Part};
     use super::*;
+    use crate::model::engine::{BatchedEngine, Device, Engine, Options};
     use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
+    use crate::model::{Cancel, Finish, Flow, Model, Opening, Prompt, Request, Role, Sampling};
+    use std::sync::Arc;
 
     fn read(body: Value) -> Result<Tools, Value> {
         Tools::read(&Fields::of(&body, String::new()).unwrap()).map_err(|problem| problem.openai()["error"].clone())
@@ -281,6 +284,44 @@ mod tests {
         let none = read(json!({"tools": two(), "tool_choice": "none"})).unwrap();
         assert_eq!((none.shape(&free).unwrap(), none.signatures().len()), (None, 0));
         assert_eq!(read(json!({})).unwrap().shape(&free).unwrap(), None);
+    }
+
+    /// A model whose weights are noise, by the tokens of its own vocabulary.
+    #[test]
+    fn an_engine_is_held_to_a_function_whatever_it_would_say() {
+        let file = crate::model::engine::testing::tiny_file();
+        let options = Options { device: Device::Cpu, ..Options::default() };
+        let engine = Engine::open(file.path(), "tiny", &options).unwrap();
+        let model = BatchedEngine::or_alone(Arc::new(engine), 4);
+        let tools = read(json!({"tools": two(), "tool_choice": {"type": "function", "function": {"name": "weather"}}}));
+        let shape = tools.unwrap().shape(&Shape::Text { stop: Vec::new() }).unwrap().unwrap();
+        let ask = |seed: u64| {
+            let mut prompt = Prompt { opening: Opening::Call, ..Prompt::default() };
+            prompt.push(Role::User, "hello");
+            let sampling = Sampling { temperature: 1.0, top_p: 1.0, seed };
+            let request = Request { prompt, shape: shape.clone(), sampling, max_tokens: 300, cancel: Cancel::new() };
+            model.generate(&request, &mut |_| Flow::Continue).unwrap()
+        };
+        let answers = std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..6)
+                .map(|seed| {
+                    scope.spawn({
+                        let ask = &ask;
+                        move || ask(seed)
+                    })
+                })
+                .collect();
+            callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+        });
+        for answer in answers {
+            let mut calls = Calls::new(true);
+            let mut parts = calls.push(&answer.text);
+            parts.extend(calls.finish(true));
+            let [Part::Call(name), Part::Arguments(arguments)] = &parts[..] else { panic!("{answer:?}") };
+            let arguments: Value = serde_json::from_str(arguments).unwrap();
+            assert!(name == "weather" && ["Oslo", "Rome"].iter().any(|city| arguments == json!({"city": city})));
+            assert_eq!(answer.finish, Finish::Stop);
+        }
     }
 
     #[test]
