@@ -79,7 +79,7 @@ async def both(arguments):
         server = StdioServerParameters(command=arguments.caro, args=["mcp", "serve", *more], env=dict(os.environ))
         async with Client(stdio_client(server), mode=mode) as client:
             await use(client, f"stdio, {mode}")
-    server = subprocess.Popen([arguments.caro, "serve", "--port", "0", *more], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([arguments.caro, "--quiet", "serve", "--port", "0", *more], stdout=subprocess.PIPE, text=True)
     try:
         url = server.stdout.readline().strip() + "/mcp"
         token = subprocess.run([arguments.caro, "serve", "token"], capture_output=True, text=True, check=True).stdout.strip()

@@ -2,11 +2,11 @@
 //! address. Installed once into the build folder; skipped, with the reason, where they cannot be.
 
 use super::Bench;
-use crate::machine::Machine;
+use crate::machine::{Machine, Ran};
 use caro::agent::mcp::{Config, Origin, Reach};
 use serde_json::json;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -44,6 +44,24 @@ fn installed() -> Option<PathBuf> {
         println!("skipped: {} cannot be installed: {why}", PACKAGES.join(" "));
     }
     folder.as_ref().ok().cloned()
+}
+
+/// The script that anybody can run.
+#[test]
+fn the_protocols_own_library_uses_caro_over_both_transports() {
+    let Some(packages) = installed() else { return };
+    let machine = Machine::new();
+    let model = machine.model(json!([{"match": "list files", "reply": "ls -l"}, {"reply": "pwd"}]));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/clients/mcp_python.py");
+    let mut python = Command::new("python3");
+    python.arg(script).args(["--caro", env!("CARGO_BIN_EXE_caro"), "--model", &model]);
+    python.env_clear().envs(machine.env()).env("PYTHONPATH", packages).current_dir(machine.path("work"));
+    let ran = Ran::of(python.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    for way in ["stdio, legacy", "stdio, auto", "http, legacy", "http, auto"] {
+        let right = ran.out.lines().filter(|line| line.starts_with(&format!("ok     {way}: "))).count();
+        assert_eq!(right, 11, "{way}: {ran:#?}");
+    }
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn runs_are_offered_on_request_and_denied_what_would_be_asked() {
     let headers = [("Authorization", bearer.as_str()), JSON, ("Mcp-Session-Id", session.as_str())];
     let mut stream = server.open("POST", "/mcp", &headers, &message.to_string());
     let text = read_until(&mut stream, "\"structuredContent\"");
-    assert!(text.contains("write is called") && text.contains("denied"), "{text}");
+    assert!(text.contains("a call is denied") && text.contains("incomplete"), "{text}");
     assert!(!server.machine.path("work/report.md").exists());
     assert_eq!(server.get("/sessions").json()["sessions"][0]["session_id"], "s");
 }

@@ -23,7 +23,7 @@ const MOST_HITS: usize = 100;
 /// The longest question to the manuals, bytes.
 const LONGEST_QUERY: usize = 1000;
 
-/// Where the recipe is to be had, once it is needed.
+/// Gives the recipe, once it is needed.
 pub(super) trait Source: Send + Sync {
     /// The recipe, and where its model is.
     fn wired(&self) -> BoxFuture<'_, Result<Arc<Wired>, Problem>>;
@@ -171,7 +171,7 @@ impl Recipes {
     }
 }
 
-/// What was found, and what to do where nothing was.
+/// Lists what was found, and says what to do where nothing was.
 fn listed(hits: Value, hint: Option<&str>) -> Value {
     let mut document = json!({ "hits": hits });
     if let Some(hint) = hint {

@@ -19,7 +19,7 @@ use crate::serve::http::queue::{ANSWERS, Places, RUNS, WAITING};
 use crate::serve::http::runs::{RunOrder, conducted};
 use crate::serve::http::toolbox::{Means, Tools};
 use crate::serve::http::{Commands, Problem, settings};
-use crate::serve::mcp::stdio::{self, Out, Said};
+use crate::serve::mcp::stdio::{self, End, Out, Said};
 use crate::serve::mcp::tools::Offer;
 use crate::serve::mcp::{Session, Toolbox};
 use futures::future::BoxFuture;
@@ -30,6 +30,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot};
+
+/// The time that is left for what is still to be written, once the process was told to end.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// Be an MCP server on standard input and output
 ///
@@ -53,7 +56,7 @@ pub struct Args {
     no_mcp: bool,
 }
 
-/// What was opened.
+/// The recipe, and the harness where runs are allowed.
 struct Opened {
     wired: Arc<Wired>,
     harness: Option<Arc<Harness>>,
@@ -156,15 +159,18 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
     std::thread::scope(|scope| {
         scope.spawn(move || write(said, cx));
         scope.spawn(|| opens(orders, || open(args, &settings, &root, cx)));
-        runtime.block_on(async {
+        let end = runtime.block_on(async {
             let stop = Arc::new(Notify::new());
             let listens = tokio::spawn(signals(stop.clone()));
             let session = Session::new(Offer { agent: args.allow_agent });
-            stdio::serve(session, toolbox, lines, out, stop).await;
+            let end = stdio::serve(session, toolbox, lines, out, stop).await;
             listens.abort();
+            end
         });
-        // a client that does not read what is still to be written is left with the next signal
         drop(phase);
+        if end == End::Told {
+            leave_soon();
+        }
         // a download that is under way
         cx.interrupt().cancel().cancel();
         let _ = last.send(None);
@@ -182,6 +188,16 @@ fn write(mut said: UnboundedReceiver<Said>, cx: &Cx) {
             return;
         }
     }
+}
+
+/// Ends the process in a moment, if nothing else does before: a client that does not read holds up who writes.
+fn leave_soon() {
+    // without a thread the next signal does it
+    let _ = std::thread::Builder::new().name("leave".into()).spawn(|| {
+        std::thread::sleep(MOMENT);
+        crate::exec::kill_all();
+        std::process::exit(Exit::Success.code().into())
+    });
 }
 
 /// Opens with the first order, and again where that failed: what was missing may be there by then.

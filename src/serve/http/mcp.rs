@@ -10,7 +10,7 @@ use super::listen::Peer;
 use super::queue::Places;
 use super::runs::{self, RunOrder};
 use super::toolbox::{Means, Tools};
-use super::{Problem, Server, body, queue, sse};
+use super::{Problem, Server, Token, body, queue, sse};
 use crate::agent::event::Sink;
 use crate::agent::id;
 use crate::agent::turn::Report;
@@ -75,7 +75,8 @@ impl Sessions {
                 lock(&gone.session).stop();
             }
         }
-        let name = id::fresh("mcp");
+        // nobody guesses it
+        let name = Token::random().map_or_else(|_| id::fresh("mcp"), |token| token.text().to_owned());
         all.insert(name.clone(), Kept { session, used: Instant::now() });
         name
     }
@@ -252,7 +253,7 @@ async fn ended(
         .into_iter()
         .map(|call| async move {
             let (session, number) = (call.session.clone(), call.start.call);
-            let told = events.filter(|_| call.start.told).cloned();
+            let told = if call.start.told { events.cloned() } else { None };
             let stages: Stages = Arc::new(move |text: &str| {
                 let note = told.as_ref().and_then(|events| Some((events, lock(&session).progress(number, text)?)));
                 if let Some((events, note)) = note {
@@ -271,7 +272,7 @@ async fn ended(
     answer
 }
 
-/// How the headers of a request without a session differ from what it says itself.
+/// Compares the headers of a request without a session with what it says itself; the difference, if there is one.
 fn differs(headers: &HeaderMap, value: &Value, params: &Map<String, Value>) -> Option<String> {
     let said = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let method = said(value.get("method"));

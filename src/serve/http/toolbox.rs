@@ -18,12 +18,12 @@ use std::time::Duration;
 
 /// Between two looks whether a call was stopped that does not look itself.
 const LOOK: Duration = Duration::from_millis(50);
-/// What to do about arguments that do not fit.
+/// The next thing to do about arguments that do not fit.
 const BY_SCHEMA: &str = "give the arguments as the tool's inputSchema says";
-/// What to do where nothing better is known.
+/// The next thing to do where nothing better is known.
 const OTHERWISE: &str = "change the arguments, or do without it";
 
-/// What the tools are done by.
+/// The means by which the tools do their work.
 pub trait Means: Send + Sync {
     /// Makes commands and knows manuals. The model need not be there for all of it.
     ///
@@ -40,7 +40,7 @@ pub trait Means: Send + Sync {
 
 /// The tools for one client.
 pub struct Tools<M> {
-    /// What they are done by.
+    /// The means of their work.
     pub means: M,
     /// The client, as the queue tells them apart.
     pub client: String,
@@ -164,7 +164,7 @@ fn found(document: Value) -> Result<Value, Trouble> {
     }
 }
 
-/// What a run came to; one that failed is no result.
+/// The report of a run; one that failed is no result.
 fn reported(report: &Report) -> Result<Value, Trouble> {
     let document = serde_json::to_value(report)
         .map_err(|why| Trouble::new(format!("the report cannot be written: {why}"), OTHERWISE))?;
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// What the schemas promise is what is read: every argument of a tool, and no other one.
+    /// Holds the schemas against what is read: every argument of a tool, and no other one.
     #[test]
     fn the_arguments_that_are_described_are_those_that_are_read() {
         fn reads<T: DeserializeOwned>(tool: Name) {

@@ -40,13 +40,13 @@ pub struct Refusal {
     /// The message's id, or null where it has none that can be used.
     pub id: Value,
     /// The reason.
-    pub error: ErrorData,
+    pub error: Box<ErrorData>,
 }
 
 impl Refusal {
     /// A refusal of a message with that id.
     pub fn new(id: Value, code: ErrorCode, why: impl Into<String>) -> Self {
-        Self { id, error: ErrorData::new(code, why.into(), None) }
+        Self { id, error: Box::new(ErrorData::new(code, why.into(), None)) }
     }
 
     /// The answer that it is.

@@ -16,10 +16,10 @@ pub const MOST_CALLS: usize = 256;
 pub const MOST_IN_BATCH: usize = 100;
 /// The most bytes of a message that calls a tool.
 pub const LONGEST_CALL: usize = 256 << 10;
-/// How long a client may keep the list of tools, milliseconds: it is the same as long as the server runs.
+/// The time that a client may keep the list of tools, milliseconds: it is the same as long as the server runs.
 const FRESH: u64 = 3_600_000;
 
-/// What a person's assistant is told about the server.
+/// Tells a person's assistant about the server.
 const INSTRUCTIONS: &str = "caro knows the programs of this machine. Use generate_command for a shell command in one line, \
     check_command before you run a command that you wrote yourself, explain_command and search_manual for the flags of the \
     versions that are installed here.";
@@ -27,7 +27,7 @@ const INSTRUCTIONS: &str = "caro knows the programs of this machine. Use generat
 /// The result of a call: `content`, `structuredContent`, `isError`.
 pub type Outcome = Map<String, Value>;
 
-/// What is to be done.
+/// One thing that is to be done.
 #[derive(Debug)]
 pub enum Step {
     /// Send this.
@@ -45,7 +45,7 @@ pub struct Start {
     pub id: Value,
     /// The tool.
     pub tool: Name,
-    /// What it is called with.
+    /// The arguments that it is called with.
     pub arguments: Map<String, Value>,
     /// The switch that stops it.
     pub cancel: Cancel,
@@ -341,7 +341,7 @@ impl Session {
     }
 }
 
-/// What an id is looked up by: a number is no text.
+/// The text that an id is looked up by: a number is no text.
 fn key(id: &Value) -> String {
     id.to_string()
 }
@@ -359,7 +359,7 @@ fn server() -> Value {
     json!({"name": "caro", "title": "caro", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// What the server is, for who needs no handshake.
+/// Describes the server to a client that needs no handshake.
 fn discovered() -> Value {
     let mut result = json!({
         "supportedVersions": ProtocolVersion::KNOWN_VERSIONS,

@@ -268,7 +268,7 @@ fn a_request_that_says_its_revision_needs_no_handshake() {
 }
 
 proptest::proptest! {
-    /// Whatever comes in: no panic, and each answer is a message.
+    /// Any input: no panic, and each answer is a message.
     #[test]
     fn any_bytes_are_answered_or_passed_over(
         bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),

@@ -22,7 +22,7 @@ const UNSAID: usize = 16 << 20;
 const STAGES: usize = 64;
 /// Calls that have not ended yet, those that were stopped counted: beyond that nothing is read.
 const MOST: usize = 512;
-/// How long calls may take to end once they were stopped.
+/// The time that calls have to end once they were stopped.
 const MOMENT: Duration = Duration::from_secs(3);
 
 /// A line that came in.
@@ -93,7 +93,7 @@ pub struct Said {
     _room: OwnedSemaphorePermit,
 }
 
-/// Where messages are put that are to be written.
+/// Takes messages that are to be written.
 #[derive(Debug)]
 pub struct Out {
     send: mpsc::UnboundedSender<Said>,
@@ -120,6 +120,17 @@ impl Out {
     }
 }
 
+/// The reason that a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Its input ended, and its calls have too.
+    Input,
+    /// It was told to.
+    Told,
+    /// Nobody reads the answers any more.
+    Unread,
+}
+
 /// Serves one client until its input has ended and its calls too, nobody reads the answers any more, or `stop` rings.
 pub async fn serve(
     mut session: Session,
@@ -127,10 +138,10 @@ pub async fn serve(
     mut lines: mpsc::Receiver<Line>,
     out: Out,
     stop: Arc<Notify>,
-) {
+) -> End {
     let mut calls = JoinSet::new();
     let (tell, mut told) = mpsc::channel::<(u64, String)>(STAGES);
-    let mut is_over = false;
+    let (mut is_over, mut end) = (false, End::Input);
     while !(is_over && calls.is_empty()) {
         let mut said = Vec::new();
         tokio::select! {
@@ -160,14 +171,17 @@ pub async fn serve(
                     said.extend(session.finish(call, outcome));
                 }
             }
-            () = stop.notified() => break,
-            () = out.send.closed() => break,
+            () = stop.notified() => {
+                end = End::Told;
+                break;
+            }
+            () = out.send.closed() => {
+                end = End::Unread;
+                break;
+            }
         }
-        let mut is_heard = true;
-        for message in said {
-            is_heard = is_heard && out.say(&message).await;
-        }
-        if !is_heard {
+        if let Some(why) = put_out(&out, said, &stop).await {
+            end = why;
             break;
         }
     }
@@ -175,6 +189,22 @@ pub async fn serve(
     // a run writes down where it stands, so that it can be gone on with
     let ends = async { while calls.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(MOMENT, ends).await;
+    end
+}
+
+/// Puts messages in that are to be written; the reason to end, if there is one by then.
+async fn put_out(out: &Out, said: Vec<Value>, stop: &Notify) -> Option<End> {
+    for message in said {
+        tokio::select! {
+            is_heard = out.say(&message) => {
+                if !is_heard {
+                    return Some(End::Unread);
+                }
+            }
+            () = stop.notified() => return Some(End::Told),
+        }
+    }
+    None
 }
 
 fn begin(

@@ -20,13 +20,13 @@ impl Toolbox for Echo {
     ) -> BoxFuture<'_, Result<Value, Trouble>> {
         Box::pin(async move {
             stages("begun");
-            while arguments["command"] == "wait" {
-                if cancel.is_cancelled() {
-                    return Err(Trouble::stopped());
-                }
+            if arguments["command"] != "wait" {
+                return Ok(Value::Object(arguments));
+            }
+            while !cancel.is_cancelled() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            Ok(Value::Object(arguments))
+            Err(Trouble::stopped())
         })
     }
 }
@@ -41,7 +41,7 @@ fn hello() -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}})
 }
 
-/// What is said to these lines, up to the end of the input.
+/// The answers to these lines, up to the end of the input.
 async fn conversation(input: &str) -> Vec<Value> {
     let (send, receive) = lines();
     let text = input.to_owned();
@@ -55,7 +55,9 @@ async fn conversation(input: &str) -> Vec<Value> {
         }
         all
     };
-    let ((), all) = tokio::time::timeout(Duration::from_secs(30), async { tokio::join!(served, hears) }).await.unwrap();
+    let (end, all) =
+        tokio::time::timeout(Duration::from_secs(30), async { tokio::join!(served, hears) }).await.unwrap();
+    assert_eq!(end, End::Input);
     all
 }
 
@@ -122,7 +124,8 @@ async fn it_ends_when_it_is_told_to_or_nobody_reads() {
         } else {
             drop(said.take());
         }
-        tokio::time::timeout(Duration::from_secs(20), server).await.unwrap().unwrap();
+        let end = tokio::time::timeout(Duration::from_secs(20), server).await.unwrap().unwrap();
+        assert_eq!(end, if is_told { End::Told } else { End::Unread });
         drop((send, said));
     }
 }

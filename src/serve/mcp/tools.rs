@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 pub enum Name {
     /// A command for a request.
     GenerateCommand,
-    /// What is wrong with a command, and its risk.
+    /// Checks a command, and rates its risk.
     CheckCommand,
-    /// What a command does.
+    /// Explains a command.
     ExplainCommand,
     /// Options in the manuals of this machine.
     SearchManual,
@@ -196,7 +196,7 @@ impl Name {
         json!({"type": "object", "properties": properties, "required": required})
     }
 
-    /// What a client may think of it. Hints: who decides by them trusts the server.
+    /// Hints for a client. Whether to ask a person is the client's decision.
     fn annotations(self) -> Value {
         let acts = self == Self::RunAgent;
         json!({

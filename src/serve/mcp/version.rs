@@ -42,9 +42,10 @@ pub fn is_declared(params: &Map<String, Value>) -> bool {
 /// # Errors
 /// If that is not a known one without a handshake, or it does not say what the client can do.
 pub fn declared(id: &Value, params: &Map<String, Value>) -> Result<Option<ProtocolVersion>, Refusal> {
-    let Some(meta) = params.get("_meta").filter(|_| is_declared(params)) else { return Ok(None) };
+    let Some(meta) = params.get("_meta") else { return Ok(None) };
+    let Some(name) = meta.get(VERSION_KEY) else { return Ok(None) };
     let invalid = |why: &str| Refusal::new(id.clone(), ErrorCode::INVALID_PARAMS, why);
-    let Some(name) = meta[VERSION_KEY].as_str() else {
+    let Some(name) = name.as_str() else {
         return Err(invalid("the revision in `_meta` is a text"));
     };
     if !meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object) {
@@ -52,7 +53,7 @@ pub fn declared(id: &Value, params: &Map<String, Value>) -> Result<Option<Protoc
     }
     match known(name).filter(|version| !version.has_initialize()) {
         Some(version) => Ok(Some(version)),
-        None => Err(Refusal { id: id.clone(), error: unsupported(&json!(name)) }),
+        None => Err(Refusal { id: id.clone(), error: Box::new(unsupported(&json!(name))) }),
     }
 }
 

@@ -12,14 +12,14 @@ use std::sync::Arc;
 /// Told of each stage of a call, in a few words.
 pub type Stages = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Why a tool has no result, and what to do next.
+/// The reason that a tool has no result, and what to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trouble {
     /// The reason.
     pub why: String,
-    /// What to do next.
+    /// The next thing to do.
     pub next: String,
-    /// What there is all the same.
+    /// A document that there is all the same.
     pub document: Option<Value>,
 }
 
@@ -56,7 +56,7 @@ pub async fn done(toolbox: &dyn Toolbox, start: Start, stages: Stages) -> Outcom
     outcome(work.catch_unwind().await.unwrap_or_else(broke))
 }
 
-/// What a call came to, as the protocol has it: as a document, and as text for who reads none.
+/// The result of a call as the protocol has it: as a document, and as text for clients that read none.
 pub fn outcome(result: Result<Value, Trouble>) -> Outcome {
     let content = |text: String| json!([{"type": "text", "text": text}]);
     let mut outcome = Outcome::new();
