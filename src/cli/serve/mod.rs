@@ -301,18 +301,19 @@ fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::R
     Ok(())
 }
 
-/// Rings whenever the system or the person wants an end.
+/// Rings whenever the system or the person wants an end. It is heard from the call on, not only once the future runs.
+/// Needs a Tokio runtime.
 #[cfg(unix)]
-async fn signals(stop: Arc<Notify>) {
+fn signals(stop: Arc<Notify>) -> impl Future<Output = ()> + Send + 'static {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => stop.notify_one(),
-            _ = terminate.recv() => stop.notify_one(),
+    let heard = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = heard else { return };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => stop.notify_one(),
+                _ = terminate.recv() => stop.notify_one(),
+            }
         }
     }
 }

@@ -131,12 +131,18 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
         cx.ui.note("this speaks the Model Context Protocol on standard input and output, for a program that starts it");
         cx.ui.note("`caro mcp serve --help` shows what such a program wants in its configuration; Ctrl-D ends this");
     }
-    let phase = cx.interrupt().during(Phase::Serves);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
+    let stop = Arc::new(Notify::new());
+    let listens = {
+        let _entered = runtime.enter();
+        signals(stop.clone())
+    };
+    // only once the server hears signals itself: otherwise one in between would be lost
+    let phase = cx.interrupt().during(Phase::Serves);
     let (send, orders) = channel();
     let (opener, last) = (Opener(send.clone()), send);
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
@@ -160,8 +166,7 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
         scope.spawn(move || write(said, cx));
         scope.spawn(|| opens(orders, || open(args, &settings, &root, cx)));
         let end = runtime.block_on(async {
-            let stop = Arc::new(Notify::new());
-            let listens = tokio::spawn(signals(stop.clone()));
+            let listens = tokio::spawn(listens);
             let session = Session::new(Offer { agent: args.allow_agent });
             let end = stdio::serve(session, toolbox, lines, out, stop).await;
             listens.abort();
