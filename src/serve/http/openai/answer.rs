@@ -254,3 +254,87 @@ pub fn problem(error: ModelError) -> Problem {
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(300).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Parts, Settings, Token};
+    use super::*;
+    use crate::model::scripted::Scripted;
+    use crate::model::{Prompt, Sampling, Shape};
+    use std::time::{Duration, Instant};
+
+    struct Bare;
+
+    impl Form for Bare {
+        fn piece(&mut self, _: usize, text: &str) -> Vec<Value> {
+            vec![json!({ "text": text })]
+        }
+
+        fn end(&mut self, _: usize, _: &Completion) -> Vec<Value> {
+            Vec::new()
+        }
+
+        fn empty(&self) -> Value {
+            json!({})
+        }
+
+        fn whole(&mut self, _: &[Completion]) -> Value {
+            json!({})
+        }
+    }
+
+    fn order(model: &Arc<dyn Model>, stream: bool) -> Order<Bare> {
+        let cancel = CancelOnDrop::default();
+        let request = Request {
+            prompt: Prompt::raw("x"),
+            shape: Shape::Text { stop: Vec::new() },
+            sampling: Sampling::GREEDY,
+            max_tokens: 10_000,
+            cancel: cancel.0.clone(),
+        };
+        let requests = vec![request.clone(), request];
+        Order { model: model.clone(), requests, choices: 2, cancel, stream, include_usage: false, form: Bare }
+    }
+
+    fn server() -> Arc<Server> {
+        let (settings, token) = (Settings::default(), Token::random().unwrap());
+        Server::new(Parts { agent: "a".into(), settings, token, log: None }, None)
+    }
+
+    /// A model that says a thousand words, each after this pause.
+    fn slow(pause: Duration) -> Arc<dyn Model> {
+        let rules = json!({"rules": [{"reply": "word ".repeat(1000), "delay_ms": pause.as_millis() as u64}]});
+        Arc::new(Scripted::parse(&rules.to_string(), "script").unwrap())
+    }
+
+    /// Waits until whoever had the model has let go of it.
+    async fn let_go(model: &Arc<dyn Model>) {
+        let begun = Instant::now();
+        while Arc::strong_count(model) > 1 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the model goes on");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_model_ends_in_the_middle_of_a_word_for_who_does_not_wait() {
+        let model = slow(Duration::from_secs(600));
+        for stream in [false, true] {
+            let answering = tokio::spawn(answer(server(), order(&model, stream)));
+            while Arc::strong_count(&model) < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            answering.abort();
+            let_go(&model).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_model_ends_with_the_reader_of_its_stream() {
+        let model = slow(Duration::from_millis(200));
+        let response = answer(server(), order(&model, true)).await.unwrap();
+        assert!(Arc::strong_count(&model) > 1, "it has begun");
+        drop(response);
+        let_go(&model).await;
+    }
+}
