@@ -301,9 +301,9 @@ mod tests {
         Server::new(Parts { agent: "a".into(), settings, token, log: None }, None)
     }
 
-    /// A model that says a thousand words, each after this pause.
+    /// A model that says a hundred words, each after this pause.
     fn slow(pause: Duration) -> Arc<dyn Model> {
-        let rules = json!({"rules": [{"reply": "word ".repeat(1000), "delay_ms": pause.as_millis() as u64}]});
+        let rules = json!({"rules": [{"reply": "word ".repeat(110), "delay_ms": pause.as_millis() as u64}]});
         Arc::new(Scripted::parse(&rules.to_string(), "script").unwrap())
     }
 
@@ -318,7 +318,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_model_ends_in_the_middle_of_a_word_for_who_does_not_wait() {
-        let model = slow(Duration::from_secs(600));
+        let model = slow(Duration::from_secs(25));
         for stream in [false, true] {
             let answering = tokio::spawn(answer(server(), order(&model, stream)));
             while Arc::strong_count(&model) < 3 {
