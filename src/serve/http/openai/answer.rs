@@ -301,9 +301,10 @@ mod tests {
         Server::new(Parts { agent: "a".into(), settings, token, log: None }, None)
     }
 
-    /// A model that says a hundred words, each after this pause.
-    fn slow(pause: Duration) -> Arc<dyn Model> {
-        let rules = json!({"rules": [{"reply": "word ".repeat(110), "delay_ms": pause.as_millis() as u64}]});
+    /// A model that says so many words, each after this pause. Together they take longer than [`let_go`] waits, and not much: a
+    /// test that fails waits for the model's thread.
+    fn slow(words: usize, pause: Duration) -> Arc<dyn Model> {
+        let rules = json!({"rules": [{"reply": "word ".repeat(words), "delay_ms": pause.as_millis() as u64}]});
         Arc::new(Scripted::parse(&rules.to_string(), "script").unwrap())
     }
 
@@ -318,7 +319,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_model_ends_in_the_middle_of_a_word_for_who_does_not_wait() {
-        let model = slow(Duration::from_secs(25));
+        let model = slow(2, Duration::from_secs(25));
         for stream in [false, true] {
             let answering = tokio::spawn(answer(server(), order(&model, stream)));
             while Arc::strong_count(&model) < 3 {
@@ -331,7 +332,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_model_ends_with_the_reader_of_its_stream() {
-        let model = slow(Duration::from_millis(200));
+        let model = slow(110, Duration::from_millis(200));
         let response = answer(server(), order(&model, true)).await.unwrap();
         assert!(Arc::strong_count(&model) > 1, "it has begun");
         drop(response);
