@@ -298,7 +298,8 @@ mod tests {
 
     fn server() -> Arc<Server> {
         let (settings, token) = (Settings::default(), Token::random().unwrap());
-        Server::new(Parts { agent: "a".into(), settings, token, log: None }, None)
+        let offer = crate::serve::mcp::tools::Offer { agent: false };
+        Server::new(Parts { agent: "a".into(), settings, token, offer, log: None }, None)
     }
 
     /// A model that says so many words, each after this pause. Together they take longer than [`let_go`] waits, and not much: a
