@@ -120,13 +120,18 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Token::random()?
         }
     };
-    // it drains by itself
-    let _phase = cx.interrupt().during(Phase::Serves);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
+    let stop = Arc::new(Notify::new());
+    let listens = {
+        let _entered = runtime.enter();
+        signals(stop.clone())
+    };
+    // it drains by itself; only once it hears signals itself, otherwise one in between would be lost
+    let _phase = cx.interrupt().during(Phase::Serves);
     let listener = {
         let _entered = runtime.enter();
         match &args.socket {
@@ -154,8 +159,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             opened
         });
         runtime.block_on(async {
-            let stop = Arc::new(Notify::new());
-            let listens = tokio::spawn(signals(stop.clone()));
+            let listens = tokio::spawn(listens);
             serve(server.clone(), listener, stop).await;
             listens.abort();
         });
