@@ -7,6 +7,7 @@ mod openai;
 
 use crate::agent::{answer, by_step, step};
 use crate::machine::{AMPLE, Machine, Ran};
+use crate::support::model_or_skip;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -81,6 +82,21 @@ impl Server {
 
     pub fn on(machine: Machine, rules: Value, args: &[&str]) -> Self {
         let model = machine.model(rules);
+        Self::with_model(machine, &model, args)
+    }
+
+    /// The real model behind a server; `None`, with a printed reason, where there is none.
+    fn real() -> Option<Self> {
+        let mut path = model_or_skip("model")?;
+        if cfg!(debug_assertions) {
+            println!("skipped: without optimisation the model takes minutes (`cargo test --release` has this test)");
+            return None;
+        }
+        let path = Ran::of(path.args(["path", "qwen2.5-coder-1.5b"]).output().unwrap()).out;
+        Some(Self::with_model(Machine::new(), path.trim_end(), &[]))
+    }
+
+    fn with_model(machine: Machine, model: &str, args: &[&str]) -> Self {
         let mut caro = machine.caro(&[&["serve"], args].concat());
         let log = std::fs::File::create(machine.path("log")).unwrap();
         let mut child = caro.env("CARO_MODEL", model).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -492,4 +508,35 @@ fn tools_tasks_and_counters_are_listed() {
     assert!(named.head.contains("x-request-id: mine-1"));
     let page = server.send("GET", "/", &[], "");
     assert!(page.head.contains("content-security-policy: default-src 'none'") && page.body.contains("<h1>caro</h1>"));
+}
+
+#[test]
+fn the_real_model_answers_conversations_and_requests_side_by_side() {
+    let Some(server) = Server::real() else { return };
+    let ask = |question: &str| {
+        let messages = json!([{"role": "user", "content": question}]);
+        server.post("/v1/chat/completions", json!({"messages": messages, "max_tokens": 40, "temperature": 0})).json()
+    };
+    let answers = std::thread::scope(|scope| {
+        let asked = ["France", "Italy", "Spain"]
+            .map(|country| scope.spawn(move || ask(&format!("What is the capital of {country}? One word."))));
+        let command = scope.spawn(|| server.post("/v1/command", json!({"request": "list all files here"})).json());
+        let answers = asked.map(|asking| asking.join().unwrap());
+        assert!(command.join().unwrap()["cmd"].as_str().unwrap().starts_with("ls"));
+        answers
+    });
+    for (answer, capital) in answers.iter().zip(["Paris", "Rome", "Madrid"]) {
+        assert!(answer["choices"][0]["message"]["content"].as_str().unwrap().contains(capital), "{answer:#}");
+        assert!(answer["usage"]["prompt_tokens"].as_u64().unwrap() > 10, "{answer:#}");
+    }
+    let weather = json!({"type": "function", "function": {"name": "weather", "description": "Tells the weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}});
+    let called = server.post(
+        "/v1/chat/completions",
+        json!({"messages": [{"role": "user", "content": "Is it raining in Oslo?"}], "tools": [weather], "temperature": 0}),
+    );
+    let choice = &called.json()["choices"][0];
+    assert_eq!(choice["finish_reason"], "tool_calls", "{choice:#}");
+    let arguments = choice["message"]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(arguments).unwrap(), json!({"city": "Oslo"}));
 }

@@ -152,11 +152,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let opened = std::thread::scope(|scope| {
         scope.spawn(move || print(lines, cx));
         let opener = scope.spawn(|| {
-            let opened = open(&server, args, settings, &root, &runtime, cx);
-            if opened.is_err() {
-                server.tell(Event::Stop);
-            }
-            opened
+            let opening = Opening(&server);
+            open(&server, args, settings, &root, &runtime, cx).inspect(|()| std::mem::forget(opening))
         });
         runtime.block_on(async {
             let listens = tokio::spawn(listens);
@@ -232,6 +229,16 @@ fn print(lines: Receiver<Option<String>>, cx: &Cx) {
     }
 }
 
+/// The opening of what answers. Where it ends early, by an error or a panic, the server ends with it instead of being about to
+/// be ready for ever.
+struct Opening<'a>(&'a Server);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.tell(Event::Stop);
+    }
+}
+
 /// Opens what answers, stage by stage.
 fn open(
     server: &Arc<Server>,
@@ -301,7 +308,8 @@ fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::R
         max_tokens: 1,
         cancel: Cancel::new(),
     };
-    runtime.block_on(generate(model.clone(), request, |_| Flow::Continue))?;
+    // the model is asked on a thread of the runtime, as soon as the call is made
+    runtime.block_on(async { generate(model.clone(), request, |_| Flow::Continue).await })?;
     Ok(())
 }
 
