@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// Answers that are computed at once. The model takes turns with them; what each does beside that goes on meanwhile.
-pub const ANSWERS: usize = 4;
+pub const ANSWERS: usize = 8;
 /// Runs that are under way at once.
 pub const RUNS: usize = 4;
 /// The most that wait, of either.
