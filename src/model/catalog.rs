@@ -318,7 +318,7 @@ pub fn is_file_name(text: &str) -> bool {
 
 /// The ids of the embedded cards, in order.
 pub fn embedded_ids() -> Vec<&'static str> {
-    let mut ids: Vec<_> = EMBEDDED.files().filter_map(|f| f.path().file_stem()?.to_str()).collect();
+    let mut ids: Vec<_> = EMBEDDED.files().filter_map(|f| f.path().to_str()?.strip_suffix(".toml")).collect();
     ids.sort_unstable();
     ids
 }
