@@ -85,7 +85,7 @@ pub fn all(ui: &Ui, answer: &Answer) {
     doubts(ui, answer);
 }
 
-/// What speaks against running a command as it is, for whoever has it before their eyes and can still change it.
+/// Tells what speaks against running a command as it is, to somebody who sees it and can still change it.
 pub fn cautions(ui: &Ui, answer: &Answer) {
     slips(ui, answer);
     if answer.risk.level != Level::Safe {

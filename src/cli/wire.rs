@@ -131,7 +131,7 @@ fn model(cx: &Cx, settings: &Settings, wants: Wants) -> Result<(Arc<dyn Model>, 
     Ok((model, resident, took, is_first))
 }
 
-/// What a server needs to know: the key in that variable, and authorities beside the built-in ones.
+/// The settings for a server elsewhere: the key in that variable, and authorities beside the built-in ones.
 fn options(cx: &Cx, key: &str, folders: &fetch::Settings) -> remote::Options {
     remote::Options {
         api_key: cx.env.get(key).and_then(|key| key.to_str()).map(str::to_string),

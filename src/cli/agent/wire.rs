@@ -232,7 +232,8 @@ fn lasting(spec: String, source: &ModelSource) -> Option<String> {
         // `user:password@`, or a key behind a `?`
         ModelSource::Anthropic { url: None, .. } => Some(spec),
         ModelSource::Remote { url, .. } | ModelSource::Anthropic { url: Some(url), .. } => {
-            Some(spec).filter(|_| !url.contains(['@', '?']))
+            let holds_secret = url.contains(['@', '?']);
+            if holds_secret { None } else { Some(spec) }
         }
     };
     named.filter(|spec| Redactor::default().text(spec) == *spec)

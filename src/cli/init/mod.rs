@@ -4,7 +4,7 @@
 //! - `bash.sh`, `zsh.zsh`, `fish.fish`: the scripts, as they are but for what stands between two `@`.
 //! - [`key`]: keys by their names, as each shell writes them. [`rc`]: the line in the shell's own file.
 //!
-//! What happens between the key and the command is the request's own `--widget`; nothing of it lives here.
+//! The way from the key to the command is the request's own `--widget`; nothing of it lives here.
 
 mod key;
 mod rc;

@@ -9,7 +9,7 @@ mod service;
 pub mod stdio;
 
 use super::agent::{Drive, wire as agent};
-use super::interrupt::Phase;
+use super::interrupt::{During, Phase};
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
 use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, mcp, ui};
@@ -26,6 +26,7 @@ use crate::serve::mcp::tools::Offer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 /// Lines of the log that wait to be written. What comes while a slow terminal has so many is left out.
@@ -120,18 +121,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Token::random()?
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
-    let stop = Arc::new(Notify::new());
-    let listens = {
-        let _entered = runtime.enter();
-        signals(stop.clone())
-    };
-    // it drains by itself; only once it hears signals itself, otherwise one in between would be lost
-    let _phase = cx.interrupt().during(Phase::Serves);
+    let (runtime, stop, listens, _phase) = begin(cx)?;
     let listener = {
         let _entered = runtime.enter();
         match &args.socket {
@@ -227,6 +217,26 @@ fn print(lines: Receiver<Option<String>>, cx: &Cx) {
     for line in lines.into_iter().map_while(|line| line) {
         cx.ui.note(&ui::in_line(&line));
     }
+}
+
+/// The threads of a server, and what tells it of signals: from here on it ends by itself.
+///
+/// # Errors
+/// If the system gives no threads.
+fn begin(cx: &Cx) -> Result<(Runtime, Arc<Notify>, impl Future<Output = ()> + Send + use<>, During<'_>), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
+    let stop = Arc::new(Notify::new());
+    let listens = {
+        let _entered = runtime.enter();
+        signals(stop.clone())
+    };
+    // only now: a signal that neither this process nor the server hears would be lost
+    let phase = cx.interrupt().during(Phase::Serves);
+    Ok((runtime, stop, listens, phase))
 }
 
 /// The opening of what answers. Where it ends early, by an error or a panic, the server ends with it instead of being about to

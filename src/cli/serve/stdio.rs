@@ -2,14 +2,13 @@
 //! [`crate::serve::mcp`]; here it is wired, and signals are heard. The model is opened with the first call that needs it:
 //! an editor that starts this with every window is not kept waiting, and checks need no model at all.
 
+use super::begin;
 use super::commands::{Recipes, Source, problem};
-use super::signals;
 use crate::agent::Harness;
 use crate::agent::event::Sink;
 use crate::agent::harness::Watch;
 use crate::agent::turn::Report;
 use crate::cli::agent::{Drive, wire as agent};
-use crate::cli::interrupt::Phase;
 use crate::cli::settings::Settings;
 use crate::cli::wire::{self, Wants, Wired};
 use crate::cli::{Cx, Exit, Failure, Outcome, config, mcp};
@@ -29,7 +28,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// The time that is left for what is still to be written, once the process was told to end.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -131,18 +130,7 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
         cx.ui.note("this speaks the Model Context Protocol on standard input and output, for a program that starts it");
         cx.ui.note("`caro mcp serve --help` shows what such a program wants in its configuration; Ctrl-D ends this");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::internal(format!("no async runtime: {e}")))?;
-    let stop = Arc::new(Notify::new());
-    let listens = {
-        let _entered = runtime.enter();
-        signals(stop.clone())
-    };
-    // only once the server hears signals itself: otherwise one in between would be lost
-    let phase = cx.interrupt().during(Phase::Serves);
+    let (runtime, stop, listens, phase) = begin(cx)?;
     let (send, orders) = channel();
     let (opener, last) = (Opener(send.clone()), send);
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));

@@ -107,14 +107,8 @@ pub(super) fn chunk(text: &str) -> Result<Chunk, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::tests::request;
     use super::*;
-    use crate::model::{Cancel, Prompt, Sampling};
-
-    fn request(shape: Shape) -> Request {
-        let mut prompt = Prompt::system("s");
-        prompt.push(Role::User, "u");
-        Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 7, cancel: Cancel::new() }
-    }
 
     #[test]
     fn the_system_has_a_place_of_its_own_and_each_level_asks_for_less() {

@@ -47,7 +47,7 @@ impl Protocol {
         }
     }
 
-    /// What reads one event of an answer.
+    /// The reader of one event of an answer.
     fn reads(self) -> fn(&str) -> Result<Chunk, String> {
         match self {
             Self::OpenAi => wire::chunk,

@@ -88,7 +88,7 @@ pub(super) fn body(model: &str, request: &Request, level: Level, objection: Opti
     body
 }
 
-/// What a model is told whose answer has not the shape that was asked for.
+/// The words for a model whose answer has not the shape that was asked for.
 pub(super) fn objected(wrong: &str) -> String {
     format!("That is not allowed: {wrong}. Answer again, with nothing else.")
 }
@@ -190,11 +190,12 @@ pub(super) fn start_of(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::{Cancel, Prompt, Sampling};
 
-    fn request(shape: Shape) -> Request {
+    /// A request with a word of the system and one of the user.
+    pub(in crate::model::remote) fn request(shape: Shape) -> Request {
         let mut prompt = Prompt::system("s");
         prompt.push(Role::User, "u");
         Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 7, cancel: Cancel::new() }

@@ -65,11 +65,11 @@ pub struct ExplainOrder {
     pub shell: Option<String>,
 }
 
-/// What is looked for in the manuals of this machine's programs.
+/// A search in the manuals of this machine's programs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchOrder {
-    /// What an option is to do, in a few words.
+    /// The purpose of an option, in a few words.
     pub query: String,
     /// The program whose manual is searched; all that were read before without one.
     #[serde(default)]

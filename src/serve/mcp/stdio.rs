@@ -127,7 +127,7 @@ pub enum End {
     Input,
     /// It was told to.
     Told,
-    /// Nobody reads the answers any more.
+    /// The reader of the answers is gone.
     Unread,
 }
 

@@ -57,9 +57,9 @@ pub fn prompt(fields: &Fields<'_>, tools: &Tools) -> Result<Prompt, Problem> {
                 open.remove(at);
                 let result = content(&message)?;
                 // results that follow one another are one turn
-                match prompt.turns.last_mut().filter(|_| was_result) {
-                    Some(turn) => turn.blocks.push(result),
-                    None => prompt.turns.push(Turn { role: Role::User, text: String::new(), blocks: vec![result] }),
+                match prompt.turns.last_mut() {
+                    Some(turn) if was_result => turn.blocks.push(result),
+                    _ => prompt.turns.push(Turn { role: Role::User, text: String::new(), blocks: vec![result] }),
                 }
             }
             "function" => return Err(unsupported(&message.name("role"), "use `tool`")),
