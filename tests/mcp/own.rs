@@ -252,14 +252,14 @@ fn a_client_that_never_reads_is_left_when_it_is_time() {
     let child = caro.spawn().unwrap();
     let mut peer = Peer { machine, child, input: None, output: channel().1 };
     let mut input = peer.child.stdin.take().unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
+    writeln!(input, "{hello}").unwrap();
+    // once it has answered it hears signals, however busy the machine is
+    let mut unread = BufReader::new(peer.child.stdout.take().unwrap());
+    unread.read_line(&mut String::new()).unwrap();
     std::thread::spawn(move || {
-        let hello =
-            json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-        let mut going = writeln!(input, "{hello}").is_ok();
-        while going {
-            going = writeln!(input, "{list}").is_ok();
-        }
+        while writeln!(input, "{list}").is_ok() {}
     });
     // its pipe is full by then
     std::thread::sleep(std::time::Duration::from_secs(2));
