@@ -11,6 +11,7 @@ use crate::support::model_or_skip;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,13 @@ impl Server {
 
     pub fn on(machine: Machine, rules: Value, args: &[&str]) -> Self {
         let model = machine.model(rules);
-        Self::with_model(machine, &model, args)
+        Self::with_model(machine, &model, None, args)
+    }
+
+    /// The same with the models of that folder beside it.
+    pub fn beside(machine: Machine, rules: Value, models: &Path) -> Self {
+        let model = machine.model(rules);
+        Self::with_model(machine, &model, Some(models), &["--port", "0"])
     }
 
     /// The real model behind a server; `None`, with a printed reason, where there is none.
@@ -93,11 +100,12 @@ impl Server {
             return None;
         }
         let path = Ran::of(path.args(["path", "qwen2.5-coder-1.5b"]).output().unwrap()).out;
-        Some(Self::with_model(Machine::new(), path.trim_end(), &[]))
+        Some(Self::with_model(Machine::new(), path.trim_end(), None, &["--port", "0"]))
     }
 
-    fn with_model(machine: Machine, model: &str, args: &[&str]) -> Self {
+    fn with_model(machine: Machine, model: &str, models: Option<&Path>, args: &[&str]) -> Self {
         let mut caro = machine.caro(&[&["serve"], args].concat());
+        caro.envs(models.map(|folder| ("CARO_MODELS_DIR", folder)));
         let log = std::fs::File::create(machine.path("log")).unwrap();
         let mut child = caro.env("CARO_MODEL", model).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
@@ -533,7 +541,8 @@ fn the_real_model_answers_conversations_and_requests_side_by_side() {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}});
     let called = server.post(
         "/v1/chat/completions",
-        json!({"messages": [{"role": "user", "content": "Is it raining in Oslo?"}], "tools": [weather], "temperature": 0}),
+        json!({"messages": [{"role": "user", "content": "Is it raining in Oslo?"}], "tools": [weather], "tool_choice": "required",
+            "temperature": 0}),
     );
     let choice = &called.json()["choices"][0];
     assert_eq!(choice["finish_reason"], "tool_calls", "{choice:#}");

@@ -373,12 +373,10 @@ fn vectors_need_their_model_and_never_fetch_it() {
 fn the_real_vectors_come_as_numbers_and_as_text() {
     use caro::model::embed::Embedder;
     let Some(folder) = crate::support::embedding_model_or_skip() else { return };
-    let machine = crate::machine::Machine::new();
-    std::fs::create_dir(machine.path("cache")).unwrap();
-    std::os::unix::fs::symlink(folder.parent().unwrap(), machine.path("cache/models")).unwrap();
     let encoder = caro::model::engine::SentenceEncoder::new(&folder, "all-minilm-l6-v2");
     let wanted = encoder.embed(&["one text", "another"]).unwrap();
-    let server = Server::on(machine, json!([{"reply": "fine"}]), &["--port", "0"]);
+    let models = folder.parent().unwrap();
+    let server = Server::beside(crate::machine::Machine::new(), json!([{"reply": "fine"}]), models);
     let told = server.post("/v1/embeddings", json!({"input": ["one text", "another"]})).json();
     for (item, wanted) in told["data"].as_array().unwrap().iter().zip(&wanted) {
         let vector: Vec<f32> = serde_json::from_value(item["embedding"].clone()).unwrap();
