@@ -1,9 +1,7 @@
 //! Finds the calls in what a model writes, as it comes: words, then calls whose form the grammar of [`tools`](super::tools)
-//! holds. Small models leave out the mark in front of a call now and then: an answer that is nothing but the document of one
-//! call of a function that is offered is that call.
+//! holds.
 
 use crate::model::tools::{CALL, CALL_END};
-use serde_json::{Map, Value};
 
 /// The beginning of a call, up to its name and up to its arguments.
 const NAME: &str = "{\"name\": \"";
@@ -39,24 +37,12 @@ pub struct Calls {
     held: String,
     /// Calls that have begun.
     count: usize,
-    /// True once words were told.
-    has_words: bool,
-    /// Functions that may be called without a mark.
-    offered: Vec<String>,
 }
 
 impl Calls {
     /// One that begins with words, or with a call that is opened already.
     pub fn new(is_opened: bool) -> Self {
-        let state = if is_opened { State::Head } else { State::Words };
-        Self { state, held: String::new(), count: 0, has_words: false, offered: Vec::new() }
-    }
-
-    /// The same where a call of one of these functions needs no mark.
-    #[must_use]
-    pub fn offering(mut self, functions: &[String]) -> Self {
-        self.offered = functions.to_vec();
-        self
+        Self { state: if is_opened { State::Head } else { State::Words }, held: String::new(), count: 0 }
     }
 
     /// Calls that have begun.
@@ -76,36 +62,11 @@ impl Calls {
     pub fn finish(&mut self, is_whole: bool) -> Vec<Part> {
         let rest = std::mem::take(&mut self.held);
         match self.state {
-            State::Words if is_whole && self.is_bare(&rest) => match self.bare(&rest) {
-                Some((name, arguments)) => {
-                    self.count += 1;
-                    vec![Part::Call(name), Part::Arguments(arguments)]
-                }
-                None => vec![Part::Text(rest)],
-            },
             State::Words if !rest.is_empty() => vec![Part::Text(rest)],
             // of a whole one only the call's own brace is left
             State::Arguments if !is_whole && !rest.is_empty() => vec![Part::Arguments(rest)],
             _ => Vec::new(),
         }
-    }
-
-    /// True if the answer so far may be a call without a mark.
-    fn is_bare(&self, text: &str) -> bool {
-        let text = text.trim_start();
-        let begins = text.starts_with(NAME) || NAME.starts_with(text);
-        begins && !text.is_empty() && !self.has_words && self.count == 0 && !self.offered.is_empty()
-    }
-
-    /// The function and the arguments of a call without a mark.
-    fn bare(&self, text: &str) -> Option<(String, String)> {
-        let call: Map<String, Value> = serde_json::from_str(text).ok()?;
-        let (Some(Value::String(name)), Some(arguments @ Value::Object(_)), 2) =
-            (call.get("name"), call.get("arguments"), call.len())
-        else {
-            return None;
-        };
-        self.offered.contains(name).then(|| (name.clone(), arguments.to_string()))
     }
 
     /// Moves on by one state; false where more text is needed.
@@ -121,11 +82,7 @@ impl Calls {
                     }
                     return true;
                 }
-                if self.is_bare(&self.held) {
-                    return false;
-                }
                 let certain = self.held[..begins(&self.held, CALL)].trim_end().len();
-                self.has_words |= certain > 0;
                 self.release(certain, parts, Part::Text);
                 false
             }
@@ -226,35 +183,6 @@ mod tests {
                 assert_eq!(read(words, size, false, true), (words.into(), Vec::new()), "{size}");
             }
         }
-    }
-
-    #[test]
-    fn a_call_without_its_mark_is_one_where_it_is_all_there_is() {
-        let call = "{\"name\": \"now\", \"arguments\": {\"zone\": \"UTC\"}}";
-        let read = |answer: &str, is_whole: bool| {
-            let mut calls = Calls::new(false).offering(&["now".to_owned()]);
-            let mut parts: Vec<Part> = answer.chars().flat_map(|c| calls.push(&c.to_string())).collect();
-            parts.extend(calls.finish(is_whole));
-            parts
-        };
-        let called = vec![Part::Call("now".into()), Part::Arguments("{\"zone\":\"UTC\"}".into())];
-        assert_eq!((read(call, true), read(&format!("\n{call}\n"), true)), (called.clone(), called));
-        let text = |parts: Vec<Part>| -> Option<String> {
-            parts.into_iter().map(|part| if let Part::Text(text) = part { Some(text) } else { None }).collect()
-        };
-        for words in [
-            format!("Look: {call}"),
-            format!("{call} and so on"),
-            call.replace("now", "then"),
-            call.replace("arguments", "parameters"),
-            call.replace("{\"zone\": \"UTC\"}", "1"),
-            "{\"name\": ".into(),
-            "{}".into(),
-            String::new(),
-        ] {
-            assert_eq!(text(read(&words, true)), Some(words));
-        }
-        assert_eq!(text(read(call, false)), Some(call.into()), "it was cut off");
     }
 
     #[test]

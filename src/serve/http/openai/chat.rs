@@ -48,11 +48,10 @@ pub async fn completions(State(server): State<Arc<Server>>, body: Body) -> Resul
     };
     let cancel = CancelOnDrop::default();
     let requests = options.requests(&prompt, &shape, engine.model.limits().context, &cancel.0);
-    let offered: Vec<String> = tools.offered().iter().map(|&name| name.to_owned()).collect();
+    let has_tools = !tools.offered().is_empty();
     let form = Chat {
         head: Head::new("chatcmpl", &*engine.model),
-        tools: (!offered.is_empty()).then(|| tools.must_call()),
-        offered,
+        tools: has_tools.then(|| tools.must_call()),
         logprobs: fields.flag("logprobs")?,
         under_way: BTreeMap::new(),
     };
@@ -87,8 +86,6 @@ struct Chat {
     head: Head,
     /// Where there are tools: true if the answer is a call from its beginning.
     tools: Option<bool>,
-    /// Their names.
-    offered: Vec<String>,
     /// True to tell how likely each token was.
     logprobs: bool,
     /// Choices that have begun.
@@ -106,7 +103,7 @@ impl Chat {
         let Some(is_opened) = self.tools else {
             return piece.map_or_else(|_| Vec::new(), |text| vec![Part::Text(text.into())]);
         };
-        let calls = self.under_way.entry(choice).or_insert_with(|| Calls::new(is_opened).offering(&self.offered));
+        let calls = self.under_way.entry(choice).or_insert_with(|| Calls::new(is_opened));
         match piece {
             Ok(text) => calls.push(text),
             Err(completion) => calls.finish(completion.finish == Finish::Stop),
