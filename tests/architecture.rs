@@ -309,7 +309,6 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
-    ("cli/keys.rs", "opens the terminal, whose keys are bytes meanwhile"),
     ("cli/skills.rs", "makes a new skill"),
 ];
 

@@ -297,9 +297,7 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     let text = words.collect::<Vec<_>>().join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
-        // `init git repository`; a slip of a shell is no request
-        "init" => words.len() > 1,
-        "stats" | "status" | "stop" => words.len() > 1,
+        "init" | "stats" | "status" | "stop" => words.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
         "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "serve" => words

@@ -108,7 +108,7 @@ impl Interrupt {
 
     /// Pulls what Ctrl-C would pull.
     pub fn pull(&self) {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.puller()();
     }
 
     /// The same, for another thread.
@@ -156,19 +156,26 @@ fn end(heard: Heard, terminal: &Terminal) -> ! {
 /// The terminal as it was found. A line editor takes echo and line ends away while the person types, and gives them back
 /// only where it ends by itself.
 #[cfg(unix)]
-struct Terminal(Option<(std::fs::File, rustix::termios::Termios)>);
+#[derive(Debug)]
+pub(super) struct Terminal(Option<(std::fs::File, rustix::termios::Termios)>);
 
 #[cfg(unix)]
 impl Terminal {
-    fn of_process() -> Self {
+    pub(super) fn of_process() -> Self {
         let found = std::fs::File::open("/dev/tty").ok();
         Self(found.and_then(|tty| rustix::termios::tcgetattr(&tty).ok().map(|modes| (tty, modes))))
     }
 
-    fn restore(&self) {
-        let Some((tty, modes)) = &self.0 else { return };
-        // in the background it is somebody else's, and who touches it is stopped
-        if rustix::termios::tcgetpgrp(tty).is_ok_and(|group| group == rustix::process::getpgrp()) {
+    /// The terminal and how it was found, where it may be touched: in the background it is somebody else's, and who touches it
+    /// is stopped.
+    pub(super) fn ours(&self) -> Option<&(std::fs::File, rustix::termios::Termios)> {
+        let found = self.0.as_ref()?;
+        let is_ours = rustix::termios::tcgetpgrp(&found.0).is_ok_and(|group| group == rustix::process::getpgrp());
+        if is_ours { Some(found) } else { None }
+    }
+
+    pub(super) fn restore(&self) {
+        if let Some((tty, modes)) = self.ours() {
             let _ = rustix::termios::tcsetattr(tty, rustix::termios::OptionalActions::Now, modes);
         }
     }

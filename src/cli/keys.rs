@@ -28,9 +28,8 @@ pub use unix::Watch;
 #[cfg(unix)]
 mod unix {
     use super::{Interrupt, gives_up};
-    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
-    use rustix::termios::{tcgetattr, tcgetpgrp, tcsetattr};
-    use std::fs::File;
+    use crate::cli::interrupt::Terminal;
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcsetattr};
     use std::io::Read;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,27 +37,22 @@ mod unix {
     /// The terminal in the state in which its keys are bytes, until this is dropped.
     #[derive(Debug)]
     pub struct Watch {
-        terminal: File,
-        before: Termios,
+        terminal: Terminal,
         over: Arc<AtomicBool>,
     }
 
     impl Watch {
         pub(super) fn start(interrupt: &Interrupt) -> Option<Self> {
-            let terminal = File::open("/dev/tty").ok()?;
-            // in the background it is somebody else's, and who touches it is stopped
-            if tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
-                return None;
-            }
-            let before = tcgetattr(&terminal).ok()?;
-            let mut bytes = before.clone();
+            let terminal = Terminal::of_process();
+            let (tty, found) = terminal.ours()?;
+            let mut bytes = found.clone();
             bytes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
             // a read ends after a tenth of a second, with or without a key
             bytes.special_codes[SpecialCodeIndex::VMIN] = 0;
             bytes.special_codes[SpecialCodeIndex::VTIME] = 1;
-            let mut keys = terminal.try_clone().ok()?;
-            tcsetattr(&terminal, OptionalActions::Now, &bytes).ok()?;
-            let watch = Self { terminal, before, over: Arc::default() };
+            let mut keys = tty.try_clone().ok()?;
+            tcsetattr(tty, OptionalActions::Now, &bytes).ok()?;
+            let watch = Self { terminal, over: Arc::default() };
             let (over, pull) = (watch.over.clone(), interrupt.puller());
             let watching = std::thread::Builder::new().name("keys".into()).spawn(move || {
                 let mut typed = [0; 64];
@@ -79,7 +73,7 @@ mod unix {
     impl Drop for Watch {
         fn drop(&mut self) {
             self.over.store(true, Ordering::Relaxed);
-            let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+            self.terminal.restore();
         }
     }
 }

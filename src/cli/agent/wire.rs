@@ -248,7 +248,7 @@ fn adviser(
     root: &Path,
 ) -> Result<Option<Arc<dyn Adviser>>, Failure> {
     // a server's model is larger, and a script has its replies
-    let is_local = !["script:", "openai:", "anthropic:"].iter().any(|other| settings.model.starts_with(other));
+    let is_local = fetch::computes_here(&settings.model);
     // in a conversation most words are no commands
     let fits = is_local && agent != CHATTER;
     if when == Advise::Never || when == Advise::Auto && !fits {

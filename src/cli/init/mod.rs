@@ -12,6 +12,10 @@ mod rc;
 use super::{Cx, Exit, Failure, Outcome};
 use key::Key;
 
+/// The key for a command, and the one for an explanation, where no others are asked for.
+const COMMAND: Key = Key::Alt('e');
+const EXPLAIN: Key = Key::Alt('i');
+
 /// A shell whose line editor caro can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Shell {
@@ -34,10 +38,10 @@ pub struct Args {
     /// The shell
     pub shell: Shell,
     /// Key that turns the words on the line into a command: alt-LETTER, ctrl-LETTER, f1 to f12
-    #[arg(long, value_name = "KEY", default_value = "alt-e")]
+    #[arg(long, value_name = "KEY", default_value_t = COMMAND)]
     pub key: Key,
     /// Key that explains the command on the line
-    #[arg(long, value_name = "KEY", default_value = "alt-i")]
+    #[arg(long, value_name = "KEY", default_value_t = EXPLAIN)]
     pub explain_key: Key,
     /// Keep what was asked in the shell's history, as a comment before its command
     #[arg(long)]
@@ -57,9 +61,7 @@ impl Args {
     /// The line that loads the script with these keys.
     fn load(&self) -> String {
         let mut call = format!("caro init {}", self.name());
-        for (flag, key, default) in
-            [("--key", self.key, Key::Alt('e')), ("--explain-key", self.explain_key, Key::Alt('i'))]
-        {
+        for (flag, key, default) in [("--key", self.key, COMMAND), ("--explain-key", self.explain_key, EXPLAIN)] {
             if key != default {
                 call.push_str(&format!(" {flag} {key}"));
             }

@@ -306,7 +306,7 @@ fn names(model: &str, folders: &fetch::Settings) -> Vec<String> {
 /// Has the weights read, which an engine does with its first call. A script has its replies, and a model elsewhere is not
 /// ours to load.
 fn load(model: &Arc<dyn Model>, settings: &Settings, runtime: &tokio::runtime::Runtime) -> Result<(), Failure> {
-    if ["script:", "openai:", "anthropic:"].iter().any(|other| settings.model.starts_with(other)) {
+    if !fetch::computes_here(&settings.model) {
         return Ok(());
     }
     let mut prompt = Prompt::default();

@@ -36,7 +36,7 @@ pub use manage::{Listed, add, list, remove, verify};
 pub use mirror::{Spawn, SpawnEnd, SpawnJob};
 pub use progress::{Progress, Silent};
 pub use settings::{HubSettings, MirrorSettings, Settings};
-pub use source::{ModelSource, find, resolve};
+pub use source::{ModelSource, computes_here, find, resolve};
 
 use super::Cancel;
 use super::catalog::{Card, CardFile};

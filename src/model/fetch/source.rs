@@ -29,6 +29,14 @@ pub enum ModelSource {
     },
 }
 
+/// How the models begin that are computed elsewhere, or have their replies written down.
+const ELSEWHERE: [&str; 3] = ["script:", "openai:", "anthropic:"];
+
+/// True if `--model SPEC` means a model whose weights this machine computes with.
+pub fn computes_here(spec: &str) -> bool {
+    !ELSEWHERE.iter().any(|other| spec.starts_with(other))
+}
+
 /// Finds what `--model SPEC` means: `script:FILE`, `openai:URL#NAME`, `anthropic:NAME`, an id of the catalog, an id the user added, or the
 /// path of a GGUF file. Touches the network never, and the disk only for the last two.
 ///
@@ -159,6 +167,8 @@ mod tests {
         {
             assert!(matches!(resolve(spec, &s), Err(FetchError::BadSpec { .. })), "{spec}");
         }
+        let elsewhere = ["script:f", "openai:http://h#n", "anthropic:n", "anthropic:http://h#n"];
+        assert!(!elsewhere.into_iter().any(computes_here) && computes_here("qwen") && computes_here("./m.gguf"));
         for spec in ["anthropic:", "anthropic:#n", "anthropic:http://h", "anthropic:a b", "anthropic:http://h#"] {
             let why = resolve(spec, &s).unwrap_err();
             assert!(matches!(why, FetchError::BadSpec { .. }) && why.hint().contains("anthropic:"), "{spec}: {why}");
