@@ -6,7 +6,7 @@ use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::spelling;
-use super::turn::{self, Draft, Outcome, Step, Turn};
+use super::turn::{self, Draft, Outcome, Second, Step, Turn};
 use super::{confidence, explain, grounds, library, named, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
@@ -219,8 +219,16 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 run.trace_draft(turn.iterations, &draft, trace);
                 turn.inspected(draft, run.has_time())
             }
-            Step::Sample { best, likelihood, prompt, count } => {
-                let chosen = run.choose(best, likelihood, prompt, count, trace).await?;
+            Step::Other { prompt } => {
+                trace(Trace::Decision { what: "asked in the other way too".into() });
+                let second = run.second(prompt.clone()).await?;
+                if let Second::Command(second) = &second {
+                    run.trace_draft(turn.iterations, &second.draft, trace);
+                }
+                turn.seconded(prompt, second, run.has_time())
+            }
+            Step::Sample { best, other, prompt, count } => {
+                let chosen = run.choose(best, other, prompt, count, trace).await?;
                 turn.chosen(chosen, run.has_time())
             }
             done @ Step::Done(_) => done,
@@ -322,7 +330,7 @@ impl Run<'_> {
 
     /// Asks the model, until so long after the request. While it still writes, the manuals of the programs it has named so far
     /// are looked up.
-    async fn decide(
+    pub(super) async fn decide(
         &mut self,
         prompt: Prompt,
         sampling: Sampling,

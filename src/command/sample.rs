@@ -8,7 +8,7 @@ use super::faults::{self, Tried};
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending, Trial};
-use super::turn::{Chosen, Draft, better, is_broken};
+use super::turn::{Chosen, Draft, Second, Written, better, is_broken};
 use crate::agent::runtime;
 use crate::model::{Finish, Prompt, Sampling};
 use crate::shell::Severity;
@@ -40,11 +40,11 @@ const PATIENCE: f64 = 1.5;
 const MENDS: usize = 3;
 
 impl Run<'_> {
-    /// Holds `best`, which was so likely, against `count` sampled commands.
+    /// Holds `best`, and what the `other` view has written, against `count` sampled commands.
     pub(super) async fn choose(
         &mut self,
-        best: Option<Draft>,
-        likelihood: f64,
+        best: Option<Written>,
+        other: Option<Written>,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
@@ -52,11 +52,11 @@ impl Run<'_> {
         let since = Instant::now();
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
         let spent = &self.ask.spent;
-        let first = best.as_ref().map(|best| &best.cmd).or(spent.last()).map_or("", String::as_str);
+        let first = best.as_ref().map(|best| &best.draft.cmd).or(spent.last()).map_or("", String::as_str);
         let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
         // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
-        let usable = best.as_ref().is_some_and(|best| !is_broken(&best.findings));
+        let usable = best.as_ref().is_some_and(|best| !is_broken(&best.draft.findings));
         let left = self.latest().saturating_sub(self.started.elapsed());
         let mut hoped = (1..=count).rev().map(|several| (several, self.writing(length, several)));
         let (several, until) = match hoped.find(|(_, hoped)| *hoped <= left) {
@@ -64,15 +64,15 @@ impl Run<'_> {
             Some((several, hoped)) => (several, self.latest().max(self.started.elapsed() + hoped.mul_f64(PATIENCE))),
             None => {
                 trace(Trace::Decision { what: "no time to sample others".into() });
-                return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best, String::new())));
+                return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best.draft, String::new())));
             }
         };
         let ask = self.ask;
-        let candidate = |draft: Draft, likelihood| {
+        let candidate = |Written { draft, likelihood }| {
             let documented = ask.before.knows(&draft.cmd);
             Candidate { draft, likelihood, documented, trial: None }
         };
-        let mut candidates: Vec<Candidate> = best.into_iter().map(|best| candidate(best, likelihood)).collect();
+        let mut candidates: Vec<Candidate> = best.into_iter().chain(other).map(candidate).collect();
         self.candidates = candidates.len() as u32;
         let replies = self.others(prompt, several, most, until).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();
@@ -88,7 +88,7 @@ impl Run<'_> {
             self.candidates += 1;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
                 Some(known) => known.likelihood = known.likelihood.max(likelihood),
-                None => candidates.push(candidate(draft, likelihood)),
+                None => candidates.push(candidate(Written { draft, likelihood })),
             }
         }
         if self.candidates == 1 && spent.is_empty() {
@@ -97,7 +97,11 @@ impl Run<'_> {
             return Ok(Chosen::Draft(candidates.swap_remove(0).draft, String::new()));
         }
         let others = candidates.len();
-        candidates.extend(spent.iter().map(|cmd| candidate(Draft { cmd: cmd.clone(), ..Draft::none() }, 0.0)));
+        candidates.extend(
+            spent
+                .iter()
+                .map(|cmd| candidate(Written { draft: Draft { cmd: cmd.clone(), ..Draft::none() }, likelihood: 0.0 })),
+        );
         // where all are one command there is nothing to choose, and nothing to rehearse
         if candidates.len() > 1 {
             self.rehearse(&mut candidates).await;
@@ -127,6 +131,27 @@ impl Run<'_> {
             self.hold_against(&mut draft, trial);
         }
         Ok(Chosen::Draft(draft, why))
+    }
+
+    /// Asks the model in its other way.
+    pub(super) async fn second(&mut self, prompt: Prompt) -> Result<Second, CommandError> {
+        let completion = self.decide(prompt, Sampling::GREEDY, self.latest()).await?;
+        if completion.finish != Finish::Stop {
+            return Ok(Second::Nothing);
+        }
+        let confidence = confidence::of(&completion, &self.ask.request);
+        Ok(match reply::read(&completion.text) {
+            Reply::Command(cmd) if self.ask.spent.contains(&cmd) => Second::Nothing,
+            Reply::Command(cmd) => {
+                let draft = self.inspect(cmd, confidence).await;
+                let draft = self.mended(draft).await;
+                let draft = self.tried(draft).await;
+                self.candidates += 1;
+                Second::Command(Written { draft, likelihood: confidence::likelihood(&completion) })
+            }
+            Reply::Refused => Second::Refused(confidence),
+            Reply::Nothing => Second::Nothing,
+        })
     }
 
     /// How long several commands of so many tokens take together, by what the first one took.

@@ -3,6 +3,7 @@
 //! ```text
 //! Decide (iteration 1) -> Inspect -> clean and sure?  -> Done
 //!                                 -> a mechanical fix -> Inspect -> better? keep it
+//!                                 -> a second view?   Ask the model in its other way, the surer of the two stays
 //!                                 -> another system's? Decide (iteration 2, told what is written here instead) -> Inspect
 //!                                 -> faulty or unsure? Sample others, the likeliest stays
 //!                                 -> still faulty?    Decide (iteration 2, continues the prompt) -> Inspect -> better? keep it
@@ -34,6 +35,13 @@ pub const DOUBT: f64 = 0.667;
 /// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
 /// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
 pub const LOST: f64 = 0.3;
+
+/// From this confidence on the answer of one view stands without the other's.
+pub const CLEAR: f64 = 0.9;
+
+/// The confidence in a command that both views have written, each by itself: of 27 such 23 were right
+/// (`benches/records/2026-11-26-taught.md`).
+const BOTH: f64 = 0.85;
 
 /// So many pairs of the example library, those nearest to the request, are shown to the model when others are sampled.
 /// For the first answer that is too much to read: it has those that ask for nearly the same.
@@ -90,12 +98,17 @@ pub enum Step {
         /// How sure its author was of it.
         confidence: f64,
     },
-    /// Sample other commands for the first prompt, and choose among them and this one.
+    /// Ask the model in its other way, and have its command mended and inspected.
+    Other {
+        /// The prompt of that [`View`].
+        prompt: Prompt,
+    },
+    /// Sample other commands for the first prompt, and choose among them and these.
     Sample {
         /// The best command so far; `None` if all that the model wrote is spent.
-        best: Option<Draft>,
-        /// How likely the model was to write it ([`confidence::likelihood`]).
-        likelihood: f64,
+        best: Option<Written>,
+        /// What the other view has written, if that is another command.
+        other: Option<Written>,
         /// The prompt.
         prompt: Prompt,
         /// How many others.
@@ -103,6 +116,26 @@ pub enum Step {
     },
     /// The end.
     Done(Outcome),
+}
+
+/// A command, and how likely the model was to write it ([`confidence::likelihood`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The command.
+    pub draft: Draft,
+    /// A probability.
+    pub likelihood: f64,
+}
+
+/// What the model says in its other way.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Second {
+    /// A command.
+    Command(Written),
+    /// That the request is no task for a shell, and how sure it is of that.
+    Refused(f64),
+    /// Nothing that could be a command.
+    Nothing,
 }
 
 /// What came of sampling others.
@@ -146,6 +179,10 @@ pub struct Turn {
     /// How many commands to choose from where the model is unsure.
     candidates: u32,
     sampled: bool,
+    /// How else the model can be asked, until it has been.
+    other: Option<View>,
+    /// How sure the first view is that the request is no task for a shell, where it says so.
+    refused: Option<f64>,
     /// False for a model that tells no probabilities: of its confidence nothing is known.
     measured: bool,
     /// What it is written for.
@@ -162,6 +199,9 @@ pub struct Turn {
     prompt: Prompt,
     #[serde(skip)]
     best: Option<Draft>,
+    /// The command of the view that is not followed.
+    #[serde(skip)]
+    beside: Option<Written>,
     /// How likely the model was to write its last command, a mechanical fix left aside.
     likelihood: f64,
     changes: String,
@@ -176,6 +216,9 @@ impl Turn {
         Self {
             candidates: ask.candidates,
             sampled: false,
+            other: (ask.view == View::Adapted && ask.candidates >= 2 && ask.refine != Refine::Never)
+                .then_some(View::Examples),
+            refused: None,
             measured: false,
             prompt: prompt::first(&ask.request, ask.target, ask.dialect, ask.view, ask.few_shot, &ask.before),
             target: ask.target,
@@ -190,6 +233,7 @@ impl Turn {
             lost: false,
             mends: 0,
             best: None,
+            beside: None,
             likelihood: 0.0,
             changes: String::new(),
             mending: false,
@@ -223,6 +267,10 @@ impl Turn {
             // what the person's own documents have for it is a task, whatever the model takes it for
             Reply::Refused => match self.before.known.first() {
                 Some(known) if self.best.is_none() => Step::Inspect { cmd: known.command.clone(), confidence: DOUBT },
+                _ if self.best.is_none() && confidence < CLEAR => {
+                    self.refused = Some(confidence);
+                    self.other_view(time_left).unwrap_or_else(|| self.done(Outcome::Refused))
+                }
                 _ => self.done(Outcome::Refused),
             },
             Reply::Nothing => self.settle(time_left),
@@ -251,6 +299,11 @@ impl Turn {
             None => self.best = Some(draft),
         }
         self.mending = false;
+        self.go_on(time_left)
+    }
+
+    /// The next step from the best command that there is.
+    fn go_on(&mut self, time_left: bool) -> Step {
         let Some(best) = self.best.clone() else { return self.settle(time_left) };
         if self.max_iterations == 1 || reason(self.refine, &best).is_none() {
             return self.settle(time_left);
@@ -259,6 +312,9 @@ impl Turn {
         let known = best.findings.iter().filter_map(|f| f.fix.clone()).find(|fix| self.is_new(fix));
         if let Some(cmd) = known.filter(|_| self.mends < MENDS) {
             return self.mend(cmd);
+        }
+        if let Some(step) = self.other_view(time_left) {
+            return step;
         }
         // the rule says what is written here instead; who samples gets the habit of another system once more
         let is_told = best.findings.iter().any(|f| f.severity > Severity::Hint && rules::is_own(&f.id, self.target));
@@ -269,6 +325,46 @@ impl Turn {
             return self.sample();
         }
         self.again(time_left).unwrap_or_else(|| self.settle(time_left))
+    }
+
+    /// Asks in the other way where the answer is not clear, once.
+    fn other_view(&mut self, time_left: bool) -> Option<Step> {
+        let is_clear = |best: &Draft| {
+            let is_clean = best.findings.iter().all(|f| f.severity == Severity::Hint);
+            (best.confidence >= CLEAR && is_clean) || self.before.knows(&best.cmd)
+        };
+        if !time_left || !self.measured || self.best.as_ref().is_some_and(is_clear) {
+            return None;
+        }
+        let view = self.other.take()?;
+        let few_shot = FewShot::default();
+        Some(Step::Other {
+            prompt: prompt::first(&self.request, self.target, self.dialect, view, few_shot, &self.before),
+        })
+    }
+
+    /// The model was asked in its other way with this `prompt`, and the surer of the two answers stays: both are right about as
+    /// often, on different requests. `time_left` is false once half of the time is spent.
+    pub fn seconded(&mut self, prompt: Prompt, second: Second, time_left: bool) -> Step {
+        match (self.best.take(), second) {
+            (Some(first), Second::Command(second)) if first.cmd == second.draft.cmd => self.best = Some(both(first)),
+            (Some(first), Second::Command(second)) if is_surer(&second.draft, &first) => {
+                self.changed(&format!("was `{}`: with worked examples the model is surer", first.cmd));
+                self.beside = Some(Written { draft: first, likelihood: self.likelihood });
+                (self.best, self.likelihood, self.prompt) = (Some(second.draft), second.likelihood, prompt);
+            }
+            (Some(first), Second::Command(second)) => (self.best, self.beside) = (Some(first), Some(second)),
+            (Some(first), Second::Refused(sure)) if sure > first.confidence => return self.done(Outcome::Refused),
+            (None, Second::Command(second)) if self.refused.is_none_or(|sure| second.draft.confidence > sure) => {
+                (self.best, self.likelihood, self.prompt) = (Some(second.draft), second.likelihood, prompt);
+            }
+            (None, Second::Refused(_)) => return self.done(Outcome::Refused),
+            (first, _) => self.best = first,
+        }
+        if self.best.is_none() && self.refused.is_some() {
+            return self.done(Outcome::Refused);
+        }
+        self.go_on(time_left)
     }
 
     /// Notes what has become of the command.
@@ -342,6 +438,9 @@ impl Turn {
 
     /// Ends, unless the command is doubtful, or spent, and there is time to look at others.
     fn settle(&mut self, time_left: bool) -> Step {
+        if let Some(step) = self.other_view(time_left) {
+            return step;
+        }
         let is_open = match &self.best {
             // what no shell can parse is no answer, and whoever has none waits for one
             Some(best) if is_broken(&best.findings) => self.measured,
@@ -366,7 +465,8 @@ impl Turn {
         // who has the adapter is doubted by who has the examples
         let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
         let prompt = prompt::first(&self.request, self.target, self.dialect, view, few_shot, &before);
-        Step::Sample { best: self.best.clone(), likelihood: self.likelihood, prompt, count: self.candidates - 1 }
+        let best = self.best.clone().map(|draft| Written { draft, likelihood: self.likelihood });
+        Step::Sample { best, other: self.beside.take(), prompt, count: self.candidates - 1 }
     }
 
     /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.
@@ -382,6 +482,23 @@ impl Turn {
 /// True if what the checks found means that it is no command at all.
 pub(super) fn is_broken(findings: &[Finding]) -> bool {
     findings.iter().any(|f| [syntax::ID, prose::ID].contains(&f.id.as_str()) && f.severity == Severity::Error)
+}
+
+/// True if `new`, which another view has written, is to stay in the place of `old`: it has less against it, or as much, and the
+/// model is surer of it. What is dangerous takes the place of nothing that is not.
+fn is_surer(new: &Draft, old: &Draft) -> bool {
+    if new.risk.level == Level::Danger && old.risk.level < Level::Danger {
+        return false;
+    }
+    let (was, is) = (weight(&old.findings), weight(&new.findings));
+    is < was || (is == was && new.confidence > old.confidence)
+}
+
+/// A command that both views have written.
+fn both(draft: Draft) -> Draft {
+    let is_clean = draft.findings.iter().all(|f| f.severity == Severity::Hint);
+    let confidence = if is_clean { draft.confidence.max(BOTH) } else { draft.confidence };
+    Draft { confidence, ..draft }
 }
 
 /// Why a draft deserves another iteration; `None` if it is good enough.
@@ -427,365 +544,5 @@ fn describe(old: &Draft, new: &Draft) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command::documents::Known;
-    use crate::model::{Cancel, Token, Usage};
-    use crate::shell::{Dialect, Target};
-    use std::time::Duration;
-
-    fn ask(refine: Refine) -> Ask {
-        Ask {
-            request: "list files".into(),
-            cwd: "/".into(),
-            target: Target::ALL[0].1,
-            dialect: Dialect::Bash,
-            refine,
-            max_iterations: 2,
-            timeout: Duration::from_secs(5),
-            alternatives: 1,
-            few_shot: FewShot::Nearest(0),
-            candidates: 1,
-            rehearse: true,
-            view: View::Examples,
-            budget: Duration::from_secs(5),
-            before: Before::default(),
-            spent: vec![],
-            cancel: Cancel::new(),
-        }
-    }
-
-    fn said(text: &str, finish: Finish) -> Completion {
-        let token = Token { bytes: text.into(), logprob: Some(-0.1), runner_up: None };
-        Completion { text: text.into(), tokens: vec![token], end: None, finish, usage: Usage::default() }
-    }
-
-    fn draft(cmd: &str, confidence: f64, findings: Vec<Finding>) -> Draft {
-        Draft { cmd: cmd.into(), confidence, findings, ..Draft::none() }
-    }
-
-    fn error(token: &str, fix: Option<&str>) -> Finding {
-        Finding {
-            id: "unknown-flag".into(),
-            severity: Severity::Error,
-            token: token.into(),
-            span: None,
-            why: "no such option".into(),
-            evidence: Vec::new(),
-            fix: fix.map(String::from),
-        }
-    }
-
-    fn command(step: Step) -> (String, String) {
-        match step {
-            Step::Done(Outcome::Command { draft, changes }) => (draft.cmd, changes),
-            other => panic!("no command: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_clean_command_needs_one_iteration() {
-        let mut t = Turn::new(&ask(Refine::Evidence));
-        assert!(matches!(t.begin(), Step::Decide { iteration: 1, .. }));
-        let Step::Inspect { cmd, .. } = t.decided(&said("ls", Finish::Stop), 0.95, true) else { panic!() };
-        assert_eq!(command(t.inspected(draft(&cmd, 0.95, vec![]), true)), ("ls".into(), String::new()));
-        assert_eq!(t.iterations, 1);
-    }
-
-    #[test]
-    fn what_is_asked_to_be_written_may_be_and_nothing_more() {
-        let with = |level, id: Option<&str>| {
-            let findings = id.map(|id| Finding { id: id.into(), severity: Severity::Warning, ..error("x", None) });
-            let risk = Risk { level, reasons: Vec::new() };
-            Draft { risk, ..draft("x", 0.9, findings.into_iter().collect()) }
-        };
-        for id in [saved::ID, in_place::ID] {
-            assert!(better(&with(Level::Caution, None), &with(Level::Safe, Some(id)), true));
-            assert!(!better(&with(Level::Danger, None), &with(Level::Safe, Some(id)), true));
-        }
-        assert!(!better(&with(Level::Caution, None), &with(Level::Safe, Some("time-sign")), true));
-    }
-
-    #[test]
-    fn a_rules_own_command_takes_the_place_of_one_that_cannot_work() {
-        let old = |fix| draft("lsmod", 0.9, vec![error("lsmod", fix)]);
-        let new =
-            |level| Draft { risk: Risk { level, reasons: Vec::new() }, ..draft("kmutil showloaded", 0.9, vec![]) };
-        assert!(better(&new(Level::Caution), &old(Some("kmutil showloaded")), true));
-        assert!(!better(&new(Level::Caution), &old(Some("kmutil showloaded")), false), "a model's word is none");
-        assert!(
-            !better(&new(Level::Caution), &old(Some("kmutil")), true)
-                && !better(&new(Level::Caution), &old(None), true)
-        );
-        assert!(!better(&new(Level::Danger), &old(Some("kmutil showloaded")), true));
-    }
-
-    #[test]
-    fn a_finding_leads_to_a_second_iteration_that_continues_the_first() {
-        let mut t = Turn::new(&ask(Refine::Evidence));
-        let Step::Decide { prompt: first, .. } = t.begin() else { panic!() };
-        t.decided(&said("ls --sise", Finish::Stop), 0.9, true);
-        let Step::Decide { iteration: 2, prompt } =
-            t.inspected(draft("ls --sise", 0.9, vec![error("--sise", None)]), true)
-        else {
-            panic!()
-        };
-        assert_eq!(prompt.turns[..first.turns.len()], first.turns[..]);
-        t.decided(&said("ls --size", Finish::Stop), 0.9, true);
-        let (cmd, changes) = command(t.inspected(draft("ls --size", 0.9, vec![]), true));
-        assert_eq!(cmd, "ls --size");
-        assert!(changes.contains("ls --sise") && changes.contains("no such option"), "{changes}");
-    }
-
-    #[test]
-    fn a_worse_or_riskier_second_command_is_not_taken() {
-        for (second, level) in [(vec![error("a", None), error("b", None)], Level::Safe), (vec![], Level::Danger)] {
-            let mut t = Turn::new(&ask(Refine::Evidence));
-            t.begin();
-            t.decided(&said("one", Finish::Stop), 0.9, true);
-            t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
-            t.decided(&said("two", Finish::Stop), 0.9, true);
-            let mut two = draft("two", 0.9, second);
-            two.risk.level = level;
-            assert_eq!(command(t.inspected(two, true)), ("one".into(), String::new()));
-        }
-    }
-
-    #[test]
-    fn never_and_no_time_left_stop_at_one() {
-        for (refine, time_left) in [(Refine::Never, true), (Refine::Evidence, false)] {
-            let mut t = Turn::new(&ask(refine));
-            t.begin();
-            t.decided(&said("ls --sise", Finish::Stop), 0.1, true);
-            let step = t.inspected(draft("ls --sise", 0.1, vec![error("--sise", None)]), time_left);
-            assert_eq!(command(step).0, "ls --sise");
-        }
-    }
-
-    #[test]
-    fn a_known_fix_needs_neither_model_nor_time() {
-        let mut t = Turn::new(&ask(Refine::Evidence));
-        t.begin();
-        t.decided(&said("head -5", Finish::Stop), 0.9, true);
-        let step = t.inspected(draft("head -5", 0.9, vec![error("-5", Some("head -6"))]), false);
-        assert_eq!(step, Step::Inspect { cmd: "head -6".into(), confidence: 0.9 });
-        assert_eq!(command(t.inspected(draft("head -6", 0.9, vec![]), true)).0, "head -6");
-    }
-
-    #[test]
-    fn several_faults_are_mended_one_after_the_other_and_a_useless_fix_is_tried_once() {
-        let mut t = Turn::new(&ask(Refine::Evidence));
-        t.begin();
-        t.decided(&said("a b", Finish::Stop), 0.9, true);
-        let two = vec![error("a", Some("A b")), error("b", Some("a B"))];
-        assert!(
-            matches!(t.inspected(draft("a b", 0.9, two.clone()), false), Step::Inspect { cmd, .. } if cmd == "A b")
-        );
-        // the first fix does not help, so the second is tried on the same command
-        assert!(matches!(t.inspected(draft("A b", 0.9, two), false), Step::Inspect { cmd, .. } if cmd == "a B"));
-        let one = vec![error("a", Some("A B"))];
-        assert!(matches!(t.inspected(draft("a B", 0.9, one), false), Step::Inspect { cmd, .. } if cmd == "A B"));
-        let (cmd, changes) = command(t.inspected(draft("A B", 0.9, vec![]), false));
-        assert_eq!((cmd.as_str(), t.iterations), ("A B", 2));
-        assert!(changes.contains("was `a b`") && changes.contains("then was `a B`"), "{changes}");
-    }
-
-    #[test]
-    fn a_fault_that_shows_once_another_is_mended_is_mended_too() {
-        let of = |id: &str, fix| Finding { id: id.into(), ..error("x", fix) };
-        let mut t = Turn::new(&ask(Refine::Evidence));
-        t.begin();
-        t.decided(&said("a", Finish::Stop), 0.9, true);
-        t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
-        let shown = t.inspected(draft("b", 0.9, vec![of("two", Some("c"))]), false);
-        assert!(matches!(shown, Step::Inspect { cmd, .. } if cmd == "c"));
-        assert_eq!(command(t.inspected(draft("c", 0.9, vec![]), false)).0, "c");
-
-        // one that brings more than it takes away is not gone on with
-        t = Turn::new(&ask(Refine::Evidence));
-        t.begin();
-        t.decided(&said("a", Finish::Stop), 0.9, true);
-        t.inspected(draft("a", 0.9, vec![of("one", Some("b"))]), false);
-        let worse = vec![of("two", Some("c")), of("three", None)];
-        assert_eq!(command(t.inspected(draft("b", 0.9, worse), false)).0, "a");
-    }
-
-    #[test]
-    fn refusals_cuts_and_silence_have_no_command() {
-        for (text, finish, want) in [
-            (reply::REFUSAL, Finish::Stop, Outcome::Refused),
-            ("ls -", Finish::Cancelled, Outcome::Stopped),
-            ("", Finish::Stop, Outcome::Nothing),
-            ("find . -name '*.", Finish::Length, Outcome::Nothing),
-        ] {
-            let mut t = Turn::new(&ask(Refine::Evidence));
-            t.begin();
-            assert_eq!(t.decided(&said(text, finish), 0.9, true), Step::Done(want), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn what_documents_have_a_command_for_is_not_refused() {
-        let known = Known { command: "farmctl cycle".into(), ..Known::default() };
-        let before = Before { known: vec![known], ..Before::default() };
-        let mut t = Turn::new(&Ask { before, candidates: 5, ..ask(Refine::Evidence) });
-        t.begin();
-        let step = t.decided(&said(reply::REFUSAL, Finish::Stop), 0.9, true);
-        assert_eq!(step, Step::Inspect { cmd: "farmctl cycle".into(), confidence: DOUBT });
-        let Step::Done(Outcome::Command { draft, .. }) = t.inspected(draft("farmctl cycle", DOUBT, vec![]), true)
-        else {
-            panic!("it is what was written down, and nothing else is looked for");
-        };
-        assert_eq!(draft.cmd, "farmctl cycle");
-    }
-
-    #[test]
-    fn what_does_not_parse_is_no_command() {
-        let mut t = Turn::new(&ask(Refine::Never));
-        t.begin();
-        t.decided(&said("You're welcome!", Finish::Stop), 0.9, true);
-        let torn = Finding { id: syntax::ID.into(), ..error("'re", None) };
-        assert_eq!(t.inspected(draft("You're welcome!", 0.9, vec![torn]), true), Step::Done(Outcome::Nothing));
-    }
-
-    #[test]
-    fn for_want_of_an_answer_others_are_waited_for() {
-        let torn = || Finding { id: syntax::ID.into(), ..error("'", None) };
-        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
-        t.begin();
-        t.decided(&said("find 'x", Finish::Stop), 0.1, true);
-        // though the time for a better one is over
-        let step = t.inspected(draft("find 'x", 0.1, vec![torn()]), false);
-        assert!(matches!(step, Step::Sample { count: 4, .. }), "{step:?}");
-        let chosen = Chosen::Draft(draft("find x", 0.4, vec![]), "it parses".into());
-        assert_eq!(command(t.chosen(chosen, false)).0, "find x");
-    }
-
-    #[test]
-    fn a_second_answer_that_fails_keeps_the_first() {
-        for (text, finish) in [("", Finish::Stop), (reply::REFUSAL, Finish::Stop), ("x", Finish::Cancelled)] {
-            let mut t = Turn::new(&ask(Refine::Evidence));
-            t.begin();
-            t.decided(&said("one", Finish::Stop), 0.9, true);
-            t.inspected(draft("one", 0.9, vec![error("a", None)]), true);
-            assert_eq!(command(t.decided(&said(text, finish), 0.9, true)).0, "one");
-        }
-    }
-
-    #[test]
-    fn a_doubtful_command_is_held_against_others_once() {
-        let ask = Ask { candidates: 5, ..ask(Refine::Evidence) };
-        for (confidence, time_left, refine, sampled) in [
-            (0.3, true, Refine::Evidence, true),
-            (0.9, true, Refine::Evidence, false),
-            (0.3, false, Refine::Evidence, false),
-            (0.3, true, Refine::Never, false),
-        ] {
-            let mut t = Turn::new(&Ask { refine, ..ask.clone() });
-            t.begin();
-            t.decided(&said("one", Finish::Stop), confidence, true);
-            let step = t.inspected(draft("one", confidence, vec![]), time_left);
-            if !sampled {
-                assert_eq!(command(step).0, "one");
-                continue;
-            }
-            let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
-            let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
-            let shown = prompt::first(&ask.request, ask.target, ask.dialect, view, few_shot, &Before::default());
-            assert_eq!((best.unwrap().cmd.as_str(), prompt), ("one", shown));
-            let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());
-            let (cmd, changes) = command(t.chosen(two, true));
-            assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
-        }
-    }
-
-    #[test]
-    fn a_faulty_command_is_held_against_others_and_then_reconsidered() {
-        let faulty = |cmd: &str| draft(cmd, 0.9, vec![error("a", None)]);
-        for (chosen, time_left, again) in
-            [(faulty("one"), true, true), (faulty("one"), false, false), (draft("two", 0.5, vec![]), true, false)]
-        {
-            let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
-            t.begin();
-            t.decided(&said("one", Finish::Stop), 0.9, true);
-            let Step::Sample { best, likelihood, .. } = t.inspected(faulty("one"), true) else { panic!("{chosen:?}") };
-            assert_eq!(best.unwrap().cmd, "one");
-            assert!((likelihood - (-0.1_f64).exp()).abs() < 1e-6, "{likelihood}");
-            let cmd = chosen.cmd.clone();
-            let step = t.chosen(Chosen::Draft(chosen, "likelier".into()), time_left);
-            if !again {
-                assert_eq!(command(step).0, cmd);
-                continue;
-            }
-            assert!(matches!(step, Step::Decide { iteration: 2, .. }), "{step:?}");
-            t.decided(&said("three", Finish::Stop), 0.3, true);
-            assert_eq!(command(t.inspected(draft("three", 0.3, vec![]), true)).0, "three", "others come once");
-        }
-        // a model without probabilities cannot choose
-        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
-        t.begin();
-        t.decided(&Completion { tokens: vec![], ..said("one", Finish::Stop) }, 0.9, true);
-        assert!(matches!(t.inspected(faulty("one"), true), Step::Decide { iteration: 2, .. }));
-    }
-
-    #[test]
-    fn what_a_rule_of_the_system_says_is_told_before_others_are_sampled() {
-        let foreign = Finding { id: "macos-watch".into(), severity: Severity::Warning, ..error("watch", None) };
-        let macos = Target::ALL.iter().find(|(name, _)| *name == "macos-bsd").unwrap().1;
-        for (target, is_told) in [(macos, true), (Target::ALL[0].1, false)] {
-            let mut t = Turn::new(&Ask { candidates: 5, target, ..ask(Refine::Evidence) });
-            t.begin();
-            t.decided(&said("watch ls", Finish::Stop), 0.9, true);
-            let step = t.inspected(draft("watch ls", 0.9, vec![foreign.clone()]), true);
-            assert_eq!(matches!(step, Step::Decide { iteration: 2, .. }), is_told, "{step:?}");
-        }
-    }
-
-    #[test]
-    fn what_the_persons_documents_have_is_not_put_to_the_vote() {
-        let known = Known { command: "farmctl cycle".into(), ..Known::default() };
-        let before = Before { known: vec![known], ..Before::default() };
-        for (cmd, is_known) in [("farmctl cycle", true), ("farmctl reboot", false)] {
-            let mut t = Turn::new(&Ask { candidates: 5, before: before.clone(), ..ask(Refine::Evidence) });
-            t.begin();
-            t.decided(&said(cmd, Finish::Stop), 0.3, true);
-            let step = t.inspected(draft(cmd, 0.3, vec![error("farmctl", None)]), true);
-            assert_eq!(!matches!(step, Step::Sample { .. }), is_known, "{step:?}");
-        }
-    }
-
-    #[test]
-    fn a_choice_that_is_the_first_changes_nothing() {
-        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
-        t.begin();
-        t.decided(&said("one", Finish::Stop), 0.3, true);
-        assert!(matches!(t.inspected(draft("one", 0.3, vec![]), true), Step::Sample { .. }));
-        assert_eq!(
-            command(t.chosen(Chosen::Draft(draft("one", 0.7, vec![]), "all agree".into()), true)),
-            ("one".into(), String::new())
-        );
-    }
-
-    #[test]
-    fn a_spent_command_is_no_answer() {
-        let spent = |candidates| {
-            let mut t = Turn::new(&Ask { candidates, spent: vec!["one".into()], ..ask(Refine::Evidence) });
-            t.begin();
-            t
-        };
-        let mut t = spent(5);
-        let step = t.decided(&said("one", Finish::Stop), 0.99, true);
-        let Step::Sample { best: None, count: 4, .. } = step else { panic!("{step:?}") };
-        assert_eq!(t.chosen(Chosen::Nothing, true), Step::Done(Outcome::Nothing));
-        assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
-        // nor is what does not end
-        let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
-        t.begin();
-        let step = t.decided(&said("find . -o -o -o", Finish::Length), 0.9, false);
-        assert!(matches!(step, Step::Sample { best: None, .. }), "{step:?}");
-        // nor is it the mend of another
-        let mut t = spent(1);
-        t.decided(&said("oen", Finish::Stop), 0.9, true);
-        assert!(matches!(t.inspected(draft("oen", 0.9, vec![error("a", Some("one"))]), true), Step::Decide { .. }));
-    }
-}
+#[path = "turn_tests.rs"]
+mod tests;
