@@ -74,6 +74,7 @@ pub fn open_for(cx: &Cx, settings: &Settings, wants: Wants) -> Result<Wired, Fai
             manual: Some(manual(cx)),
             documents: settings.knowledge.then(|| knowledge::by_words(cx)).flatten(),
             adapted: settings.adapter != AdapterUse::Off,
+            without: [].into(),
         };
         Ok(Wired { recipe, opened: Opened { context: detecting, download }, resident, is_first })
     })

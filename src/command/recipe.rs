@@ -56,6 +56,8 @@ pub struct Recipe {
     pub documents: Option<Librarian>,
     /// Is the model asked with its adapter, if it has one?
     pub adapted: bool,
+    /// The ids of findings that are not told, to measure what a check is worth.
+    pub without: Arc<[String]>,
 }
 
 /// Told what happens on the way.
@@ -102,7 +104,8 @@ impl Recipe {
             manual.avoid(&ask.cwd);
         }
         let cancel = ask.cancel.with_deadline(started + ask.timeout);
-        let inspector = Inspector { context: self.context.clone(), manual: self.manual.clone() };
+        let inspector =
+            Inspector { context: self.context.clone(), manual: self.manual.clone(), without: self.without.clone() };
         let (manuals, timing) = (Manuals::new(), Timing::default());
         let shape = reply::shape(library::has(&ask.request, ask.target));
         let run = Run {
@@ -417,7 +420,7 @@ impl Run<'_> {
         trace(Trace::Prompt { iteration, text: prompt::render(prompt) });
     }
 
-    fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
+    pub(super) fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
         let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
         trace(Trace::Checked { iteration, cmd, confidence: draft.confidence, findings });
         if let Some(why) = turn::reason(self.ask.refine, draft) {

@@ -84,6 +84,8 @@ impl Run<'_> {
         for (reply, confidence, likelihood) in replies {
             let Reply::Command(cmd) = reply else { continue };
             let draft = self.inspect(cmd, confidence).await;
+            let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
+            trace(Trace::Checked { iteration: 1, cmd, confidence, findings });
             let draft = self.mended(draft).await;
             self.candidates += 1;
             match candidates.iter_mut().find(|c| c.draft.cmd == draft.cmd) {
@@ -330,7 +332,14 @@ mod tests {
                 spent: vec![],
                 cancel: Cancel::new(),
             };
-            let recipe = Recipe { model: model.clone(), context, manual: None, documents: None, adapted: false };
+            let recipe = Recipe {
+                model: model.clone(),
+                context,
+                manual: None,
+                documents: None,
+                adapted: false,
+                without: [].into(),
+            };
             let began = Instant::now();
             recipe.answer(&ask, &mut |_| ()).await.unwrap();
             let ended = Instant::now();

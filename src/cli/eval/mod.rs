@@ -24,6 +24,7 @@ use crate::shell::{Target, Userland, parse};
 use compare::{Verdict, verdict};
 use report::{Report, TaskReport, name};
 use stage::{Stage, Userspace};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -69,6 +70,9 @@ pub struct Args {
     /// Compare with an earlier report (the output of --json), task by task
     #[arg(long, value_name = "REPORT")]
     against: Option<PathBuf>,
+    /// Leave these findings out, by id: what is a check worth?
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    without: Vec<String>,
     /// Check the suites instead: every reference is run, twice, and doing nothing must not pass. Needs no model
     #[arg(long, conflicts_with_all = ["against", "json"])]
     check: bool,
@@ -94,7 +98,8 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let settings = cx.settings(&args.answer.layer())?.for_many();
     let runtime = cx.runtime()?;
-    let wired = wire::open(cx, &settings)?;
+    let mut wired = wire::open(cx, &settings)?;
+    wired.recipe.without = args.without.as_slice().into();
     let mut asker = Asker { args: &args.answer, cx, settings, runtime, applets: None, wired };
     let mut tasks = Vec::with_capacity(suite.tasks.len());
     for task in &suite.tasks {
@@ -197,15 +202,19 @@ impl Asker<'_> {
         let place = Place::of(&recipe.context, &settings, Some(cwd));
         let ask = ask(task.request.clone(), &place, &settings, self.args, self.cx.interrupt().cancel());
         let started = Instant::now();
-        let mut first: Option<String> = None;
+        let (mut first, mut seen) = (None::<String>, BTreeSet::new());
         let mut listen = |event: Trace| {
-            if let Trace::Checked { iteration: 1, cmd, .. } = &event {
-                first.get_or_insert_with(|| cmd.clone());
+            if let Trace::Checked { iteration, cmd, findings, .. } = &event {
+                if *iteration == 1 {
+                    first.get_or_insert_with(|| cmd.clone());
+                }
+                seen.extend(findings.iter().map(|finding| finding.id.clone()));
             }
             present::trace(&self.cx.ui, self.args, &event);
         };
         let answered = self.runtime.block_on(recipe.answer(&ask, &mut listen)).map_err(|e| failure(e, &settings));
         let ms = milliseconds(started.elapsed());
+        let seen = seen.into_iter().collect();
         let mut report = TaskReport {
             id: task.id.clone(),
             request: task.request.clone(),
@@ -217,6 +226,7 @@ impl Asker<'_> {
             confidence: 0.0,
             iterations: 0,
             findings: Vec::new(),
+            seen,
             ms,
         };
         let answer = match answered {
@@ -249,6 +259,7 @@ fn recipe<'r>(applets: &'r mut Option<Recipe>, wired: &'r Wired, space: &Userspa
             manual: Some(Arc::new(Manual::open(setup))),
             documents: wired.recipe.documents.clone(),
             adapted: wired.recipe.adapted,
+            without: wired.recipe.without.clone(),
         }
     })
 }

@@ -30,6 +30,9 @@ pub struct TaskReport {
     pub iterations: u32,
     /// Ids of what the checks still had against it.
     pub findings: Vec<String>,
+    /// Ids of what they had against it or any other command on the way.
+    #[serde(default)]
+    pub seen: Vec<String>,
     /// Milliseconds to the answer.
     pub ms: f64,
 }
@@ -190,6 +193,7 @@ mod tests {
             confidence,
             iterations: 1 + u32::from(first.is_some()),
             findings: vec![],
+            seen: vec![],
             ms,
         }
     }

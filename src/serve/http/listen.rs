@@ -17,6 +17,7 @@ use std::io;
 use std::net::SocketAddr;
 #[cfg(unix)]
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,10 +27,13 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 
 /// How long the head of a request may take, and a connection be silent between two.
 const SILENCE: Duration = Duration::from_secs(15);
+/// How long a client may take nothing of an answer that is ready for it. Whoever asks and never reads holds a place for no longer.
+const STALLED: Duration = Duration::from_secs(20);
 /// Connections at once, where the system has room for so many.
 const CONNECTIONS: usize = 2048;
 /// Files that are left for everything else.
@@ -312,12 +316,19 @@ async fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(SILENCE)
         .max_header_size(HEAD)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(patient(stream, STALLED)), service);
     tokio::select! {
         // how a connection breaks is the client's business
         _ = connection => {}
         _ = close => {}
     }
+}
+
+/// The stream, whose writes fail once the other end has taken nothing for so long.
+fn patient<S: AsyncRead + AsyncWrite>(stream: S, stalled: Duration) -> Pin<Box<TimeoutStream<S>>> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(stalled));
+    Box::pin(stream)
 }
 
 /// Marks a connection as at work until it is dropped.
@@ -342,5 +353,31 @@ struct Counted(Arc<Open>, u64);
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_client_that_never_reads_is_given_up_and_one_that_reads_slowly_is_not() {
+        let stalled = Duration::from_millis(200);
+        let (silent, server) = tokio::io::duplex(16);
+        let error = patient(server, stalled).write_all(&[0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(silent);
+
+        let (mut slow, server) = tokio::io::duplex(16);
+        let reads = tokio::spawn(async move {
+            let (mut read, mut piece) = (0, [0; 4]);
+            while read < 64 {
+                tokio::time::sleep(stalled / 8).await;
+                read += slow.read(&mut piece).await.unwrap();
+            }
+        });
+        patient(server, stalled).write_all(&[0; 64]).await.unwrap();
+        reads.await.unwrap();
     }
 }
