@@ -389,3 +389,17 @@ fn own_tasks_are_many_and_stand_alone() {
     words.dedup();
     assert_eq!(words.len(), count, "a request stands twice");
 }
+
+#[test]
+fn what_a_check_is_worth_is_seen_without_it() {
+    let asked = |more: &[&str]| {
+        let machine = Machine::new();
+        machine.write("suite.toml", SUITE);
+        let suite = machine.path("suite.toml");
+        let args = [&["eval", suite.to_str().unwrap(), "--only", "list", "--json"], more].concat();
+        let report = machine.ask(but("list all", "find . -name *.log"), &args).json();
+        (report["tasks"][0]["cmd"].clone(), report["tasks"][0]["seen"].clone())
+    };
+    assert_eq!(asked(&[]), (json!("find . -name '*.log'"), json!(["find-name-unquoted"])));
+    assert_eq!(asked(&["--without", "find-name-unquoted"]), (json!("find . -name *.log"), json!([])));
+}

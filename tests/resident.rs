@@ -4,7 +4,7 @@
 use crate::machine::{AMPLE, Machine, Ran};
 use crate::support::model_or_skip;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -552,4 +552,52 @@ fn the_real_model_says_the_same_from_there() {
     let status = &home.residents()[0];
     assert!(status["memory"].as_u64().unwrap() <= 1_250_000_000, "{status:#}");
     home.run(&["stop"]);
+}
+
+#[test]
+fn a_server_is_the_resident_of_other_calls_and_ends_for_its_own_reasons_alone() {
+    let home = Home::new();
+    home.ask("list files");
+    let before = home.pid();
+    let mut server = home.start(&["serve", "--port", "0"]);
+    wait_for("the server in the resident's place", || {
+        home.residents().iter().any(|r| r["pid"].as_u64() == Some(server.id().into()))
+    });
+    wait_for("the end of the one before", || !home.processes().contains(&before));
+    let answer = home.ask("list files");
+    assert_eq!((&answer["resident"], home.processes()), (&json!(true), vec![]), "{answer:#?}");
+
+    // its calls may be sent elsewhere; it goes on
+    let stopped = home.run(&["stop"]);
+    assert_eq!(stopped.code, Some(0), "{stopped:#?}");
+    assert_eq!(home.sockets(), Vec::<PathBuf>::new());
+    home.ask("list files");
+    assert_ne!(home.pid(), i32::try_from(server.id()).unwrap());
+    assert!(server.try_wait().unwrap().is_none(), "the server is none of theirs");
+
+    signal(server.id().try_into().unwrap(), rustix::process::Signal::TERM);
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_ends_leaves_no_socket_and_one_that_may_not_makes_none() {
+    for (resident, hosts) in [("on", 1), ("off", 0)] {
+        let home = Home::new();
+        let mut command = home.command(&["serve", "--port", "0"]);
+        let mut server = command.env("CARO_RESIDENT", resident).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("http://");
+        let ready = || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").unwrap();
+            let mut said = String::new();
+            stream.read_to_string(&mut said).is_ok() && said.starts_with("HTTP/1.1 200")
+        };
+        wait_for("a server that is ready", ready);
+        assert_eq!(home.sockets().len(), hosts, "{resident}");
+        signal(server.id().try_into().unwrap(), rustix::process::Signal::TERM);
+        assert!(server.wait().unwrap().success());
+        assert_eq!(home.sockets(), Vec::<PathBuf>::new());
+    }
 }

@@ -7,7 +7,7 @@ use crate::command::library::commands;
 use crate::model::Model;
 use crate::model::adapter::AdapterChoice;
 use crate::model::engine::{Device, Options};
-use crate::serve::resident::{Absent, Client, Setup, Weights, attach};
+use crate::serve::resident::{Absent, Client, Hosted, Setup, Weights, attach, host};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub use crate::serve::resident::WORD;
 pub enum Resident {
     /// Behind the resident process, as long as that answers.
     Client(Arc<Client>),
+    /// In this process, which is the resident of others meanwhile.
+    Host(Hosted),
     /// In this process; why, if a resident was wanted.
     None(Option<Absent>),
 }
@@ -36,6 +38,7 @@ impl Resident {
                 None => format!("process {} answered", client.pid()),
                 Some(why) => format!("process {} {why}; answered in this process", client.pid()),
             },
+            Self::Host(_) => "other calls of this user are answered by this process too".to_owned(),
             Self::None(Some(why)) => format!("none ({why}); answered in this process"),
             Self::None(None) => return,
         };
@@ -80,8 +83,8 @@ pub fn model(cx: &Cx, settings: &Settings, weights: Weights) -> Result<(Arc<dyn 
     }
 }
 
-/// The same for a process of many callers: where the model is opened here, what comes together is computed together, up to
-/// `slots` at once.
+/// The same for a process of many callers, which opens the model itself: what comes together is computed together, up to
+/// `slots` at once. Where a resident would be of use, it is one: `caro "..."` beside a server does not load the model again.
 ///
 /// # Errors
 /// If the model cannot be opened.
@@ -91,10 +94,15 @@ pub fn for_many(
     weights: Weights,
     slots: usize,
 ) -> Result<(Arc<dyn Model>, Resident), Failure> {
-    if wanted(settings.resident, &weights) {
-        return model(cx, settings, weights);
+    let model = weights.open_for_many(commands(), slots)?;
+    if !wanted(settings.resident, &weights) {
+        return Ok((model, Resident::None(None)));
     }
-    Ok((weights.open_for_many(commands(), slots)?, Resident::None(None)))
+    let resident = match setup(cx, settings, &weights).and_then(|setup| host(&setup, model.clone())) {
+        Ok(hosted) => Resident::Host(hosted),
+        Err(absent) => Resident::None(Some(absent)),
+    };
+    Ok((model, resident))
 }
 
 /// True if a resident is wanted for such a model.
@@ -112,17 +120,21 @@ fn wanted(resident: Use, weights: &Weights) -> bool {
 }
 
 fn client(cx: &Cx, settings: &Settings, weights: &Weights) -> Result<Client, Absent> {
+    let setup = setup(cx, settings, weights)?;
+    let weights = weights.clone();
+    attach(&setup, Box::new(move || weights.open(commands())))
+}
+
+fn setup(cx: &Cx, settings: &Settings, weights: &Weights) -> Result<Setup, Absent> {
     let folder = cx.dirs.runtime.clone();
     let folder = folder.ok_or_else(|| Absent::Weights("this user has no folder for the resident's socket".into()))?;
-    let setup = Setup {
+    Ok(Setup {
         folder,
         program: std::env::current_exe()?,
         weights: weights.clone(),
         idle: settings.resident_idle,
         insist: settings.resident == Use::On,
-    };
-    let weights = weights.clone();
-    attach(&setup, Box::new(move || weights.open(commands())))
+    })
 }
 
 /// Is the resident process, until it is time to end. Nobody sees what it would print: a call that gets no answer from it

@@ -108,7 +108,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Ok(Exit::Success);
     }
     let config = cx.config(&args.flags())?;
-    let (settings, serving) = (Settings::of(&config)?.for_many(), settings::serve(&config)?);
+    let (settings, serving) = (Settings::of(&config)?, settings::serve(&config)?);
     if let Some(kind) = args.print_service {
         return service::print(kind, args, cx);
     }
@@ -265,6 +265,8 @@ fn open(
     let folders = download::settings(cx)?;
     let names = names(&settings.model, &folders);
     let wired = wire::open_for(cx, &settings, Wants::Many(ANSWERS))?;
+    // others ask this process, and it asks nobody
+    let settings = settings.for_many();
     load(&wired.recipe.model, &settings, runtime)?;
     let recipe = wired.recipe.clone();
     let harness = agent::assemble(cx, &drive, "agent", drive.options(), site, (recipe, &settings, hub))?;

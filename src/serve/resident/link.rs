@@ -2,9 +2,11 @@
 
 use super::folder::Folder;
 use super::record::Record;
+use super::server::{self, Hosted};
 use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
 use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer, record};
 use crate::exec;
+use crate::model::Model;
 use rustix::process::Resource;
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +14,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time that a resident has to answer a greeting. It takes less than a millisecond where a core is free.
@@ -126,6 +129,36 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
     Ok(Client::new(setup.weights.id(), setup.weights.adapter(), link, open))
 }
 
+/// Makes this process, which has the model open, the resident of this user's other calls. One that is there makes room when
+/// its work is done.
+///
+/// # Errors
+/// Why it cannot be; the process goes on without.
+pub fn host(setup: &Setup, model: Arc<dyn Model>) -> Result<Hosted, Absent> {
+    let folder = Folder::open(&setup.folder)?;
+    let socket = folder.socket(&setup.weights.slot(&setup.program))?;
+    let identity = setup.weights.identity();
+    let identity =
+        identity.ok_or_else(|| Absent::Weights("the model's file or its adapter's cannot be looked at".into()))?;
+    let wanted = Wanted { setup, folder, socket, program: identity::of_program(&setup.program), model: identity };
+    let retired = match wanted.find(GREETING)? {
+        Found::Fits(mut link) => {
+            let _ = link.channel.send(&Call::Retire);
+            Some(link.pid)
+        }
+        Found::Old(channel, pid) => {
+            let _ = channel.map(|mut channel| channel.send(&Call::Retire));
+            pid
+        }
+        Found::Mute(_) | Found::Nobody => None,
+    };
+    let _lock = wanted.folder.lock(LOCK)?;
+    wanted.clear_the_way(retired)?;
+    let (listener, orders) = wanted.listen()?;
+    peer::listen(&listener)?;
+    Ok(server::host(orders, listener, model)?)
+}
+
 impl Wanted<'_> {
     /// Looks who is there.
     fn find(&self, wait: Duration) -> Result<Found, Absent> {
@@ -170,16 +203,10 @@ impl Wanted<'_> {
         }
         self.worth_leaving()?;
         self.clear_the_way(retired)?;
-        match fs::remove_file(&self.socket) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
-            _ => {}
-        }
-        let orders =
-            Orders { socket: self.socket.clone(), weights: self.setup.weights.clone(), idle_s: stay(self.setup.idle) };
-        let orders = serde_json::to_string(&orders).map_err(|e| Absent::Weights(e.to_string()))?;
         // The socket is made here and handed over: who connects from now on waits in its queue, and sees at once when the
         // process ends before it has begun.
-        let listener = UnixListener::bind(&self.socket)?;
+        let (listener, orders) = self.listen()?;
+        let orders = serde_json::to_string(&orders).map_err(|e| Absent::Weights(e.to_string()))?;
         exec::detach(&self.setup.program, &[OsString::from(WORD), orders.into()], listener.into())?;
         drop(lock);
         match self.find(START)? {
@@ -187,6 +214,17 @@ impl Wanted<'_> {
             Found::Mute(_) => Err(Absent::Lost("was started and is not ready yet")),
             Found::Old(..) | Found::Nobody => Err(Absent::Lost("ended when it was started")),
         }
+    }
+
+    /// Listens in the place of whoever did, and says what is to be done there. Needs the folder's lock.
+    fn listen(&self) -> Result<(UnixListener, Orders), Absent> {
+        match fs::remove_file(&self.socket) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
+            _ => {}
+        }
+        let (socket, weights) = (self.socket.clone(), self.setup.weights.clone());
+        let listener = UnixListener::bind(&socket)?;
+        Ok((listener, Orders { socket, weights, idle_s: stay(self.setup.idle) }))
     }
 
     /// Ends what is left of this slot: a process that does not answer keeps a whole model in memory. One that ends by itself

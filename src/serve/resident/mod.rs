@@ -49,11 +49,11 @@ pub use client::Client;
 pub use control::{list, stop};
 pub use identity::Weights;
 #[cfg(unix)]
-pub use link::attach;
+pub use link::{attach, host};
 #[cfg(not(unix))]
-pub use off::{Client, attach, list, stop};
+pub use off::{Client, Hosted, attach, host, list, stop};
 #[cfg(unix)]
-pub use server::serve;
+pub use server::{Hosted, serve};
 
 use crate::exec::ExecError;
 use crate::model::{Model, ModelError};

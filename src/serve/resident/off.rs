@@ -5,6 +5,7 @@
 use super::{Absent, Ended, Open, Setup, Status};
 use crate::model::{Completion, Flow, Limits, Model, ModelError, Request};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Never made.
 #[derive(Debug)]
@@ -45,6 +46,18 @@ impl Model for Client {
 /// # Errors
 /// Always.
 pub fn attach(_setup: &Setup, _open: Box<Open>) -> Result<Client, Absent> {
+    Err(Absent::System)
+}
+
+/// Never made.
+#[derive(Debug)]
+pub enum Hosted {}
+
+/// See the Unix version.
+///
+/// # Errors
+/// Always.
+pub fn host(_setup: &Setup, _model: Arc<dyn Model>) -> Result<Hosted, Absent> {
     Err(Absent::System)
 }
 

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often a client that waits hears of us.
@@ -68,6 +69,39 @@ struct Resident {
     clients: AtomicUsize,
     short: Box<Short>,
     record: Option<Record>,
+    /// True if it stays as long as its process, which has more to do than this.
+    is_hosted: bool,
+}
+
+/// A resident in a process that has the model open anyway. Dropped, it ends, and its socket goes.
+pub struct Hosted {
+    resident: Arc<Resident>,
+    watch: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Hosted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hosted").field("socket", &self.resident.orders.socket).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.resident.leave(Leaving::Now);
+        // it ends at once; one that broke off has no socket to take away any more
+        let _ = self.watch.take().map(JoinHandle::join);
+    }
+}
+
+/// Answers at that socket with a model that is open already, beside whatever else this process does.
+///
+/// # Errors
+/// If the system gives no threads.
+pub(super) fn host(orders: Orders, listener: UnixListener, model: Arc<dyn Model>) -> io::Result<Hosted> {
+    let resident = begin(orders, listener, Box::new(|| false), true, move || Ok(model))?;
+    let watched = resident.clone();
+    let watch = std::thread::Builder::new().name("caro-resident".into()).spawn(move || watched.watch())?;
+    Ok(Hosted { resident, watch: Some(watch) })
 }
 
 /// Serves at the socket that was handed over, until it is time to end.
@@ -96,6 +130,22 @@ pub(super) fn run(
     short: Box<Short>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<()> {
+    let resident = begin(orders, listener, short, false, open)?;
+    resident.watch();
+    if let Some(record) = &resident.record {
+        record.remove(&resident.orders.socket);
+    }
+    Ok(())
+}
+
+/// Accepts and computes, on threads of their own.
+fn begin(
+    orders: Orders,
+    listener: UnixListener,
+    short: Box<Short>,
+    is_hosted: bool,
+    open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
+) -> io::Result<Arc<Resident>> {
     // Now, and not when somebody asks: it may be replaced under its name at any time.
     let program_file = std::env::current_exe().ok();
     let (jobs, waiting) = mpsc::channel();
@@ -118,7 +168,9 @@ pub(super) fn run(
         clients: AtomicUsize::new(0),
         socket: number(&orders.socket),
         short,
-        record: Record::of_this(),
+        // whoever clears the way for another resident ends the processes on record, and a host is not its resident alone
+        record: if is_hosted { None } else { Record::of_this() },
+        is_hosted,
         orders,
     });
     resident.note(Leaving::No);
@@ -139,11 +191,7 @@ pub(super) fn run(
     })?;
     let acceptor = resident.clone();
     thread("accept", move || acceptor.accept(&listener))?;
-    resident.watch();
-    if let Some(record) = &resident.record {
-        record.remove(&resident.orders.socket);
-    }
-    Ok(())
+    Ok(resident)
 }
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -219,6 +267,7 @@ impl Resident {
                 Leaving::Now => true,
                 _ if busy => false,
                 Leaving::Soon => quiet >= ABOUT_TO_ASK.min(idle),
+                Leaving::No if self.is_hosted => false,
                 Leaving::No => quiet >= idle || quiet >= ABOUT_TO_ASK && (self.short)(),
             };
             if !end {
