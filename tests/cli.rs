@@ -573,3 +573,15 @@ fn a_limit_of_file_sizes_costs_no_answer() {
     let ran = Ran::of(shell.current_dir(machine.path("work")).stdin(Stdio::null()).output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ls -a\n"), "{ran:#?}");
 }
+
+#[test]
+fn a_command_is_changed_as_the_words_say() {
+    let machine = Machine::new();
+    let rules = json!([{ "match": "largest first", "reply": "du -sh * | sort -rh" }]);
+    let ran = machine.ask(rules.clone(), &["--debug", "--from", "du -sh *", "the largest first"]);
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "du -sh * | sort -rh"), "{ran:#?}");
+    let prompt = "[assistant] du -sh *\n[user] the largest first\n";
+    assert!(ran.err.contains(prompt), "{ran:#?}");
+    let ran = machine.ask(rules, &["--from", "  ", "the largest first"]);
+    assert!(ran.code == Some(2) && ran.err.contains("--from has no command"), "{ran:#?}");
+}

@@ -95,6 +95,20 @@ fn a_key_puts_the_command_into_the_line_and_enter_runs_it() {
 }
 
 #[test]
+fn a_comment_behind_a_command_has_it_changed() {
+    for shell in shells() {
+        let machine = Machine::new();
+        // the words alone are the request
+        let rules = json!([{ "match": "echo all", "reply": "echo the whole line" }, { "reply": "echo others" }]);
+        let mut terminal = shell.open(&machine, rules, "");
+        terminal.types("echo all # the largest first");
+        terminal.shows("largest first");
+        terminal.types(ALT_E);
+        terminal.shows("here> echo others");
+    }
+}
+
+#[test]
 fn esc_and_ctrl_c_put_back_what_was_typed() {
     for shell in shells() {
         for (n, key) in ["\x1b", "\x03"].into_iter().enumerate() {

@@ -125,6 +125,9 @@ pub struct RequestArgs {
     /// Run the command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
+    /// A command to change: the words say how
+    #[arg(long, value_name = "COMMAND")]
+    pub from: Option<String>,
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,

@@ -54,6 +54,7 @@ pub mod rehearsal;
 pub mod repair;
 pub mod request;
 pub mod resident;
+pub mod revise;
 pub mod serve;
 pub mod settings;
 pub mod skills;

@@ -3,7 +3,7 @@
 use super::args::{self, AnswerArgs, RequestArgs};
 use super::interrupt::Phase;
 use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, keys, present};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, keys, present, revise};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot, View};
 use crate::host::ExecutionContext;
@@ -33,6 +33,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         return Err(Failure::usage(format!("there is no verb `{request}`"))
             .hint(format!("`caro {verb}`? For a command of one word: caro -- {request}")));
     }
+    let from = args.from.as_deref().map(revise::checked).transpose()?;
     let settings = cx.settings(&args.answer.layer())?;
     paired(&settings)?;
     if args.execute && !cx.ui.can_ask() {
@@ -46,7 +47,11 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let keys = args.widget.then(|| keys::watch(cx.interrupt()));
     let wired = wire::open(cx, &settings)?;
     let place = Place::of(&wired.recipe.context, &settings, None);
-    let ask = ask(request, &place, &settings, &args.answer, cx.interrupt().cancel());
+    // on a shell's line a comment behind a command says how it is to be changed
+    let on_line = if args.widget { revise::split(&request, place.dialect, &wired.recipe.context) } else { None };
+    let (from, words) = on_line.map_or((from, request.as_str()), |(command, words)| (Some(command), words));
+    let ask = ask(words.to_owned(), &place, &settings, &args.answer, cx.interrupt().cancel());
+    let ask = Ask { before: from.map_or_else(Before::default, revise::before), ..ask };
     // The time runs from the start of the program; only a download is not counted.
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
