@@ -4,14 +4,14 @@
 Starts `CARO serve` with a scripted model and a data folder of its own, then tells of
   crowd    100 clients for so many seconds, half of them at /v1/command and half at streams of /v1/chat/completions: answers, and how many
            of them were lost (no answer), mixed (somebody else's) or turned away (429, 503)
-  slow     200 clients that ask for a long stream and never read it, while others go on: the slowest of 50 answers beside them
+  slow     40 clients that ask for some 10 MB of stream and never read it, while another one goes on: the slowest of its 10 answers
   memory   the resident set after each tenth of so many requests, the first tenth aside, which fills caches
 The exit status is 1 where an answer was lost or mixed, or memory grew by more than a tenth.
 """
 import argparse, collections, http.client, json, os, signal, socket, subprocess, sys, tempfile, threading, time
 
-CLIENTS, SILENT, BESIDE = 100, 200, 50
-LONG = "river stone lamp garden window bridge paper winter engine market " * 4000  # more than the buffers of a connection take
+CLIENTS, SILENT, BESIDE = 100, 40, 10
+LONG = "river stone lamp garden window bridge paper winter engine market " * 4000
 
 
 class Server:
@@ -101,7 +101,7 @@ def crowd(server, seconds):
 
 
 def slow(server):
-    body = json.dumps({"messages": [{"role": "user", "content": "at length"}], "stream": True}).encode()
+    body = json.dumps({"messages": [{"role": "user", "content": "at length"}], "stream": True, "logprobs": True, "n": 8}).encode()
     head = "".join(f"{name}: {value}\r\n" for name, value in server.headers("silent").items())
     request = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     sleepers = []

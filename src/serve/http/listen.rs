@@ -33,7 +33,7 @@ use tower::ServiceExt;
 /// How long the head of a request may take, and a connection be silent between two.
 const SILENCE: Duration = Duration::from_secs(15);
 /// How long a client may take nothing of an answer that is ready for it. Whoever asks and never reads holds a place for no longer.
-const STALLED: Duration = Duration::from_secs(20);
+const STALLED: Duration = Duration::from_secs(10);
 /// Connections at once, where the system has room for so many.
 const CONNECTIONS: usize = 2048;
 /// Files that are left for everything else.
