@@ -54,6 +54,7 @@ end
 @FIX@        set CARO_FAILED_STAGES
 @FIX@    end
 @FIX@    test -n "$CARO_FAILED_COMMAND"; or return 0
+@FIX@    echo
 @FIX@    set -l answer (command caro fix --widget@TRIES@ --shell fish </dev/tty)
 @FIX@    and begin
 @FIX@        commandline --replace -- (string join \n -- $answer | string collect)

@@ -174,6 +174,8 @@ fn a_subcommand_comes_from_the_program_its_manual_or_the_project() {
         assert_eq!(stage.of(command, stderr), repaired, "{command}");
     }
     assert_eq!(stage.silent("git comit -m x"), "git commit -m x");
+    assert_eq!(stage.silent("make biuld V=1"), "make build V=1");
+    assert_eq!(stage.silent("make -C x"), "");
 }
 
 #[test]
@@ -228,6 +230,11 @@ fn a_folder_is_made_gone_into_or_shown() {
         ("cat data", "cat: data: Is a directory", "ls data"),
         ("cd notes.txt && ls", "bash: cd: notes.txt: Not a directory", "cd . && ls"),
         ("cd notes.txt", "bash: cd: notes.txt: Not a directory", "cat notes.txt"),
+        (
+            "mv notes.txt out/b",
+            "mv: cannot move 'notes.txt' to 'out/b': No such file or directory",
+            "mkdir -p out && mv notes.txt out/b",
+        ),
         ("rmdir data/deep", "rmdir: failed to remove 'data/deep': Directory not empty", "rm -r data/deep"),
     ] {
         assert_eq!(stage.of(command, stderr), repaired, "{command}");

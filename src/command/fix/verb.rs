@@ -25,7 +25,7 @@ pub(super) fn unknown(case: &Case) -> Option<Repair> {
             return repair(Class::Subcommand, case.edits().replace(word, &meant), why);
         }
     }
-    if case.is_silent { by_manual(case) } else { None }
+    if case.is_silent { by_manual(case).or_else(|| by_project(case)) } else { None }
 }
 
 fn meant(case: &Case, kind: Kind, word: &Word) -> Option<String> {
@@ -94,6 +94,27 @@ fn by_manual(case: &Case) -> Option<Repair> {
         }
         let meant = nearest(&word.text, entry.subcommands.iter().map(String::as_str), |_| false)?;
         let why = format!("{program} has no subcommand `{}`, it has `{meant}`", word.text);
+        repair(Class::Subcommand, case.edits().replace(word, meant), why)
+    })
+}
+
+/// By facts alone: the project has scripts or targets, this is none of them, and one is near.
+fn by_project(case: &Case) -> Option<Repair> {
+    case.commands().find_map(|command| {
+        let mut operands = command.operands();
+        let (word, names, what) = match command.name()? {
+            "npm" | "pnpm" | "yarn" => {
+                operands.find(|word| matches!(word.text.as_str(), "run" | "run-script"))?;
+                (operands.next()?, scripts(case.facts.cwd), "script")
+            }
+            "make" => (operands.find(|word| !word.text.contains('='))?, targets(case.facts.cwd), "target"),
+            _ => return None,
+        };
+        if names.contains(&word.text) || case.facts.exists(&word.text) {
+            return None;
+        }
+        let meant = nearest(&word.text, names.iter().map(String::as_str), |_| false)?;
+        let why = format!("there is no {what} `{}`, there is `{meant}`", word.text);
         repair(Class::Subcommand, case.edits().replace(word, meant), why)
     })
 }
