@@ -305,6 +305,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/bench/", "makes the folders that it measures in"),
     ("cli/config.rs", "reads the files of settings"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
+    ("cli/fix.rs", "reads the error text that is named"),
     ("cli/forge.rs", "reads the samples that are named"),
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),

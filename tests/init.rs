@@ -33,6 +33,7 @@ const SHELLS: [Shell; 3] = [
 
 const ALT_E: &str = "\x1be";
 const ALT_I: &str = "\x1bi";
+const ALT_R: &str = "\x1br";
 
 /// The shells that are here; the others are named.
 fn shells() -> impl Iterator<Item = &'static Shell> {
@@ -48,6 +49,12 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
 impl Shell {
     /// The shell at its first prompt, with `more` in its own file before the script is loaded.
     fn open(&self, machine: &Machine, rules: Value, more: &str) -> Terminal {
+        self.open_with(machine, rules, more, "")
+    }
+
+    /// The same with flags for `caro init`.
+    fn open_with(&self, machine: &Machine, rules: Value, more: &str, flags: &str) -> Terminal {
+        let load = self.load.replacen(self.name, &format!("{}{flags}", self.name), 1);
         let bin = machine.path("bin");
         std::fs::create_dir_all(&bin).unwrap();
         let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_caro"), bin.join("caro"));
@@ -57,7 +64,7 @@ impl Shell {
             "fish" => format!("set -gx PATH {} $PATH", bin.display()),
             _ => format!("PATH={}:$PATH", bin.display()),
         };
-        std::fs::write(&rc, format!("{path}\n{}\n{more}\n{}\n", self.prompt, self.load)).unwrap();
+        std::fs::write(&rc, format!("{path}\n{}\n{more}\n{load}\n", self.prompt)).unwrap();
         let terminal = Terminal::start_program(self.name, machine, rules, self.args);
         terminal.shows("here>");
         terminal
@@ -176,6 +183,96 @@ fn the_other_key_explains_and_leaves_the_line() {
 }
 
 #[test]
+fn the_third_key_repairs_what_failed_and_enter_runs_it() {
+    for shell in shells() {
+        let machine = Machine::new();
+        machine.write("work/notes.txt", "milk\n");
+        let mut terminal = shell.open_with(&machine, json!([]), "", " --fix");
+        terminal.types("cat nots.txt > \"said.txt\"\r");
+        terminal.shows("nots.txt: No such");
+        terminal.types(ALT_R);
+        terminal.shows("here> cat notes.txt");
+        terminal.types("\r");
+        comes(&machine.path("work/said.txt"), "milk\n", &terminal);
+        // what stands on the line is repaired in its place
+        terminal.types("gerp milk notes.txt > found.txt");
+        terminal.shows("found.txt");
+        terminal.types(ALT_R);
+        terminal.shows("here> grep milk");
+        terminal.types("\r");
+        comes(&machine.path("work/found.txt"), "milk\n", &terminal);
+    }
+}
+
+#[test]
+fn fix_by_its_name_is_told_of_the_last_command_and_of_a_pipe_that_hides_a_failure() {
+    for shell in shells() {
+        let machine = Machine::new();
+        machine.write("work/notes.txt", "milk\n");
+        let mut terminal = shell.open_with(&machine, json!([]), "", " --fix");
+        terminal.types("cat nots.txt | wc -l\r");
+        terminal.shows("nots.txt: No such");
+        terminal.types("caro fix --json > told.json\r");
+        let told = machine.path("work/told.json");
+        let start = Instant::now();
+        let document: Value = loop {
+            if let Ok(document) = serde_json::from_str(&std::fs::read_to_string(&told).unwrap_or_default()) {
+                break document;
+            }
+            assert!(start.elapsed() < AMPLE, "{}:\n{}", shell.name, terminal.text());
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(document["fix"]["failed"], "cat nots.txt | wc -l", "{}: {document:#}", shell.name);
+        assert_eq!(document["cmd"], "cat notes.txt | wc -l", "{}: {document:#}", shell.name);
+        assert_eq!(document["fix"]["masked_stage"], 1, "{}: {document:#}", shell.name);
+        // an empty line and another `caro fix` change nothing of what is known
+        terminal.types("\rcaro fix --no-model > again.txt\r");
+        comes(&machine.path("work/again.txt"), "cat notes.txt | wc -l\n", &terminal);
+        // what worked is not repaired
+        terminal.types("true\rcaro fix\r");
+        terminal.shows("did not fail");
+        // other programs are not told
+        terminal.types("env > env.txt; echo over > over.txt\r");
+        comes(&machine.path("work/over.txt"), "over\n", &terminal);
+        assert!(!std::fs::read_to_string(machine.path("work/env.txt")).unwrap().contains("FAILED"), "{}", shell.name);
+        assert!(!machine.path("run").exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn the_hook_stands_beside_those_of_others_and_strict_options() {
+    for (name, more) in [
+        ("bash", "set -u; PROMPT_COMMAND='true; other=$?'"),
+        ("zsh", "setopt ksharrays nounset; precmd() { other=$?; }"),
+        ("fish", "function other_ended --on-event fish_postexec; set -g other $status; end"),
+    ] {
+        let Some(shell) = shells().find(|shell| shell.name == name) else { continue };
+        let machine = Machine::new();
+        machine.write("work/notes.txt", "milk\n");
+        let mut terminal = shell.open_with(&machine, json!([]), more, " --fix");
+        terminal.types("cat nots.txt\r");
+        terminal.shows("nots.txt: No such");
+        terminal.types("caro fix > told.txt\r");
+        comes(&machine.path("work/told.txt"), "cat notes.txt\n", &terminal);
+    }
+}
+
+#[test]
+fn with_its_flag_the_key_tries_the_command_where_nothing_can_be_changed() {
+    for shell in shells().filter(|_| cfg!(target_os = "linux")) {
+        let machine = Machine::new();
+        std::fs::create_dir(machine.path("work/data")).unwrap();
+        machine.write("work/data/x", "x");
+        let mut terminal = shell.open_with(&machine, json!([]), "", " --fix --fix-tries");
+        terminal.types("cp data copy\r");
+        terminal.shows("omitting directory");
+        terminal.types(ALT_R);
+        terminal.shows("here> cp -r data copy");
+        assert!(!machine.path("work/copy").exists());
+    }
+}
+
+#[test]
 fn options_of_a_shell_and_its_vi_keys_change_nothing() {
     for (name, more) in [
         ("bash", "set -eu; set -o vi"),
@@ -200,7 +297,8 @@ fn options_of_a_shell_and_its_vi_keys_change_nothing() {
 fn each_script_is_sound_to_its_own_shell() {
     let machine = Machine::new();
     for shell in shells() {
-        let script = machine.run(&["init", shell.name, "--key", "f12", "--explain-key", "ctrl-g"]);
+        let keys = ["--key", "f12", "--explain-key", "ctrl-g", "--fix", "--fix-tries"];
+        let script = machine.run(&[&["init", shell.name][..], &keys].concat());
         assert_eq!(script.code, Some(0), "{script:#?}");
         machine.write("script", &script.out);
         let checked =
@@ -209,7 +307,7 @@ fn each_script_is_sound_to_its_own_shell() {
         assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{}", shell.name);
     }
     if have("shellcheck") {
-        machine.write("script", machine.run(&["init", "bash"]).out);
+        machine.write("script", machine.run(&["init", "bash", "--fix"]).out);
         let checked = Command::new("shellcheck").args(["-s", "bash"]).arg(machine.path("script")).output();
         let checked = Ran::of(checked.unwrap());
         assert_eq!((checked.code, checked.out.as_str()), (Some(0), ""));

@@ -28,6 +28,8 @@ mod exec;
 mod fetch;
 mod field;
 #[cfg(target_os = "linux")]
+mod fix;
+#[cfg(target_os = "linux")]
 mod forge;
 mod harness;
 #[cfg(unix)]

@@ -3,9 +3,10 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, init, knowledge,
-    manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, fix, forge, init,
+    knowledge, manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
 };
+use crate::command::fix::near::is_swapped;
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -53,6 +54,8 @@ pub enum Verb {
     Batch(batch::Args),
     /// Check any command: syntax, programs, flags of the installed versions, platform rules, risk
     Check(check::Args),
+    /// Repair a command that failed, from its error and what is on this machine
+    Fix(fix::Args),
     /// Score a model and settings on tasks of your own: answers are run in a sandbox and compared
     Eval(eval::Args),
     /// Measure how fast models and whole requests are on this machine
@@ -296,11 +299,14 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
         is_value = !is_value && word.starts_with('-') && takes_value(word);
         is_word
     });
+    let parts: Vec<_> = words.collect();
     // a part in quotes may be many words
-    let text = words.collect::<Vec<_>>().join(" ");
+    let text = parts.join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
         "init" | "stats" | "status" | "stop" => words.len() > 1,
+        // the command is one part in quotes; `fix the permissions of ...`
+        "fix" => parts.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
         "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "serve" => words
@@ -381,9 +387,9 @@ pub fn slip(request: &str) -> Option<String> {
     let most = most_edits(request);
     let verbs = Cli::command();
     let near = verbs.get_subcommands().map(clap::Command::get_name);
-    // of two that are as near, the one that begins more alike
+    // of two that are as near, the one of the same letters, then the one that begins more alike
     let alike = |verb: &str| request.bytes().zip(verb.bytes()).take_while(|(a, b)| a == b).count();
-    near.map(|verb| (strsim::osa_distance(request, verb), Reverse(alike(verb)), verb))
+    near.map(|verb| (strsim::osa_distance(request, verb), !is_swapped(request, verb), Reverse(alike(verb)), verb))
         .min()
         .filter(|(edits, ..)| (1..=most).contains(edits))
         .map(|(.., verb)| verb.to_owned())

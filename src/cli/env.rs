@@ -20,6 +20,12 @@ pub const API_KEY: &str = "CARO_API_KEY";
 pub const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 /// What opens the bucket of `workspace_backend = s3 | r2`: `KEY_ID:SECRET`.
 pub const WORKSPACE_KEY: &str = "CARO_WORKSPACE_KEY";
+/// The command of the shell that failed last: for `caro fix`, from the hook of `caro init --fix`.
+pub const FAILED_COMMAND: &str = "CARO_FAILED_COMMAND";
+/// Its exit status.
+pub const FAILED_STATUS: &str = "CARO_FAILED_STATUS";
+/// The exit statuses of the stages of its pipeline.
+pub const FAILED_STAGES: &str = "CARO_FAILED_STAGES";
 /// Any value but the empty one: no colour.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Any value but the empty one and `0`: colour even where the output is no terminal.
@@ -29,7 +35,7 @@ pub const TERM: &str = "TERM";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 10] = [
+pub const VARIABLES: [(&str, &str); 13] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
@@ -37,6 +43,9 @@ pub const VARIABLES: [(&str, &str); 10] = [
     (API_KEY, "key for a remote model (`--model openai:URL#NAME`)"),
     (ANTHROPIC_KEY, "key for `--model anthropic:NAME`"),
     (WORKSPACE_KEY, "what opens the bucket of `workspace_url`: KEY_ID:SECRET"),
+    (FAILED_COMMAND, "the command that failed last, for `caro fix` (from the hook of `caro init --fix`)"),
+    (FAILED_STATUS, "its exit status"),
+    (FAILED_STAGES, "the exit statuses of the stages of its pipeline"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
     (TERM, "`dumb`: no colour, no moving status line"),

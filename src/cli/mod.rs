@@ -35,6 +35,7 @@ pub mod execute;
 pub mod explain;
 pub mod failure;
 pub mod first;
+pub mod fix;
 pub mod forge;
 pub mod given;
 pub mod history;
@@ -277,6 +278,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Config(args)) => config::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),
+        Some(Verb::Fix(args)) => fix::run(args, cx),
         Some(Verb::Eval(args)) => eval::run(args, cx),
         Some(Verb::Status(args)) => status::run(args, cx),
         Some(Verb::Stop(args)) => stop::run(args, cx),

@@ -5,7 +5,7 @@ use super::interrupt::Phase;
 use super::wire;
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, keys, present, revise};
 use crate::command::recipe::{MAX_REQUEST, too_long};
-use crate::command::{Answer, Ask, Before, CommandError, FewShot, View};
+use crate::command::{Answer, Ask, Before, CommandError, FewShot, View, library};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Severity, Target};
@@ -29,9 +29,8 @@ pub fn run(args: &RequestArgs, cx: &Cx) -> Outcome {
 
 fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let request = words(&args.words)?;
-    if let Some(verb) = args::slip(&request).filter(|_| !args.literal) {
-        return Err(Failure::usage(format!("there is no verb `{request}`"))
-            .hint(format!("`caro {verb}`? For a command of one word: caro -- {request}")));
+    if !args.literal {
+        no_verb(&args.words, &request)?;
     }
     let from = args.from.as_deref().map(revise::checked).transpose()?;
     let settings = cx.settings(&args.answer.layer())?;
@@ -71,34 +70,89 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
             present::fact(&cx.ui, "adapter", adapter);
         }
     }
-    if args.answer.timing {
+    let how = How { args: &args.answer, execute: args.execute, widget: args.widget, also: None };
+    deliver(answer, how, &place, &settings, &wired.recipe.context, cx)
+}
+
+/// What becomes of an answer.
+#[derive(Debug)]
+pub struct How<'a> {
+    /// How it was asked for.
+    pub args: &'a AnswerArgs,
+    /// It is run, after asking.
+    pub execute: bool,
+    /// A line editor waits for it.
+    pub widget: bool,
+    /// What the document says besides.
+    pub also: Option<(&'static str, serde_json::Value)>,
+}
+
+/// Shows an answer, or runs it.
+///
+/// # Errors
+/// If there is no command, or a draft, or it cannot be written or run.
+pub fn deliver(
+    answer: Answer,
+    how: How<'_>,
+    place: &Place,
+    settings: &Settings,
+    context: &ExecutionContext,
+    cx: &Cx,
+) -> Outcome {
+    if how.args.timing {
         present::timing(&cx.ui, &answer.timing);
     }
-    if args.answer.json {
-        cx.ui.document(&present::document(&answer).map_err(Failure::internal)?)?;
+    if how.args.json {
+        let mut document = present::document(&answer).map_err(Failure::internal)?;
+        if let Some((name, value)) = how.also {
+            document[name] = value;
+        }
+        cx.ui.document(&document)?;
         return Ok(if answer.cmd.is_empty() || answer.draft { Exit::No } else { Exit::Success });
     }
     if answer.cmd.is_empty() {
         return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
     // whoever is asked is told what is wrong, and decides
-    if answer.draft && !args.execute {
+    if answer.draft && !how.execute {
         return Err(draft(&answer));
     }
-    if args.execute {
-        return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
+    if how.execute {
+        return execute::run(answer, place, settings, cx, context);
     }
-    if args.widget {
+    if how.widget {
         cx.ui.command(&answer.cmd)?;
         present::cautions(&cx.ui, &answer);
         return Ok(Exit::Success);
     }
     present::answer(&cx.ui, &answer)?;
     let found = 1 + answer.alternatives.len();
-    if found < usize::from(args.answer.alternatives) {
-        cx.ui.note(&format!("{found} of {}: no other command came up", args.answer.alternatives));
+    if found < usize::from(how.args.alternatives) && answer.iterations > 0 {
+        cx.ui.note(&format!("{found} of {}: no other command came up", how.args.alternatives));
     }
     Ok(Exit::Success)
+}
+
+/// Holds a request against the verbs: one whose first word is a slip away from one meant that.
+fn no_verb(words: &[OsString], request: &str) -> Result<(), Failure> {
+    let first = words.first().and_then(|word| word.to_str()).unwrap_or_default();
+    let is_word = |word: &str| {
+        let lower = word.to_lowercase();
+        library::vocabulary().contains_key(lower.as_str()) || crate::exec::find(word).is_some()
+    };
+    let verb = match words.len() {
+        0 | 1 => args::slip(request),
+        // a word of English or a program begins a request
+        _ if is_word(first) => None,
+        // `versions of ...`, `tool that ...` are other words
+        _ => args::slip(first).filter(|verb| !first.starts_with(verb.as_str()) && !verb.starts_with(first)),
+    };
+    let Some(verb) = verb else { return Ok(()) };
+    let quoted = match words.len() {
+        0 | 1 => format!("For a command of one word: caro -- {request}"),
+        _ => format!("For a request that begins so: caro -- {request}"),
+    };
+    Err(Failure::usage(format!("there is no verb `{first}`")).hint(format!("`caro {verb}`? {quoted}")))
 }
 
 /// The request as one text.

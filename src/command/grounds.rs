@@ -31,7 +31,7 @@ pub(super) fn capped(confidence: f64, request: &str, target: Target, dialect: Di
 
 /// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
 /// error of the command.
-pub(super) fn is_draft(draft: &Draft) -> bool {
+pub fn is_draft(draft: &Draft) -> bool {
     let error = |f: &Finding| f.severity == Severity::Error && f.id != programs::ID;
     draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }

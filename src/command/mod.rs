@@ -11,6 +11,7 @@
 //!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
 //!   they do in a rehearsal; [`faults`]: what a rehearsal has against a command; [`pipeline`]: its stages.
+//! - [`fix`]: a command that failed, repaired without a model.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
@@ -23,7 +24,8 @@ pub mod documents;
 pub mod examples;
 pub mod explain;
 mod faults;
-mod grounds;
+pub mod fix;
+pub mod grounds;
 pub mod inspect;
 pub mod library;
 mod loosen;

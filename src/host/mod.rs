@@ -3,10 +3,11 @@
 //!
 //! - [`ambient`]: the variables and places the facts are read from; a test hands in others.
 //! - [`system`]: operating system, version, distribution, user. [`caller`]: the shell that called.
-//! - [`programs`]: the index of PATH. [`userland`]: whose standard tools these are.
+//! - [`programs`]: the index of PATH. [`packages`]: what brings a program that is not there. [`userland`]: whose standard tools these are.
 
 pub mod ambient;
 pub mod caller;
+pub mod packages;
 pub mod programs;
 pub mod system;
 pub mod userland;

@@ -14,6 +14,56 @@ __caro_explain() {
     [[ $READLINE_LINE == *[![:space:]]* ]] || return 0
     printf '%s' "$READLINE_LINE" | command caro explain --shell bash - || return 0
 }
+@FIX@
+@FIX@# Which command failed last. It stays in this shell; `caro fix` alone is told. @REPAIR_NAME@ puts the repaired one into the line.
+@FIX@__caro_status=0 __caro_stages=0 __caro_failed='' __caro_asked='' __caro_ran=1
+@FIX@__caro_prompt() {
+@FIX@    local code=$? stages="${PIPESTATUS[*]}"
+@FIX@    # an empty line ran nothing, and `caro fix` itself is not meant
+@FIX@    if ((__caro_ran)) && [[ -z $__caro_asked ]]; then
+@FIX@        __caro_status=$code __caro_stages=$stages
+@FIX@    fi
+@FIX@    # what is older than 4.4 does not tell that something is run
+@FIX@    __caro_ran=$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)) __caro_asked=''
+@FIX@    return "$code"
+@FIX@}
+@FIX@
+@FIX@# What was run last, by the history.
+@FIX@__caro_last() {
+@FIX@    local numbered='^[[:space:]]*[0-9]+[*]?[[:space:]]+' all rest='' n
+@FIX@    for n in 1 2 3 4 5; do
+@FIX@        all=$(HISTTIMEFORMAT='' builtin history "$n")
+@FIX@        [[ ${all%"$rest"} =~ $numbered(.*)$ ]] || return 1
+@FIX@        rest=$all
+@FIX@        __caro_failed=${BASH_REMATCH[1]%$'\n'}
+@FIX@        [[ $__caro_failed =~ ^caro[[:space:]]+fix ]] || return 0
+@FIX@    done
+@FIX@    return 1
+@FIX@}
+@FIX@
+@FIX@caro() {
+@FIX@    if [[ ${1-} == fix ]]; then
+@FIX@        __caro_asked=yes
+@FIX@        __caro_last || __caro_failed=''
+@FIX@        CARO_FAILED_COMMAND=$__caro_failed CARO_FAILED_STATUS=$__caro_status CARO_FAILED_STAGES=$__caro_stages command caro "$@"
+@FIX@    else
+@FIX@        command caro "$@"
+@FIX@    fi
+@FIX@}
+@FIX@
+@FIX@__caro_fix() {
+@FIX@    local answer code='' stages=''
+@FIX@    if [[ $READLINE_LINE == *[![:space:]]* ]]; then
+@FIX@        __caro_failed=$READLINE_LINE
+@FIX@    else
+@FIX@        __caro_last || return 0
+@FIX@        code=$__caro_status stages=$__caro_stages
+@FIX@    fi
+@FIX@    answer=$(CARO_FAILED_COMMAND=$__caro_failed CARO_FAILED_STATUS=$code CARO_FAILED_STAGES=$stages \
+@FIX@        command caro fix --widget@TRIES@ --shell bash </dev/tty) || return 0
+@FIX@    READLINE_LINE=$answer
+@FIX@    READLINE_POINT=${#READLINE_LINE}
+@FIX@}
 
 if [[ $- == *i* ]]; then
     if ((BASH_VERSINFO[0] < 4)); then
@@ -22,7 +72,18 @@ if [[ $- == *i* ]]; then
         for __caro_map in emacs vi-insert vi-command; do
             bind -m "$__caro_map" -x '"@KEY@": __caro_command'
             bind -m "$__caro_map" -x '"@EXPLAIN@": __caro_explain'
+            @FIX@bind -m "$__caro_map" -x '"@REPAIR@": __caro_fix'
         done
         unset -v __caro_map
     fi
+    @FIX@# it is read before a command runs, and shows nothing
+    @FIX@# shellcheck disable=SC2016
+    @FIX@case ${PS0-} in
+    @FIX@*__caro_ran*) ;;
+    @FIX@*) PS0=${PS0-}'${__caro_ran:$((__caro_ran = 1)):0}' ;;
+    @FIX@esac
+    @FIX@case ${PROMPT_COMMAND-} in
+    @FIX@*__caro_prompt*) ;;
+    @FIX@*) PROMPT_COMMAND=__caro_prompt${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND} ;;
+    @FIX@esac
 fi

@@ -1,5 +1,9 @@
 //! `caro init SHELL`: caro in the prompt. A script binds one key that turns the words on the line into a command in the line,
-//! and one that explains the command on it.
+//! and one that explains the command on it. With `--fix` the shell also keeps which command failed last, in variables of its own:
+//! nothing is written anywhere, and `caro fix` alone is told. A third key puts the repaired command into the line.
+//!
+//! A shell cannot keep what programs write to standard error without standing between them and the terminal, which breaks those
+//! that ask whether it is one. So the error is not kept: `caro fix` tries the command in a view in which nothing can be changed.
 //!
 //! - `bash.sh`, `zsh.zsh`, `fish.fish`: the scripts, as they are but for what stands between two `@`.
 //! - [`key`]: keys by their names, as each shell writes them. [`rc`]: the line in the shell's own file.
@@ -15,6 +19,8 @@ use key::Key;
 /// The key for a command, and the one for an explanation, where no others are asked for.
 const COMMAND: Key = Key::Alt('e');
 const EXPLAIN: Key = Key::Alt('i');
+/// The key that repairs. Alt-F is forward-word in every shell, Alt-X runs a command of the editor's in zsh.
+const FIX: Key = Key::Alt('r');
 
 /// A shell whose line editor caro can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -43,6 +49,15 @@ pub struct Args {
     /// Key that explains the command on the line
     #[arg(long, value_name = "KEY", default_value_t = EXPLAIN)]
     pub explain_key: Key,
+    /// Keep which command failed last, in the shell's own memory: `caro fix` repairs it, and a key puts that into the line
+    #[arg(long)]
+    pub fix: bool,
+    /// Key that repairs the last command, or the one on the line
+    #[arg(long, value_name = "KEY", default_value_t = FIX, requires = "fix")]
+    pub fix_key: Key,
+    /// With that key a command is tried where nothing can be changed, to see its error
+    #[arg(long, requires = "fix")]
+    pub fix_tries: bool,
     /// Keep what was asked in the shell's history, as a comment before its command
     #[arg(long)]
     pub history: bool,
@@ -61,13 +76,19 @@ impl Args {
     /// The line that loads the script with these keys.
     fn load(&self) -> String {
         let mut call = format!("caro init {}", self.name());
-        for (flag, key, default) in [("--key", self.key, COMMAND), ("--explain-key", self.explain_key, EXPLAIN)] {
+        for (flag, key, default) in [
+            ("--key", self.key, COMMAND),
+            ("--explain-key", self.explain_key, EXPLAIN),
+            ("--fix-key", self.fix_key, FIX),
+        ] {
             if key != default {
                 call.push_str(&format!(" {flag} {key}"));
             }
         }
-        if self.history {
-            call.push_str(" --history");
+        for (flag, is_given) in [("--fix", self.fix), ("--fix-tries", self.fix_tries), ("--history", self.history)] {
+            if is_given {
+                call.push_str(&format!(" {flag}"));
+            }
         }
         match self.shell {
             Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
@@ -93,12 +114,21 @@ impl Args {
         let filled = template
             .replace("@KEY@", &key(self.key))
             .replace("@EXPLAIN@", &key(self.explain_key))
+            .replace("@REPAIR@", &key(self.fix_key))
+            .replace("@REPAIR_NAME@", &self.fix_key.to_string())
+            .replace("@TRIES@", if self.fix_tries { " --try" } else { "" })
             .replace("@KEY_NAME@", &self.key.to_string())
             .replace("@EXPLAIN_NAME@", &self.explain_key.to_string())
             .replace("@LOAD@", &self.load());
-        let lines = filled.lines().filter_map(|line| match line.split_once("@HISTORY@") {
-            Some((indent, call)) => self.history.then(|| format!("{indent}{call}\n")),
-            None => Some(format!("{line}\n")),
+        // a line behind a mark is there only where that was chosen
+        let chosen = [("@HISTORY@", self.history), ("@FIX@", self.fix)];
+        let lines = filled.lines().filter_map(|line| {
+            let marked = chosen.iter().find_map(|(mark, is_given)| Some((line.split_once(mark)?, *is_given)));
+            match marked {
+                Some((_, false)) => None,
+                Some(((indent, call), true)) => Some(format!("{indent}{call}\n")),
+                None => Some(format!("{line}\n")),
+            }
         });
         lines.collect()
     }
@@ -111,6 +141,9 @@ impl Args {
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.key == args.explain_key {
         return Err(Failure::usage(format!("{} cannot do both", args.key)).hint("give --explain-key another key"));
+    }
+    if args.fix && [args.key, args.explain_key].contains(&args.fix_key) {
+        return Err(Failure::usage(format!("{} cannot do both", args.fix_key)).hint("give --fix-key another key"));
     }
     if args.history && args.shell == Shell::Fish {
         return Err(Failure::usage("fish takes no line into its history that was not run")
@@ -158,5 +191,23 @@ mod tests {
         let script = chosen.script();
         assert!(script.contains("'^G' caro-command") && script.contains("'^[OQ' caro-explain"), "{script}");
         assert!(script.contains("print -sr") && !args(&["zsh"]).script().contains("print -sr"));
+    }
+
+    #[test]
+    fn the_hook_is_there_only_where_it_was_chosen() {
+        for shell in ["bash", "zsh", "fish"] {
+            let plain = args(&[shell]).script();
+            assert!(!plain.contains("FAILED") && !plain.contains("alt-r"), "{plain}");
+            let hooked = args(&[shell, "--fix", "--fix-tries"]);
+            let script = hooked.script();
+            assert!(
+                script.contains("CARO_FAILED_COMMAND")
+                    && script.contains("--try")
+                    && !script.replace("$@", "").contains('@'),
+                "{script}"
+            );
+            assert!(hooked.load().contains("--fix --fix-tries"), "{}", hooked.load());
+            assert!(!args(&[shell, "--fix"]).script().contains("--try"));
+        }
     }
 }

@@ -23,7 +23,7 @@ mod differences;
 mod disk;
 mod duplicates;
 mod each;
-mod edit;
+pub(in crate::command) mod edit;
 mod elsewhere;
 mod endings;
 mod endless;

@@ -65,7 +65,7 @@ impl Pair {
 }
 
 /// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
-pub(super) fn vocabulary() -> &'static HashMap<&'static str, u32> {
+pub fn vocabulary() -> &'static HashMap<&'static str, u32> {
     static WORDS: OnceLock<HashMap<&'static str, u32>> = OnceLock::new();
     WORDS.get_or_init(|| {
         let mut counts = HashMap::new();

@@ -1,0 +1,252 @@
+//! What is known of this machine and of the folder that a command failed in. Nothing here runs the command.
+
+use super::near::nearest;
+use crate::manual::{Entry, common};
+use crate::shell::{Dialect, is_builtin};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// The most entries of one folder that are looked at.
+const ENTRIES: usize = 4096;
+/// The most entries that a search below a folder looks at, and how deep it goes.
+const SEARCHED: usize = 8192;
+const DEPTH: usize = 4;
+/// The folders above that are looked into.
+const ABOVE: usize = 3;
+
+/// What finds the manual of a program, or of a subcommand of it.
+pub type Manuals<'a> = dyn Fn(&str, Option<&str>) -> Option<Arc<Entry>> + 'a;
+
+/// This machine, and the place where the command failed.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The folder that it was called in.
+    pub cwd: &'a Path,
+    /// The person's home.
+    pub home: Option<&'a Path>,
+    /// Every program on PATH.
+    pub programs: &'a BTreeMap<String, PathBuf>,
+    /// The shell that it was written for.
+    pub dialect: Dialect,
+    /// True if the person may do everything.
+    pub is_root: bool,
+    /// The manual of a program, or of a subcommand of it.
+    pub manual: &'a Manuals<'a>,
+    /// The command that installs what brings a program, by this machine's package index.
+    pub package: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Facts<'_> {
+    /// The path that a word stands for.
+    pub fn path(&self, text: &str) -> PathBuf {
+        match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ if text == "~" => self.home.map_or_else(|| self.cwd.join(text), Path::to_path_buf),
+            _ => self.cwd.join(text),
+        }
+    }
+
+    /// True if there is such a file or folder.
+    pub fn exists(&self, text: &str) -> bool {
+        !text.is_empty() && self.path(text).symlink_metadata().is_ok()
+    }
+
+    /// True if that is a folder.
+    pub fn is_folder(&self, text: &str) -> bool {
+        !text.is_empty() && self.path(text).is_dir()
+    }
+
+    /// True if that is a file.
+    pub fn is_file(&self, text: &str) -> bool {
+        !text.is_empty() && self.path(text).is_file()
+    }
+
+    /// True if the shell would find such a program.
+    pub fn has_program(&self, name: &str) -> bool {
+        self.programs.contains_key(name) || is_builtin(name, self.dialect)
+    }
+
+    /// The program that was most likely meant.
+    pub fn nearest_program(&self, typed: &str) -> Option<&str> {
+        let lower = typed.to_lowercase();
+        if lower != typed
+            && let Some((name, _)) = self.programs.get_key_value(lower.as_str())
+        {
+            return Some(name);
+        }
+        let names = self.programs.keys().map(String::as_str).filter(|name| !name.starts_with('.'));
+        nearest(typed, names.chain(BUILTINS), |name| common().any(|other| other == name) || BUILTINS.contains(&name))
+    }
+
+    /// The names in a folder; hidden ones only if they are asked for.
+    pub fn names(&self, folder: &Path, hidden: bool) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| hidden || !name.starts_with('.')).collect()
+    }
+
+    /// The path that was most likely meant, component by component, written as it was typed.
+    pub fn nearest_path(&self, typed: &str) -> Option<String> {
+        let mut real = if typed.starts_with('/') { PathBuf::from("/") } else { PathBuf::new() };
+        let (root, rest) = match typed.strip_prefix("~/") {
+            Some(rest) => (self.home?.to_path_buf(), rest),
+            None => (self.cwd.to_path_buf(), typed),
+        };
+        let parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        for (at, part) in parts.iter().enumerate() {
+            let folder = root.join(&real);
+            if *part == "." || *part == ".." || folder.join(part).symlink_metadata().is_ok() {
+                real.push(part);
+                continue;
+            }
+            let is_last = at + 1 == parts.len();
+            let names = self.names(&folder, part.starts_with('.'));
+            let fitting = names.iter().filter(|name| is_last || folder.join(name).is_dir());
+            real.push(nearest(part, fitting.map(String::as_str), |_| false)?);
+        }
+        let changed = root.join(&real).symlink_metadata().is_ok() && root.join(&real) != root.join(rest);
+        let mut text = real.to_str()?.to_owned();
+        if typed.starts_with("~/") {
+            text.insert_str(0, "~/");
+        } else if typed.starts_with("./") && !text.starts_with("./") {
+            text.insert_str(0, "./");
+        }
+        if typed.ends_with('/') {
+            text.push('/');
+        }
+        changed.then_some(text)
+    }
+
+    /// Where the same path is, below this folder or above it; `None` where it is nowhere, or in several places.
+    pub fn elsewhere(&self, typed: &str) -> Option<String> {
+        let wanted = Path::new(typed.strip_prefix("./").unwrap_or(typed));
+        if wanted.is_absolute() || wanted.components().any(|part| !matches!(part, Component::Normal(_))) {
+            return None;
+        }
+        let below = self.below(|folder| folder.join(wanted).symlink_metadata().is_ok());
+        if let [folder] = &below[..] {
+            return folder.join(wanted).to_str().map(str::to_owned);
+        }
+        let mut up = PathBuf::new();
+        for _ in 0..ABOVE {
+            up.push("..");
+            if below.is_empty() && self.cwd.join(&up).join(wanted).symlink_metadata().is_ok() {
+                return up.join(wanted).to_str().map(str::to_owned);
+            }
+        }
+        None
+    }
+
+    /// The folder near by that holds one of these files, which make it a project's.
+    pub fn project(&self, marks: &[&str]) -> Option<String> {
+        let has = |folder: &Path| marks.iter().any(|mark| folder.join(mark).symlink_metadata().is_ok());
+        let mut up = PathBuf::new();
+        for _ in 0..ABOVE {
+            up.push("..");
+            if has(&self.cwd.join(&up)) {
+                return up.to_str().map(str::to_owned);
+            }
+        }
+        match &self.below(has)[..] {
+            [folder] => folder.to_str().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// The folders below this one, the nearest level first, that are like that; of one level all, then no deeper.
+    fn below(&self, is_like: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let (mut level, mut looked) = (vec![PathBuf::new()], 0);
+        for _ in 0..DEPTH {
+            let mut next = Vec::new();
+            for folder in &level {
+                for name in self.names(&self.cwd.join(folder), false) {
+                    looked += 1;
+                    if looked > SEARCHED {
+                        return Vec::new();
+                    }
+                    let inner = folder.join(&name);
+                    let is_folder = self.cwd.join(&inner).symlink_metadata().is_ok_and(|meta| meta.is_dir());
+                    if is_folder && !["node_modules", "target"].contains(&name.as_str()) {
+                        next.push(inner);
+                    }
+                }
+            }
+            let found: Vec<PathBuf> = next.iter().filter(|folder| is_like(&self.cwd.join(folder))).cloned().collect();
+            if !found.is_empty() {
+                return found;
+            }
+            level = next;
+        }
+        Vec::new()
+    }
+}
+
+/// What every shell does itself and people mistype.
+const BUILTINS: [&str; 10] = ["cd", "echo", "export", "source", "alias", "history", "type", "unset", "pushd", "popd"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn with<T>(files: &[&str], look: impl FnOnce(&Facts) -> T) -> T {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        let programs = ["grep", "perl", "git"].map(|name| (name.to_owned(), PathBuf::from("/bin").join(name))).into();
+        let facts = Facts {
+            cwd: dir.path(),
+            home: Some(dir.path()),
+            programs: &programs,
+            dialect: Dialect::Bash,
+            is_root: false,
+            manual: &|_, _| None,
+            package: &|_| None,
+        };
+        look(&facts)
+    }
+
+    #[test]
+    fn a_path_is_mended_part_by_part_and_keeps_its_form() {
+        with(&["Documents/letters/march.txt", "data/people.csv", "notes.txt"], |facts| {
+            for (typed, meant) in [
+                ("nots.txt", Some("notes.txt")),
+                ("./nots.txt", Some("./notes.txt")),
+                ("~/dtaa/peopel.csv", Some("~/data/people.csv")),
+                ("documents/leters/", Some("Documents/letters/")),
+                ("notes.txt", None),
+                ("xyz.txt", None),
+                ("", None),
+                ("/no/such/path", None),
+            ] {
+                assert_eq!(facts.nearest_path(typed).as_deref(), meant, "{typed}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_lies_elsewhere_is_found_if_there_is_one() {
+        with(&["scripts/hello.py", "a/twice.txt", "b/twice.txt", "web/package.json"], |facts| {
+            assert_eq!(facts.elsewhere("hello.py").as_deref(), Some("scripts/hello.py"));
+            assert_eq!(facts.elsewhere("twice.txt"), None);
+            assert_eq!(facts.project(&["package.json"]).as_deref(), Some("web"));
+            let inner = facts.cwd.join("scripts");
+            let inner = Facts { cwd: &inner, ..*facts };
+            assert_eq!(inner.elsewhere("a/twice.txt").as_deref(), Some("../a/twice.txt"));
+        });
+    }
+
+    #[test]
+    fn programs_have_their_nearest() {
+        with(&[], |facts| {
+            assert_eq!(facts.nearest_program("gerp"), Some("grep"));
+            assert_eq!(facts.nearest_program("GREP"), Some("grep"));
+            assert_eq!(facts.nearest_program("gti"), Some("git"));
+            assert_eq!(facts.nearest_program("ripgrep"), None);
+        });
+    }
+}

@@ -1,0 +1,111 @@
+//! Flags that a program does not have.
+
+use super::complaint::{self, Kind};
+use super::near::{begun, nearest};
+use super::{Case, Class, Repair, repair};
+use crate::manual::Entry;
+use crate::shell::{Invocation, Word};
+use regex::Regex;
+use std::sync::{Arc, LazyLock};
+
+/// Flags as usage texts write them.
+static FLAGS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?:^|[\s\[(|,/'])(--?(?:\[no-\])?[A-Za-z][\w-]*)").ok());
+
+/// A wrong flag, where it stands, and what was meant.
+struct Wrong<'c> {
+    word: &'c Word,
+    flag: String,
+    meant: String,
+    program: String,
+}
+
+/// The nearest flag that the installed program has.
+pub(super) fn unknown(case: &Case) -> Option<Repair> {
+    let is_complained = case.first(Kind::UnknownFlag).is_some();
+    if !is_complained && !case.is_silent {
+        return None;
+    }
+    let mut wrong: Vec<Wrong> = case.commands().flat_map(|command| by_manual(case, command)).collect();
+    // the complaint counts where the manual does not know
+    for complaint in case.all(Kind::UnknownFlag) {
+        if !wrong.iter().any(|w| is_named(&w.flag, &complaint.name)) {
+            wrong.extend(by_complaint(case, &complaint.name, &complaint.line));
+        }
+    }
+    wrong.sort_by_key(|w| w.word.span.start);
+    wrong.dedup_by_key(|w| w.word.span.start);
+    let first = wrong.first()?;
+    let why = format!("{} has no {}, it has {}", first.program, first.flag, first.meant);
+    let edits =
+        wrong.iter().fold(case.edits(), |edits, w| edits.replace(w.word, &w.word.raw.replacen(&w.flag, &w.meant, 1)));
+    repair(Class::Flag, edits, why)
+}
+
+/// True if a complaint names that flag: with its dashes or without.
+fn is_named(flag: &str, name: &str) -> bool {
+    flag.trim_start_matches('-') == name.trim_start_matches('-')
+}
+
+/// The manual of a command, and how many of its arguments lead to it.
+fn manual(case: &Case, command: &Invocation) -> Option<(Arc<Entry>, usize)> {
+    let program = command.name()?;
+    let whole = (case.facts.manual)(program, None)?;
+    let args: Vec<&str> = command.args().iter().map(|word| word.text.as_str()).collect();
+    if let Some(at) = whole.subcommand_at(&args)
+        && let Some(entry) = (case.facts.manual)(program, Some(args[at]))
+    {
+        return Some((entry, at + 1));
+    }
+    Some((whole, 0))
+}
+
+/// What the manual knows to be wrong.
+fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<Wrong<'c>> {
+    let is_flagged = command.args().iter().any(|word| word.text.len() > 1 && word.text.starts_with('-'));
+    let Some((entry, skip)) = manual(case, command).filter(|_| is_flagged) else { return Vec::new() };
+    let args = command.args().get(skip..).unwrap_or_default();
+    let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).collect();
+    let names: Vec<&str> = entry.options.iter().flat_map(|option| option.names()).collect();
+    let unknown = entry.unknown_flags(&texts);
+    let found = unknown.into_iter().filter_map(|wrong| {
+        let word = args.get(wrong.word).filter(|word| word.raw.contains(&wrong.flag))?;
+        let offers = complaint::offers(case.stderr);
+        let meant = meant(&wrong.flag, &offers, &names)?;
+        Some(Wrong { word, flag: wrong.flag, meant, program: entry.command.clone() })
+    });
+    found.collect()
+}
+
+/// What the program complains about, and its manual or its own usage has something near.
+fn by_complaint<'c>(case: &'c Case, name: &str, line: &str) -> Option<Wrong<'c>> {
+    let is_it = |word: &&Word| {
+        let typed = word.text.split('=').next().unwrap_or_default();
+        typed.starts_with('-') && is_named(typed, name)
+    };
+    let (command, word) = case.commands().find_map(|command| Some((command, command.args().iter().find(is_it)?)))?;
+    let flag = word.text.split('=').next()?.to_owned();
+    let entry = manual(case, command).map(|(entry, _)| entry);
+    let of_manual = entry.iter().flat_map(|entry| entry.options.iter().flat_map(|option| option.names()));
+    // the line of the complaint names what is wrong
+    let usage = case.stderr.lines().filter(|other| !other.contains(line) && !other.contains(&flag));
+    let usage = usage.collect::<Vec<_>>().join("\n");
+    let of_usage: Vec<String> = FLAGS.as_ref().map(|flags| flags_of(flags, &usage)).unwrap_or_default();
+    let names: Vec<&str> = of_manual.chain(of_usage.iter().map(String::as_str)).collect();
+    let meant = meant(&flag, &complaint::offers(case.stderr), &names)?;
+    Some(Wrong { word, flag, meant, program: command.name().unwrap_or_default().to_owned() })
+}
+
+fn flags_of(flags: &Regex, usage: &str) -> Vec<String> {
+    flags.captures_iter(usage).map(|found| found[1].replace("[no-]", "")).collect()
+}
+
+/// What was meant by a flag: what the program offers, the nearest, the only one that begins so.
+fn meant(flag: &str, offers: &[String], names: &[&str]) -> Option<String> {
+    let is_kind = |name: &&str| flag.starts_with("--") == name.starts_with("--") && name.starts_with('-');
+    let offered = offers.iter().map(String::as_str).filter(is_kind);
+    let near =
+        nearest(flag, offered, |_| false).or_else(|| nearest(flag, names.iter().copied().filter(is_kind), |_| false));
+    let begun = || begun(flag, names.iter().copied().filter(is_kind)).filter(|_| flag.len() > 3);
+    near.or_else(begun).map(str::to_owned)
+}

@@ -1,0 +1,120 @@
+//! Folders that are missing, that stand where a file is wanted, and files where a folder is wanted.
+
+use super::complaint::Kind;
+use super::{Case, Class, Repair, repair};
+use crate::shell::effects::{self, effects};
+use crate::shell::{Invocation, Word};
+use std::path::Path;
+
+/// Programs that go into folders with an option, and the option. Source: POSIX and the manuals of GNU and BSD.
+const RECURSIVE: [(&str, &str); 8] = [
+    ("cp", "-r"),
+    ("rm", "-r"),
+    ("grep", "-r"),
+    ("egrep", "-r"),
+    ("fgrep", "-r"),
+    ("scp", "-r"),
+    ("zip", "-r"),
+    ("diff", "-r"),
+];
+/// Programs that show a file, as `ls` shows a folder.
+const SHOWS: [&str; 5] = ["cat", "less", "more", "bat", "head"];
+
+pub(super) fn kinds(case: &Case) -> Option<Repair> {
+    is_folder(case).or_else(|| not_folder(case)).or_else(|| not_empty(case)).or_else(|| parents(case))
+}
+
+/// The command that has a word, as an argument.
+fn holder<'c>(case: &'c Case, word: &Word) -> Option<&'c Invocation> {
+    case.commands().find(|command| command.words.iter().any(|other| other.span == word.span))
+}
+
+/// `rm data`, `grep x logs`, `cat Photos`.
+fn is_folder(case: &Case) -> Option<Repair> {
+    let complaint = case.first(Kind::IsFolder)?;
+    let word = case.word(&complaint.name)?;
+    let command = holder(case, word)?;
+    let program = command.words.first()?;
+    let why = format!("{} is a folder", complaint.name);
+    if program.span == word.span {
+        return repair(Class::Folder, case.edits().before(program, "cd "), why);
+    }
+    let name = command.name()?;
+    if let Some((_, flag)) = RECURSIVE.iter().find(|(program, _)| *program == name) {
+        return repair(Class::Folder, case.edits().after(program, &format!(" {flag}")), why);
+    }
+    if SHOWS.contains(&name) {
+        return repair(Class::Folder, case.edits().span(&command.words, &format!("ls {}", word.raw)), why);
+    }
+    None
+}
+
+/// `cd notes.txt`; `cat notes.txt/x`.
+fn not_folder(case: &Case) -> Option<Repair> {
+    let complaint = case.first(Kind::NotFolder)?;
+    let word = case.word(&complaint.name)?;
+    let command = holder(case, word).filter(|command| matches!(command.name(), Some("cd" | "pushd")))?;
+    let folder = Path::new(&word.text).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let why = format!("{} is a file", word.text);
+    let is_alone = case.script.commands.len() == 1;
+    if is_alone && folder.is_none() {
+        let edits = case.edits().span(&command.words, &format!("cat {}", word.raw));
+        return repair(Class::Folder, edits, why);
+    }
+    let folder = folder.and_then(Path::to_str).unwrap_or(".");
+    repair(Class::Folder, case.edits().replace(word, &case.quoted(folder)), why)
+}
+
+/// `rmdir full`; `mkdir there`.
+fn not_empty(case: &Case) -> Option<Repair> {
+    if let Some(complaint) = case.first(Kind::NotEmpty) {
+        let word = case.word(&complaint.name)?;
+        let program = holder(case, word)?.words.first().filter(|program| program.text == "rmdir")?;
+        let why = format!("{} is not empty", complaint.name);
+        return repair(Class::Folder, case.edits().replace(program, "rm -r"), why);
+    }
+    let complaint = case.first(Kind::Exists)?;
+    let word = case.word(&complaint.name).filter(|word| case.facts.is_folder(&word.text))?;
+    let program = holder(case, word)?.words.first().filter(|program| program.text == "mkdir")?;
+    repair(Class::Folder, case.edits().after(program, " -p"), format!("{} is there already", complaint.name))
+}
+
+/// A folder on the way to what is to be made is missing: a slip, or it is made first.
+fn parents(case: &Case) -> Option<Repair> {
+    let complaint = case.first(Kind::NoFile)?;
+    let word = made(case, &complaint.name)?;
+    let parent = Path::new(&word.text).parent().filter(|parent| !parent.as_os_str().is_empty())?.to_str()?;
+    if case.facts.is_folder(parent) {
+        return None;
+    }
+    if case.facts.nearest_path(parent).is_some() {
+        let meant = case.facts.nearest_path(parent)?;
+        let name = Path::new(&word.text).file_name()?.to_str()?;
+        let why = format!("there is no {parent}, there is {meant}");
+        return repair(Class::Path, case.edits().replace(word, &case.quoted(&format!("{meant}/{name}"))), why);
+    }
+    let why = format!("there is no folder {parent}");
+    if let Some(mkdir) = holder(case, word).filter(|command| command.name() == Some("mkdir")) {
+        return repair(Class::Folder, case.edits().after(mkdir.words.first()?, " -p"), why);
+    }
+    let command = format!("mkdir -p {} && {}", case.quoted(parent), case.text());
+    Some(Repair { command, why, class: Class::Folder })
+}
+
+/// The word of that name, if it is something that the command makes: written to, created, or the last of what is copied or moved.
+fn made<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
+    // `cp a b/c`, `mv a b/c` name one or the other
+    let word = case.word(name)?;
+    let makes = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
+    let path = |word: &Word| word.value.clone();
+    let is_made = |word: &Word| {
+        let named = path(word);
+        effects(&case.script).iter().any(|effect| makes(effect.kind) && effect.path == named && named.is_some())
+    };
+    if is_made(word) {
+        return Some(word);
+    }
+    // `mv a out/b` complains about `a` on some systems: what is named is there
+    let command = holder(case, word).filter(|_| case.facts.exists(&word.text))?;
+    command.args().last().filter(|last| is_made(last))
+}

@@ -1,0 +1,113 @@
+//! The nearest of several names to one that was mistyped.
+
+use std::cmp::Reverse;
+
+/// How near a name is: the smaller, the nearer.
+type Distance = (usize, bool, bool, bool);
+
+/// The one name of `all` that was most likely meant; `None` where none is near, or two are as near. `is_common` breaks a tie.
+pub fn nearest<'n>(
+    typed: &str,
+    all: impl IntoIterator<Item = &'n str>,
+    is_common: impl Fn(&str) -> bool,
+) -> Option<&'n str> {
+    let mut best: Option<(Distance, &str)> = None;
+    let mut is_tied = false;
+    for name in all {
+        let Some(distance) = distance(typed, name, &is_common) else { continue };
+        match best {
+            Some((_, other)) if other == name => {}
+            Some((least, _)) if distance > least => {}
+            Some((least, _)) if distance == least => is_tied = true,
+            _ => {
+                best = Some((distance, name));
+                is_tied = false;
+            }
+        }
+    }
+    best.filter(|_| !is_tied).map(|(_, name)| name)
+}
+
+/// The distance of a name from what was typed; `None` where it is too far to be meant, or the very same.
+fn distance(typed: &str, name: &str, is_common: &impl Fn(&str) -> bool) -> Option<Distance> {
+    let most = most_edits(typed);
+    if typed == name || name.len().abs_diff(typed.len()) > most + 2 {
+        return None;
+    }
+    let (low_typed, low_name) = (typed.to_lowercase(), name.to_lowercase());
+    let edits = strsim::osa_distance(&low_typed, &low_name);
+    let is_swapped = letters(&low_typed) == letters(&low_name);
+    if edits > most || (typed.chars().count() < 3 && !is_swapped) {
+        return None;
+    }
+    let begins_alike = low_typed.chars().next() == low_name.chars().next();
+    let ends_alike = ending(&low_typed) == ending(&low_name);
+    // letters in another order are the commonest slip: half an edit nearer than any other
+    Some((2 * edits + usize::from(!is_swapped), !is_common(name), !begins_alike, !ends_alike))
+}
+
+/// True if both are of the same letters in another order: the surest of slips.
+pub fn is_swapped(typed: &str, name: &str) -> bool {
+    typed != name && letters(&typed.to_lowercase()) == letters(&name.to_lowercase())
+}
+
+/// The most edits that a slip of a word so long has.
+fn most_edits(word: &str) -> usize {
+    match word.chars().count() {
+        0..=5 => 1,
+        6..=9 => 2,
+        _ => 3,
+    }
+}
+
+fn letters(word: &str) -> Vec<char> {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// What a file's name ends in.
+fn ending(name: &str) -> Option<&str> {
+    name.rsplit_once('.').map(|(_, ending)| ending)
+}
+
+/// All names that begin as it does, the shortest first; for a word that is only the beginning of one.
+pub fn begun<'n>(typed: &str, all: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    all.into_iter()
+        .filter(|name| name.starts_with(typed) && *name != typed)
+        .min_by_key(|name| (name.len(), Reverse(*name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<'n>(typed: &str, all: &[&'n str]) -> Option<&'n str> {
+        nearest(typed, all.iter().copied(), |name| name == "grep")
+    }
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_far_one_is_not() {
+        for (typed, all, name) in [
+            ("gerp", &["perl", "grep", "gcp"][..], "grep"),
+            ("sl", &["ls", "s", "sh"], "ls"),
+            ("photos", &["Photos", "photo"], "Photos"),
+            ("nots.txt", &["notes.txt", "note.md"], "notes.txt"),
+            ("--revrese", &["--reverse", "--recurse"], "--reverse"),
+            ("grap", &["grip", "grep"], "grep"),
+        ] {
+            assert_eq!(of(typed, all), Some(name), "{typed}");
+        }
+        for (typed, all) in
+            [("xy", &["ab", "x"][..]), ("notes", &["notes"]), ("abc", &["abd", "abe"]), ("made", &["data"])]
+        {
+            assert_eq!(of(typed, all), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_is_completed_by_the_shortest() {
+        assert_eq!(begun("--al", ["--almost-all", "--all"]), Some("--all"));
+        assert_eq!(begun("--x", ["--all"]), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Programs that are not called so, or are not there.
+
+use super::complaint::Kind;
+use super::near::is_swapped;
+use super::{Case, Class, Repair, repair};
+use crate::shell::{Invocation, Word};
+
+/// The command whose program is not there, with its word. What is called by its path is a path.
+fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {
+    case.commands().find_map(|command| {
+        let word = command.words.first()?;
+        let name = word.value.as_deref()?;
+        let is_own = case.script.functions.iter().any(|function| function.name == name);
+        if name.is_empty() || name.contains('/') || is_own || case.facts.has_program(name) {
+            return None;
+        }
+        let named = |kind| case.all(kind).any(|complaint| complaint.name == name);
+        (case.is_silent || named(Kind::NoProgram) || named(Kind::NoFile)).then_some((command, word))
+    })
+}
+
+/// `cd..`, `ls-a`, `gitlog`: the blank is missing, or stands one letter off.
+pub(super) fn glued(case: &Case) -> Option<Repair> {
+    let (command, word) = missing(case)?;
+    let name = word.value.as_deref()?;
+    if swapped(case, name).is_some() {
+        return None;
+    }
+    let why = |left: &str| format!("the blank behind `{left}` is missing");
+    for (at, _) in name.char_indices().skip(2) {
+        let (left, right) = name.split_at(at);
+        if !case.facts.has_program(left) {
+            continue;
+        }
+        let is_argument = right.starts_with(['-', '/', '~']) || right == ".." || right.starts_with("../");
+        if is_argument || has_verb(case, left, right) {
+            return repair(Class::Program, case.edits().replace(word, &format!("{left} {right}")), why(left));
+        }
+    }
+    // `gi tstatus`, `gits tatus`
+    let next = command.args().first().filter(|next| !next.quoted)?;
+    let joined = format!("{name}{}", next.text);
+    let moved = joined.char_indices().skip(2).map(|(at, _)| joined.split_at(at)).find(|(left, right)| {
+        case.facts.has_program(left) && left.len().abs_diff(name.len()) == 1 && has_verb(case, left, right)
+    });
+    let (left, right) = moved?;
+    let edits = case.edits().replace(word, left).replace(next, right);
+    repair(Class::Program, edits, "the blank stands one letter off")
+}
+
+fn has_verb(case: &Case, program: &str, verb: &str) -> bool {
+    verb.len() > 1
+        && (case.facts.manual)(program, None).is_some_and(|entry| entry.subcommands.iter().any(|s| s == verb))
+}
+
+/// `gerp`: the nearest program; a script that lies here; what brings it.
+pub(super) fn unknown(case: &Case) -> Option<Repair> {
+    let (command, word) = missing(case)?;
+    let name = word.value.as_deref()?;
+    if let Some(repair) = script(case, command, word, name) {
+        return Some(repair);
+    }
+    let called = |near: &str| {
+        repair(
+            Class::Program,
+            case.edits().replace(word, near),
+            format!("there is no `{name}` here, there is `{near}`"),
+        )
+    };
+    if let Some(near) = swapped(case, name) {
+        return called(near);
+    }
+    // a package that has exactly this name is likelier than a program that has nearly it
+    if let Some(install) = (case.facts.package)(name) {
+        let why = format!("`{name}` is not installed: this brings it, then run `{}` again", case.text());
+        return Some(Repair { command: install, why, class: Class::Package });
+    }
+    if let Some(near) = case.facts.nearest_program(name) {
+        return called(near);
+    }
+    // `x = 5` of other languages
+    if let [equals, value] = command.args()
+        && equals.text == "="
+    {
+        let edits = case.edits().span(&command.words, &format!("{name}={}", value.raw));
+        return repair(Class::Typing, edits, "a shell has no blanks around `=`");
+    }
+    None
+}
+
+/// The program of the same letters in another order, or in small ones.
+fn swapped<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
+    case.facts.nearest_program(name).filter(|near| is_swapped(name, near) || name.to_lowercase() == **near)
+}
+
+/// A script of that name that lies here or near by: it is called by its path.
+fn script(case: &Case, command: &Invocation, word: &Word, name: &str) -> Option<Repair> {
+    let path = if case.facts.is_file(name) { format!("./{name}") } else { case.facts.elsewhere(name)? };
+    if !case.facts.is_file(&path) {
+        return None;
+    }
+    let called = case.quoted(&path);
+    let why = format!("`{name}` is not on PATH, it is {path}");
+    if super::permission::is_executable(&case.facts.path(&path)) {
+        return repair(Class::Program, case.edits().replace(word, &called), why);
+    }
+    let interpreter = super::permission::interpreter(case, &path)?;
+    let is_whole = command.via.is_empty();
+    let edits = case.edits().replace(word, &format!("{interpreter} {called}"));
+    if is_whole { repair(Class::Program, edits, why) } else { None }
+}

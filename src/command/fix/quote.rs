@@ -1,0 +1,74 @@
+//! Words that want quotes: names with blanks, letters that mean something to the shell, patterns that are the program's.
+
+use super::complaint::Kind;
+use super::{Case, Class, Repair, repair};
+use crate::shell::{Invocation, Word};
+
+/// The most words that a name with blanks has.
+const MOST: usize = 8;
+/// Options of `find` that take a pattern.
+const PATTERNS: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname"];
+
+/// `cat my report.txt`, where there is a `my report.txt`.
+pub(super) fn names_with_blanks(case: &Case) -> Option<Repair> {
+    if !case.is_silent && case.first(Kind::NoFile).is_none() && case.first(Kind::ManyWords).is_none() {
+        return None;
+    }
+    case.commands().find_map(|command| {
+        let (words, name) = split_name(case, command)?;
+        let why = format!("`{name}` is one name with blanks");
+        repair(Class::Quoting, case.edits().span(words, &case.quoted(&name)), why)
+    })
+}
+
+/// Words side by side that are the name of a file together, and are not each a file.
+fn split_name<'c>(case: &Case, command: &'c Invocation) -> Option<(&'c [Word], String)> {
+    let args = command.args();
+    for length in (2..=MOST.min(args.len())).rev() {
+        for words in args.windows(length) {
+            let is_plain = words.iter().all(|word| !word.quoted && word.value.is_some());
+            if !is_plain || words.iter().all(|word| case.facts.exists(&word.text)) {
+                continue;
+            }
+            let text = case.text().get(words[0].span.start..words[length - 1].span.end)?;
+            if case.facts.exists(text) {
+                return Some((words, text.to_owned()));
+            }
+        }
+    }
+    None
+}
+
+/// `grep (x) f`: words with letters that the shell takes for its own.
+pub(super) fn special_letters(case: &Case) -> Option<Repair> {
+    case.first(Kind::SpecialLetter)?;
+    let text = case.text();
+    let special = |word: &str| word.contains(['(', ')']) && !word.contains(['\'', '"', '\\', '$', '`', '|', ';']);
+    let mut command = String::with_capacity(text.len() + 4);
+    for (at, piece) in text.split(' ').enumerate() {
+        if at > 0 {
+            command.push(' ');
+        }
+        match at > 0 && special(piece) {
+            true => command.push_str(&case.quoted(piece)),
+            false => command.push_str(piece),
+        }
+    }
+    let why = "a bracket means something to the shell unless it is quoted".to_owned();
+    (command != text).then_some(Repair { command, why, class: Class::Quoting })
+}
+
+/// `find . -name *.txt`: the shell expands the pattern before `find` sees it. Another shell refuses a pattern that fits nothing.
+pub(super) fn patterns(case: &Case) -> Option<Repair> {
+    if case.first(Kind::OpenGlob).is_some() {
+        let finds = case.commands().filter(|command| command.name() == Some("find"));
+        let open = finds.flat_map(|command| command.args().windows(2));
+        let open = open.filter(|pair| PATTERNS.contains(&pair[0].text.as_str()) && pair[1].glob && !pair[1].quoted);
+        let edits = open.fold(case.edits(), |edits, pair| edits.replace(&pair[1], &case.quoted(&pair[1].raw)));
+        return repair(Class::Quoting, edits, "the shell expands a pattern that is not quoted");
+    }
+    let complaint = case.first(Kind::NoMatch)?;
+    let word = case.word(&complaint.name)?;
+    let edits = case.edits().replace(word, &case.quoted(&word.raw));
+    repair(Class::Quoting, edits, format!("the shell takes `{}` for a pattern", word.raw))
+}

@@ -1,0 +1,122 @@
+//! Values that an option or a program does not take: names of users and services, expressions, ports.
+
+use super::complaint::{self, Kind};
+use super::near::nearest;
+use super::{Case, Class, Repair, repair};
+use crate::files;
+use crate::shell::{Invocation, Word};
+use std::path::Path;
+
+/// The most bytes of the system's lists.
+const LONGEST: u64 = 4 << 20;
+/// Where services are described.
+const UNITS: [&str; 3] = ["/etc/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
+/// Letters of `tar` that name a way of packing. Without one it looks for itself.
+const PACKINGS: [char; 4] = ['z', 'j', 'J', 'Z'];
+
+/// The nearest value that is taken; a missing operand; a way of packing that does not fit.
+pub(super) fn bad(case: &Case) -> Option<Repair> {
+    named(case).or_else(|| packing(case)).or_else(|| operand(case)).or_else(|| bracket(case))
+}
+
+fn named(case: &Case) -> Option<Repair> {
+    let list = |file: &str| -> Vec<String> {
+        let text = files::read_text(Path::new(file), LONGEST).unwrap_or_default();
+        text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect()
+    };
+    let units = || {
+        let names = UNITS.iter().flat_map(|folder| case.facts.names(Path::new(folder), false));
+        names.filter_map(|name| name.strip_suffix(".service").map(str::to_owned)).collect()
+    };
+    for kind in [Kind::BadValue, Kind::NoUser, Kind::NoGroup, Kind::NoUnit] {
+        let Some(complaint) = case.first(kind) else { continue };
+        let names = match kind {
+            Kind::BadValue => complaint::offers(case.stderr),
+            Kind::NoUser => list("/etc/passwd"),
+            Kind::NoGroup => list("/etc/group"),
+            _ => units(),
+        };
+        let Some(meant) = nearest(&complaint.name, names.iter().map(String::as_str), |_| false) else { continue };
+        let Some(word) = case.words().find(|word| holds(word, &complaint.name)) else { continue };
+        let why = format!("there is no `{}`, there is `{meant}`", complaint.name);
+        return repair(Class::Value, case.edits().replace(word, &word.raw.replacen(&complaint.name, meant, 1)), why);
+    }
+    None
+}
+
+/// True if a word is that name, or has it behind a `=` or beside a `:`.
+fn holds(word: &Word, name: &str) -> bool {
+    word.text.split(['=', ':']).any(|part| part == name || part.strip_suffix(".service") == Some(name))
+}
+
+/// `tar xzf a.tar.bz2`.
+fn packing(case: &Case) -> Option<Repair> {
+    case.first(Kind::WrongCompression)?;
+    let tar = case.commands().find(|command| command.name() == Some("tar"))?;
+    let letters = tar.args().first().filter(|word| {
+        let bundle = word.text.strip_prefix('-').unwrap_or(&word.text);
+        !bundle.starts_with('-') && bundle.contains(PACKINGS) && bundle.chars().all(|c| c.is_ascii_alphabetic())
+    })?;
+    let without: String = letters.raw.chars().filter(|c| !PACKINGS.contains(c)).collect();
+    repair(
+        Class::Value,
+        case.edits().replace(letters, &without),
+        "it is packed in another way, which tar finds out itself",
+    )
+}
+
+/// `ls | rm`: names that come through a pipe have to become operands. `cp a`: where to is here.
+fn operand(case: &Case) -> Option<Repair> {
+    if let Some(complaint) = case.first(Kind::MissingDestination) {
+        let command = case.complainer(&complaint.line)?;
+        let is_elsewhere = complaint.name.contains('/');
+        let edits = case.edits().after(command.words.last()?, " .");
+        return if is_elsewhere { repair(Class::Value, edits, "it has to be told where to") } else { None };
+    }
+    let complaint = case.first(Kind::MissingOperand)?;
+    let piped = |command: &&Invocation| command.name() == Some(complaint.name.as_str()) && command.stdin_pipe;
+    let command = case.commands().find(piped)?;
+    let why = format!("{} takes its files from its words, not from a pipe", complaint.name);
+    repair(Class::Value, case.edits().before(command.words.first()?, "xargs "), why)
+}
+
+/// `[ 1 -eq 1`.
+fn bracket(case: &Case) -> Option<Repair> {
+    case.first(Kind::OpenBracket)?;
+    let test = case.commands().find(|command| command.words.first().is_some_and(|word| word.text == "["))?;
+    repair(Class::Value, case.edits().after(test.words.last()?, " ]"), "`[` ends with `]`")
+}
+
+/// `sed 's/a/b'`: the last delimiter is missing.
+pub(super) fn expression(case: &Case) -> Option<Repair> {
+    case.first(Kind::OpenExpression)?;
+    let sed = case.commands().find(|command| command.name() == Some("sed"))?;
+    let word = sed.args().iter().find(|word| {
+        let mut letters = word.text.chars();
+        let delimiter = if letters.next().is_some_and(|c| "sy".contains(c)) { letters.next() } else { None };
+        delimiter.is_some_and(|d| !d.is_alphanumeric() && word.text.matches(d).count() == 2)
+    })?;
+    let delimiter = word.text.chars().nth(1)?;
+    let end = word.raw.trim_end_matches(['\'', '"']).len();
+    let closed = format!("{}{delimiter}{}", &word.raw[..end], &word.raw[end..]);
+    repair(Class::Value, case.edits().replace(word, &closed), format!("the expression lacks its last {delimiter}"))
+}
+
+/// Who has the port that is in use.
+pub(super) fn port(case: &Case) -> Option<Repair> {
+    let complaint = case.first(Kind::PortUsed)?;
+    let number = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        text[..end].parse::<u16>().ok().filter(|port| *port > 0)
+    };
+    // `0.0.0.0:8080`, `:::3000`
+    let told = complaint.line.split(':').skip(1).filter_map(number).last();
+    let own = || case.words().filter_map(|word| word.text.split([':', '=']).filter_map(number).next_back()).last();
+    let port = told.or_else(own)?;
+    let command = match case.facts.has_program("ss") {
+        true => format!("ss -ltnp 'sport = :{port}'"),
+        false => format!("lsof -nP -iTCP:{port} -sTCP:LISTEN"),
+    };
+    let why = format!("another process listens on port {port}: this shows which, end it or take another port");
+    Some(Repair { command, why, class: Class::Port })
+}
