@@ -4,7 +4,7 @@ use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
     agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, forge, init, knowledge,
-    manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
+    manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, undo, version, workspace,
 };
 use crate::shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
@@ -95,6 +95,8 @@ pub enum Verb {
     Mcp(mcp::Args),
     /// List and search the tools that agents have
     Tools(tools::Args),
+    /// Put back what the last command that caro ran has deleted, moved or changed
+    Undo(undo::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Put caro into the prompt of a shell: a key turns words on the line into a command
@@ -125,6 +127,9 @@ pub struct RequestArgs {
     /// Run the command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
+    /// With -x: show what it would create, change and delete, before it asks
+    #[arg(long, requires = "execute")]
+    pub preview: bool,
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,
@@ -297,6 +302,8 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     let text = words.collect::<Vec<_>>().join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
+        // `undo the last commit`; what it takes is a number
+        "undo" => words.iter().any(|word| word.parse::<u64>().is_err()),
         "init" | "stats" | "status" | "stop" => words.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),

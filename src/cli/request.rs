@@ -81,7 +81,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         return Err(draft(&answer));
     }
     if args.execute {
-        return execute::run(answer, &place, &settings, cx, &wired.recipe.context);
+        let (context, preview) = (&*wired.recipe.context, args.preview);
+        return execute::run(answer, &execute::Run { place: &place, settings: &settings, cx, context, preview });
     }
     if args.widget {
         cx.ui.command(&answer.cmd)?;
