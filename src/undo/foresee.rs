@@ -245,6 +245,8 @@ impl Seen<'_> {
         let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
         let plain = !options.iter().any(|word| word.text.starts_with("--parents"));
         if !INTO.contains(&self.program()) || !plain {
+            // its own time and mode, at least
+            self.add(folder.to_path_buf(), Touch::Surface);
             return self.opaque("which files in that folder it writes does not follow from the text");
         }
         let sources: Vec<Effect> = self
@@ -274,7 +276,7 @@ impl Seen<'_> {
         let effect = self.effect;
         let is_plain = effect.kind == Kind::Delete && !effect.recursive && !effect.narrowed;
         let deep = match touch {
-            Touch::Surface => effect.recursive || effect.narrowed,
+            Touch::Surface => matches!(effect.kind, Kind::Mode | Kind::Owner) && (effect.recursive || effect.narrowed),
             Touch::Delete => !is_plain,
             Touch::Make | Touch::Move | Touch::Write => true,
         };

@@ -72,7 +72,7 @@ fn attributes(path: &Path) -> io::Result<Vec<Attribute>> {
         use rustix::io::Errno;
         matches!(e, Errno::NOTSUP | Errno::NOSYS | Errno::PERM | Errno::ACCESS)
     };
-    match rustix::fs::llistxattr(path, &mut [0u8; 0]) {
+    match rustix::fs::llistxattr_query(path) {
         Ok(0) => return Ok(Vec::new()),
         Err(e) if none(e) => return Ok(Vec::new()),
         _ => {}

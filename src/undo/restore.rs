@@ -49,11 +49,12 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
     }
     let (before, after) = (read_nodes(&place, BEFORE)?, read_nodes(&place, AFTER)?);
     let now = by_path(look::all(&entry.plan.targets)?);
-    // an undo of the same that was cut off has taken away what it was about to replace, and touched the folders around
-    let again = store.all()?.iter().any(|e| e.undoes == Some(id) && e.state == State::Ready);
+    // An undo of the same that was cut off, or met what it could not put back, has left some of it half done: that is no
+    // work of anybody's. What is there is kept once more in any case.
+    let again = store.all()?.iter().any(|e| e.undoes == Some(id) && e.state.can_be_undone());
     let mut changed = changed(&entry, &before, &after, &now);
     if again {
-        changed.retain(|path| now.get(path).is_some_and(|node| node.kind != Kind::Absent));
+        changed.retain(|path| now.get(path).is_some_and(|node| node.role == Role::Above));
     }
     if !changed.is_empty() && !force {
         return Err(UndoError::Changed(changed));

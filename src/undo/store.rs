@@ -133,11 +133,21 @@ impl Store {
     /// # Errors
     /// If there is none, or a process is at it.
     pub fn remove(&self, id: u64) -> Result<(), UndoError> {
-        let place = self.place(id);
-        if !place.is_dir() {
+        if !self.place(id).is_dir() {
             return Err(UndoError::Unknown(id));
         }
-        let _hold = Hold::take(&place)?.ok_or(UndoError::Busy(id))?;
+        let hold = Hold::take(&self.place(id))?.ok_or(UndoError::Busy(id))?;
+        self.take_away(id, &hold)
+    }
+
+    /// The same in passing: what a process is at stays, and is not waited for.
+    fn remove_idle(&self, id: u64) -> Result<(), UndoError> {
+        let hold = Hold::once(&self.place(id))?.ok_or(UndoError::Busy(id))?;
+        self.take_away(id, &hold)
+    }
+
+    fn take_away(&self, id: u64, _: &Hold) -> Result<(), UndoError> {
+        let place = self.place(id);
         let failed = |e| UndoError::writing(&place, e);
         // cut off, the rest of it is known by its name
         let gone = self.folder.join(format!("{GONE}{id}"));
@@ -161,10 +171,10 @@ impl Store {
             match Entry::read(&self.place(id)) {
                 // a damaged record may be all that is left of something: it goes only when it is told to
                 Err(_) if self.place(id).join(super::journal::FILE).exists() => {}
-                Err(_) => drop(self.remove(id)),
-                Ok(entry) if entry.state == State::Planned => drop(self.remove(id)),
+                Err(_) => drop(self.remove_idle(id)),
+                Ok(entry) if entry.state == State::Planned => drop(self.remove_idle(id)),
                 Ok(entry) if now.saturating_sub(entry.began) > self.limits.age.as_secs() => {
-                    if self.remove(id).is_ok() && entry.state.can_be_undone() {
+                    if self.remove_idle(id).is_ok() && entry.state.can_be_undone() {
                         swept.push(id);
                     }
                 }
@@ -176,7 +186,7 @@ impl Store {
             if held.saturating_add(coming) <= self.limits.total {
                 break;
             }
-            if self.remove(entry.id).is_ok() {
+            if self.remove_idle(entry.id).is_ok() {
                 held = held.saturating_sub(entry.bytes);
                 swept.push(entry.id);
             }
@@ -197,17 +207,25 @@ impl Hold {
         /// A process that is just being started has the files of its parent for a moment.
         const TRIES: u32 = 10;
         const MOMENT: Duration = Duration::from_millis(10);
+        for _ in 0..TRIES {
+            if let Some(hold) = Self::once(place)? {
+                return Ok(Some(hold));
+            }
+            std::thread::sleep(MOMENT);
+        }
+        Ok(None)
+    }
+
+    /// The same without waiting for anything.
+    fn once(place: &Path) -> Result<Option<Self>, UndoError> {
         let path = place.join(LOCK);
         let failed = |e| UndoError::writing(&path, e);
         let file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
-        for _ in 0..TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(Self { file })),
-                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(MOMENT),
-                Err(fs::TryLockError::Error(e)) => return Err(failed(e)),
-            }
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { file })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(e)) => Err(failed(e)),
         }
-        Ok(None)
     }
 }
 
