@@ -486,6 +486,30 @@ fn deleting_takes_no_room_and_writing_takes_a_copy_of_at_most_so_much() {
 }
 
 #[test]
+fn what_was_moved_is_put_back_whatever_its_size_and_with_what_was_written_to_it_since() {
+    let stage = Stage::with(|d| file(&d.join("f"), &[7; 3 << 20], 0o644));
+    let (work, folder) = (stage.work(), stage.dir.path().join("store"));
+    let store = Store::new(&folder, Limits { copies: 1 << 20, ..Limits::default() });
+    let before = state(&work);
+    let command = "mv d/f dest/g";
+    for force in [false, true] {
+        let keeping = keep(&store, command, &work, stage.plan(command), &mut ()).unwrap();
+        let id = keeping.entry().id;
+        keeping.ended(bash(command, &work), &mut ()).unwrap();
+        if force {
+            bash("echo more >> dest/g", &work);
+            assert!(matches!(restore(&store, id, false, &mut ()), Err(UndoError::Changed(_))));
+        }
+        assert_eq!(restore(&store, id, force, &mut ()).unwrap().problems, []);
+        if force {
+            assert!(fs::read(work.join("d/f")).unwrap().ends_with(b"\x07more\n"));
+        } else {
+            assert_same(&state(&work), &before, command);
+        }
+    }
+}
+
+#[test]
 fn what_is_kept_goes_by_age_and_by_size_and_the_store_is_never_its_own_prey() {
     let stage = Stage::with(THINGS[0].1);
     let (work, folder) = (stage.work(), stage.dir.path().join("store"));

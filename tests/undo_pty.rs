@@ -45,7 +45,7 @@ fn what_ran_is_undone_listed_and_the_undo_undone() {
     assert!(terminal.text().contains("`caro undo` takes it back"), "{}", terminal.text());
     assert_eq!(text(&machine, "work/build/a.o"), None);
     let listed = machine.run(&["undo", "--list"]);
-    assert!(listed.out.contains("rm -r build") && listed.out.contains("4 files"), "{listed:#?}");
+    assert!(listed.out.contains("rm -r build") && listed.out.contains("4 paths"), "{listed:#?}");
     let undone = machine.run(&["undo"]);
     assert_eq!((undone.code, undone.out.contains("undone: rm -r build")), (Some(0), true), "{undone:#?}");
     assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
@@ -142,6 +142,29 @@ fn a_preview_shows_a_tree_with_sizes_and_changes_nothing() {
     assert!(text(&machine, "work/build/a.o").is_some() && text(&machine, "work/out/sub/n").is_none());
     let alone = machine.run(&["--preview", "list files"]);
     assert_eq!(alone.code, Some(2), "{alone:#?}");
+}
+
+#[test]
+fn what_is_deleted_is_laid_into_the_trash_where_that_is_wanted() {
+    let machine = machine();
+    let mut terminal = start(&machine, "rm -r build 'notes'", &["--trash"]);
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().contains("2 things in the trash"), "{}", terminal.text());
+    let trash = "home/.local/share/Trash";
+    assert_eq!(text(&machine, &format!("{trash}/files/build/deep/b.o")).as_deref(), Some("object b"));
+    let info = text(&machine, &format!("{trash}/info/notes.trashinfo")).unwrap();
+    let path = machine.path("work/notes").canonicalize().unwrap_or(machine.path("work/notes"));
+    assert!(info.contains(&format!("Path={}\n", path.display())), "{info}");
+    assert_eq!(machine.run(&["undo"]).code, Some(0));
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("my notes\n"));
+    assert_eq!(text(&machine, &format!("{trash}/files/notes")), None, "it is not in the trash any more");
+    assert_eq!(std::fs::read_dir(machine.path(&format!("{trash}/info"))).unwrap().count(), 0);
+    let mut terminal = start(&machine, "ls", &["--trash"]);
+    terminal.shows("run it?");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
 }
 
 #[test]

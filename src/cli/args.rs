@@ -130,6 +130,9 @@ pub struct RequestArgs {
     /// With -x: show what it would create, change and delete, before it asks
     #[arg(long, requires = "execute")]
     pub preview: bool,
+    /// With -x: lay what it deletes into the desktop's trash, too
+    #[arg(long, requires = "execute")]
+    pub trash: bool,
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,

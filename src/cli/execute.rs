@@ -27,6 +27,8 @@ pub struct Run<'a> {
     pub context: &'a ExecutionContext,
     /// True if it is to be shown first what the command changes.
     pub preview: bool,
+    /// True if what it deletes is laid into the trash, too.
+    pub trash: bool,
 }
 
 /// Asks and runs.
@@ -43,7 +45,7 @@ pub fn run(answer: Answer, run: &Run<'_>) -> Outcome {
         Failure::no(format!("there is no {} here to run it in", place.dialect.name()))
             .hint("without -x the command is printed; --shell names another shell")
     })?;
-    let net = Net::new(run);
+    let net = Net::new(run)?;
     let Some((cmd, looked)) = agreed(&answer, &net, run)? else {
         return Err(Failure::silent(Exit::No));
     };

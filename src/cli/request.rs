@@ -81,8 +81,9 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         return Err(draft(&answer));
     }
     if args.execute {
-        let (context, preview) = (&*wired.recipe.context, args.preview);
-        return execute::run(answer, &execute::Run { place: &place, settings: &settings, cx, context, preview });
+        let (context, place, settings) = (&*wired.recipe.context, &place, &settings);
+        let run = execute::Run { place, settings, cx, context, preview: args.preview, trash: args.trash };
+        return execute::run(answer, &run);
     }
     if args.widget {
         cx.ui.command(&answer.cmd)?;

@@ -228,7 +228,7 @@ impl Seen<'_> {
             Kind::Create if renames && there.is_none() => Touch::Make,
             // `mkdir -p` of one that is there
             Kind::Create if renames && is_folder && self.program().ends_with("mkdir") => return,
-            Kind::Create | Kind::Overwrite if is_folder => return self.into_folder(&path, renames),
+            Kind::Create | Kind::Overwrite if is_folder => return self.inside_folder(&path, renames),
             Kind::Overwrite if renames => Touch::Delete,
             _ => Touch::Write,
         };
@@ -241,7 +241,7 @@ impl Seen<'_> {
     }
 
     /// What is written into a folder that is there: the operands under their own names, for a few programs.
-    fn into_folder(&mut self, folder: &Path, renames: bool) {
+    fn inside_folder(&mut self, folder: &Path, renames: bool) {
         let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
         let plain = !options.iter().any(|word| word.text.starts_with("--parents"));
         if !INTO.contains(&self.program()) || !plain {

@@ -56,6 +56,17 @@ impl State {
     }
 }
 
+/// A thing in the trash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trashed {
+    /// The thing.
+    #[serde(with = "name")]
+    pub file: PathBuf,
+    /// What says where it comes from.
+    #[serde(with = "name")]
+    pub info: PathBuf,
+}
+
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -74,6 +85,9 @@ pub struct Entry {
     /// The entry that it undoes, if it is an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
+    /// Where what it deleted lies in the desktop's trash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trashed: Vec<Trashed>,
     /// What it touches.
     pub plan: Plan,
     /// Files, folders and links that are kept.
@@ -96,6 +110,7 @@ impl Entry {
             began,
             state: State::Planned,
             undoes: None,
+            trashed: Vec::new(),
             plan,
             count: 0,
             bytes: 0,

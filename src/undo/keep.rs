@@ -7,7 +7,7 @@ use super::node::{Kept, Kind, Node, Role};
 use super::plan::Plan;
 use super::store::{Hold, Store};
 use super::{MOST, UndoError, Watch};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -27,12 +27,13 @@ const SPARE: u64 = 16 << 20;
 const SYNCED: u64 = 32;
 
 /// Which files are kept as another name of the same file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Links {
     /// All: nothing is written into any of them.
     All,
-    /// Those that have a single name: only files of several names are written into.
-    Singles,
+    /// Those that have a single name, beside the one that another entry gave these: only files of several names are written
+    /// into.
+    Singles(HashSet<(u64, u64)>),
     /// None.
     None,
 }
@@ -42,10 +43,20 @@ impl Links {
         if plan.only_renames() { Self::All } else { Self::None }
     }
 
-    fn allow(self, node: &Node) -> bool {
+    /// Takes the names that are ours off a file.
+    fn own_names(&self, node: &mut Node) {
+        if let Self::Singles(held) = self
+            && node.names > 1
+            && held.contains(&(node.device, node.inode))
+        {
+            node.names -= 1;
+        }
+    }
+
+    fn allow(&self, node: &Node) -> bool {
         match self {
             Self::All => true,
-            Self::Singles => node.names == 1,
+            Self::Singles(_) => node.names == 1,
             Self::None => false,
         }
     }
@@ -64,9 +75,9 @@ pub struct Demand {
 
 impl Demand {
     /// What these nodes ask for, kept on that file system.
-    pub(super) fn of(nodes: &[Node], links: Links, device: u64) -> Self {
+    pub(super) fn of(nodes: &[Node], links: &Links, device: u64) -> Self {
         let mut demand = Self::default();
-        let mut known = std::collections::HashSet::new();
+        let mut known = HashSet::new();
         for node in nodes.iter().filter(|node| node.role != Role::Above && node.kind != Kind::Absent) {
             demand.count += 1;
             if node.role != Role::Whole || node.kind != Kind::File || !known.insert((node.device, node.inode)) {
@@ -87,7 +98,7 @@ impl Demand {
 /// If something of it cannot be read, or there is too much.
 pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
     let nodes = look::all(&plan.targets)?;
-    Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
+    Ok(Demand::of(&nodes, &Links::of(plan), device_of(store.folder())))
 }
 
 /// The file system of the nearest folder that is there.
@@ -164,7 +175,7 @@ pub(super) fn keep_as(
     let (id, hold) = store.reserve()?;
     let place = store.place(id);
     let mut entry = entry(id);
-    match kept(store, &place, &mut entry, links, watch) {
+    match kept(store, &place, &mut entry, &links, watch) {
         Ok(before) => Ok(Keeping { store: store.clone(), entry, before, hold }),
         Err(why) => {
             drop(hold);
@@ -178,7 +189,7 @@ fn kept(
     store: &Store,
     place: &Path,
     entry: &mut Entry,
-    links: Links,
+    links: &Links,
     watch: &mut dyn Watch,
 ) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
     let failed = |e| UndoError::writing(place, e);
@@ -190,6 +201,7 @@ fn kept(
     watch.step("plan").map_err(failed)?;
     entry.write(place)?;
     let mut nodes = look::all(&entry.plan.targets)?;
+    nodes.iter_mut().for_each(|node| links.own_names(node));
     let demand = Demand::of(&nodes, links, fs::metadata(&own).map_err(failed)?.dev());
     let limits = store.limits();
     if demand.bytes > limits.total {
@@ -226,7 +238,7 @@ fn kept(
 
 struct Keeper<'a> {
     files: &'a Path,
-    links: Links,
+    links: &'a Links,
     next: u64,
     /// Bytes that were copied, and may be.
     copied: u64,

@@ -6,6 +6,7 @@
 //! - [`journal`]: the record of a command, and the states that it goes through; pure. [`store`]: the folder of all records.
 //! - `keep`: before a command and after it. `restore`: puts back, and keeps what it replaces.
 //! - [`scope`]: how much a command would touch, counted in a bounded time; `index`: which of it git knows.
+//! - `trash`: lays what was deleted into the desktop's trash, too.
 //! - [`preview`]: what would be created, changed and deleted, as a tree.
 //!
 //! **Where it lives.** Below the data folder (`undo/ID/`, mode 0700), so that one place holds all of it and `caro undo`
@@ -36,6 +37,7 @@ mod restore;
 pub mod scope;
 pub mod store;
 mod surface;
+mod trash;
 
 pub use error::UndoError;
 pub use foresee::{Foreseen, Shown, foresee};
@@ -43,6 +45,7 @@ pub use keep::{Demand, Keeping, demand, keep};
 pub use look::node as look_at;
 pub use restore::{Restored, restore};
 pub use store::Store;
+pub use trash::to_trash;
 
 use std::time::Duration;
 

@@ -13,12 +13,12 @@ use super::plan::{Cover, Plan, Target, Touch};
 use super::store::{Hold, Store};
 use super::surface;
 use super::{UndoError, Watch};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-type Nodes = BTreeMap<PathBuf, Node>;
+pub(super) type Nodes = BTreeMap<PathBuf, Node>;
 
 /// What an undo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
     if !changed.is_empty() && !force {
         return Err(UndoError::Changed(changed));
     }
-    let keeping = keep_as(store, |by| reverse(&entry, by), Links::Singles, watch)?;
+    let keeping = keep_as(store, |by| reverse(&entry, by), Links::Singles(held_by(&before)), watch)?;
     let by = keeping.entry().id;
     let mut work = Work {
         id,
@@ -84,14 +84,38 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
         entry.bytes = 0;
         entry.write(&place)?;
         let _ = fs::remove_dir_all(place.join(FILES));
+        super::trash::take_out(&entry.trashed);
     }
     drop(hold);
     Ok(done)
 }
 
+/// Makes everything of these nodes where nothing of it is, out of files that are kept.
+pub(super) fn place(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch) -> Restored {
+    let now = Nodes::new();
+    let mut work = Work {
+        id,
+        files: files.to_path_buf(),
+        now: &now,
+        done: Restored::default(),
+        joined: HashMap::new(),
+        made: Vec::new(),
+        watch,
+    };
+    work.make(nodes);
+    work.surfaces(nodes, |_| false);
+    work.done
+}
+
 /// True if a folder has the time that it had when the command ended.
 fn unmoved(now: &Nodes, then: &Node) -> bool {
     now.get(&then.path).is_some_and(|now| now.modified == then.modified)
+}
+
+/// The files that have one name more because an entry keeps them so.
+fn held_by(before: &Nodes) -> HashSet<(u64, u64)> {
+    let linked = |node: &&Node| matches!(node.kept, Some(Kept::Linked(_))) || node.held.is_some();
+    before.values().filter(linked).map(|node| (node.device, node.inode)).collect()
 }
 
 /// The record of the undo of an entry.
@@ -316,14 +340,18 @@ impl Work<'_> {
                 if there.kind != node.kind {
                     return Err(io::Error::other("something else is in its place"));
                 }
-                surface::set(path, node).map(|()| true)
+                // a file that was moved and written to since comes back as it is now
+                let is_linked = matches!(node.kept, Some(Kept::Linked(_)));
+                let written = (there.size, there.modified) != (node.size, node.modified);
+                let modified = if is_linked && written { there.modified } else { node.modified };
+                surface::set(path, &Node { modified, ..node.clone() }).map(|()| true)
             });
         }
     }
 
     /// Brings the folders of all targets to the disk.
     fn sync(&mut self, targets: &[Target]) {
-        let folders: std::collections::BTreeSet<&Path> = targets.iter().filter_map(|t| t.path.parent()).collect();
+        let folders: BTreeSet<&Path> = targets.iter().filter_map(|t| t.path.parent()).collect();
         for folder in folders {
             let _ = content::sync_folder(folder);
         }

@@ -41,10 +41,10 @@ impl Store {
         #[cfg(target_os = "linux")]
         {
             /// btrfs, XFS, bcachefs, OCFS2. Source: linux/magic.h.
-            const CLONE: [i64; 4] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x7461_636f];
+            const CLONE: [i128; 4] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x7461_636f];
             let there = self.folder.ancestors().find(|folder| folder.is_dir());
             let disk = there.and_then(|folder| rustix::fs::statfs(folder).ok());
-            disk.is_some_and(|disk| CLONE.contains(&(disk.f_type as i64)))
+            disk.is_some_and(|disk| CLONE.contains(&i128::from(disk.f_type)))
         }
         #[cfg(not(target_os = "linux"))]
         false

@@ -37,8 +37,16 @@ pub struct Caught;
 
 impl Net {
     /// There is none.
-    pub fn new(_: &Run<'_>) -> Self {
-        Self
+    ///
+    /// # Errors
+    /// If there is to be a trash.
+    pub fn new(run: &Run<'_>) -> Result<Self, Failure> {
+        if run.trash {
+            return Err(
+                Failure::usage("there is no trash on this system that caro knows").hint("without --trash it runs")
+            );
+        }
+        Ok(Self)
     }
 
     /// Looks at nothing.

@@ -87,12 +87,12 @@ fn undo(store: &Store, entry: &Entry, force: bool, cx: &Cx) -> Outcome {
     let files = usize::try_from(done.put_back).unwrap_or(usize::MAX);
     let mut told = format!("undone: {what}");
     if files > 0 {
-        told.push_str(&format!("; {} put back", plural(files, "file")));
+        told.push_str(&format!("; {} put back", plural(files, "path")));
     }
     if done.removed > 0 {
         told.push_str(&format!(
             "; {} that it made",
-            plural(usize::try_from(done.removed).unwrap_or(usize::MAX), "file")
+            plural(usize::try_from(done.removed).unwrap_or(usize::MAX), "path")
         ));
         told.push_str(" removed");
     }
@@ -134,7 +134,7 @@ fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
 
 /// What is told of an entry besides its command.
 fn about(entry: &Entry) -> String {
-    let kept = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "file");
+    let kept = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "path");
     let state = match (entry.state, entry.undoes) {
         (State::Undone(by), _) => format!("undone by {by}"),
         (State::Ran(_), Some(of)) => format!("this is the undo of {of}; {kept}, {}", size(entry.bytes)),

@@ -13,9 +13,9 @@ use crate::shell::{Script, parse};
 use crate::undo::plan::{Cover, Plan, Touch};
 use crate::undo::preview::{Item, of_changes, of_targets};
 use crate::undo::scope::{MOMENT, Scope, scopes};
-use crate::undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, demand, foresee, keep};
+use crate::undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, demand, foresee, keep, to_trash};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a rehearsal may take that a person waits for.
@@ -30,6 +30,8 @@ const GAPS: usize = 3;
 /// What keeps things, if anything is to be kept.
 pub struct Net {
     store: Option<Store>,
+    /// Where deleted things are laid, if they are to be.
+    trash: Option<PathBuf>,
 }
 
 /// A command that was looked at.
@@ -42,14 +44,28 @@ pub struct Looked {
 
 /// What is kept of a command that runs.
 pub struct Caught {
-    keeping: Option<Keeping>,
+    keeping: Option<(Keeping, Store)>,
+    trash: Option<PathBuf>,
 }
 
 impl Net {
     /// The net that the settings ask for.
-    pub fn new(run: &Run<'_>) -> Self {
+    ///
+    /// # Errors
+    /// If there is to be a trash, and none can be.
+    pub fn new(run: &Run<'_>) -> Result<Self, Failure> {
         let store = if run.settings.undo { store(run.settings, run.cx).ok() } else { None };
-        Self { store }
+        if !run.trash {
+            return Ok(Self { store, trash: None });
+        }
+        // beside our own data folder, as the platform's rules have it
+        let data = run.cx.dirs.data.as_ref().and_then(|data| data.parent()).filter(|_| !cfg!(target_os = "macos"));
+        let trash = data.map(|data| data.join("Trash"));
+        if store.is_none() || trash.is_none() {
+            return Err(Failure::usage("there is no trash to lay anything into")
+                .hint("--trash needs a desktop of freedesktop.org's kind, a home folder, and undo = \"on\""));
+        }
+        Ok(Self { store, trash })
     }
 
     /// Looks at what a command would change: by its text, and by a rehearsal where that does not tell, or where it is to be
@@ -76,7 +92,7 @@ impl Net {
     pub fn tell(&self, looked: &Looked, run: &Run<'_>) {
         let ui = &run.cx.ui;
         for scope in &looked.scopes {
-            if let Some(told) = told(scope, &run.place.cwd) {
+            if let Some(told) = told(scope, looked.plan.cover, &run.place.cwd) {
                 ui.aside(if scope.touch == Touch::Delete { Role::Caution } else { Role::Dim }, &told);
             }
         }
@@ -120,7 +136,7 @@ impl Net {
     /// # Errors
     /// If it is not to be run.
     pub fn cast(&self, looked: Looked, cmd: &str, run: &Run<'_>) -> Result<Caught, Failure> {
-        let none = Ok(Caught { keeping: None });
+        let none = Ok(Caught { keeping: None, trash: None });
         let Some(store) = &self.store else { return none };
         if looked.plan.is_empty() || self.refusal(&looked).is_some() {
             return none;
@@ -132,7 +148,7 @@ impl Net {
             keep(store, cmd, &run.place.cwd, looked.plan, &mut ())
         };
         match kept {
-            Ok(keeping) => Ok(Caught { keeping: Some(keeping) }),
+            Ok(keeping) => Ok(Caught { keeping: Some((keeping, store.clone())), trash: self.trash.clone() }),
             Err(why) => {
                 uncovered(&why.to_string(), run);
                 run.cx.ui.note(&format!("  {}", why.hint()));
@@ -149,11 +165,18 @@ impl Net {
 impl Caught {
     /// Takes note of how it ended, and says how to take it back.
     pub fn ended(self, code: i32, run: &Run<'_>) {
-        let Some(keeping) = self.keeping else { return };
-        match keeping.ended(code, &mut ()) {
-            Ok(Some(_)) if run.cx.ui.is_talkative() => run.cx.ui.aside(Role::Dim, "`caro undo` takes it back"),
-            Ok(_) => {}
-            Err(why) => run.cx.ui.warn(&format!("undo did not take note of the end: {why}")),
+        let Some((keeping, store)) = self.keeping else { return };
+        let ui = &run.cx.ui;
+        let entry = match keeping.ended(code, &mut ()) {
+            Ok(Some(entry)) => entry,
+            Ok(None) => return,
+            Err(why) => return ui.warn(&format!("undo did not take note of the end: {why}")),
+        };
+        ui.aside(Role::Dim, "`caro undo` takes it back");
+        let Some(trash) = self.trash else { return };
+        match to_trash(&store, entry, &trash, &mut ()) {
+            Ok(count) => ui.aside(Role::Dim, &format!("{} in the trash", plural(count, "thing"))),
+            Err(why) => ui.warn(&format!("not in the trash: {why}")),
         }
     }
 }
@@ -241,9 +264,11 @@ fn complaint(rehearsal: &Rehearsal) -> String {
 }
 
 /// `deletes 1284 files, 3.2 GB under ./build; 12 not in git`.
-fn told(scope: &Scope, cwd: &Path) -> Option<String> {
+fn told(scope: &Scope, cover: Cover, cwd: &Path) -> Option<String> {
     let verb = match scope.touch {
-        Touch::Delete => "deletes",
+        Touch::Delete if cover == Cover::Whole => "deletes",
+        // to a rehearsal what is renamed is gone, too
+        Touch::Delete => "takes away",
         Touch::Write => "writes to",
         Touch::Move => "moves",
         Touch::Surface => "changes the rights of",
@@ -283,9 +308,12 @@ mod tests {
             untracked: Some(12),
             more: false,
         };
-        assert_eq!(told(&scope, Path::new("/w")).unwrap(), "deletes 1284 files, 3.2 GB under ./build; 12 not in git");
+        assert_eq!(
+            told(&scope, Cover::Whole, Path::new("/w")).unwrap(),
+            "deletes 1284 files, 3.2 GB under ./build; 12 not in git"
+        );
         let some = Scope { files: 0, untracked: Some(0), more: true, below: "/w".into(), ..scope };
-        assert_eq!(told(&some, Path::new("/w")).unwrap(), "deletes 7 folders at least here");
+        assert_eq!(told(&some, Cover::Whole, Path::new("/w")).unwrap(), "deletes 7 folders at least here");
     }
 
     #[test]
