@@ -27,13 +27,12 @@ const SPARE: u64 = 16 << 20;
 const SYNCED: u64 = 32;
 
 /// Which files are kept as another name of the same file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     /// All: nothing is written into any of them.
     All,
-    /// Those that have a single name, beside the one that another entry gave these: only files of several names are written
-    /// into.
-    Singles(HashSet<(u64, u64)>),
+    /// Those that have a single name: only files of several names are written into.
+    Singles,
     /// None.
     None,
 }
@@ -43,20 +42,10 @@ impl Links {
         if plan.only_renames() { Self::All } else { Self::None }
     }
 
-    /// Takes the names that are ours off a file.
-    fn own_names(&self, node: &mut Node) {
-        if let Self::Singles(held) = self
-            && node.names > 1
-            && held.contains(&(node.device, node.inode))
-        {
-            node.names -= 1;
-        }
-    }
-
-    fn allow(&self, node: &Node) -> bool {
+    fn allow(self, node: &Node) -> bool {
         match self {
             Self::All => true,
-            Self::Singles(_) => node.names == 1,
+            Self::Singles => node.names == 1,
             Self::None => false,
         }
     }
@@ -75,7 +64,7 @@ pub struct Demand {
 
 impl Demand {
     /// What these nodes ask for, kept on that file system.
-    pub(super) fn of(nodes: &[Node], links: &Links, device: u64) -> Self {
+    pub(super) fn of(nodes: &[Node], links: Links, device: u64) -> Self {
         let mut demand = Self::default();
         let mut known = HashSet::new();
         for node in nodes.iter().filter(|node| node.role != Role::Above && node.kind != Kind::Absent) {
@@ -98,7 +87,7 @@ impl Demand {
 /// If something of it cannot be read, or there is too much.
 pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
     let nodes = look::all(&plan.targets)?;
-    Ok(Demand::of(&nodes, &Links::of(plan), device_of(store.folder())))
+    Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
 }
 
 /// The file system of the nearest folder that is there.
@@ -175,7 +164,7 @@ pub(super) fn keep_as(
     let (id, hold) = store.reserve()?;
     let place = store.place(id);
     let mut entry = entry(id);
-    match kept(store, &place, &mut entry, &links, watch) {
+    match kept(store, &place, &mut entry, links, watch) {
         Ok(before) => Ok(Keeping { store: store.clone(), entry, before, hold }),
         Err(why) => {
             drop(hold);
@@ -189,7 +178,7 @@ fn kept(
     store: &Store,
     place: &Path,
     entry: &mut Entry,
-    links: &Links,
+    links: Links,
     watch: &mut dyn Watch,
 ) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
     let failed = |e| UndoError::writing(place, e);
@@ -201,8 +190,15 @@ fn kept(
     watch.step("plan").map_err(failed)?;
     entry.write(place)?;
     let mut nodes = look::all(&entry.plan.targets)?;
-    nodes.iter_mut().for_each(|node| links.own_names(node));
-    let demand = Demand::of(&nodes, links, fs::metadata(&own).map_err(failed)?.dev());
+    let device = fs::metadata(&own).map_err(failed)?.dev();
+    if nodes.iter().any(|node| node.kind == Kind::File && node.names > 1) {
+        let ours = store.names();
+        for node in nodes.iter_mut().filter(|node| node.device == device) {
+            let held = ours.get(&node.inode).copied().unwrap_or_default();
+            node.names = node.names.saturating_sub(held).max(1);
+        }
+    }
+    let demand = Demand::of(&nodes, links, device);
     let limits = store.limits();
     if demand.bytes > limits.total {
         return Err(UndoError::TooLarge { needed: demand.bytes, most: limits.total });
@@ -238,7 +234,7 @@ fn kept(
 
 struct Keeper<'a> {
     files: &'a Path,
-    links: &'a Links,
+    links: Links,
     next: u64,
     /// Bytes that were copied, and may be.
     copied: u64,

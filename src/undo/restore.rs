@@ -13,7 +13,7 @@ use super::plan::{Cover, Plan, Target, Touch};
 use super::store::{Hold, Store};
 use super::surface;
 use super::{UndoError, Watch};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
     if !changed.is_empty() && !force {
         return Err(UndoError::Changed(changed));
     }
-    let keeping = keep_as(store, |by| reverse(&entry, by), Links::Singles(held_by(&before)), watch)?;
+    let keeping = keep_as(store, |by| reverse(&entry, by), Links::Singles, watch)?;
     let by = keeping.entry().id;
     let mut work = Work {
         id,
@@ -68,6 +68,7 @@ pub fn restore(store: &Store, id: u64, force: bool, watch: &mut dyn Watch) -> Re
         done: Restored { by, ..Restored::default() },
         joined: HashMap::new(),
         made: Vec::new(),
+        force,
         watch,
     };
     work.remove(&before);
@@ -100,6 +101,7 @@ pub(super) fn place(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch)
         done: Restored::default(),
         joined: HashMap::new(),
         made: Vec::new(),
+        force: false,
         watch,
     };
     work.make(nodes);
@@ -110,12 +112,6 @@ pub(super) fn place(files: &Path, id: u64, nodes: &Nodes, watch: &mut dyn Watch)
 /// True if a folder has the time that it had when the command ended.
 fn unmoved(now: &Nodes, then: &Node) -> bool {
     now.get(&then.path).is_some_and(|now| now.modified == then.modified)
-}
-
-/// The files that have one name more because an entry keeps them so.
-fn held_by(before: &Nodes) -> HashSet<(u64, u64)> {
-    let linked = |node: &&Node| matches!(node.kept, Some(Kept::Linked(_))) || node.held.is_some();
-    before.values().filter(linked).map(|node| (node.device, node.inode)).collect()
 }
 
 /// The record of the undo of an entry.
@@ -177,6 +173,8 @@ struct Work<'a> {
     joined: HashMap<(u64, u64), PathBuf>,
     /// Folders that were missing.
     made: Vec<PathBuf>,
+    /// True if what changed since is put back, too.
+    force: bool,
     watch: &'a mut dyn Watch,
 }
 
@@ -335,7 +333,7 @@ impl Work<'_> {
                 }
                 continue;
             }
-            self.step("surface", path, |_| {
+            self.step("surface", path, |work| {
                 let there = look::node(path, node.role)?;
                 if there.kind != node.kind {
                     return Err(io::Error::other("something else is in its place"));
@@ -343,7 +341,7 @@ impl Work<'_> {
                 // a file that was moved and written to since comes back as it is now
                 let is_linked = matches!(node.kept, Some(Kept::Linked(_)));
                 let written = (there.size, there.modified) != (node.size, node.modified);
-                let modified = if is_linked && written { there.modified } else { node.modified };
+                let modified = if work.force && is_linked && written { there.modified } else { node.modified };
                 surface::set(path, &Node { modified, ..node.clone() }).map(|()| true)
             });
         }

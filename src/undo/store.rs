@@ -1,10 +1,12 @@
 //! The folder of all records: made for its owner alone, swept of what is old, abandoned or too much.
 
 use super::journal::{Entry, State};
+use super::keep::FILES;
 use super::{Limits, UndoError};
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, DirEntryExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -126,6 +128,17 @@ impl Store {
             .rev()
             .find(|entry| entry.state.can_be_undone() && entry.undoes.is_none())
             .ok_or(UndoError::Nothing)
+    }
+
+    /// How many names files have in here, by their number: other names of files elsewhere, as far as they are.
+    pub(super) fn names(&self) -> HashMap<u64, u64> {
+        let mut names = HashMap::new();
+        for id in self.numbers().unwrap_or_default() {
+            for file in fs::read_dir(self.place(id).join(FILES)).into_iter().flatten().flatten() {
+                *names.entry(file.ino()).or_default() += 1;
+            }
+        }
+        names
     }
 
     /// Removes an entry with all that it keeps.
