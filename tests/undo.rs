@@ -16,8 +16,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
+/// Makes something in a folder.
+type Thing = fn(&Path);
+
 /// What lies in the folder `d` that commands are about.
-const THINGS: &[(&str, fn(&Path))] = &[
+const THINGS: &[(&str, Thing)] = &[
     ("regular", |d| file(&d.join("f"), b"one\ntwo\n", 0o644)),
     ("empty", |d| file(&d.join("f"), b"", 0o600)),
     ("sparse", |d| {
@@ -110,7 +113,7 @@ impl Stage {
     }
 
     /// Sets a thing up.
-    fn with(thing: fn(&Path)) -> Self {
+    fn with(thing: Thing) -> Self {
         let stage = Self::new();
         let work = stage.work();
         fs::create_dir_all(work.join("d")).unwrap();
@@ -223,7 +226,7 @@ fn bash(command: &str, cwd: &Path) -> i32 {
 }
 
 /// Every pair, with its number. What reads a pipe waits for a writer.
-fn pairs() -> impl Iterator<Item = (usize, &'static str, fn(&Path), &'static str)> {
+fn pairs() -> impl Iterator<Item = (usize, &'static str, Thing, &'static str)> {
     let all = THINGS.iter().flat_map(|(name, thing)| COMMANDS.iter().map(move |command| (*name, *thing, *command)));
     let all = all.filter(|(name, _, command)| *name != "pipe" || !command.starts_with("sed"));
     all.enumerate().map(|(number, (name, thing, command))| (number, name, thing, command))

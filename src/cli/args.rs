@@ -433,6 +433,9 @@ mod tests {
         assert_eq!(words(&["config files of git"]), ["config files of git"]);
         assert_eq!(words(&["--", "config"]), ["config"]);
         assert_eq!(words(&["help", "me", "with", "tar"]), ["help", "me", "with", "tar"]);
+        assert_eq!(words(&["undo", "the", "last", "commit"]), ["undo", "the", "last", "commit"]);
+        assert!(matches!(parsed(&["undo"]).verb, Some(Verb::Undo(_))));
+        assert!(matches!(parsed(&["undo", "3", "--force"]).verb, Some(Verb::Undo(_))));
         assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
         assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
         // the value of a flag is no word of a request

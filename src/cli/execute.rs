@@ -51,11 +51,16 @@ pub fn run(answer: Answer, run: &Run<'_>) -> Outcome {
     };
     let caught = net.cast(looked, &cmd, run)?;
     let runtime = cx.runtime()?;
-    let code = {
+    let ended = {
         let _phase = cx.interrupt().during(Phase::Child);
-        runtime
-            .block_on(exec::foreground(&shell, &cmd, None))
-            .map_err(|e| Failure::internal(e).hint("`caro context` shows the shell that was found"))?
+        runtime.block_on(exec::foreground(&shell, &cmd, None))
+    };
+    let code = match ended {
+        Ok(code) => code,
+        Err(e) => {
+            caught.dropped();
+            return Err(Failure::internal(e).hint("`caro context` shows the shell that was found"));
+        }
     };
     caught.ended(code, run);
     Ok(Exit::Child(u8::try_from(code).unwrap_or(1)))

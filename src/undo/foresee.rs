@@ -9,9 +9,10 @@ use crate::shell::{Dialect, Effect, Script, Word, effects};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Programs that take names away, give others and make folders, and write into no file that is there. (`shred` deletes, too,
-/// and writes over a file first.)
-const RENAME: &[&str] = &["find", "gfind", "gmkdir", "gmv", "grm", "mkdir", "mv", "rm", "rmdir", "unlink"];
+/// Programs that delete and rename files and write into none of those. (`shred` deletes, too, and writes over a file first.)
+const RENAME: &[&str] = &["find", "gfind", "gmv", "grm", "mv", "rm", "rmdir", "unlink"];
+/// Programs whose other operands are made, or replaced as a whole: none of them is written into either.
+const REPLACE: &[&str] = &["gmkdir", "gmv", "mkdir", "mv"];
 /// Programs that put each of their operands into the last one, if that is a folder, under its own name.
 const INTO: &[&str] = &["cp", "gcp", "gmv", "install", "ln", "mv"];
 
@@ -175,21 +176,28 @@ impl Seen<'_> {
     /// The paths that a word stands for; `None` where the text does not tell.
     fn paths(&self, text: &str) -> Option<Vec<PathBuf>> {
         let word = self.word();
+        let own = word.is_some_and(|word| word.text.ends_with(text));
+        // after a `cd` that may have failed, only what begins at the top is where it seems
+        if self.moved && !(own && text.starts_with('/')) {
+            return None;
+        }
+        // quoted, or with nothing in it that a shell would expand
+        let literal = word.and_then(|word| word.value.as_deref()).is_some_and(|value| value.ends_with(text));
+        if literal {
+            return Some(vec![self.cwd.join(text)]);
+        }
         let raw = word.map_or(text, |word| word.raw.as_str());
-        let named = text.replace("$HOME", "").replace("${HOME}", "");
         let known = raw.replace("${HOME}", "").replace("$HOME", "").replace("${PWD}", "").replace("$PWD", "");
-        let quoted_dollar = word.is_some_and(|word| word.value.is_some());
-        if !quoted_dollar && (named.contains(['$', '`']) || known.contains(['$', '`'])) {
+        if text.contains(['$', '`']) || known.contains(['$', '`']) {
             return None;
         }
         let text = at_home(text)?;
-        if self.moved && !text.starts_with('/') {
-            return None;
-        }
-        // what a program is handed has no word of its own, and is no pattern
-        let is_glob = word.is_some_and(|word| word.glob) && glob::is_pattern(&text);
-        if !is_glob {
+        if !glob::is_pattern(&text) {
             return Some(vec![self.cwd.join(&text)]);
+        }
+        // a pattern of another word, which a program was handed
+        if !word.is_some_and(|word| word.glob) {
+            return None;
         }
         let deep = text.split('/').any(|part| part == "**") && self.script.dialect != Dialect::Sh;
         let quoted = word.is_some_and(|word| word.quoted);
@@ -218,18 +226,25 @@ impl Seen<'_> {
         let Some(path) = settled(path) else {
             return self.opaque("which file that is cannot be told");
         };
-        let renames = self.effect.command.is_some() && RENAME.contains(&self.program()) && !self.is_redirect();
+        let by = |programs: &[&str]| {
+            self.effect.command.is_some() && programs.contains(&self.program()) && !self.is_redirect()
+        };
+        let (renames, replaces) = (by(RENAME), by(REPLACE));
         let there = fs::symlink_metadata(&path).ok();
         let is_folder = path.is_dir();
+        // what is written through a link that is only made here is written somewhere else
+        if self.program() == "ln" && self.script.commands.len() > 1 {
+            self.opaque("what is written through that link does not follow from the text");
+        }
         let touch = match self.effect.kind {
             Kind::Mode | Kind::Owner => Touch::Surface,
             Kind::Delete if renames => Touch::Delete,
             Kind::Move if renames => Touch::Move,
-            Kind::Create if renames && there.is_none() => Touch::Make,
+            Kind::Create if replaces && there.is_none() => Touch::Make,
             // `mkdir -p` of one that is there
-            Kind::Create if renames && is_folder && self.program().ends_with("mkdir") => return,
-            Kind::Create | Kind::Overwrite if is_folder => return self.inside_folder(&path, renames),
-            Kind::Overwrite if renames => Touch::Delete,
+            Kind::Create if replaces && is_folder && self.program().ends_with("mkdir") => return,
+            Kind::Create | Kind::Overwrite if is_folder => return self.inside_folder(&path, replaces),
+            Kind::Overwrite if replaces => Touch::Delete,
             _ => Touch::Write,
         };
         self.add(path, touch);
@@ -241,7 +256,7 @@ impl Seen<'_> {
     }
 
     /// What is written into a folder that is there: the operands under their own names, for a few programs.
-    fn inside_folder(&mut self, folder: &Path, renames: bool) {
+    fn inside_folder(&mut self, folder: &Path, replaces: bool) {
         let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
         let plain = !options.iter().any(|word| word.text.starts_with("--parents"));
         if !INTO.contains(&self.program()) || !plain {
@@ -266,7 +281,7 @@ impl Seen<'_> {
                 let Some(name) = path.file_name() else {
                     return self.opaque("which files in that folder it writes does not follow from the text");
                 };
-                let (path, touch) = (folder.join(name), if renames { Touch::Delete } else { Touch::Write });
+                let (path, touch) = (folder.join(name), if replaces { Touch::Delete } else { Touch::Write });
                 self.add(path, touch);
             }
         }
@@ -409,6 +424,8 @@ mod tests {
             ("chmod 600 a", &["surface a"]),
             ("chmod -R 700 sub", &["surface sub/"]),
             ("mkdir -p sub new", &["make new/"]),
+            ("find . -name x -fprint a", &["write a/"]),
+            ("mkdir new; rm a", &["make new/", "delete a"]),
             ("touch a", &["write a/"]),
             ("shred -u a", &["write a/"]),
             ("ls -l; cat a | grep x", &[]),
@@ -441,6 +458,12 @@ mod tests {
             "rm $TMPDIR/x",
             "for f in *.o; do rm \"$f\"; done",
             "cd sub && rm s",
+            "find $DIR -delete",
+            "find s* -delete",
+            "find s* -exec rm {} +",
+            "cd /nowhere; rm a",
+            "ln a new; echo x > new",
+            "ln -s a new && echo x > new",
             "python3 x.py",
             "make clean",
             "tar xf a",

@@ -67,6 +67,9 @@ impl Net {
 }
 
 impl Caught {
+    /// There is nothing to let go of.
+    pub fn dropped(self) {}
+
     /// Takes note of nothing.
     pub fn ended(self, _: i32, _: &Run<'_>) {}
 }

@@ -163,6 +163,13 @@ impl Net {
 }
 
 impl Caught {
+    /// Lets go of it: the command could not be started.
+    pub fn dropped(self) {
+        if let Some((keeping, _)) = self.keeping {
+            keeping.dropped();
+        }
+    }
+
     /// Takes note of how it ended, and says how to take it back.
     pub fn ended(self, code: i32, run: &Run<'_>) {
         let Some((keeping, store)) = self.keeping else { return };
