@@ -8,6 +8,7 @@
 //!  |         |  \-> manual -> exec, shell
 //!  |         |  \-> host  -> exec, shell
 //!  |         \----> model, exec, shell
+//!  |-----------> undo  -> exec, shell
 //!  \-> serve -> agent, model, exec
 //! ```
 //!
@@ -21,6 +22,7 @@
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
 //! - `database`: SQLite files that several processes share, for `manual` and `agent`.
 //! - `files`: bounded reads, and writes of whole files; for all of them.
+//! - `undo`: what a command changes, kept before it runs and put back when asked (Unix).
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 // the head of a folder tells who reads the source what lies in it, private or not
 #![allow(rustdoc::private_intra_doc_links)]
@@ -37,3 +39,5 @@ pub mod manual;
 pub mod model;
 pub mod serve;
 pub mod shell;
+#[cfg(unix)]
+pub mod undo;

@@ -191,7 +191,7 @@ async fn every_flag_for_linux_exists_and_every_risk_is_declared() {
         println!("flags are not looked at: this is no Linux with GNU's tools");
     }
     let manual = here.then(|| Arc::new(Manual::open(Setup::of_process(None, None))));
-    let inspector = Inspector { context, manual, without: [].into() };
+    let inspector = Inspector::new(context, manual);
     let (mut wrong, mut manuals) = (Vec::new(), Manuals::new());
     for (_, pair) in library() {
         let script = parse(&pair.cmd, Dialect::Bash);

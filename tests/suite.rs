@@ -72,3 +72,7 @@ mod targets;
 mod task;
 mod trace;
 mod training;
+#[cfg(target_os = "linux")]
+mod undo;
+#[cfg(target_os = "linux")]
+mod undo_pty;

@@ -4,7 +4,8 @@ use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
     agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, fix, forge, init,
-    knowledge, manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, version, workspace,
+    knowledge, manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, undo, version,
+    workspace,
 };
 use crate::command::fix::near::is_swapped;
 use crate::shell::{Dialect, Target};
@@ -98,6 +99,8 @@ pub enum Verb {
     Mcp(mcp::Args),
     /// List and search the tools that agents have
     Tools(tools::Args),
+    /// Put back what the last command that caro ran has deleted, moved or changed
+    Undo(undo::Args),
     /// Show the settings and where each comes from
     Config(config::Args),
     /// Put caro into the prompt of a shell: a key turns words on the line into a command
@@ -131,6 +134,12 @@ pub struct RequestArgs {
     /// A command to change: the words say how
     #[arg(long, value_name = "COMMAND")]
     pub from: Option<String>,
+    /// With -x: show what it would create, change and delete, before it asks
+    #[arg(long, requires = "execute")]
+    pub preview: bool,
+    /// With -x: lay what it deletes into the desktop's trash, too
+    #[arg(long, requires = "execute")]
+    pub trash: bool,
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,
@@ -304,6 +313,8 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     let text = parts.join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match verb.get_name() {
+        // `undo the last commit`; what it takes is a number
+        "undo" => words.iter().any(|word| word.parse::<u64>().is_err()),
         "init" | "stats" | "status" | "stop" => words.len() > 1,
         // the command is one part in quotes; `fix the permissions of ...`
         "fix" => parts.len() > 1,
@@ -432,6 +443,9 @@ mod tests {
         assert_eq!(words(&["config files of git"]), ["config files of git"]);
         assert_eq!(words(&["--", "config"]), ["config"]);
         assert_eq!(words(&["help", "me", "with", "tar"]), ["help", "me", "with", "tar"]);
+        assert_eq!(words(&["undo", "the", "last", "commit"]), ["undo", "the", "last", "commit"]);
+        assert!(matches!(parsed(&["undo"]).verb, Some(Verb::Undo(_))));
+        assert!(matches!(parsed(&["undo", "3", "--force"]).verb, Some(Verb::Undo(_))));
         assert!(matches!(parsed(&["config"]).verb, Some(Verb::Config(_))));
         assert!(matches!(parsed(&["version"]).verb, Some(Verb::Version(_))));
         // the value of a flag is no word of a request

@@ -135,7 +135,7 @@ pub(super) async fn look(
     rehearse: bool,
     bound: Bound,
 ) -> Result<(Report, bool), Failure> {
-    let inspector = Inspector { context: context.clone(), manual: Some(manual), without: [].into() };
+    let inspector = Inspector::new(context.clone(), Some(manual));
     let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
     let mut manuals = Manuals::new();
     let mut draft = inspector.inspect(command.clone(), 1.0, subject, &mut manuals, MANUAL_WAIT).await;

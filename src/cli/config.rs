@@ -26,7 +26,7 @@ const MAX_FILE: u64 = 64 * 1024;
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 /// Settings that are turned on and off: `true` and `false` do, too.
-const SWITCHES: [&str; 3] = ["rehearse", "resident", "knowledge"];
+const SWITCHES: [&str; 4] = ["rehearse", "resident", "knowledge", "undo"];
 
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 26] = [
+pub const KEYS: [Key; 30] = [
     key(
         "model",
         "CARO_MODEL",
@@ -126,6 +126,11 @@ pub const KEYS: [Key; 26] = [
         Project::Tightens,
         "worst risk that -x runs after asking: safe, caution, danger",
     ),
+    // A cloned project must not take the net away, nor make it hold less.
+    key("undo", "CARO_UNDO", "on", Project::Never, "on, off: is what a command changes kept first, for `caro undo`"),
+    key("undo_copies", "CARO_UNDO_COPIES", "1G", Project::Never, "bytes that undo copies for one command at most"),
+    key("undo_total", "CARO_UNDO_TOTAL", "10G", Project::Never, "bytes that all of undo holds at most"),
+    key("undo_days", "CARO_UNDO_DAYS", "14", Project::Never, "days after which what undo keeps goes"),
     // A cloned project must not leave processes behind, nor hold the model in one.
     key("resident", "CARO_RESIDENT", AUTO, Project::Never, "keep the model ready between calls: auto, on, off"),
     key(

@@ -5,6 +5,7 @@ use super::interrupt::Phase;
 use super::request::{Place, typed};
 use super::settings::LEVELS;
 use super::ui::Role;
+use super::undo::{Looked, Net};
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, present};
 use crate::command::Answer;
 use crate::exec;
@@ -13,11 +14,38 @@ use crate::shell::safety::{self, Level, Risk};
 use crate::shell::{self, Dialect};
 use std::path::PathBuf;
 
+/// How a command is run, beside that it is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct With {
+    /// It is shown first what the command changes.
+    pub preview: bool,
+    /// What it deletes is laid into the trash, too.
+    pub trash: bool,
+}
+
+/// What a command is run with.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// Where, and in which shell's language.
+    pub place: &'a Place,
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// The terminal and the rest.
+    pub cx: &'a Cx,
+    /// The machine.
+    pub context: &'a ExecutionContext,
+    /// True if it is to be shown first what the command changes.
+    pub preview: bool,
+    /// True if what it deletes is laid into the trash, too.
+    pub trash: bool,
+}
+
 /// Asks and runs.
 ///
 /// # Errors
 /// If it may not be run, or cannot be started.
-pub fn run(answer: Answer, place: &Place, settings: &Settings, cx: &Cx, context: &ExecutionContext) -> Outcome {
+pub fn run(answer: Answer, run: &Run<'_>) -> Outcome {
+    let Run { place, context, cx, .. } = *run;
     if place.target.os != context.target.os {
         return Err(Failure::no(format!("this command is for {}, not for this machine", place.target.name()))
             .hint("without -x it is printed"));
@@ -26,14 +54,24 @@ pub fn run(answer: Answer, place: &Place, settings: &Settings, cx: &Cx, context:
         Failure::no(format!("there is no {} here to run it in", place.dialect.name()))
             .hint("without -x the command is printed; --shell names another shell")
     })?;
-    let Some(cmd) = agreed(&answer, place.dialect, settings, cx)? else {
+    let net = Net::new(run)?;
+    let Some((cmd, looked)) = agreed(&answer, &net, run)? else {
         return Err(Failure::silent(Exit::No));
     };
+    let caught = net.cast(looked, &cmd, run)?;
     let runtime = cx.runtime()?;
-    let _phase = cx.interrupt().during(Phase::Child);
-    let code = runtime
-        .block_on(exec::foreground(&shell, &cmd, None))
-        .map_err(|e| Failure::internal(e).hint("`caro context` shows the shell that was found"))?;
+    let ended = {
+        let _phase = cx.interrupt().during(Phase::Child);
+        runtime.block_on(exec::foreground(&shell, &cmd, None))
+    };
+    let code = match ended {
+        Ok(code) => code,
+        Err(e) => {
+            caught.dropped();
+            return Err(Failure::internal(e).hint("`caro context` shows the shell that was found"));
+        }
+    };
+    caught.ended(code, run);
     Ok(Exit::Child(u8::try_from(code).unwrap_or(1)))
 }
 
@@ -54,15 +92,17 @@ pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> 
     names.iter().find_map(|name| context.available_commands.get(*name)).cloned()
 }
 
-/// The command that the person agreed to, perhaps after editing or choosing; `None` if to none.
-fn agreed(answer: &Answer, dialect: Dialect, settings: &Settings, cx: &Cx) -> Result<Option<String>, Failure> {
+/// The command that the person agreed to, perhaps after editing or choosing, and what it was seen to change; `None` if to
+/// none.
+fn agreed(answer: &Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, Looked)>, Failure> {
+    let Run { place, settings, cx, .. } = *run;
     let mut cmd = match chosen(answer, cx)? {
         Some(cmd) => cmd,
         None => return Ok(None),
     };
     let mut edited = cmd != answer.cmd;
     loop {
-        let risk = if edited { safety::assess(&shell::parse(&cmd, dialect)) } else { answer.risk.clone() };
+        let risk = if edited { safety::assess(&shell::parse(&cmd, place.dialect)) } else { answer.risk.clone() };
         cx.ui.tell(&cx.ui.paint_err(Role::Command, &cmd));
         if edited {
             present::verdict(&cx.ui, &risk);
@@ -74,6 +114,8 @@ fn agreed(answer: &Answer, dialect: Dialect, settings: &Settings, cx: &Cx) -> Re
             return Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
                 .hint("`caro config --origin` shows where `run_up_to` is set"));
         }
+        let looked = net.look(&cmd, run);
+        net.tell(&looked, run);
         let word = word_to_type(&risk);
         match &word {
             Some(word) => cx.ui.ask(&format!("type {} to run it, e to edit it:", cx.ui.paint_err(Role::Danger, word))),
@@ -84,8 +126,8 @@ fn agreed(answer: &Answer, dialect: Dialect, settings: &Settings, cx: &Cx) -> Re
             return Ok(None);
         };
         match (&word, reply.as_str()) {
-            (Some(word), reply) if reply == word => return Ok(Some(cmd)),
-            (None, "y" | "Y" | "yes" | "Yes") => return Ok(Some(cmd)),
+            (Some(word), reply) if reply == word => return Ok(Some((cmd, looked))),
+            (None, "y" | "Y" | "yes" | "Yes") => return Ok(Some((cmd, looked))),
             (_, "e" | "E" | "edit") => {
                 let _phase = cx.interrupt().during(Phase::Ends);
                 match edit::line(&cmd)? {

@@ -163,7 +163,12 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     let mut answer = answer;
     answer.timing.total = request::milliseconds(cx.started.elapsed());
     let also = serde_json::to_value(&told).map_err(Failure::internal)?;
-    let how = How { args: &args.answer, execute: args.execute, widget: args.widget, also: Some(("fix", also)) };
+    let how = How {
+        args: &args.answer,
+        execute: args.execute.then(execute::With::default),
+        widget: args.widget,
+        also: Some(("fix", also)),
+    };
     request::deliver(answer, how, &place, &settings, &context, cx)
 }
 
@@ -306,7 +311,7 @@ impl Work<'_> {
 
     /// The answer that a repair is, checked as every other.
     fn answer(&self, repair: &Repair) -> Answer {
-        let inspector = Inspector { context: self.context.clone(), manual: Some(self.manual.clone()) };
+        let inspector = Inspector::new(self.context.clone(), Some(self.manual.clone()));
         let place = self.place;
         let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();

@@ -8,6 +8,7 @@
 //! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
 //!   long.
 //! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
+//! - [`undo`]: the verb, and what happens around a run of `-x` so that it has something to undo.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
 //!   measures. [`interrupt`]: Ctrl-C. [`keys`]: what gives up while a shell's line editor waits.
 //!
@@ -66,6 +67,11 @@ pub mod task;
 pub mod tldr;
 pub mod tools;
 pub mod ui;
+#[cfg(unix)]
+pub mod undo;
+#[cfg(not(unix))]
+#[path = "undo/elsewhere.rs"]
+pub mod undo;
 pub mod unfetched;
 pub mod version;
 pub mod wire;
@@ -284,6 +290,7 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Stop(args)) => stop::run(args, cx),
         Some(Verb::Serve(args)) => serve::run(args, cx),
         Some(Verb::Init(args)) => init::run(args, cx),
+        Some(Verb::Undo(args)) => undo::run(args, cx),
         Some(Verb::Version(args)) => version::run(args, cx),
     }
 }

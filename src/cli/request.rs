@@ -1,9 +1,10 @@
 //! The default verb: plain words in, a command out.
 
 use super::args::{self, AnswerArgs, RequestArgs};
+use super::execute::{self, With};
 use super::interrupt::Phase;
 use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, execute, first, keys, present, revise};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, revise};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, Before, CommandError, FewShot, View, library};
 use crate::host::ExecutionContext;
@@ -70,7 +71,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
             present::fact(&cx.ui, "adapter", adapter);
         }
     }
-    let how = How { args: &args.answer, execute: args.execute, widget: args.widget, also: None };
+    let execute = args.execute.then_some(With { preview: args.preview, trash: args.trash });
+    let how = How { args: &args.answer, execute, widget: args.widget, also: None };
     deliver(answer, how, &place, &settings, &wired.recipe.context, cx)
 }
 
@@ -80,7 +82,7 @@ pub struct How<'a> {
     /// How it was asked for.
     pub args: &'a AnswerArgs,
     /// It is run, after asking.
-    pub execute: bool,
+    pub execute: Option<With>,
     /// A line editor waits for it.
     pub widget: bool,
     /// What the document says besides.
@@ -114,11 +116,11 @@ pub fn deliver(
         return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
     // whoever is asked is told what is wrong, and decides
-    if answer.draft && !how.execute {
+    if answer.draft && how.execute.is_none() {
         return Err(draft(&answer));
     }
-    if how.execute {
-        return execute::run(answer, place, settings, cx, context);
+    if let Some(With { preview, trash }) = how.execute {
+        return execute::run(answer, &execute::Run { place, settings, cx, context, preview, trash });
     }
     if how.widget {
         cx.ui.command(&answer.cmd)?;

@@ -97,6 +97,14 @@ pub struct Settings {
     pub timeout_from: Option<String>,
     /// The worst risk that `-x` runs after asking.
     pub run_up_to: Level,
+    /// Is what a command changes kept first?
+    pub undo: bool,
+    /// Bytes that undo copies for one command at most.
+    pub undo_copies: u64,
+    /// Bytes that all of undo holds at most.
+    pub undo_total: u64,
+    /// How long undo keeps something.
+    pub undo_age: Duration,
     /// When the resident process is used.
     pub resident: Use,
     /// How long it stays after the last request.
@@ -147,6 +155,10 @@ impl Settings {
                 _ => None,
             },
             run_up_to: config.parse("run_up_to", |v| one_of(&LEVELS, v))?,
+            undo: config.parse("undo", |v| one_of(&SWITCH, v))?,
+            undo_copies: config.parse("undo_copies", bytes)?,
+            undo_total: config.parse("undo_total", bytes)?,
+            undo_age: config.parse("undo_days", days)?,
             resident: config.parse("resident", |v| one_of(&RESIDENTS, v))?,
             resident_idle: config.parse("resident_idle", |v| {
                 seconds(v, 86_400.0).ok_or_else(|| "seconds, above 0 and up to 86400".to_string())
@@ -185,6 +197,29 @@ pub fn serve(config: &Config) -> Result<http::Settings, Failure> {
         cors_origins: config.parse("serve.cors_origins", http::settings::origins)?,
         rate_limit: config.parse("serve.rate_limit", http::settings::rate_limit)?,
     })
+}
+
+/// A number of bytes: `1500`, `64K`, `1.5G`, in powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let wanted = || "a number of bytes, as 500M or 2G".to_string();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let unit: u64 = match text[split..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err(wanted()),
+    };
+    let number: f64 = text[..split].trim().parse().map_err(|_| wanted())?;
+    let bytes = number * unit as f64;
+    if number.is_finite() && (0.0..1e15).contains(&bytes) { Ok(bytes as u64) } else { Err(wanted()) }
+}
+
+/// A number of days, up to ten years.
+fn days(text: &str) -> Result<Duration, String> {
+    let days = text.parse::<u64>().ok().filter(|days| (1..=3650).contains(days));
+    days.map(|days| Duration::from_secs(days * 86_400)).ok_or_else(|| "a number of days, 1 to 3650".to_string())
 }
 
 /// The parameters of a perpetual loop: `NAME=VALUE`, one after the other.
@@ -230,6 +265,19 @@ mod tests {
         for bad in ["", "0", "-1", "nan", "inf", "1e9", "5s"] {
             assert_eq!(seconds(bad, 3600.0), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn bytes_are_read_with_their_unit() {
+        for (text, wanted) in
+            [("0", 0), ("1500", 1500), ("64k", 64 << 10), ("1.5G", 3 << 29), ("2 GiB", 2 << 30), ("1MB", 1 << 20)]
+        {
+            assert_eq!(bytes(text), Ok(wanted), "{text}");
+        }
+        for bad in ["", "-1", "G", "1X", "nan", "1e30", "inf"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+        assert!(days("0").is_err() && days("3651").is_err() && days("14") == Ok(Duration::from_secs(14 * 86_400)));
     }
 
     #[test]

@@ -41,6 +41,11 @@ pub struct Inspector {
 }
 
 impl Inspector {
+    /// One that tells everything it finds.
+    pub fn new(context: Arc<ExecutionContext>, manual: Option<Arc<Manual>>) -> Self {
+        Self { context, manual, without: [].into() }
+    }
+
     /// Runs every check on a command, waiting at most `wait` for manuals that are not cached. `confidence` is its
     /// author's.
     pub async fn inspect(

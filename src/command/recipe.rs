@@ -230,8 +230,8 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 }
                 turn.seconded(prompt, second, run.has_time())
             }
-            Step::Sample { best, other, prompt, count } => {
-                let chosen = run.choose(best, other, prompt, count, trace).await?;
+            Step::Sample { found, prompt, count } => {
+                let chosen = run.choose(found, prompt, count, trace).await?;
                 turn.chosen(chosen, run.has_time())
             }
             done @ Step::Done(_) => done,

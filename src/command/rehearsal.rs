@@ -40,6 +40,22 @@ pub enum Fit {
 /// assert!(fit(&parse("curl -O https://example.org/x", Dialect::Bash)).is_err());
 /// ```
 pub fn fit(script: &Script) -> Result<Fit, Unfit> {
+    let fit = fit_to_show(script)?;
+    // A view would hold it, but nothing is learnt from trying what will be refused anyway.
+    match assess(script).reasons.first().filter(|r| r.level == Level::Danger) {
+        Some(reason) => Err(Unfit { token: reason.token.clone(), why: "it is too dangerous even to try".to_owned() }),
+        None => Ok(fit),
+    }
+}
+
+/// The same for a command that a person is about to run, of which the rehearsal is to show what it changes: the more
+/// dangerous, the better for them to see. What is dangerous by anything but its changes to files is not tried.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
+    /// What files can come to.
+    const FILES: [&str; 4] = ["delete", "move", "overwrite", "permission"];
     let unfit = |token: &str, why: &str| Err(Unfit { token: token.to_owned(), why: why.to_owned() });
     if let Some(error) = script.errors.first() {
         return unfit(script.torn(error).0, "it is no valid command");
@@ -62,8 +78,8 @@ pub fn fit(script: &Script) -> Result<Fit, Unfit> {
             return unfit(&effect.token, "it reads keys or passwords");
         }
     }
-    // A view would hold it, but nothing is learnt from trying what will be refused anyway.
-    if let Some(reason) = assess(script).reasons.first().filter(|r| r.level == Level::Danger) {
+    let dangers = assess(script).reasons.into_iter().filter(|r| r.level == Level::Danger);
+    if let Some(reason) = dangers.into_iter().find(|r| !FILES.contains(&r.effect.as_str())) {
         return unfit(&reason.token, "it is too dangerous even to try");
     }
     Ok(if is_read_only(script) { Fit::Reads } else { Fit::Changes })

@@ -40,11 +40,10 @@ const PATIENCE: f64 = 1.5;
 const MENDS: usize = 3;
 
 impl Run<'_> {
-    /// Holds `best`, and what the `other` view has written, against `count` sampled commands.
+    /// Holds what was `found`, the best first, against `count` sampled commands.
     pub(super) async fn choose(
         &mut self,
-        best: Option<Written>,
-        other: Option<Written>,
+        found: Vec<Written>,
         prompt: Prompt,
         count: u32,
         trace: Tracer<'_>,
@@ -52,11 +51,12 @@ impl Run<'_> {
         let since = Instant::now();
         // who writes much more than twice the first answer has lost the thread, and everybody waits for it
         let spent = &self.ask.spent;
-        let first = best.as_ref().map(|best| &best.draft.cmd).or(spent.last()).map_or("", String::as_str);
+        let best = found.first();
+        let first = best.map(|best| &best.draft.cmd).or(spent.last()).map_or("", String::as_str);
         let length = if first.is_empty() { TYPICAL } else { self.recipe.model.count(first) };
         let most = (2 * length + SPARE).min(MAX_TOKENS);
         // who has nothing yet, or what no shell can parse, waits for something; else there are as many as there is time for
-        let usable = best.as_ref().is_some_and(|best| !is_broken(&best.draft.findings));
+        let usable = best.is_some_and(|best| !is_broken(&best.draft.findings));
         let left = self.latest().saturating_sub(self.started.elapsed());
         let mut hoped = (1..=count).rev().map(|several| (several, self.writing(length, several)));
         let (several, until) = match hoped.find(|(_, hoped)| *hoped <= left) {
@@ -64,6 +64,7 @@ impl Run<'_> {
             Some((several, hoped)) => (several, self.latest().max(self.started.elapsed() + hoped.mul_f64(PATIENCE))),
             None => {
                 trace(Trace::Decision { what: "no time to sample others".into() });
+                let best = found.into_iter().next();
                 return Ok(best.map_or(Chosen::Nothing, |best| Chosen::Draft(best.draft, String::new())));
             }
         };
@@ -72,7 +73,7 @@ impl Run<'_> {
             let documented = ask.before.knows(&draft.cmd);
             Candidate { draft, likelihood, documented, trial: None }
         };
-        let mut candidates: Vec<Candidate> = best.into_iter().chain(other).map(candidate).collect();
+        let mut candidates: Vec<Candidate> = found.into_iter().map(candidate).collect();
         self.candidates = candidates.len() as u32;
         let replies = self.others(prompt, several, most, until).await?;
         let refusals = replies.iter().filter(|(reply, ..)| *reply == Reply::Refused).count();

@@ -105,10 +105,8 @@ pub enum Step {
     },
     /// Sample other commands for the first prompt, and choose among them and these.
     Sample {
-        /// The best command so far; `None` if all that the model wrote is spent.
-        best: Option<Written>,
-        /// What the other view has written, if that is another command.
-        other: Option<Written>,
+        /// The best command so far, and behind it the other view's; none if all that the model wrote is spent.
+        found: Vec<Written>,
         /// The prompt.
         prompt: Prompt,
         /// How many others.
@@ -466,7 +464,8 @@ impl Turn {
         let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
         let prompt = prompt::first(&self.request, self.target, self.dialect, view, few_shot, &before);
         let best = self.best.clone().map(|draft| Written { draft, likelihood: self.likelihood });
-        Step::Sample { best, other: self.beside.take(), prompt, count: self.candidates - 1 }
+        let found = best.into_iter().chain(self.beside.take()).collect();
+        Step::Sample { found, prompt, count: self.candidates - 1 }
     }
 
     /// Ends with the best draft there is, else with `otherwise`. Words, or what no shell can parse, are no command.

@@ -255,10 +255,10 @@ fn a_doubtful_command_is_held_against_others_once() {
             assert_eq!(command(step).0, "one");
             continue;
         }
-        let Step::Sample { best, prompt, count: 4, .. } = step else { panic!("{step:?}") };
+        let Step::Sample { found, prompt, count: 4 } = step else { panic!("{step:?}") };
         let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
         let shown = prompt::first(&ask.request, ask.target, ask.dialect, view, few_shot, &Before::default());
-        assert_eq!((best.unwrap().draft.cmd.as_str(), prompt), ("one", shown));
+        assert_eq!((found[0].draft.cmd.as_str(), prompt), ("one", shown));
         let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());
         let (cmd, changes) = command(t.chosen(two, true));
         assert_eq!((cmd.as_str(), changes.as_str()), ("two", "was `one`: three of five do this"));
@@ -274,8 +274,8 @@ fn a_faulty_command_is_held_against_others_and_then_reconsidered() {
         let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
         t.begin();
         t.decided(&said("one", Finish::Stop), 0.9, true);
-        let Step::Sample { best, .. } = t.inspected(faulty("one"), true) else { panic!("{chosen:?}") };
-        let best = best.unwrap();
+        let Step::Sample { found, .. } = t.inspected(faulty("one"), true) else { panic!("{chosen:?}") };
+        let best = &found[0];
         assert_eq!(best.draft.cmd, "one");
         assert!((best.likelihood - (-0.1_f64).exp()).abs() < 1e-6, "{}", best.likelihood);
         let cmd = chosen.cmd.clone();
@@ -342,14 +342,15 @@ fn a_spent_command_is_no_answer() {
     };
     let mut t = spent(5);
     let step = t.decided(&said("one", Finish::Stop), 0.99, true);
-    let Step::Sample { best: None, count: 4, .. } = step else { panic!("{step:?}") };
+    let Step::Sample { found, count: 4, .. } = step else { panic!("{step:?}") };
+    assert_eq!(found, []);
     assert_eq!(t.chosen(Chosen::Nothing, true), Step::Done(Outcome::Nothing));
     assert_eq!(spent(1).decided(&said("one", Finish::Stop), 0.99, true), Step::Done(Outcome::Nothing));
     // nor is what does not end
     let mut t = Turn::new(&Ask { candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     let step = t.decided(&said("find . -o -o -o", Finish::Length), 0.9, false);
-    assert!(matches!(step, Step::Sample { best: None, .. }), "{step:?}");
+    assert!(matches!(&step, Step::Sample { found, .. } if found.is_empty()), "{step:?}");
     // nor is it the mend of another
     let mut t = spent(1);
     t.decided(&said("oen", Finish::Stop), 0.9, true);
@@ -429,7 +430,8 @@ fn two_views_that_agree_are_believed_and_two_that_do_not_are_both_put_to_the_vot
         let (mut t, step) = of_two_views(0.5, vec![]);
         let Step::Other { prompt } = step else { panic!("{step:?}") };
         let step = t.seconded(prompt, second("two", sure, vec![]), true);
-        let Step::Sample { best: Some(kept), other: Some(other), .. } = step else { panic!("{step:?}") };
+        let Step::Sample { found, .. } = step else { panic!("{step:?}") };
+        let [kept, other] = &found[..] else { panic!("{found:?}") };
         assert_eq!((kept.draft.cmd.as_str(), other.draft.cmd.as_str()), (best, beside));
     }
 }

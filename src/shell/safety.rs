@@ -160,7 +160,7 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 _ => path.to_owned(),
             };
             let how = if effect.recursive && !effect.narrowed { " with all below it" } else { "" };
-            say(level, "delete", format!("it deletes {what}{how}, and there is no undo"))
+            say(level, "delete", format!("it deletes {what}{how}, and no shell brings it back"))
         }
         Kind::Overwrite | Kind::Append => {
             let word = if effect.kind == Kind::Append { "adds to" } else { "overwrites" };

@@ -5,6 +5,7 @@ mod artifact;
 pub(in crate::agent) mod child;
 mod ended;
 mod files;
+mod keeper;
 mod knowledge;
 mod manual;
 mod read;
@@ -15,6 +16,7 @@ mod sweep;
 mod workspace;
 
 pub use files::{Append, Edit, Write};
+pub use keeper::{Keeper, Kept};
 pub use knowledge::KnowledgeSearch;
 pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};

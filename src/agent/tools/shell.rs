@@ -1,16 +1,18 @@
 //! `shell`: a command line, run through `exec`. What it would do is foreseen from its parse tree; one that only reads is
 //! held to that by the sandbox.
 
+use super::keeper::{Keeper, Kept};
 use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, ended, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
-use crate::exec::{self, Job, Limits, Sandbox, Status, Support, World};
+use crate::exec::{self, Job, Limits, Output, Sandbox, Status, Support, World};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes kept of each stream: half of them of its beginning, half of its end.
 const OUTPUT: usize = 256 << 10;
@@ -25,6 +27,8 @@ pub struct Shell {
     dialect: Dialect,
     /// Where commands that were agreed to may write beside the working folder; `None` for anywhere.
     writable: Option<Vec<PathBuf>>,
+    /// What keeps the files that they change.
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl Shell {
@@ -35,7 +39,7 @@ impl Shell {
         let mut spec = ToolSpec::new("shell", description, json!({"command": {"type": "string"}}), &["command"]);
         spec.example = json!({"command": "find . -type f -name '*.py' -printf '%s %p\n' | sort -nr | head -n 5"});
         spec.core = true;
-        Self { spec, program, dialect, writable: Some(Vec::new()) }
+        Self { spec, program, dialect, writable: Some(Vec::new()), keeper: None }
     }
 
     /// The same shell whose commands may write below these folders too; `/` is anywhere.
@@ -43,6 +47,24 @@ impl Shell {
     pub fn writable(mut self, folders: Vec<PathBuf>) -> Self {
         self.writable = if folders.iter().any(|f| f.parent().is_none()) { None } else { Some(folders) };
         self
+    }
+
+    /// The same shell, the files that its commands change kept by this one before they run.
+    #[must_use]
+    pub fn keeping(mut self, keeper: Option<Arc<dyn Keeper>>) -> Self {
+        self.keeper = keeper;
+        self
+    }
+
+    /// Keeps what the command will change, if anything does.
+    fn keep(&self, command: &str, script: &Script, root: &Path) -> Result<Option<Box<dyn Kept>>, ToolError> {
+        let Some(keeper) = self.keeper.as_ref().filter(|_| !shell::is_read_only(script)) else { return Ok(None) };
+        keeper.keep(command, script, root).map_err(|why| {
+            ToolError::Failed(format!(
+                "Not run: what it changes could not be kept for an undo ({why}). The user can allow commands without undo: \
+                 CARO_UNDO=off."
+            ))
+        })
     }
 
     /// What a command may touch. One that only reads is held to that; one that was agreed to may write below the working
@@ -183,7 +205,15 @@ impl Tool for Shell {
     }
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
-        foresee(&shell::parse(text(args, "command"), self.dialect), &cx.root, exec::support())
+        let script = shell::parse(text(args, "command"), self.dialect);
+        let mut effects = foresee(&script, &cx.root, exec::support());
+        if let Some(keeper) = &self.keeper
+            && !shell::is_read_only(&script)
+        {
+            let gaps = keeper.gaps(&script, &cx.root).into_iter();
+            effects.reasons.extend(gaps.map(|gap| format!("undo does not cover all of it: {gap}")));
+        }
+        effects
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -193,7 +223,17 @@ impl Tool for Shell {
         }
         let script = shell::parse(command, self.dialect);
         let job = self.job(command, &script, cx);
-        let Some(output) = child::run(&job, &cx.cancel)? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
+        let kept = self.keep(command, &script, &cx.root)?;
+        let ran = child::run(&job, &cx.cancel);
+        if let Some(kept) = kept {
+            kept.ended(match &ran {
+                Ok(Some(Output { status: Status::Exited(code), .. })) => *code,
+                Ok(Some(Output { status: Status::Signaled(signal), .. })) => 128 + signal,
+                // stopped by us
+                _ => 128 + 9,
+            });
+        }
+        let Some(output) = ran? else { return Err(ToolError::TimedOut(cx.timeout.as_secs())) };
         let cut = child::left_out(&output);
         let outcome = ended::outcome(&script, output.status, &output.stdout, &output.stderr);
         let mut stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();

@@ -12,7 +12,7 @@ use crate::agent::tools::{self, ManualSource, Shell};
 use crate::agent::workspace::{Place, Workspace, Workspaces};
 use crate::agent::{Registry, Turn, subagent};
 use crate::cli::wire::{self, Wants};
-use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills};
+use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, undo};
 use crate::command::{CommandAdviser, Recipe};
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
@@ -173,13 +173,14 @@ pub fn assemble(
     }
     recipe.documents = recipe.documents.filter(|_| !drive.no_rag);
     let (program, dialect) = shell(&recipe.context)?;
+    let keeper = undo::keeper(settings, cx, &program);
     let keys = [env::API_KEY, env::ANTHROPIC_KEY];
     let secrets = keys.into_iter().filter_map(|name| cx.env.get(name)?.to_str().map(str::to_owned));
     let url = settings.memory_url.clone().filter(|url| url.contains('@') || url.contains("pass="));
     let key = workspace_key(cx).and_then(|key| Some(key.split_once(':')?.1.to_owned()));
     let mut harness = Harness::new(harness::Setup {
         agent: agent.to_owned(),
-        shell: Some(Shell::new(program, dialect).writable(writable)),
+        shell: Some(Shell::new(program, dialect).writable(writable).keeping(keeper)),
         manual: recipe.manual.clone().map(|manual| manuals(manual, &recipe.context)),
         workspaces: workspaces(cx, settings)?,
         // neither is opened before it is asked for

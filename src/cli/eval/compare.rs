@@ -361,7 +361,13 @@ mod tests {
             target: None,
             digest: Some(digest.into()),
         };
-        Change { kind, path: path.into(), now: (kind != ChangeKind::Deleted).then_some(entry), time_only: false }
+        Change {
+            kind,
+            path: path.into(),
+            raw: None,
+            now: (kind != ChangeKind::Deleted).then_some(entry),
+            time_only: false,
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::report::{Change, ChangeKind, Entry, EntryKind};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
@@ -86,9 +87,10 @@ impl Walk {
             self.unlisted += 1;
             return;
         }
+        let raw = path.to_str().is_none().then(|| path.as_os_str().as_bytes().to_vec());
         let path = path.to_string_lossy().into_owned().into();
         let now = now.map(|(at, meta)| self.entry(at, meta));
-        self.changes.push(Change { kind, path, now, time_only });
+        self.changes.push(Change { kind, path, raw, now, time_only });
     }
 
     fn entry(&self, at: &Path, meta: &Metadata) -> Entry {

@@ -22,12 +22,26 @@ pub struct Change {
     pub kind: ChangeKind,
     /// The absolute path; what is no UTF-8 in it is replaced.
     pub path: PathBuf,
+    /// The bytes of that path where it is no UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub raw: Option<Vec<u8>>,
     /// What is there now; `None` if it was deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub now: Option<Entry>,
     /// True if nothing but the time of change differs.
     #[serde(default)]
     pub time_only: bool,
+}
+
+impl Change {
+    /// The path by which it is found on the disk.
+    pub fn place(&self) -> PathBuf {
+        match &self.raw {
+            #[cfg(unix)]
+            Some(raw) => <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(raw.clone()).into(),
+            _ => self.path.clone(),
+        }
+    }
 }
 
 /// What a path is.

@@ -1,0 +1,92 @@
+//! Keeps what the commands of the agent's shell change, before they run.
+
+use super::net::{WAIT, refusal, seen, variables};
+use super::store;
+use crate::agent::tools::{Keeper, Kept};
+use crate::cli::{Cx, Settings};
+use crate::command::rehearsal::fit_to_show;
+use crate::exec::rehearse::{Play, Rehearsal, rehearse};
+use crate::shell::Script;
+use crate::undo::plan::{Plan, Touch};
+use crate::undo::scope::{MOMENT, scopes};
+use crate::undo::{Keeping, Store, demand, foresee, keep};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The one that the settings ask for.
+pub fn keeper(settings: &Settings, cx: &Cx, shell: &Path) -> Option<Arc<dyn Keeper>> {
+    if !settings.undo {
+        return None;
+    }
+    let store = store(settings, cx).ok()?;
+    Some(Arc::new(AgentKeeper { store, shell: shell.to_path_buf(), rehearse: settings.rehearse }))
+}
+
+struct AgentKeeper {
+    store: Store,
+    shell: PathBuf,
+    rehearse: bool,
+}
+
+impl AgentKeeper {
+    /// Why a plan will not be kept, as far as that is seen in a moment. What cannot be counted by then is tried.
+    fn refusal(&self, plan: &Plan) -> Option<String> {
+        let whole: Vec<_> = plan.targets.iter().filter(|target| target.touch != Touch::Make).cloned().collect();
+        if whole.is_empty() || scopes(&whole, MOMENT).iter().any(|scope| scope.more) {
+            return None;
+        }
+        refusal(&self.store, &demand(&self.store, plan))
+    }
+
+    /// What a rehearsal shows of a command whose text does not tell.
+    fn shown(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
+        if !self.rehearse || fit_to_show(script).is_err() {
+            return None;
+        }
+        let mut play = Play::new(&self.shell, command, cwd);
+        play.limits.wall = WAIT;
+        play.env.extend(variables(command));
+        let work = rehearse(&play);
+        match tokio::runtime::Handle::try_current() {
+            Ok(handle) => handle.block_on(work).ok(),
+            Err(_) => tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?.block_on(work).ok(),
+        }
+    }
+}
+
+impl Keeper for AgentKeeper {
+    fn gaps(&self, script: &Script, cwd: &Path) -> Vec<String> {
+        let foreseen = foresee(script, cwd);
+        let tried = self.rehearse && fit_to_show(script).is_ok();
+        let mut gaps = foreseen.outside.clone();
+        if !tried {
+            gaps.extend(foreseen.opaque.iter().cloned());
+        }
+        gaps.extend(self.refusal(&foreseen.plan(None)));
+        gaps.truncate(3);
+        gaps
+    }
+
+    fn keep(&self, command: &str, script: &Script, cwd: &Path) -> Result<Option<Box<dyn Kept>>, String> {
+        let foreseen = foresee(script, cwd);
+        let told = self.refusal(&foreseen.clone().plan(None)).is_some();
+        let shown = if foreseen.wants_rehearsal() { self.shown(command, script, cwd) } else { None };
+        let plan = foreseen.plan(shown.as_ref().map(seen));
+        if told || plan.is_empty() {
+            return Ok(None);
+        }
+        match keep(&self.store, command, cwd, plan, &mut ()) {
+            Ok(keeping) => Ok(Some(Box::new(AgentKept(keeping)))),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}
+
+struct AgentKept(Keeping);
+
+impl Kept for AgentKept {
+    fn ended(self: Box<Self>, code: i32) {
+        // it can be undone all the same if this is not written down
+        let _ = self.0.ended(code, &mut ());
+    }
+}

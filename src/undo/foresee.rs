@@ -1,0 +1,515 @@
+//! Which paths a command will touch: from the effects of its parse tree, with patterns resolved as the shell will resolve
+//! them, and from what a rehearsal of it changed. Where neither can tell, that is said.
+
+use super::glob;
+use super::plan::{Cover, Plan, Target, Touch};
+use crate::exec::rehearse::{Change, ChangeKind, EntryKind};
+use crate::shell::effects::{Kind, Place, place_of};
+use crate::shell::{Dialect, Effect, Script, Word, effects};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Programs that delete and rename files and write into none of those. (`shred` deletes, too, and writes over a file first.)
+const RENAME: &[&str] = &["find", "gfind", "gmv", "grm", "mv", "rm", "rmdir", "unlink"];
+/// Programs whose other operands are made, or replaced as a whole: none of them is written into either.
+const REPLACE: &[&str] = &["gmkdir", "gmv", "mkdir", "mv"];
+/// Programs that put each of their operands into the last one, if that is a folder, under its own name.
+const INTO: &[&str] = &["cp", "gcp", "gmv", "install", "ln", "mv"];
+
+/// What follows from a command's text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// The paths that it names.
+    pub targets: Vec<Target>,
+    /// Folders of whose content a part is meant, and nothing says which: a rehearsal does.
+    pub narrowed: Vec<Target>,
+    /// What its text does not tell and a rehearsal may.
+    pub opaque: Vec<String>,
+    /// What no copy of files can undo.
+    pub outside: Vec<String>,
+}
+
+/// What a rehearsal showed, as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// What it changed.
+    pub changes: &'a [Change],
+    /// True if it ran to a good end, and all that it changed is listed.
+    pub whole: bool,
+}
+
+impl Foreseen {
+    /// True if it changes no file, as far as its text tells.
+    pub fn is_harmless(&self) -> bool {
+        self.targets.is_empty() && self.narrowed.is_empty() && self.opaque.is_empty()
+    }
+
+    /// True if a rehearsal would tell more.
+    pub fn wants_rehearsal(&self) -> bool {
+        !self.opaque.is_empty() || !self.narrowed.is_empty()
+    }
+
+    /// What is to be kept, with what a rehearsal showed, if there was one.
+    pub fn plan(self, shown: Option<Shown<'_>>) -> Plan {
+        let Self { mut targets, narrowed, opaque, mut outside } = self;
+        let mut cover = Cover::Whole;
+        let wanted = !opaque.is_empty() || !narrowed.is_empty();
+        match shown {
+            Some(shown) => {
+                targets.extend(shown.changes.iter().filter_map(target_of));
+                if shown.whole {
+                    if wanted {
+                        cover = Cover::Rehearsed;
+                    }
+                } else {
+                    targets.extend(narrowed);
+                    outside.extend(opaque);
+                }
+            }
+            None => {
+                targets.extend(narrowed);
+                outside.extend(opaque);
+            }
+        }
+        if !outside.is_empty() {
+            cover = Cover::Partly;
+        }
+        Plan::new(targets, cover, outside)
+    }
+}
+
+/// What is at stake where a rehearsal made a change.
+fn target_of(change: &Change) -> Option<Target> {
+    let path = settled(&change.place())?;
+    Some(match (change.kind, change.now.as_ref().map(|now| now.kind)) {
+        (ChangeKind::Created, _) => Target::new(path, Touch::Make),
+        (ChangeKind::Deleted, _) => Target::new(path, Touch::Delete),
+        (ChangeKind::Changed, Some(EntryKind::Folder)) if path.is_dir() => Target::new(path, Touch::Surface),
+        (ChangeKind::Changed, _) => Target { path, touch: Touch::Write, deep: true },
+    })
+}
+
+/// What follows from a command's text, were it run in that folder now.
+pub fn foresee(script: &Script, cwd: &Path) -> Foreseen {
+    let mut found = Foreseen::default();
+    if script.dialect == Dialect::PowerShell {
+        found.opaque.push("which files it changes cannot be told of PowerShell".into());
+        return found;
+    }
+    if !script.errors.is_empty() {
+        found.opaque.push("it is not understood as a whole".into());
+    }
+    let moves = |name: Option<&str>| matches!(name, Some("cd" | "pushd" | "popd"));
+    let moved = script.commands.iter().any(|c| moves(c.name()) || c.via.iter().any(|v| v == "env" || v == "sudo"));
+    let all = effects(script);
+    for effect in &all {
+        Seen { script, cwd, moved, all: &all, effect, found: &mut found }.take();
+    }
+    found.opaque.dedup();
+    found.outside.dedup();
+    found
+}
+
+/// One effect, as it is looked at.
+struct Seen<'a> {
+    script: &'a Script,
+    cwd: &'a Path,
+    /// True if the command changes the folder it is in.
+    moved: bool,
+    all: &'a [Effect],
+    effect: &'a Effect,
+    found: &'a mut Foreseen,
+}
+
+impl Seen<'_> {
+    fn opaque(&mut self, why: &str) {
+        let gap = format!("`{}`: {why}", self.effect.token);
+        if !self.found.opaque.contains(&gap) {
+            self.found.opaque.push(gap);
+        }
+    }
+
+    fn outside(&mut self, why: &str) {
+        let gap = format!("`{}` {why}", self.effect.token);
+        if !self.found.outside.contains(&gap) {
+            self.found.outside.push(gap);
+        }
+    }
+
+    fn take(&mut self) {
+        if self.effect.remote {
+            return self.outside("runs on another machine");
+        }
+        match self.effect.kind {
+            Kind::None | Kind::Read | Kind::Fetch => {}
+            Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
+                self.file();
+            }
+            Kind::Send => self.outside("sends something, which stays sent"),
+            Kind::Kill => self.outside("ends processes, which stay ended"),
+            Kind::System => self.outside("changes the system, and not files alone"),
+            Kind::Package => self.outside("installs or removes software"),
+            Kind::Privilege => self.outside("asks for another user's rights"),
+            Kind::Repository => self.opaque("what it changes in the repository does not follow from the text"),
+            Kind::Run => self.opaque("it runs code that is not in the text"),
+            Kind::Unknown => self.opaque("what it changes does not follow from the text"),
+        }
+    }
+
+    fn file(&mut self) {
+        let Some(text) = self.effect.path.clone() else {
+            return self.opaque("which files it changes does not follow from the text");
+        };
+        match place_of(&text) {
+            Place::Sink => return,
+            Place::Device => return self.outside("writes to a device"),
+            _ => {}
+        }
+        let Some(paths) = self.paths(&text) else {
+            return self.opaque("which files it changes depends on what runs before it");
+        };
+        for path in paths {
+            self.path(&path);
+        }
+    }
+
+    /// The paths that a word stands for; `None` where the text does not tell.
+    fn paths(&self, text: &str) -> Option<Vec<PathBuf>> {
+        let word = self.word();
+        let own = word.is_some_and(|word| word.text.ends_with(text));
+        // after a `cd` that may have failed, only what begins at the top is where it seems
+        if self.moved && !(own && text.starts_with('/')) {
+            return None;
+        }
+        // quoted, or with nothing in it that a shell would expand
+        let literal = word.and_then(|word| word.value.as_deref()).is_some_and(|value| value.ends_with(text));
+        if literal {
+            return Some(vec![self.cwd.join(text)]);
+        }
+        let raw = word.map_or(text, |word| word.raw.as_str());
+        let known = raw.replace("${HOME}", "").replace("$HOME", "").replace("${PWD}", "").replace("$PWD", "");
+        if text.contains(['$', '`']) || known.contains(['$', '`']) {
+            return None;
+        }
+        let text = at_home(text)?;
+        if !glob::is_pattern(&text) {
+            return Some(vec![self.cwd.join(&text)]);
+        }
+        // a pattern of another word, which a program was handed
+        if !word.is_some_and(|word| word.glob) {
+            return None;
+        }
+        let deep = text.split('/').any(|part| part == "**") && self.script.dialect != Dialect::Sh;
+        let quoted = word.is_some_and(|word| word.quoted);
+        if deep || quoted && has_quoted_pattern(raw) || text.contains(['(', '|']) {
+            return None;
+        }
+        glob::paths(self.cwd, &text)
+    }
+
+    /// The word that the effect comes from.
+    fn word(&self) -> Option<&Word> {
+        let commands = self.script.commands.iter();
+        let words = commands.clone().flat_map(|c| c.words.iter());
+        let redirects = commands.flat_map(|c| c.redirects.iter()).chain(&self.script.redirects).map(|r| &r.target);
+        let mut all = words.chain(redirects);
+        all.find(|word| word.span == self.effect.span && self.effect.token.ends_with(&word.raw))
+    }
+
+    /// The program that does it, by its name alone.
+    fn program(&self) -> &str {
+        let name = self.effect.command.and_then(|at| self.script.commands[at].name()).unwrap_or_default();
+        name.rsplit('/').next().unwrap_or(name)
+    }
+
+    fn path(&mut self, path: &Path) {
+        let Some(path) = settled(path) else {
+            return self.opaque("which file that is cannot be told");
+        };
+        let by = |programs: &[&str]| {
+            self.effect.command.is_some() && programs.contains(&self.program()) && !self.is_redirect()
+        };
+        let (renames, replaces) = (by(RENAME), by(REPLACE));
+        let there = fs::symlink_metadata(&path).ok();
+        let is_folder = path.is_dir();
+        // what is written through a link that is only made here is written somewhere else
+        if self.program() == "ln" && self.script.commands.len() > 1 {
+            self.opaque("what is written through that link does not follow from the text");
+        }
+        let touch = match self.effect.kind {
+            Kind::Mode | Kind::Owner => Touch::Surface,
+            Kind::Delete if renames => Touch::Delete,
+            Kind::Move if renames => Touch::Move,
+            Kind::Create if replaces && there.is_none() => Touch::Make,
+            // `mkdir -p` of one that is there
+            Kind::Create if replaces && is_folder && self.program().ends_with("mkdir") => return,
+            Kind::Create | Kind::Overwrite if is_folder => return self.inside_folder(&path, replaces),
+            Kind::Overwrite if replaces => Touch::Delete,
+            _ => Touch::Write,
+        };
+        self.add(path, touch);
+    }
+
+    fn is_redirect(&self) -> bool {
+        let own = self.effect.command.map(|at| &self.script.commands[at].redirects);
+        own.into_iter().flatten().any(|redirect| redirect.target.span == self.effect.span)
+    }
+
+    /// What is written into a folder that is there: the operands under their own names, for a few programs.
+    fn inside_folder(&mut self, folder: &Path, replaces: bool) {
+        let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
+        let plain = !options.iter().any(|word| word.text.starts_with("--parents"));
+        if !INTO.contains(&self.program()) || !plain {
+            // its own time and mode, at least
+            self.add(folder.to_path_buf(), Touch::Surface);
+            return self.opaque("which files in that folder it writes does not follow from the text");
+        }
+        let sources: Vec<Effect> = self
+            .all
+            .iter()
+            .filter(|e| e.command == self.effect.command && matches!(e.kind, Kind::Read | Kind::Move))
+            .cloned()
+            .collect();
+        for source in sources {
+            let own = Seen { effect: &source, found: &mut Foreseen::default(), ..*self };
+            // `cp -r from/. to` is about what is in it
+            let text = source.path.as_deref().filter(|text| !text.trim_end_matches('/').ends_with('.'));
+            let Some(paths) = text.and_then(|text| own.paths(text)) else {
+                return self.opaque("which files in that folder it writes does not follow from the text");
+            };
+            for path in paths {
+                let Some(name) = path.file_name() else {
+                    return self.opaque("which files in that folder it writes does not follow from the text");
+                };
+                let (path, touch) = (folder.join(name), if replaces { Touch::Delete } else { Touch::Write });
+                self.add(path, touch);
+            }
+        }
+    }
+
+    fn add(&mut self, path: PathBuf, touch: Touch) {
+        let effect = self.effect;
+        let is_plain = effect.kind == Kind::Delete && !effect.recursive && !effect.narrowed;
+        let deep = match touch {
+            Touch::Surface => matches!(effect.kind, Kind::Mode | Kind::Owner) && (effect.recursive || effect.narrowed),
+            Touch::Delete => !is_plain,
+            Touch::Make | Touch::Move | Touch::Write => true,
+        };
+        // what is written to through a link is the file that it leads to
+        if matches!(touch, Touch::Write | Touch::Surface)
+            && let Some(end) = end_of(&path)
+        {
+            self.push(Target { path: end, touch, deep });
+        }
+        self.push(Target { path, touch, deep });
+    }
+
+    fn push(&mut self, target: Target) {
+        let list = if self.effect.narrowed { &mut self.found.narrowed } else { &mut self.found.targets };
+        list.push(target);
+    }
+}
+
+/// Where a link leads in the end, whether or not anything is there; `None` for what is no link.
+fn end_of(path: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(path).ok()?;
+    path.canonicalize().ok().or_else(|| settled(&path.parent()?.join(target)))
+}
+
+/// `~` filled in; `None` for another user's.
+fn at_home(text: &str) -> Option<String> {
+    let Some(rest) = text.strip_prefix('~') else { return Some(text.to_owned()) };
+    if !rest.is_empty() && !rest.starts_with('/') {
+        return None;
+    }
+    Some(format!("{}{rest}", std::env::home_dir()?.to_str()?))
+}
+
+/// True if a character that stands for others is quoted, and so stands for itself.
+fn has_quoted_pattern(raw: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    for c in raw.chars() {
+        match (c, quote) {
+            (c, _) if escaped => {
+                escaped = false;
+                if matches!(c, '*' | '?' | '[') {
+                    return true;
+                }
+            }
+            ('\\', None | Some('"')) => escaped = true,
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            ('*' | '?' | '[', Some(_)) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// A path by which it can be found again: absolute, its folder without links. `None` where that folder is not there and cannot
+/// be made sense of.
+fn settled(path: &Path) -> Option<PathBuf> {
+    let mut clean = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            Component::ParentDir => {
+                // a link is followed before its parent is taken
+                clean = clean.canonicalize().ok()?;
+                clean.pop();
+            }
+            Component::Normal(name) => clean.push(name),
+        }
+    }
+    let name = clean.file_name()?.to_owned();
+    let mut folder = clean.parent()?.to_path_buf();
+    let mut missing = Vec::new();
+    loop {
+        match folder.canonicalize() {
+            Ok(found) => {
+                let folder = missing.into_iter().rev().fold(found, |path: PathBuf, name| path.join(name));
+                return Some(folder.join(name));
+            }
+            Err(_) => {
+                missing.push(folder.file_name()?.to_owned());
+                folder.pop();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::parse;
+
+    /// A folder with a few things in it, and what a command would touch in it: `touch path` each, gaps behind.
+    fn of(command: &str) -> (Vec<String>, Foreseen) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("sub/deep")).unwrap();
+        fs::create_dir(root.join("dest")).unwrap();
+        for file in ["a", "b.o", "c.o", ".h.o", "a b", "*x", "sub/s", "sub/deep/d"] {
+            fs::write(root.join(file), file).unwrap();
+        }
+        std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+        let found = foresee(&parse(command, Dialect::Bash), &root);
+        let tell = |t: &Target| {
+            let path = t.path.strip_prefix(&root).unwrap_or(&t.path).display().to_string();
+            format!("{:?} {path}{}", t.touch, if t.deep { "/" } else { "" }).to_lowercase()
+        };
+        let mut told: Vec<String> = found.targets.iter().map(tell).collect();
+        told.extend(found.narrowed.iter().map(|t| format!("some of {}", tell(t))));
+        (told, found)
+    }
+
+    #[test]
+    fn paths_follow_from_the_text() {
+        for (command, want) in [
+            ("rm a", &["delete a"][..]),
+            ("rm -f 'a b' nothing", &["delete a b", "delete nothing"]),
+            ("rm *.o", &["delete b.o", "delete c.o"]),
+            ("rm '*x'", &["delete *x"]),
+            ("rm -r sub/", &["delete sub/"]),
+            ("rm ./sub/../a", &["delete a"]),
+            ("mv a new", &["move a/", "delete new/"]),
+            ("mv a b.o dest", &["move a/", "move b.o/", "delete dest/a/", "delete dest/b.o/"]),
+            ("cp a sub/s dest/", &["write dest/a/", "write dest/s/"]),
+            ("cp a b.o", &["write b.o/"]),
+            ("echo x > a", &["write a/"]),
+            ("echo x >> new", &["write new/"]),
+            ("echo x > link", &["write a/", "write link/"]),
+            ("sed -i s/a/b/ a b.o", &["write a/", "write b.o/"]),
+            ("truncate -s 0 a", &["write a/"]),
+            ("chmod 600 a", &["surface a"]),
+            ("chmod -R 700 sub", &["surface sub/"]),
+            ("mkdir -p sub new", &["make new/"]),
+            ("find . -name x -fprint a", &["write a/"]),
+            ("mkdir new; rm a", &["make new/", "delete a"]),
+            ("touch a", &["write a/"]),
+            ("shred -u a", &["write a/"]),
+            ("ls -l; cat a | grep x", &[]),
+            ("rm {a,b.o}", &["delete a", "delete b.o"]),
+            ("echo x 2>/dev/null", &[]),
+        ] {
+            let (told, found) = of(command);
+            assert_eq!(
+                (told.as_slice(), &found.opaque, &found.outside),
+                (want.map_strings().as_slice(), &vec![], &vec![]),
+                "{command}"
+            );
+        }
+    }
+
+    trait Strings {
+        fn map_strings(&self) -> Vec<String>;
+    }
+
+    impl Strings for &[&str] {
+        fn map_strings(&self) -> Vec<String> {
+            self.iter().map(|text| (*text).to_owned()).collect()
+        }
+    }
+
+    #[test]
+    fn what_the_text_does_not_tell_is_said() {
+        for command in [
+            "rm \"$f\"",
+            "rm $TMPDIR/x",
+            "for f in *.o; do rm \"$f\"; done",
+            "cd sub && rm s",
+            "find $DIR -delete",
+            "find s* -delete",
+            "find s* -exec rm {} +",
+            "cd /nowhere; rm a",
+            "ln a new; echo x > new",
+            "ln -s a new && echo x > new",
+            "python3 x.py",
+            "make clean",
+            "tar xf a",
+            "git checkout .",
+            "rm ~other/x",
+            "cat list | xargs rm",
+            "rm \"*\"*",
+            "unzip a -d dest",
+            "cp -r sub/. dest",
+            "cp -r sub/. dest/",
+        ] {
+            let (told, found) = of(command);
+            assert!(found.wants_rehearsal() && !found.is_harmless(), "{command}: {told:?}");
+            assert_eq!(found.plan(None).cover, Cover::Partly, "{command}");
+        }
+        for command in ["kill 1", "apt install x", "sudo rm a", "systemctl stop x", "curl -T a https://example.org"] {
+            let (_, found) = of(command);
+            assert!(!found.outside.is_empty(), "{command}");
+            assert_eq!(found.plan(Some(Shown { changes: &[], whole: true })).cover, Cover::Partly, "{command}");
+        }
+    }
+
+    #[test]
+    fn of_a_part_of_a_folder_the_rehearsal_says_which() {
+        let (told, found) = of("find sub -name '*.o' -delete");
+        assert_eq!(told, ["some of delete sub/"]);
+        let change = |kind, path: &str| Change { kind, path: path.into(), raw: None, now: None, time_only: false };
+        let changes = [change(ChangeKind::Deleted, "/tmp/x.o")];
+        let plan = found.clone().plan(Some(Shown { changes: &changes, whole: true }));
+        assert_eq!((plan.targets.len(), plan.cover), (1, Cover::Rehearsed));
+        assert_eq!(plan.targets[0].touch, Touch::Delete);
+        // one that was cut off is not relied on
+        let plan = found.plan(Some(Shown { changes: &changes, whole: false }));
+        assert_eq!(plan.targets.len(), 2, "{plan:?}");
+    }
+
+    #[test]
+    fn links_in_the_folders_of_a_path_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        assert_eq!(settled(&root.join("link/x")).unwrap(), root.join("real/x"));
+        assert_eq!(settled(&root.join("link")).unwrap(), root.join("link"));
+        assert_eq!(settled(&root.join("link/../y")).unwrap(), root.join("y"));
+        assert_eq!(settled(&root.join("no/where/z")).unwrap(), root.join("no/where/z"));
+        assert_eq!(settled(Path::new("/")), None);
+    }
+}

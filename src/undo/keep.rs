@@ -1,0 +1,392 @@
+//! Keeps what a command will touch, before it runs, and takes note of what is there when it has.
+
+use super::content;
+use super::journal::{Entry, Event};
+use super::look;
+use super::node::{Kept, Kind, Node, Role};
+use super::plan::Plan;
+use super::store::{Hold, Store};
+use super::{MOST, UndoError, Watch};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The folder of an entry that holds files, by number.
+pub(super) const FILES: &str = "files";
+/// What was there before, a node a line.
+pub(super) const BEFORE: &str = "before.jsonl";
+/// What was there after.
+pub(super) const AFTER: &str = "after.jsonl";
+/// Bytes of either at most.
+const NODES: u64 = 1 << 30;
+/// Bytes that are left free on the disk.
+const SPARE: u64 = 16 << 20;
+/// So many copies are brought to the disk one by one; more of them all at once.
+const SYNCED: u64 = 32;
+
+/// Which files are kept as another name of the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// All: nothing is written into any of them.
+    All,
+    /// Those that have a single name: only files of several names are written into.
+    Singles,
+    /// None.
+    None,
+}
+
+impl Links {
+    fn of(plan: &Plan) -> Self {
+        if plan.only_renames() { Self::All } else { Self::None }
+    }
+
+    fn allow(self, node: &Node) -> bool {
+        match self {
+            Self::All => true,
+            Self::Singles => node.names == 1,
+            Self::None => false,
+        }
+    }
+}
+
+/// How much would have to be kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Files, folders and links that are there.
+    pub count: u64,
+    /// Bytes of files that would be held, however they are.
+    pub bytes: u64,
+    /// Of those, the ones that would be copied where the file system has no clones.
+    pub copies: u64,
+}
+
+impl Demand {
+    /// What these nodes ask for, kept on that file system.
+    pub(super) fn of(nodes: &[Node], links: Links, device: u64) -> Self {
+        let mut demand = Self::default();
+        let mut known = HashSet::new();
+        for node in nodes.iter().filter(|node| node.role != Role::Above && node.kind != Kind::Absent) {
+            demand.count += 1;
+            if node.role != Role::Whole || node.kind != Kind::File || !known.insert((node.device, node.inode)) {
+                continue;
+            }
+            demand.bytes += node.room;
+            if !(links.allow(node) && node.device == device) {
+                demand.copies += node.room;
+            }
+        }
+        demand
+    }
+}
+
+/// How much a plan would have to keep in that store, as far as can be told now.
+///
+/// # Errors
+/// If something of it cannot be read, or there is too much.
+pub fn demand(store: &Store, plan: &Plan) -> Result<Demand, UndoError> {
+    let nodes = look::all(&plan.targets)?;
+    Ok(Demand::of(&nodes, Links::of(plan), device_of(store.folder())))
+}
+
+/// The file system of the nearest folder that is there.
+fn device_of(folder: &Path) -> u64 {
+    folder.ancestors().find_map(|folder| fs::metadata(folder).ok()).map_or(0, |meta| meta.dev())
+}
+
+/// A command for which all is kept, and that has not ended.
+#[derive(Debug)]
+pub struct Keeping {
+    store: Store,
+    entry: Entry,
+    before: BTreeMap<PathBuf, Node>,
+    hold: Hold,
+}
+
+impl Keeping {
+    /// Its record.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Takes note of how the command ended, and of what is there now. `None`, and nothing is kept any more, if it changed
+    /// nothing of what was foreseen.
+    ///
+    /// # Errors
+    /// If that cannot be written down. It can be undone all the same.
+    pub fn ended(mut self, code: i32, watch: &mut dyn Watch) -> Result<Option<Entry>, UndoError> {
+        let place = self.store.place(self.entry.id);
+        let after: BTreeMap<PathBuf, Node> = by_path(look::all(&self.entry.plan.targets)?);
+        if untouched(&self.before, &after) {
+            drop(self.hold);
+            self.store.remove(self.entry.id)?;
+            return Ok(None);
+        }
+        watch.step("after").map_err(|e| UndoError::writing(&place, e))?;
+        write_nodes(&place, AFTER, after.values())?;
+        watch.step("ran").map_err(|e| UndoError::writing(&place, e))?;
+        self.entry.note(Event::Ended(code));
+        self.entry.write(&place)?;
+        Ok(Some(self.entry))
+    }
+
+    /// Lets go of all that was kept: the command did not run.
+    pub fn dropped(self) {
+        drop(self.hold);
+        let _ = self.store.remove(self.entry.id);
+    }
+}
+
+/// True if nothing that was foreseen came to pass.
+fn untouched(before: &BTreeMap<PathBuf, Node>, after: &BTreeMap<PathBuf, Node>) -> bool {
+    let own = |nodes: &BTreeMap<PathBuf, Node>| nodes.values().filter(|n| n.role != Role::Above).count();
+    let same = |node: &Node| after.get(&node.path).is_some_and(|now| now.agrees(node) && now.modified == node.modified);
+    own(before) == own(after) && before.values().filter(|n| n.role != Role::Above).all(same)
+}
+
+/// Keeps all that a command will touch. When this returns, all of it is on the disk.
+///
+/// # Errors
+/// If that cannot be done: then nothing is kept, and the command should not run unless the person says so.
+pub fn keep(store: &Store, command: &str, cwd: &Path, plan: Plan, watch: &mut dyn Watch) -> Result<Keeping, UndoError> {
+    let links = Links::of(&plan);
+    keep_as(store, |id| Entry::new(id, command, cwd, plan), links, watch)
+}
+
+/// The same for a record that is made of its number.
+pub(super) fn keep_as(
+    store: &Store,
+    entry: impl FnOnce(u64) -> Entry,
+    links: Links,
+    watch: &mut dyn Watch,
+) -> Result<Keeping, UndoError> {
+    let (id, hold) = store.reserve()?;
+    let place = store.place(id);
+    let mut entry = entry(id);
+    match kept(store, &place, &mut entry, links, watch) {
+        Ok(before) => Ok(Keeping { store: store.clone(), entry, before, hold }),
+        Err(why) => {
+            drop(hold);
+            let _ = store.remove(id);
+            Err(why)
+        }
+    }
+}
+
+fn kept(
+    store: &Store,
+    place: &Path,
+    entry: &mut Entry,
+    links: Links,
+    watch: &mut dyn Watch,
+) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
+    let failed = |e| UndoError::writing(place, e);
+    let own = store.folder().canonicalize().map_err(failed)?;
+    let mut touched = entry.plan.targets.iter();
+    if touched.any(|t| own.starts_with(&t.path) && t.deep || t.path.starts_with(&own)) {
+        return Err(UndoError::Itself(own));
+    }
+    watch.step("plan").map_err(failed)?;
+    entry.write(place)?;
+    let mut nodes = look::all(&entry.plan.targets)?;
+    let device = fs::metadata(&own).map_err(failed)?.dev();
+    if nodes.iter().any(|node| node.kind == Kind::File && node.names > 1) {
+        let ours = store.names();
+        for node in nodes.iter_mut().filter(|node| node.device == device) {
+            let held = ours.get(&node.inode).copied().unwrap_or_default();
+            node.names = node.names.saturating_sub(held).max(1);
+        }
+    }
+    let demand = Demand::of(&nodes, links, device);
+    let limits = store.limits();
+    if demand.bytes > limits.total {
+        return Err(UndoError::TooLarge { needed: demand.bytes, most: limits.total });
+    }
+    store.sweep(demand.bytes);
+    let files = place.join(FILES);
+    DirBuilder::new().mode(0o700).create(&files).map_err(failed)?;
+    let mut keeper = Keeper {
+        files: &files,
+        links,
+        next: 1,
+        copied: 0,
+        most: limits.copies,
+        synced: demand.count,
+        known: HashMap::new(),
+    };
+    for node in nodes.iter_mut().filter(|node| node.role == Role::Whole && node.kind == Kind::File) {
+        watch.step("file").map_err(failed)?;
+        keeper.file(node)?;
+    }
+    watch.step("nodes").map_err(failed)?;
+    write_nodes(place, BEFORE, nodes.iter())?;
+    keeper.sync().map_err(failed)?;
+    entry.count = demand.count;
+    entry.bytes = demand.bytes;
+    watch.step("ready").map_err(failed)?;
+    entry.note(Event::Kept);
+    entry.write(place)?;
+    content::sync_folder(store.folder()).map_err(failed)?;
+    watch.step("kept").map_err(failed)?;
+    Ok(by_path(nodes))
+}
+
+struct Keeper<'a> {
+    files: &'a Path,
+    links: Links,
+    next: u64,
+    /// Bytes that were copied, and may be.
+    copied: u64,
+    most: u64,
+    /// How many files there are to be synced.
+    synced: u64,
+    /// What files of several names were kept as.
+    known: HashMap<(u64, u64), (Option<Kept>, Option<u64>)>,
+}
+
+impl Keeper<'_> {
+    fn file(&mut self, node: &mut Node) -> Result<(), UndoError> {
+        let key = (node.device, node.inode);
+        if let Some((kept, held)) = self.known.get(&key) {
+            (node.kept, node.held) = (*kept, *held);
+            return Ok(());
+        }
+        if self.links.allow(node)
+            && let Some(number) = self.link(node)?
+        {
+            node.kept = Some(Kept::Linked(number));
+        } else {
+            node.kept = Some(Kept::Copied(self.copy(node)?));
+            if node.names > 1 {
+                node.held = self.link(node)?;
+            }
+        }
+        if node.names > 1 {
+            self.known.insert(key, (node.kept, node.held));
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> (u64, PathBuf) {
+        let number = self.next;
+        self.next += 1;
+        (number, self.files.join(number.to_string()))
+    }
+
+    /// One more name for the file; `None` where the system gives none: on another file system, for a file that is not ours.
+    fn link(&mut self, node: &Node) -> Result<Option<u64>, UndoError> {
+        let (number, path) = self.number();
+        match fs::hard_link(&node.path, &path) {
+            Ok(()) => {}
+            Err(e) if no_room(&e) => return Err(UndoError::writing(self.files, e)),
+            Err(_) => return Ok(None),
+        }
+        let meta = fs::symlink_metadata(&path).map_err(|e| UndoError::writing(self.files, e))?;
+        if (meta.dev(), meta.ino()) != (node.device, node.inode) {
+            return Err(UndoError::unreadable(&node.path, changed()));
+        }
+        Ok(Some(number))
+    }
+
+    fn copy(&mut self, node: &Node) -> Result<u64, UndoError> {
+        let unreadable = |e| UndoError::unreadable(&node.path, e);
+        let failed = |e| UndoError::writing(self.files, e);
+        let mut from = content::open(&node.path).map_err(unreadable)?;
+        let meta = from.metadata().map_err(unreadable)?;
+        if (meta.dev(), meta.ino()) != (node.device, node.inode) {
+            return Err(unreadable(changed()));
+        }
+        let number = self.next;
+        let mut to = content::create(&self.files.join(number.to_string())).map_err(failed)?;
+        // a clone takes no room: whether this will be one shows only when it is made
+        let needed = self.copied.saturating_add(node.room);
+        let has_room = needed <= self.most && free(self.files) >= node.room.saturating_add(SPARE);
+        if has_room {
+            if !content::copy(&mut from, &mut to).map_err(failed)? {
+                self.copied = needed;
+            }
+        } else if !content::clone(&from, &to) {
+            return Err(if needed > self.most {
+                UndoError::TooLarge { needed, most: self.most }
+            } else {
+                UndoError::Full(format!("{} bytes are free, and {} are needed", free(self.files), node.room))
+            });
+        }
+        if self.synced <= SYNCED {
+            to.sync_all().map_err(failed)?;
+        }
+        self.next += 1;
+        Ok(number)
+    }
+
+    /// Brings all files to the disk.
+    fn sync(&self) -> io::Result<()> {
+        if self.synced > SYNCED {
+            sync_many(self.files)?;
+        }
+        content::sync_folder(self.files)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sync_many(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_many(folder: &Path) -> io::Result<()> {
+    fs::read_dir(folder)?.try_for_each(|entry| File::open(entry?.path())?.sync_all())
+}
+
+/// Bytes that are free for this user; as many as there can be where the system does not say.
+fn free(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+fn no_room(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+fn changed() -> io::Error {
+    io::Error::other("it changed while it was kept")
+}
+
+pub(super) fn by_path(nodes: Vec<Node>) -> BTreeMap<PathBuf, Node> {
+    nodes.into_iter().map(|node| (node.path.clone(), node)).collect()
+}
+
+fn write_nodes<'n>(place: &Path, name: &str, nodes: impl Iterator<Item = &'n Node>) -> Result<(), UndoError> {
+    let failed = |e: io::Error| UndoError::writing(place, e);
+    let path = place.join(name);
+    // one that was begun before is of no use
+    let _ = fs::remove_file(&path);
+    let mut to = BufWriter::new(content::create(&path).map_err(failed)?);
+    for node in nodes {
+        serde_json::to_writer(&mut to, node).map_err(|e| failed(e.into()))?;
+        to.write_all(b"\n").map_err(failed)?;
+    }
+    let file = to.into_inner().map_err(|e| failed(e.into_error()))?;
+    file.sync_all().map_err(failed)?;
+    content::sync_folder(place).map_err(failed)
+}
+
+/// What was written of the nodes; empty if that was not.
+pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
+    let path = place.join(name);
+    let damaged = |why: String| UndoError::Damaged { path: path.clone(), why };
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(e) => return Err(damaged(e.to_string())),
+    };
+    let mut nodes = Vec::new();
+    for line in BufReader::new(file.take(NODES)).lines() {
+        let line = line.map_err(|e| damaged(e.to_string()))?;
+        nodes.push(serde_json::from_str(&line).map_err(|e| damaged(e.to_string()))?);
+        if nodes.len() > 2 * MOST {
+            return Err(damaged("it has too many lines".into()));
+        }
+    }
+    Ok(by_path(nodes))
+}

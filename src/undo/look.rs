@@ -1,0 +1,160 @@
+//! Reads what paths are now. Follows no link and opens nothing but folders.
+
+use super::node::{Attribute, Kind, Node, Role};
+use super::plan::Target;
+use super::{MOST, UndoError};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What a path is now.
+///
+/// # Errors
+/// The system's. That nothing is there is none.
+pub fn node(path: &Path, role: Role) -> io::Result<Node> {
+    let meta = match fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Node::absent(path, role));
+        }
+        Err(e) => return Err(e),
+    };
+    let kind = kind(&meta);
+    Ok(Node {
+        kind,
+        mode: meta.mode() & 0o7777,
+        user: meta.uid(),
+        group: meta.gid(),
+        size: meta.len(),
+        room: if kind == Kind::File { meta.len().min(meta.blocks().saturating_mul(512)) } else { 0 },
+        modified: (meta.mtime(), meta.mtime_nsec()),
+        accessed: (meta.atime(), meta.atime_nsec()),
+        device: meta.dev(),
+        inode: meta.ino(),
+        names: meta.nlink(),
+        special: if matches!(kind, Kind::Device | Kind::BlockDevice) { meta.rdev() } else { 0 },
+        target: if kind == Kind::Link { Some(fs::read_link(path)?) } else { None },
+        attributes: attributes(path)?,
+        ..Node::absent(path, role)
+    })
+}
+
+fn kind(meta: &fs::Metadata) -> Kind {
+    let kind = meta.file_type();
+    if kind.is_file() {
+        Kind::File
+    } else if kind.is_dir() {
+        Kind::Folder
+    } else if kind.is_symlink() {
+        Kind::Link
+    } else if kind.is_fifo() {
+        Kind::Pipe
+    } else if kind.is_socket() {
+        Kind::Socket
+    } else if kind.is_block_device() {
+        Kind::BlockDevice
+    } else {
+        Kind::Device
+    }
+}
+
+/// The attributes of a path, by name.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn attributes(path: &Path) -> io::Result<Vec<Attribute>> {
+    /// Bytes of all names, and of one value: no file system has more.
+    const ROOM: usize = 64 << 10;
+    let none = |e: rustix::io::Errno| {
+        use rustix::io::Errno;
+        matches!(e, Errno::NOTSUP | Errno::NOSYS | Errno::PERM | Errno::ACCESS)
+    };
+    match rustix::fs::llistxattr_query(path) {
+        Ok(0) => return Ok(Vec::new()),
+        Err(e) if none(e) => return Ok(Vec::new()),
+        _ => {}
+    }
+    let mut names = vec![0u8; ROOM];
+    let length = rustix::fs::llistxattr(path, &mut names[..])?;
+    let mut found = Vec::new();
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0u8; ROOM];
+        match rustix::fs::lgetxattr(path, name, &mut value[..]) {
+            Ok(length) => value.truncate(length),
+            // it is gone meanwhile, or is not ours to read
+            Err(e) if none(e) || e == rustix::io::Errno::NODATA => continue,
+            Err(e) => return Err(e.into()),
+        }
+        found.push(Attribute::new(OsStr::from_bytes(name).to_owned(), value));
+    }
+    found.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(found)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn attributes(_: &Path) -> io::Result<Vec<Attribute>> {
+    Ok(Vec::new())
+}
+
+/// What all of the targets are now: each folder before what is in it, the folders above them first.
+///
+/// # Errors
+/// If something cannot be read, or there is more than [`MOST`].
+pub fn all(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
+    let mut found = above(targets)?;
+    for target in targets {
+        walk(target, None, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// The folders on the way to the targets.
+fn above(targets: &[Target]) -> Result<Vec<Node>, UndoError> {
+    let mut paths: BTreeSet<&Path> = BTreeSet::new();
+    for target in targets {
+        paths.extend(target.path.ancestors().skip(1));
+    }
+    let own: BTreeSet<&Path> = targets.iter().map(|target| target.path.as_path()).collect();
+    let paths = paths.into_iter().filter(|path| !own.contains(path));
+    paths.map(|path| node(path, Role::Above).map_err(|e| UndoError::unreadable(path, e))).collect()
+}
+
+/// Adds a target with all below it; false if that took longer than until `deadline`.
+pub(super) fn walk(target: &Target, deadline: Option<Instant>, found: &mut Vec<Node>) -> Result<bool, UndoError> {
+    let role = if target.whole() { Role::Whole } else { Role::Surface };
+    let mut waiting: Vec<PathBuf> = vec![target.path.clone()];
+    while let Some(path) = waiting.pop() {
+        if found.len() >= MOST {
+            return Err(UndoError::TooMany);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Ok(false);
+        }
+        let failed = |e| UndoError::unreadable(&path, e);
+        let node = node(&path, role).map_err(failed)?;
+        let is_folder = node.kind == Kind::Folder;
+        found.push(node);
+        if !is_folder || !target.deep {
+            continue;
+        }
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // it went while we looked
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => return Err(failed(e)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry.map_err(failed)?.file_name());
+            if names.len() > MOST {
+                return Err(UndoError::TooMany);
+            }
+        }
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        waiting.extend(names.into_iter().map(|name| path.join(name)));
+    }
+    Ok(true)
+}

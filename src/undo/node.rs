@@ -1,0 +1,240 @@
+//! A file, folder or link as it was: everything about it that a command can change, but for what is in it.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Names are bytes: text in JSON where they are valid UTF-8, else a list of numbers.
+pub(super) mod name {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    pub(in crate::undo) enum Raw {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    impl Raw {
+        pub(in crate::undo) fn of(name: &OsStr) -> Self {
+            match name.to_str() {
+                Some(text) => Self::Text(text.to_owned()),
+                None => Self::Bytes(name.as_bytes().to_vec()),
+            }
+        }
+
+        pub(in crate::undo) fn into_name(self) -> OsString {
+            match self {
+                Self::Text(text) => text.into(),
+                Self::Bytes(bytes) => OsString::from_vec(bytes),
+            }
+        }
+    }
+
+    pub(in crate::undo) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        Raw::of(path.as_os_str()).serialize(to)
+    }
+
+    pub(in crate::undo) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(Raw::deserialize(from)?.into_name().into())
+    }
+}
+
+/// The same of a name that need not be there.
+mod maybe {
+    use super::name::Raw;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::path::PathBuf;
+
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(|path| Raw::of(path.as_os_str())).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<Raw>::deserialize(from)?.map(|raw| raw.into_name().into()))
+    }
+}
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Nothing is there.
+    Absent,
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link, wherever it leads.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket: only the program that listens at it can make it again.
+    Socket,
+    /// A device that is read and written in blocks.
+    BlockDevice,
+    /// Any other device.
+    Device,
+}
+
+/// Why a path is in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// With what is in it.
+    Whole,
+    /// Its mode, owner, times and attributes only.
+    Surface,
+    /// A folder on the way to another path: made again where it is gone.
+    Above,
+}
+
+/// A name with its value, as file systems keep them beside a file: access lists, capabilities, labels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    #[serde(with = "name")]
+    name: PathBuf,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
+impl Attribute {
+    pub(super) fn new(name: OsString, value: Vec<u8>) -> Self {
+        Self { name: name.into(), value }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+}
+
+/// Where the content of a file is kept, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// As another name of the very same file.
+    Linked(u64),
+    /// As a copy, or a clone that shares its blocks.
+    Copied(u64),
+}
+
+impl Kept {
+    /// The number of the file that holds it.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Linked(number) | Self::Copied(number) => number,
+        }
+    }
+}
+
+/// A path as it was at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The absolute path, without links in its folders.
+    #[serde(with = "name")]
+    pub path: PathBuf,
+    /// What is there.
+    pub kind: Kind,
+    /// Why it is recorded.
+    pub role: Role,
+    /// Permission bits.
+    pub mode: u32,
+    /// The owner's number.
+    pub user: u32,
+    /// The group's number.
+    pub group: u32,
+    /// Bytes of a file.
+    pub size: u64,
+    /// Bytes of it that take room: less than its size where it has holes.
+    pub room: u64,
+    /// When it was changed: seconds since 1970, nanoseconds.
+    pub modified: (i64, i64),
+    /// When it was read, likewise.
+    pub accessed: (i64, i64),
+    /// The number of its file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// How many names it has.
+    pub names: u64,
+    /// The number of a device.
+    #[serde(default)]
+    pub special: u64,
+    /// Where a link leads.
+    #[serde(with = "maybe", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<PathBuf>,
+    /// Its attributes, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
+    /// Where its content is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+    /// Where the file itself is held by one more name, so that its other names can be joined again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+}
+
+impl Node {
+    /// A path where nothing is.
+    pub fn absent(path: &Path, role: Role) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            kind: Kind::Absent,
+            role,
+            mode: 0,
+            user: 0,
+            group: 0,
+            size: 0,
+            room: 0,
+            modified: (0, 0),
+            accessed: (0, 0),
+            device: 0,
+            inode: 0,
+            names: 0,
+            special: 0,
+            target: None,
+            attributes: Vec::new(),
+            kept: None,
+            held: None,
+        }
+    }
+
+    /// True if a path is the same at both moments, as far as can be told without reading files: the time at which an entry of
+    /// a folder came or went is left out, because that entry tells it.
+    pub fn agrees(&self, other: &Self) -> bool {
+        let time = |node: &Self| if node.kind == Kind::Folder { None } else { Some(node.modified) };
+        self.same_surface(other) && self.size_of_file() == other.size_of_file() && time(self) == time(other)
+    }
+
+    /// True if nothing but its content and its times can differ.
+    pub fn same_surface(&self, other: &Self) -> bool {
+        let surface = |n: &Self| (n.kind, n.mode, n.user, n.group, n.special);
+        surface(self) == surface(other) && self.target == other.target && self.attributes == other.attributes
+    }
+
+    fn size_of_file(&self) -> u64 {
+        if self.kind == Kind::File { self.size } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    #[test]
+    fn a_name_that_is_no_text_survives_the_record() {
+        for bytes in [b"/a\xff\xfe\n b".to_vec(), b"/-rf".to_vec(), "/ü \u{202e}".as_bytes().to_vec()] {
+            let mut node = Node::absent(Path::new(&OsString::from_vec(bytes.clone())), Role::Whole);
+            node.target = Some(OsString::from_vec(b"\xff".to_vec()).into());
+            node.attributes.push(Attribute::new(OsString::from_vec(b"user.\xff".to_vec()), vec![0, 255]));
+            let line = serde_json::to_string(&node).unwrap();
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(serde_json::from_str::<Node>(&line).unwrap(), node);
+        }
+    }
+}

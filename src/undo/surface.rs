@@ -1,0 +1,96 @@
+//! Mode, owner, attributes and times of what is there, and what is made of nothing but these: pipes and devices.
+
+use super::look;
+use super::node::{Kind, Node, Role};
+use super::restore::missing;
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Sets what differs.
+///
+/// # Errors
+/// The system's, of the first that cannot be set.
+pub(super) fn set(path: &Path, node: &Node) -> io::Result<()> {
+    let there = look::node(path, Role::Surface)?;
+    let is_link = node.kind == Kind::Link;
+    let owned = (there.user, there.group) == (node.user, node.group);
+    if !owned {
+        let (user, group) = (Uid::from_raw(node.user), Gid::from_raw(node.group));
+        rustix::fs::chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    // another owner takes the bits with which a program runs as its owner
+    if !is_link && (!owned || there.mode != node.mode) {
+        fs::set_permissions(path, Permissions::from_mode(node.mode))?;
+    }
+    set_attributes(path, node, &if owned { there } else { look::node(path, Role::Surface)? })?;
+    set_times(path, node)
+}
+
+/// Sets when it was read and changed.
+///
+/// # Errors
+/// The system's.
+pub(super) fn set_times(path: &Path, node: &Node) -> io::Result<()> {
+    let time = |(seconds, nanoseconds): (i64, i64)| Timespec { tv_sec: seconds as _, tv_nsec: nanoseconds as _ };
+    let times = Timestamps { last_access: time(node.accessed), last_modification: time(node.modified) };
+    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn set_attributes(path: &Path, node: &Node, there: &Node) -> io::Result<()> {
+    use rustix::fs::{XattrFlags, lremovexattr, lsetxattr};
+    for surplus in missing(&there.attributes, &node.attributes) {
+        if !node.attributes.iter().any(|one| one.name() == surplus.name()) {
+            lremovexattr(path, surplus.name())?;
+        }
+    }
+    for attribute in missing(&node.attributes, &there.attributes) {
+        lsetxattr(path, attribute.name(), &attribute.value, XattrFlags::empty())?;
+    }
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn set_attributes(_: &Path, node: &Node, there: &Node) -> io::Result<()> {
+    let _ = missing(&node.attributes, &there.attributes);
+    Ok(())
+}
+
+/// Makes a pipe or a device.
+///
+/// # Errors
+/// The system's; for a socket always.
+pub(super) fn make_special(node: &Node) -> io::Result<()> {
+    match node.kind {
+        Kind::Pipe => make(node, FileType::Fifo),
+        Kind::Device => make(node, FileType::CharacterDevice),
+        Kind::BlockDevice => make(node, FileType::BlockDevice),
+        _ => Err(io::Error::other("only the program that listens at it can make a socket again")),
+    }
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn make(node: &Node, kind: FileType) -> io::Result<()> {
+    Ok(rustix::fs::mknodat(CWD, &node.path, kind, Mode::from_raw_mode(0o600), node.special)?)
+}
+
+#[cfg(target_vendor = "apple")]
+fn make(node: &Node, _: FileType) -> io::Result<()> {
+    let _ = (Mode::empty(), &node.path);
+    Err(io::Error::other("pipes and devices cannot be made again on this system"))
+}
+
+/// Does something while a file or folder of ours has more rights.
+///
+/// # Errors
+/// What the act says, or the system where they cannot be given.
+pub(super) fn opened<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mode = fs::symlink_metadata(path)?.permissions().mode() & 0o7777;
+    fs::set_permissions(path, Permissions::from_mode(mode | rights))?;
+    let done = act();
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    done
+}

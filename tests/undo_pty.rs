@@ -1,0 +1,239 @@
+//! `caro undo` by hand, on a real terminal: what is told before a command runs, what is asked where nothing can be kept, and
+//! what is put back, after a kill -9 and after a disk that is full too.
+
+use crate::agent::{answer, by_step, step};
+use crate::machine::{AMPLE, Machine, have};
+use crate::pty::Terminal;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn one(reply: &str) -> Value {
+    json!([{ "reply": reply }])
+}
+
+/// A machine with a few files.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("work/build/deep")).unwrap();
+    for (name, text) in
+        [("work/build/a.o", "object a"), ("work/build/deep/b.o", "object b"), ("work/notes", "my notes\n")]
+    {
+        machine.write(name, text);
+    }
+    machine
+}
+
+fn start(machine: &Machine, command: &str, more: &[&str]) -> Terminal {
+    let args: Vec<&str> =
+        ["-x", "do it", "--shell", "bash", "--refine", "never"].into_iter().chain(more.iter().copied()).collect();
+    Terminal::start(machine, one(command), &args)
+}
+
+fn text(machine: &Machine, name: &str) -> Option<String> {
+    std::fs::read_to_string(machine.path(name)).ok()
+}
+
+#[test]
+fn what_ran_is_undone_listed_and_the_undo_undone() {
+    let machine = machine();
+    let mut terminal = start(&machine, "rm -r build", &[]);
+    terminal.shows("run it?");
+    let shown = terminal.text();
+    assert!(shown.contains("deletes 2 files, 16 bytes under ./build") && shown.contains("undo covers it"), "{shown}");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().contains("`caro undo` takes it back"), "{}", terminal.text());
+    assert_eq!(text(&machine, "work/build/a.o"), None);
+    let listed = machine.run(&["undo", "--list"]);
+    assert!(listed.out.contains("rm -r build") && listed.out.contains("4 paths"), "{listed:#?}");
+    let undone = machine.run(&["undo"]);
+    assert_eq!((undone.code, undone.out.contains("undone: rm -r build")), (Some(0), true), "{undone:#?}");
+    assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
+    assert!(undone.err.contains("`caro undo 2` takes that back"), "{undone:#?}");
+    machine.run(&["undo"]).fails(1, &["nothing to undo"]);
+    assert_eq!(machine.run(&["undo", "2"]).code, Some(0));
+    assert_eq!(text(&machine, "work/build/a.o"), None);
+    let rows = machine.run(&["undo", "--list", "--json"]).json();
+    assert_eq!(rows.as_array().unwrap().len(), 3, "{rows:#}");
+    assert_eq!((&rows[1]["undoes"], &rows[0]["state"]), (&json!(1), &json!({"undone": 2})));
+    assert_eq!(machine.run(&["undo", "--clear"]).code, Some(0));
+    assert_eq!(machine.run(&["undo", "--list", "--json"]).json(), json!([]));
+    machine.run(&["undo", "7"]).fails(1, &["no entry 7"]);
+}
+
+#[test]
+fn files_that_changed_since_are_named_and_kept() {
+    let machine = machine();
+    let mut terminal = start(&machine, "sed -i s/my/your/ notes", &[]);
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("your notes\n"));
+    machine.write("work/notes", "written by hand\n");
+    machine.run(&["undo"]).fails(1, &["changed since", "work/notes", "--force"]);
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("written by hand\n"));
+    assert_eq!(machine.run(&["undo", "--force"]).code, Some(0));
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("my notes\n"));
+    assert_eq!(machine.run(&["undo", "2"]).code, Some(0));
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("written by hand\n"));
+}
+
+#[test]
+fn a_command_whose_text_does_not_tell_is_rehearsed_and_what_it_did_is_undone() {
+    let machine = machine();
+    let mut terminal = start(&machine, "cd build && for f in *.o; do rm \"$f\"; done; echo x > made", &[]);
+    terminal.shows("run it?");
+    let shown = terminal.text();
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(text(&machine, "work/build/made").as_deref(), Some("x\n"));
+    if !shown.contains("undo covers what a rehearsal of it changed") {
+        assert!(shown.contains("undo does not cover") && !rustix::process::geteuid().is_root(), "{shown}");
+        return;
+    }
+    assert_eq!(machine.run(&["undo"]).code, Some(0));
+    assert_eq!(text(&machine, "work/build/a.o").as_deref(), Some("object a"));
+    assert_eq!(text(&machine, "work/build/made"), None);
+}
+
+#[test]
+fn what_is_not_covered_is_told_before_it_runs() {
+    let machine = machine();
+    machine.write("config.toml", "rehearse = \"off\"\nundo_copies = \"4\"\n");
+    machine.write("work/x.sh", "echo x >> notes\n");
+    for (command, told) in [
+        ("sh x.sh", "undo does not cover it: "),
+        ("sed -i s/my/your/ notes", "undo does not cover it: "),
+        ("rm notes; sh x.sh", "undo does not cover"),
+    ] {
+        let mut terminal = start(&machine, command, &[]);
+        terminal.shows("run it?");
+        assert!(terminal.text().contains(told), "{command}: {}", terminal.text());
+        terminal.types("n\n");
+        assert_eq!(terminal.ends(), 1);
+    }
+    machine.write("config.toml", "undo = \"off\"\n");
+    let mut terminal = start(&machine, "rm notes", &[]);
+    terminal.shows("run it?");
+    assert!(!terminal.text().contains("undo covers"), "{}", terminal.text());
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(machine.run(&["undo", "--list", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn a_preview_shows_a_tree_with_sizes_and_changes_nothing() {
+    let machine = machine();
+    let command = "mkdir -p out/sub && cp notes out/sub/n && rm -r build && echo more >> notes";
+    let mut terminal = start(&machine, command, &["--preview"]);
+    terminal.shows("run it?");
+    let shown = terminal.text();
+    if !shown.contains("as a rehearsal showed it") {
+        assert!(shown.contains("not rehearsed") && !rustix::process::geteuid().is_root(), "{shown}");
+        return;
+    }
+    for line in
+        ["- build/  2 files, 16 bytes", "~ notes  9 bytes to 14 bytes", "+ out/", "+   sub/", "+     n  9 bytes"]
+    {
+        assert!(shown.contains(line), "no {line:?} in {shown}");
+    }
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
+    assert!(text(&machine, "work/build/a.o").is_some() && text(&machine, "work/out/sub/n").is_none());
+    let alone = machine.run(&["--preview", "list files"]);
+    assert_eq!(alone.code, Some(2), "{alone:#?}");
+}
+
+#[test]
+fn what_is_deleted_is_laid_into_the_trash_where_that_is_wanted() {
+    let machine = machine();
+    let mut terminal = start(&machine, "rm -r build 'notes'", &["--trash"]);
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().contains("2 things in the trash"), "{}", terminal.text());
+    let trash = "home/.local/share/Trash";
+    assert_eq!(text(&machine, &format!("{trash}/files/build/deep/b.o")).as_deref(), Some("object b"));
+    let info = text(&machine, &format!("{trash}/info/notes.trashinfo")).unwrap();
+    let path = machine.path("work/notes").canonicalize().unwrap_or(machine.path("work/notes"));
+    assert!(info.contains(&format!("Path={}\n", path.display())), "{info}");
+    assert_eq!(machine.run(&["undo"]).code, Some(0));
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("my notes\n"));
+    assert_eq!(text(&machine, &format!("{trash}/files/notes")), None, "it is not in the trash any more");
+    assert_eq!(std::fs::read_dir(machine.path(&format!("{trash}/info"))).unwrap().count(), 0);
+    let mut terminal = start(&machine, "ls", &["--trash"]);
+    terminal.shows("run it?");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends(), 1);
+}
+
+#[test]
+fn a_kill_while_it_runs_loses_nothing() {
+    let machine = machine();
+    let command = "rm -r build; echo over > notes; while test ! -e stop; do sleep 0.05; done";
+    // its end is not foreseen, and without a rehearsal that would be waited for
+    machine.write("config.toml", "rehearse = \"off\"\n");
+    let pid = machine.path("pid");
+    let line = format!("echo $$ > {}; exec \"$0\" \"$@\"", pid.display());
+    let caro = env!("CARGO_BIN_EXE_caro");
+    let args = ["-c", &line, caro, "-x", "do it", "--shell", "bash", "--refine", "never"];
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one(command), &args);
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    let begun = Instant::now();
+    while text(&machine, "work/notes").as_deref() != Some("over\n") {
+        assert!(begun.elapsed() < AMPLE, "{}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let process = text(&machine, "pid").unwrap().trim().parse().unwrap();
+    let process = rustix::process::Pid::from_raw(process).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    machine.write("work/stop", "");
+    terminal.ends();
+    assert!(machine.run(&["undo", "--list"]).out.contains("it was cut off"));
+    let undone = machine.run(&["undo"]);
+    assert_eq!(undone.code, Some(0), "{undone:#?}");
+    assert_eq!(text(&machine, "work/notes").as_deref(), Some("my notes\n"));
+    assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
+}
+
+/// A data folder on a file system of its own that is nearly full: `rm` can neither link nor copy.
+#[test]
+fn a_full_disk_refuses_to_run_without_a_net_unless_told_to() {
+    if !have("unshare") || !rustix::process::geteuid().is_root() {
+        println!("skipped: only root mounts a file system of its own");
+        return;
+    }
+    for (keys, code, runs) in [("y\n", 1, false), ("without\n", 0, true)] {
+        let machine = machine();
+        std::fs::create_dir_all(machine.path("home/.local/share")).unwrap();
+        machine.write("work/large", vec![7u8; 4 << 20]);
+        let line = "mount -t tmpfs -o size=1m none \"$HOME/.local/share\" && exec \"$0\" \"$@\"";
+        let caro = env!("CARGO_BIN_EXE_caro");
+        let args = ["-m", "sh", "-c", line, caro, "-x", "do it", "--shell", "bash", "--refine", "never"];
+        let mut terminal = Terminal::start_program("unshare", &machine, one("rm large"), &args);
+        terminal.shows("run it?");
+        terminal.types("y\n");
+        terminal.shows("type without to run it without undo");
+        assert!(terminal.text().contains("undo does not cover it: no room on the disk"), "{}", terminal.text());
+        assert!(machine.path("work/large").exists());
+        terminal.types(keys);
+        assert_eq!(terminal.ends(), code, "{}", terminal.text());
+        assert_eq!(machine.path("work/large").exists(), !runs);
+    }
+}
+
+#[test]
+fn what_the_agents_shell_ran_is_undone() {
+    let machine = machine();
+    let delete = step("shell", &[("shell", json!({"command": "rm -r build"}))]);
+    let rules = by_step(&[delete, answer("Deleted.")]);
+    let mut terminal = Terminal::start(&machine, rules, &["agent", "delete the folder build"]);
+    terminal.shows("allow it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert_eq!(text(&machine, "work/build/a.o"), None);
+    let undone = machine.run(&["undo"]);
+    assert_eq!(undone.code, Some(0), "{undone:#?}");
+    assert_eq!(text(&machine, "work/build/deep/b.o").as_deref(), Some("object b"));
+}
