@@ -2,6 +2,7 @@
 //! cannot do. What is shown of a run without its model is in `unfetched`, Ctrl-C and the document in `stopped`.
 
 mod attacks;
+mod known;
 #[cfg(unix)]
 mod stopped;
 mod unfetched;

@@ -36,6 +36,7 @@ use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
 use super::guard::{Guards, Halt, as_told, is_example};
+use super::known::{self, Known};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
@@ -429,6 +430,13 @@ impl Turn {
                 self.state.learn(&layer.text);
             }
             self.set_out(guards);
+        }
+    }
+
+    /// Takes what runs before have read, if the prompt has it: it is not read again.
+    pub fn recall(&mut self, known: &[Known]) {
+        if self.layers.iter().any(|layer| layer.name == known::LAYER) {
+            self.state.recall(known);
         }
     }
 
