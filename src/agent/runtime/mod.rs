@@ -416,10 +416,9 @@ impl Runtime {
 
     /// Has the prompt fit, then asks the model.
     async fn decide(&self, turn: &mut Turn) {
-        let room = self.room();
         let span = format!("s{}", turn.step());
-        if let Some(compression) = turn.fit(room, &self.config.fitting, &self.count()) {
-            self.emitter.emit(Draft::new(Kind::ContextCompression).span(&span).metadata(json!(compression)));
+        if !self.shorten(turn).await {
+            return;
         }
         let Step::Decide(decide) = turn.next() else { return };
         let Decide { prompt, shape, actions, sampling } = *decide;

@@ -7,6 +7,7 @@
 mod approve;
 pub mod end;
 pub mod events;
+pub mod fitting;
 mod forging;
 mod options;
 pub mod resume;
