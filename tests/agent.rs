@@ -332,7 +332,9 @@ fn what_would_be_told_is_shown_without_asking() {
         planner.starts_with("--- system (planner)\nYou plan a task") && first.starts_with("You are caro"),
         "{ran:#?}"
     );
-    assert!(planner.contains("The agent's tools: ") && planner.contains("shell, "), "{planner}");
+    let listed = planner.split_once("<available_tools>\n").unwrap().1.split_once("\n</available_tools>").unwrap().0;
+    assert!(listed.lines().count() > 3 && listed.lines().all(|line| line.starts_with("- ")), "{listed}");
+    assert!(listed.contains("\n- list: lists a folder"), "{listed}");
     assert!(planner.contains("<role>") && !planner.contains("In the working folder"), "{planner}");
     let ran = agent(&machine, &[], &[TASK, "--explain", "--plan", "model"]);
     assert!(ran.out.starts_with("assembly: planner, loop\n"), "{ran:#?}");
@@ -575,12 +577,12 @@ fn when_it_is_a_loop_and_how_it_is_shortened_can_be_chosen() {
     }
     let wrong = machine.run(&["agent", "count the logs", "--context", "window:0"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("window:N with a number of steps"), "{wrong:#?}");
-}
-
     machine.write("config.toml", "context = \"window:1:truncate\"\n");
     agent(&machine, &replies, &["look at the lines of logs/app.log", "--max-steps", "9"]);
     let shortened = events(&machine, "").into_iter().find(|e| e["event_type"] == "context_compression").unwrap();
     assert_eq!(shortened["metadata"]["strategy"], "drop", "the setting counts where no option is given");
+}
+
 /// A run by hand of a person at a terminal is in `pty`; here the binary's own view of who can be asked.
 #[test]
 fn a_wrong_flag_is_a_usage_error() {

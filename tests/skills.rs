@@ -87,6 +87,35 @@ fn a_folder_that_is_dropped_in_is_found_chosen_and_injected() {
     assert!(!prompt.out.contains("protocol") && !prompt.out.contains("skill"), "{prompt:#?}");
 }
 
+/// Who, how, what else, and with which tools: in the order of the priorities, and nothing of what the task is about.
+#[test]
+fn c20_the_prompt_of_the_planner_has_all_four_layers() {
+    let machine = Machine::new();
+    skill(&machine, OWN, "ledger", "Adds up the ledger of a month.", "Take the cents apart.");
+    skill(&machine, OWN, "memory", "Keeps notes.", "Ahoy.");
+    machine.write("work/ledger.csv", "day,cents\n1,250\n");
+    let task = "add up the ledger of this month in ledger.csv";
+    let shown = agent(&machine, &[], &[task, "--show-prompt", "--plan", "model", "--role", "developer"]);
+    let planner = shown.out.split("\n--- system\n").next().unwrap();
+    let (system, user) = planner.split_once("--- user").unwrap();
+    let at = |text: &str| system.find(text).unwrap_or_else(|| panic!("no {text} in {system}"));
+    let layers = [
+        at("You plan a task"),
+        at("<role>You are a software developer"),
+        at("# Active Protocol: ledger\n\nTake the cents apart."),
+        at("<available_skills>\n- memory: Keeps notes."),
+        at("<available_tools>\n- "),
+    ];
+    assert!(layers.is_sorted(), "{layers:?}: {system}");
+    assert!(system.contains("\n- shell: ") && !system.contains("Ahoy"), "{system}");
+    assert!(!planner.contains("day,cents") && user.contains(task), "what it is about is for who does it: {planner}");
+    // without skills and a role it has who it is and the tools
+    let bare = agent(&machine, &[], &[task, "--show-prompt", "--plan", "model", "--no-skills"]);
+    let planner = bare.out.split("\n--- system\n").next().unwrap();
+    assert!(!planner.contains("<role>") && !planner.contains("available_skills"), "{planner}");
+    assert!(planner.contains("<available_tools>"), "{planner}");
+}
+
 #[test]
 fn a_broken_skill_is_a_warning_and_the_run_goes_on() {
     let machine = Machine::new();

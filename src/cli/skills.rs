@@ -163,10 +163,7 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     };
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
-        rendered
-            .missing_refs
-            .iter()
-            .for_each(|(r, why)| cx.ui.warn(&in_line(&format!("`required_refs` names {r}, which is left out: {why}"))));
+        rendered.missing_refs.iter().for_each(|(r, why)| cx.ui.warn(&in_line(&format!("{r} is left out: {why}"))));
     }
     if json {
         let mut document = document(s);

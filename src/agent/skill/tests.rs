@@ -263,6 +263,47 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
 }
 
 #[test]
+fn c19_the_folders_of_references_and_prompts_are_read_by_themselves() {
+    let bench = Bench::new();
+    let head = "---\nname: a\ndescription: d\nrequired_refs: [required_refs/two.md]\n---\nThe text.\n";
+    bench.write("user/a/SKILL.md", head);
+    bench.write("user/a/required_refs/one.md", "First.\n");
+    bench.write("user/a/required_refs/two.md", "Second.\n");
+    bench.write("user/a/prompts/ask.md", "You are {{ skill.name }}.\n");
+    bench.write("user/a/prompts/torn.md", "{{ nope }}");
+    bench.write("user/a/references/three.md", "only where it is named");
+    let skill = bench.find().all[0].clone();
+    let rendered = render::render(&skill).unwrap();
+    assert_eq!(
+        rendered.text,
+        "The text.\n\n# Required References\n\n## required_refs/two.md\nSecond.\n\n## required_refs/one.md\nFirst.\n\n\
+         # Prompts\n\n## prompts/ask.md\nYou are a."
+    );
+    let missing = |rendered: &render::Rendered| -> Vec<String> {
+        rendered.missing_refs.iter().map(|(name, why)| format!("{name}: {why}")).collect()
+    };
+    assert!(missing(&rendered)[0].starts_with("prompts/torn.md: ") && rendered.missing_refs.len() == 1, "{rendered:?}");
+    // what is named may be longer than what is not
+    bench.write("user/a/required_refs/one.md", &"x".repeat(6001));
+    bench.write("user/a/required_refs/two.md", &"y".repeat(6001));
+    bench.write("user/a/prompts/torn.md", "whole again");
+    for file in 4..20 {
+        bench.write(&format!("user/a/required_refs/{file:02}.md"), "short");
+    }
+    let rendered = render::render(&skill).unwrap();
+    assert!(rendered.text.contains("yyy") && !rendered.text.contains("xxx"), "{}", rendered.text.len());
+    assert!(rendered.text.contains("whole again") && rendered.text.len() < 6001 + 6000 + 1000);
+    assert_eq!(rendered.text.matches("short").count(), 8, "so many files of a folder");
+    #[cfg(unix)]
+    {
+        std::fs::write(bench.dir.path().join("secret"), "SECRET").unwrap();
+        std::os::unix::fs::symlink(bench.dir.path().join("secret"), bench.dir.path().join("user/a/prompts/out.md"))
+            .unwrap();
+        assert!(!render::render(&skill).unwrap().text.contains("SECRET"), "a link is not followed");
+    }
+}
+
+#[test]
 fn no_template_takes_the_machine() {
     let bench = Bench::new();
     let long = "x".repeat(20_000);
