@@ -87,6 +87,48 @@ fn a_folder_that_is_dropped_in_is_found_chosen_and_injected() {
     assert!(!prompt.out.contains("protocol") && !prompt.out.contains("skill"), "{prompt:#?}");
 }
 
+/// Scenario 2 of the specification: one skill by its name, two by what they are for, and a commit through the skill's own script.
+#[test]
+fn a37_a_task_of_three_skills_loads_three_and_commits() {
+    let machine = Machine::new();
+    if !have("git") {
+        println!("skipped: there is no git");
+        return;
+    }
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let out = git.args(args).env_clear().envs(machine.env()).current_dir(machine.path("work")).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    machine.write("home/.gitconfig", "[user]\n\tname = Ada\n\temail = ada@example.org\n");
+    machine.write("work/auth.py", "def ok(name):\n    return name = 'ada'\n");
+    git(&["init", "-q"]);
+    git(&["add", "auth.py"]);
+    git(&["commit", "-q", "-m", "begin"]);
+    let task = "Fix the bug in auth.py with git commit";
+    let steps = [
+        ("edit", r#"{"path": "auth.py", "old": "name = 'ada'", "new": "name == 'ada'"}"#),
+        ("git_commit", r#"{"message": "Compare instead of assigning"}"#),
+        ANSWER,
+    ];
+    // nobody is there to agree
+    let denied = agent(&machine, &steps, &[task]);
+    assert!(git(&["log", "--format=%s"]) == "begin\n", "{denied:#?}");
+    git(&["checkout", "-q", "--", "auth.py"]);
+    let ran = agent(&machine, &steps, &[task, "--yes", "--json"]);
+    let loaded: Vec<Value> = events(&machine).into_iter().filter(|e| e["event_type"] == "skill_loaded").collect();
+    let mut names: Vec<&str> = loaded.iter().map(|e| e["metadata"]["skill"].as_str().unwrap()).collect();
+    assert_eq!(loaded[0]["metadata"]["why"], "name");
+    names.sort_unstable();
+    assert_eq!(names, ["filesystem", "git", "writer"], "{ran:#?}");
+    let characters: u64 = loaded.iter().map(|e| e["metadata"]["chars"].as_u64().unwrap()).sum();
+    assert!(characters < 1100, "{characters}");
+    if caro::exec::support().writes {
+        assert_eq!(git(&["log", "--format=%s"]), "Compare instead of assigning\nbegin\n", "{ran:#?}");
+        assert!(git(&["status", "--short"]).is_empty(), "{ran:#?}");
+    }
+}
+
 /// Who, how, what else, and with which tools: in the order of the priorities, and nothing of what the task is about.
 #[test]
 fn c20_the_prompt_of_the_planner_has_all_four_layers() {
@@ -244,6 +286,7 @@ fn a_skill_is_made_checked_shown_and_searched() {
     let machine = Machine::new();
     let none = machine.run(&["skills", "list"]);
     assert!(none.code == Some(0) && none.err.contains("caro skills new"), "{none:#?}");
+    assert_eq!(none.out.lines().filter(|line| line.contains("  on board  ")).count(), 4, "{none:#?}");
     machine.run(&["skills", "new", "Bad_Name", "--description", "x"]).fails(2, &["has `B`"]);
     let made =
         machine.run(&["skills", "new", "release-notes", "--description", "Writes release notes: \"what is new\"."]);

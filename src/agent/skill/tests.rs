@@ -263,6 +263,35 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
 }
 
 #[test]
+fn a37_beside_a_named_skill_those_on_board_that_fit_are_used_and_no_more_than_three() {
+    let bench = Bench::new();
+    let board = board::place(bench.dir.path()).unwrap();
+    for n in 0..40 {
+        bench.skill("user", &format!("other-{n}"), "Sails boats on the sea.", "x");
+    }
+    let chosen = |task: &str, asked: &[&str]| {
+        let places = [bench.place("user", Origin::User), board.clone()];
+        let skills = Skills::find(&places, &mut Index::default());
+        let asked: Vec<String> = asked.iter().map(|a| a.to_string()).collect();
+        let chosen = choose::choose(task, &asked, &[], &skills, &mut Index::default(), None).unwrap();
+        let mut names: Vec<String> = chosen.active.iter().map(|(skill, _)| skill.front.name.clone()).collect();
+        names.sort();
+        (names, chosen.listed.len())
+    };
+    let three = vec!["filesystem".to_owned(), "git".into(), "writer".into()];
+    assert_eq!(chosen("Fix the bug in auth.py with git commit", &[]), (three, 0));
+    // who names none has none, however near it is
+    assert_eq!(chosen("fix the bug in the code and write a report on it", &[]), (vec![], 0));
+    assert_eq!(chosen("commit and tag the release", &[]), (vec![], 0));
+    assert_eq!(chosen("say what the notes say", &["researcher"]).0, ["researcher"]);
+    // one of the person's own has the name
+    bench.skill("user", "git", "Commits as we do it.", "Ours.");
+    let places = [bench.place("user", Origin::User), board.clone()];
+    let found = Skills::find(&places, &mut Index::default());
+    assert!(found.wrong.is_empty() && found.get("git").unwrap().origin == Origin::User, "{:?}", found.wrong);
+}
+
+#[test]
 fn c19_the_folders_of_references_and_prompts_are_read_by_themselves() {
     let bench = Bench::new();
     let head = "---\nname: a\ndescription: d\nrequired_refs: [required_refs/two.md]\n---\nThe text.\n";
