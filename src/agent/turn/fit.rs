@@ -5,6 +5,7 @@ use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
 use crate::agent::action;
 use crate::agent::blueprint::Part;
+use crate::agent::known;
 use crate::agent::observe::compress;
 use crate::agent::tool::{Outcome, Settled};
 
@@ -178,7 +179,12 @@ impl Turn {
     /// which tools the grammar has.
     fn forget_layer(&mut self) -> bool {
         let least = self.layers.iter().rposition(|l| !matches!(Part::of(&l.name), Some(Part::Persona | Part::Tools)));
-        least.map(|at| self.layers.remove(at)).is_some()
+        let Some(at) = least else { return false };
+        // what is no longer told may be read again
+        if self.layers.remove(at).name == known::LAYER {
+            self.state.shown.clear();
+        }
+        true
     }
 
     /// Takes the list of the tools out that were told of with results, and these tools with it: what is not listed cannot

@@ -379,6 +379,25 @@ fn b5_what_falls_out_is_summed_up_by_a_model_or_goes() {
 }
 
 #[test]
+fn a5_what_was_read_before_may_be_read_again_once_it_is_no_longer_told() {
+    let count = |text: &str| text.split_whitespace().count();
+    let mut turn = turn(9);
+    let text = "word ".repeat(60);
+    let known = [Known { shows: vec!["/a.txt".into()], text: text.clone() }];
+    turn.recall(&known);
+    assert!(!turn.state().is_redundant_read("/a.txt"), "it is not told");
+    turn.layers.push(Layer { name: known::LAYER.into(), priority: 32, text, tokens: 60, trusted: false });
+    turn.recall(&known);
+    assert!(turn.state().is_redundant_read("/a.txt"));
+    let room = prompt_tokens(&turn.prompt(), &count);
+    turn.fit(room, &Fitting::default(), &count);
+    assert!(turn.state().is_redundant_read("/a.txt"), "there is room");
+    turn.fit(room - 40, &Fitting::default(), &count);
+    assert!(turn.layers.iter().all(|layer| layer.name != known::LAYER));
+    assert!(!turn.state().is_redundant_read("/a.txt"));
+}
+
+#[test]
 fn however_little_room_there_is_what_is_not_listed_cannot_be_called() {
     let count = |text: &str| text.split_whitespace().count();
     let mut told = turn(9);
