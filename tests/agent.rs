@@ -2,6 +2,7 @@
 //! cannot do. What is shown of a run without its model is in `unfetched`, Ctrl-C and the document in `stopped`.
 
 mod attacks;
+mod known;
 #[cfg(unix)]
 mod stopped;
 mod unfetched;
@@ -331,7 +332,9 @@ fn what_would_be_told_is_shown_without_asking() {
         planner.starts_with("--- system (planner)\nYou plan a task") && first.starts_with("You are caro"),
         "{ran:#?}"
     );
-    assert!(planner.contains("The agent's tools: ") && planner.contains("shell, "), "{planner}");
+    let listed = planner.split_once("<available_tools>\n").unwrap().1.split_once("\n</available_tools>").unwrap().0;
+    assert!(listed.lines().count() > 3 && listed.lines().all(|line| line.starts_with("- ")), "{listed}");
+    assert!(listed.contains("\n- list: lists a folder"), "{listed}");
     assert!(planner.contains("<role>") && !planner.contains("In the working folder"), "{planner}");
     let ran = agent(&machine, &[], &[TASK, "--explain", "--plan", "model"]);
     assert!(ran.out.starts_with("assembly: planner, loop\n"), "{ran:#?}");
@@ -550,11 +553,18 @@ fn when_it_is_a_loop_and_how_it_is_shortened_can_be_chosen() {
         .map(|n| step("look", &[("shell", json!({"command": format!("sed -n {n}p logs/app.log | wc -c")}))]))
         .chain([answer("all seen")])
         .collect();
-    for (context, strategy, told) in
-        [("window:1", "fold", "- shell sed -n 1p"), ("window:1:truncate", "drop", "earlier steps are not shown")]
-    {
-        let ran =
-            agent(&machine, &replies, &["look at the lines of logs/app.log", "--max-steps", "9", "--context", context]);
+    let sums = json!({"system": "You sum up the first steps", "reply": "- the first lines were measured"});
+    let fails = json!({"system": "You sum up the first steps", "error": "out of memory"});
+    for (context, first, strategy, told) in [
+        ("window:1", None, "fold", "- shell sed -n 1p"),
+        ("window:1:truncate", None, "drop", "earlier steps are not shown"),
+        ("window:1:summary", Some(&sums), "summary", "- the first lines were measured"),
+        ("window:1:summary", Some(&fails), "drop", "earlier steps are not shown"),
+    ] {
+        let mut rules = by_step(&replies);
+        first.into_iter().for_each(|rule| rules.as_array_mut().unwrap().insert(0, rule.clone()));
+        let task = ["agent", "look at the lines of logs/app.log", "--max-steps", "9", "--context", context];
+        let ran = machine.ask(rules, &task);
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         let events = events(&machine, "");
         let shortened: Vec<&Value> = events.iter().filter(|e| e["event_type"] == "context_compression").collect();
@@ -565,8 +575,12 @@ fn when_it_is_a_loop_and_how_it_is_shortened_can_be_chosen() {
         let last = events.iter().rev().find(|e| e["event_type"] == "model_call").unwrap()["input"].to_string();
         assert!(last.contains(told), "{context}: {last}");
     }
-    let wrong = machine.run(&["agent", "x", "--context", "window:0"]);
+    let wrong = machine.run(&["agent", "count the logs", "--context", "window:0"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("window:N with a number of steps"), "{wrong:#?}");
+    machine.write("config.toml", "context = \"window:1:truncate\"\n");
+    agent(&machine, &replies, &["look at the lines of logs/app.log", "--max-steps", "9"]);
+    let shortened = events(&machine, "").into_iter().find(|e| e["event_type"] == "context_compression").unwrap();
+    assert_eq!(shortened["metadata"]["strategy"], "drop", "the setting counts where no option is given");
 }
 
 /// A run by hand of a person at a terminal is in `pty`; here the binary's own view of who can be asked.

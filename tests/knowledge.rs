@@ -1,5 +1,7 @@
 //! `caro knowledge` end to end: by words on a machine without a model, by meaning with the real one; what of it reaches the
-//! agent, and what does not.
+//! agent, and what does not. Documents that are no plain text are in `formats`.
+
+mod formats;
 
 use crate::machine::{Machine, Ran, feed};
 use crate::support::{embedding_model_or_skip, model_or_skip};

@@ -4,6 +4,7 @@ mod http;
 #[cfg(unix)]
 mod own;
 mod real;
+mod sse;
 
 use crate::machine::{AMPLE, Machine, Ran, have};
 use caro::agent::mcp::{Config, Hub, Origin, Place, Reach};

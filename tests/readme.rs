@@ -260,3 +260,21 @@ fn what_the_questions_ask_for_is_there() {
         }
     }
 }
+
+/// The command for what is shipped has every backend, and the papers say how each is tried.
+#[test]
+fn what_is_shipped_has_every_backend() {
+    let cargo: toml::Table = toml::from_str(include_str!("../Cargo.toml")).unwrap();
+    let features = cargo["features"].as_table().unwrap();
+    let of =
+        |name: &str| -> Vec<&str> { features[name].as_array().unwrap().iter().filter_map(|f| f.as_str()).collect() };
+    let mut backends: Vec<&str> =
+        features.keys().map(String::as_str).filter(|name| of(name).iter().any(|f| f.starts_with("dep:"))).collect();
+    backends.sort_unstable();
+    let mut shipped = of("dist");
+    shipped.sort_unstable();
+    assert_eq!((shipped.clone(), shipped), (backends, vec!["redis", "s3"]));
+    assert!(include_str!("../README.md").contains("`cargo build --profile dist --features dist`"));
+    let librarian = include_str!("../src/agent/librarian/README.md");
+    assert!(["redis-server --port ", "moto_server -p "].iter().all(|command| librarian.contains(command)));
+}

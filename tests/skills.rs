@@ -87,6 +87,77 @@ fn a_folder_that_is_dropped_in_is_found_chosen_and_injected() {
     assert!(!prompt.out.contains("protocol") && !prompt.out.contains("skill"), "{prompt:#?}");
 }
 
+/// Scenario 2 of the specification: one skill by its name, two by what they are for, and a commit through the skill's own script.
+#[test]
+fn a37_a_task_of_three_skills_loads_three_and_commits() {
+    let machine = Machine::new();
+    if !have("git") {
+        println!("skipped: there is no git");
+        return;
+    }
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let out = git.args(args).env_clear().envs(machine.env()).current_dir(machine.path("work")).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    machine.write("home/.gitconfig", "[user]\n\tname = Ada\n\temail = ada@example.org\n");
+    machine.write("work/auth.py", "def ok(name):\n    return name = 'ada'\n");
+    git(&["init", "-q"]);
+    git(&["add", "auth.py"]);
+    git(&["commit", "-q", "-m", "begin"]);
+    let task = "Fix the bug in auth.py with git commit";
+    let steps = [
+        ("edit", r#"{"path": "auth.py", "old": "name = 'ada'", "new": "name == 'ada'"}"#),
+        ("git_commit", r#"{"message": "Compare instead of assigning"}"#),
+        ANSWER,
+    ];
+    // nobody is there to agree
+    let denied = agent(&machine, &steps, &[task]);
+    assert!(git(&["log", "--format=%s"]) == "begin\n", "{denied:#?}");
+    git(&["checkout", "-q", "--", "auth.py"]);
+    let ran = agent(&machine, &steps, &[task, "--yes", "--json"]);
+    let loaded: Vec<Value> = events(&machine).into_iter().filter(|e| e["event_type"] == "skill_loaded").collect();
+    let mut names: Vec<&str> = loaded.iter().map(|e| e["metadata"]["skill"].as_str().unwrap()).collect();
+    assert_eq!(loaded[0]["metadata"]["why"], "name");
+    names.sort_unstable();
+    assert_eq!(names, ["filesystem", "git", "writer"], "{ran:#?}");
+    let characters: u64 = loaded.iter().map(|e| e["metadata"]["chars"].as_u64().unwrap()).sum();
+    assert!(characters < 1100, "{characters}");
+    if caro::exec::support().writes {
+        assert_eq!(git(&["log", "--format=%s"]), "Compare instead of assigning\nbegin\n", "{ran:#?}");
+        assert!(git(&["status", "--short"]).is_empty(), "{ran:#?}");
+    }
+}
+
+/// Who, how, what else, and with which tools: in the order of the priorities, and nothing of what the task is about.
+#[test]
+fn c20_the_prompt_of_the_planner_has_all_four_layers() {
+    let machine = Machine::new();
+    skill(&machine, OWN, "ledger", "Adds up the ledger of a month.", "Take the cents apart.");
+    skill(&machine, OWN, "memory", "Keeps notes.", "Ahoy.");
+    machine.write("work/ledger.csv", "day,cents\n1,250\n");
+    let task = "add up the ledger of this month in ledger.csv";
+    let shown = agent(&machine, &[], &[task, "--show-prompt", "--plan", "model", "--role", "developer"]);
+    let planner = shown.out.split("\n--- system\n").next().unwrap();
+    let (system, user) = planner.split_once("--- user").unwrap();
+    let at = |text: &str| system.find(text).unwrap_or_else(|| panic!("no {text} in {system}"));
+    let layers = [
+        at("You plan a task"),
+        at("<role>You are a software developer"),
+        at("# Active Protocol: ledger\n\nTake the cents apart."),
+        at("<available_skills>\n- memory: Keeps notes."),
+        at("<available_tools>\n- "),
+    ];
+    assert!(layers.is_sorted(), "{layers:?}: {system}");
+    assert!(system.contains("\n- shell: ") && !system.contains("Ahoy"), "{system}");
+    assert!(!planner.contains("day,cents") && user.contains(task), "what it is about is for who does it: {planner}");
+    // without skills and a role it has who it is and the tools
+    let bare = agent(&machine, &[], &[task, "--show-prompt", "--plan", "model", "--no-skills"]);
+    let planner = bare.out.split("\n--- system\n").next().unwrap();
+    assert!(!planner.contains("<role>") && !planner.contains("available_skills"), "{planner}");
+    assert!(planner.contains("<available_tools>"), "{planner}");
+}
+
 #[test]
 fn a_broken_skill_is_a_warning_and_the_run_goes_on() {
     let machine = Machine::new();
@@ -215,6 +286,7 @@ fn a_skill_is_made_checked_shown_and_searched() {
     let machine = Machine::new();
     let none = machine.run(&["skills", "list"]);
     assert!(none.code == Some(0) && none.err.contains("caro skills new"), "{none:#?}");
+    assert_eq!(none.out.lines().filter(|line| line.contains("  on board  ")).count(), 4, "{none:#?}");
     machine.run(&["skills", "new", "Bad_Name", "--description", "x"]).fails(2, &["has `B`"]);
     let made =
         machine.run(&["skills", "new", "release-notes", "--description", "Writes release notes: \"what is new\"."]);

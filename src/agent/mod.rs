@@ -32,7 +32,7 @@
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
 //! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called; [`clock`]: times as a person's clock has them.
-//! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself.
+//! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself; [`known`]: what it has read, for the next one of its session.
 //!   Files and memory are two things and never share a name.
 
 pub mod action;
@@ -49,6 +49,7 @@ pub mod forge;
 pub mod guard;
 pub mod harness;
 pub mod id;
+pub mod known;
 pub mod librarian;
 pub mod mcp;
 pub mod memory;

@@ -2,6 +2,7 @@
 //! guards look at it, the turn stores it.
 
 use super::event::Tokens;
+use super::known::{self, Known};
 use super::tool::{Call, Effects, Outcome, Settled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +94,9 @@ pub struct RunState {
     pub successes: u64,
     /// Numbers and file names that tools have shown.
     pub facts: BTreeSet<String>,
+    /// Texts that it has read, the latest last, for the next run of its session; at most [`known::KEPT`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<Known>,
     /// Kinds of calls the person has allowed for the rest of the run.
     pub always: BTreeSet<String>,
 }
@@ -120,6 +124,10 @@ impl RunState {
         if *outcome == Outcome::Done {
             self.read(&call.effects);
             self.looks += u64::from(call.effects.is_read_only());
+        }
+        if let Some(known) = Known::of(settled) {
+            self.read.push(known);
+            self.read.drain(..self.read.len().saturating_sub(known::KEPT));
         }
         // how many tests fail is told by a run that failed
         if matches!(outcome, Outcome::Done | Outcome::FailedLate) {
@@ -150,6 +158,13 @@ impl RunState {
         self.shown.clear();
     }
 
+    /// Takes note of texts that the prompt has from its beginning: runs before have read them.
+    pub fn recall(&mut self, known: &[Known]) {
+        for shown in known.iter().flat_map(|one| &one.shows) {
+            self.show(shown);
+        }
+    }
+
     /// Takes note of what asking a model has cost.
     pub fn charge(&mut self, cost: Cost) {
         self.requests += cost.requests;
@@ -172,11 +187,13 @@ impl RunState {
         for path in &effects.reads {
             self.visited.insert(name(path));
         }
-        for shown in &effects.shows {
-            let version = self.version(file_of(shown));
-            self.visited.insert(file_of(shown).to_owned());
-            self.shown.insert(shown.clone(), version);
-        }
+        effects.shows.iter().for_each(|shown| self.show(shown));
+    }
+
+    fn show(&mut self, shown: &str) {
+        let version = self.version(file_of(shown));
+        self.visited.insert(file_of(shown).to_owned());
+        self.shown.insert(shown.to_owned(), version);
     }
 
     fn write(&mut self, call: &Call, done: bool) {

@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 30] = [
+pub const KEYS: [Key; 31] = [
     key(
         "model",
         "CARO_MODEL",
@@ -176,6 +176,13 @@ pub const KEYS: [Key; 30] = [
         "budget",
         Project::Never,
         "what `caro chat` remembers: budget, window:N, tokens:N; with :summary, :delete",
+    ),
+    key(
+        "context",
+        "CARO_CONTEXT",
+        "budget",
+        Project::Never,
+        "when long runs are shortened: budget[:PERCENT], window:N, off; with :truncate or :summary, :last=N",
     ),
     key("loop", "CARO_LOOP", NONE, Project::Never, "parameters of `caro loop`: NAME=VALUE, one after the other"),
     // A cloned project must not open this machine to anybody.

@@ -298,8 +298,11 @@ fn query(librarian: &Librarian, question: &str, limit: usize, json: bool, cx: &C
 
 fn show(answer: &Answer, cx: &Cx) -> std::io::Result<()> {
     for hit in &answer.hits {
-        let place = cx.ui.entry(Role::Accent, &format!("{}:{}-{}", hit.path, hit.first, hit.last));
-        let about = cx.ui.entry(Role::Dim, &format!("{:.2}  {}", hit.score, hit.title));
+        let place = hit.place();
+        // a place that is no line says it itself
+        let title = if place.contains(&hit.title) { "" } else { &hit.title };
+        let about = cx.ui.entry(Role::Dim, &format!("{:.2}  {title}", hit.score));
+        let place = cx.ui.entry(Role::Accent, &place);
         cx.ui.line(&format!("{place}  {}", about.trim_end()))?;
         let lines: Vec<&str> = hit.text.lines().filter(|l| !l.trim().is_empty()).collect();
         for line in lines.iter().take(LINES) {

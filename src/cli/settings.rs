@@ -4,6 +4,7 @@ use super::config::{NONE, Origin};
 use super::{Config, Failure};
 use crate::agent::chat::Remember;
 use crate::agent::perpetual::Parameters;
+use crate::agent::turn::Fitting;
 use crate::agent::{memory, workspace};
 use crate::command::Refine;
 use crate::model::engine::Device;
@@ -119,6 +120,8 @@ pub struct Settings {
     pub workspace_url: Option<String>,
     /// How much of a conversation is remembered.
     pub history: Remember,
+    /// When a run that has grown long is shortened, and how.
+    pub context: Fitting,
     /// How a perpetual loop goes.
     pub perpetual: Parameters,
 }
@@ -172,6 +175,7 @@ impl Settings {
             })?,
             workspace_url: url("workspace_url"),
             history: config.parse("history", super::chat::remember)?,
+            context: config.parse("context", super::agent::fitting::read)?,
             perpetual: perpetual(config)?,
         })
     }

@@ -1,6 +1,6 @@
 //! `caro skills`: what skills there are, which fit a task, and what is wrong with one.
 //!
-//! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`.
+//! They lie in `skills` beside the configuration file, and in a project's `.agents/skills`; four come with the program.
 
 use super::ui::{Role, in_line};
 use super::{Cx, Exit, Failure, Outcome, knowledge, project};
@@ -97,12 +97,14 @@ impl From<SkillError> for Failure {
     }
 }
 
-/// The folders of skills, the person's own first.
+/// The folders of skills, the person's own first and those on board last.
 fn places(root: &Path, cx: &Cx) -> Vec<Place> {
     let own = own(cx).map(|folder| Place { folder, origin: Origin::User });
     let projects = project::folders(root).into_iter().map(|folder| folder.join(PROJECT));
+    let board = cx.dirs.cache.as_deref().and_then(skill::board::place);
     // one that is not there may come
-    own.into_iter().chain(projects.map(|folder| Place { folder, origin: Origin::Project })).collect()
+    let projects = projects.map(|folder| Place { folder, origin: Origin::Project });
+    own.into_iter().chain(projects).chain(board).collect()
 }
 
 /// The person's own folder, beside the configuration file.
@@ -132,17 +134,21 @@ fn list(root: &Path, json: bool, cx: &Cx) -> Outcome {
     for s in &skills.all {
         line(cx, s, "")?;
     }
-    if skills.all.is_empty() {
+    if skills.all.iter().all(|s| s.origin == Origin::Board) {
         let folder = own(cx).map_or_else(|| "skills".into(), |folder| folder.display().to_string());
         cx.ui.note(&format!(
-            "no skills; they lie in {folder} or in a project's {PROJECT}, and `caro skills new` makes one"
+            "no skills of yours; they lie in {folder} or in a project's {PROJECT}, and `caro skills new` makes one"
         ));
     }
     Ok(Exit::Success)
 }
 
 fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
-    let from = if s.origin == Origin::User { "user" } else { "project" };
+    let from = match s.origin {
+        Origin::User => "user",
+        Origin::Project => "project",
+        Origin::Board => "on board",
+    };
     let head = cx.ui.entry(Role::Accent, &s.front.name);
     let text = s.front.description.split_whitespace().collect::<Vec<_>>().join(" ");
     cx.ui.line(&format!("{before}{head}  {}  {}", cx.ui.paint(Role::Dim, from), cx.ui.entry(Role::Plain, &text)))
@@ -163,10 +169,7 @@ fn show(root: &Path, name: &str, json: bool, cx: &Cx) -> Outcome {
     };
     let rendered = render::render(s);
     if let Ok(rendered) = &rendered {
-        rendered
-            .missing_refs
-            .iter()
-            .for_each(|(r, why)| cx.ui.warn(&in_line(&format!("`required_refs` names {r}, which is left out: {why}"))));
+        rendered.missing_refs.iter().for_each(|(r, why)| cx.ui.warn(&in_line(&format!("{r} is left out: {why}"))));
     }
     if json {
         let mut document = document(s);
@@ -249,7 +252,8 @@ fn check(root: &Path, names: &[String], json: bool, cx: &Cx) -> Outcome {
     let mut folders: Vec<PathBuf> = Vec::new();
     let places = places(root, cx);
     if names.is_empty() {
-        for place in &places {
+        // those on board are nobody's to mend
+        for place in places.iter().filter(|place| place.origin != Origin::Board) {
             let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|e| e.path());
             folders.extend(entries.filter(|p| p.is_dir()));
         }

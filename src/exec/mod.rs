@@ -122,6 +122,8 @@ pub enum Sandbox {
     /// As [`Sandbox::ReadOnly`], but it may ask the kernel (netlink), as what shows interfaces, routes and sockets has to.
     /// Who is root could change them so: for commands of which it is known that they only show.
     AskKernel,
+    /// As [`Sandbox::ReadOnly`], but it may write below these files and folders.
+    Offline(Vec<PathBuf>),
     /// No writes but below these files and folders and its own temporary directory, where this system can enforce it. The
     /// network stays open. On Linux nothing inside can gain rights (`sudo` fails).
     Within(Vec<PathBuf>),
@@ -131,6 +133,11 @@ impl Sandbox {
     /// True if it lets nothing change.
     pub fn only_reads(&self) -> bool {
         matches!(self, Self::ReadOnly | Self::AskKernel)
+    }
+
+    /// True if it is closed on every side, but for where it may write.
+    pub(in crate::exec) fn is_closed(&self) -> bool {
+        self.only_reads() || matches!(self, Self::Offline(_))
     }
 }
 

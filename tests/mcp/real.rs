@@ -100,6 +100,17 @@ impl Drop for Served {
 
 #[test]
 fn a_real_server_is_called_at_its_address() {
+    let at = |port| Reach::Http { url: format!("http://127.0.0.1:{port}/mcp"), headers: Vec::new() };
+    a_sum_is_called_for("streamable-http", at);
+}
+
+#[test]
+fn b29_a_real_server_of_the_older_transport_is_called() {
+    let at = |port| Reach::Sse { url: format!("http://127.0.0.1:{port}/sse"), headers: Vec::new() };
+    a_sum_is_called_for("sse", at);
+}
+
+fn a_sum_is_called_for(transport: &str, reach: impl Fn(u16) -> Reach) {
     let Some(packages) = installed() else { return };
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let program = format!(
@@ -107,7 +118,7 @@ fn a_real_server_is_called_at_its_address() {
          server = MCPServer('sums')\n\
          @server.tool()\n\
          def add(a: int, b: int) -> str:\n    'Adds two numbers.'\n    return f'the sum is {{a + b}}'\n\
-         server.run(transport='streamable-http', host='127.0.0.1', port={port})\n"
+         server.run(transport='{transport}', host='127.0.0.1', port={port})\n"
     );
     let mut python = Command::new("python3");
     python.args(["-c", &program]).env("PATH", crate::machine::PATH).env("PYTHONPATH", &packages).stdin(Stdio::null());
@@ -120,7 +131,7 @@ fn a_real_server_is_called_at_its_address() {
     }
     let bench = Bench::new(vec![Config {
         name: "sums".into(),
-        reach: Reach::Http { url: format!("http://127.0.0.1:{port}/mcp"), headers: Vec::new() },
+        reach: reach(port),
         timeout: Duration::from_secs(20),
         disabled: false,
         approved: Vec::new(),

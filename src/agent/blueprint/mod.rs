@@ -10,6 +10,9 @@
 //! written by the rules alone (`turn::draft`). What a task is about (its folder, notes, documents, what was said before) is
 //! no part of this: it is there whenever it has something to say.
 //!
+//! The planner's tools stand in `<available_tools>`, a line each; in a step they stand as the grammar has them (`action`), which says as
+//! much and with which arguments, and only there.
+//!
 //! [`persona`]: who the model is told to be. [`guidance`]: rules for tools that are shown. [`protocol`]: how the text of a
 //! skill stands there.
 

@@ -3,8 +3,8 @@
 use super::Exchange;
 use super::window::{HEAD, whole};
 use crate::agent::assemble::Errand;
-use crate::agent::turn::{fence, prompt_tokens};
-use crate::model::{Model, Prompt, Role, Shape};
+use crate::agent::turn::{self, fence, prompt_tokens};
+use crate::model::{Model, Prompt, Role};
 
 /// Tokens of a summary at most, and at least what is asked for.
 const MOST: usize = 320;
@@ -19,11 +19,7 @@ const SIDES: [usize; 4] = [600, 300, 150, 60];
 pub fn errand(before: &str, exchanges: &[Exchange], tokens: usize, model: &dyn Model) -> Errand {
     let max_tokens = tokens.clamp(LEAST, MOST);
     let lines = max_tokens / LINE_TOKENS;
-    let shape = Shape::Lark(format!(
-        "start: item (\"\\n\" item){{0,{}}}\nitem: \"- \" /[^\\s\\-][^\\n]{{2,{}}}/\n",
-        lines.saturating_sub(1),
-        LINE - 1
-    ));
+    let shape = turn::lines(lines, LINE);
     let limit = model.limits().context.saturating_sub(max_tokens);
     let fits = |prompt: &Prompt| prompt_tokens(prompt, &|text| model.count(text)) <= limit;
     let mut asked = prompt(before, exchanges, SIDES[0], lines);

@@ -8,6 +8,7 @@ use crate::agent::blueprint::{Blueprint, persona::persona};
 use crate::agent::chat::{History, Past};
 use crate::agent::event::{Draft, Emitter, Kind, Sink};
 use crate::agent::guard::Guards;
+use crate::agent::known::{self, Known, ReadBefore};
 use crate::agent::librarian::Knowledge;
 use crate::agent::memory::{Conversation, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
@@ -42,8 +43,9 @@ pub struct Prepared<'a> {
     /// Where the agent's own files are.
     own: Option<PathBuf>,
     guards: Guards,
-    /// What was said before in its session, if it is told.
+    /// What was said before in its session, if it is told; and what was read.
     past: Past,
+    known: Vec<Known>,
     cancel: Cancel,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Prepared<'a> {
             guards: harness.rules(own.clone()).guards(task),
             own,
             past: Past::default(),
+            known: Vec::new(),
             task: task.clone(),
             cancel,
         })
@@ -125,12 +128,23 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Has the run told what was said before in its session. Once it has begun: no other process adds to that then.
+    /// Has the run told what was said and read before in its session. Once it has begun: no other process adds to that then.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn recall(&mut self) -> Result<(), HarnessError> {
         self.past = self.harness.history(&self.task.session)?;
+        self.recall_read()
+    }
+
+    /// Has the run told what runs before it in its session have read, and nothing else. Once it has begun.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn recall_read(&mut self) -> Result<(), HarnessError> {
+        if !self.talks {
+            self.known = known::current(self.harness.store.read_before(&self.task.session)?);
+        }
         Ok(())
     }
 
@@ -156,6 +170,7 @@ impl<'a> Prepared<'a> {
             tools: shown + more,
             // what is there gets used, also to greet: where nothing is asked of this computer there are no tools
             blueprints: Blueprint::of_run(self.talks, !self.skills.active.is_empty()),
+            known: self.known.clone(),
             skills: self.skills.active.iter().map(|(skill, _)| skill.front.name.clone()).collect(),
             fitting: options.fitting,
             guardrail: options.guardrail,
@@ -206,6 +221,9 @@ impl<'a> Prepared<'a> {
             all.push(Arc::new(Folder(root.clone())));
             all.push(Arc::new(Beginnings(root.clone())));
             all.push(Arc::new(Texts(root.clone())));
+        }
+        if !self.known.is_empty() {
+            all.push(Arc::new(ReadBefore(self.known.clone())));
         }
         if let Some(role) = &options.role {
             all.push(Arc::new(Fixed { name: "role", priority: 0, text: skill::role::persona(role) }));

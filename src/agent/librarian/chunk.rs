@@ -50,6 +50,8 @@ impl Kind {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         match extension.as_str() {
             "md" | "markdown" | "mdx" | "mkd" | "qmd" | "rmd" => Self::Markdown,
+            // these are made markdown (`format`)
+            "html" | "htm" | "xhtml" | "docx" | "pdf" => Self::Markdown,
             code if CODE.contains(&code) => Self::Code,
             _ => Self::Text,
         }

@@ -5,6 +5,7 @@
 
 use super::chunk::{self, Kind};
 use super::file::{self, LibraryError, int};
+use super::format::Programs;
 use super::index::Passage;
 use super::walk::{self, Document, Found};
 use super::{INDEX, Known, Librarian, forget, leave, manifest, roots as named_roots};
@@ -131,6 +132,7 @@ impl Librarian {
             embedder: self.embedder.as_deref(),
             options,
             cancel,
+            programs: Programs::find(),
             on,
             done: Ingested::default(),
             files: 0,
@@ -171,6 +173,7 @@ struct Work<'a> {
     embedder: Option<&'a dyn Embedder>,
     options: Options,
     cancel: &'a Cancel,
+    programs: Programs,
     on: &'a mut dyn FnMut(Progress),
     done: Ingested,
     files: usize,
@@ -245,7 +248,7 @@ impl Work<'_> {
             None
         };
         let Some(name) = path.to_str() else { return skipped(self, "its name is not UTF-8") };
-        let text = match walk::read(path) {
+        let text = match walk::read(path, &self.programs) {
             Ok(Document::Text(text)) => text,
             Ok(Document::Skipped(reason)) => return skipped(self, reason),
             Err(error) => {

@@ -1,5 +1,6 @@
 //! Does a task ask for what stands in documents? Decided by its words, without a model: a wrong yes costs one search, and
-//! what is not near enough is left out anyway.
+//! what is not near enough is left out anyway. An embedding model does not decide it better
+//! (benches/records/2026-11-27-intent.md).
 
 use crate::agent::plan::asks_documents;
 
@@ -64,6 +65,28 @@ fn begins_a_word(text: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The tasks that embeddings were measured on: what is changed here is held against the record.
+    #[test]
+    fn a41_of_120_tasks_104_are_told_apart() {
+        #[derive(serde::Deserialize)]
+        struct Kinds {
+            asks: Vec<String>,
+            acts: Vec<String>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Set {
+            examples: Kinds,
+            tasks: Kinds,
+        }
+        let Set { examples, tasks } = toml::from_str(include_str!("../../../benches/agent/intent.toml")).unwrap();
+        assert_eq!((tasks.asks.len(), tasks.acts.len(), examples.asks.len(), examples.acts.len()), (60, 60, 16, 16));
+        let known: Vec<&String> = examples.asks.iter().chain(&examples.acts).collect();
+        assert!(tasks.asks.iter().chain(&tasks.acts).all(|task| !known.contains(&task)), "no example is a task");
+        let asks = |all: &[String]| all.iter().filter(|task| needs_knowledge(task).is_some()).count();
+        let (found, wrongly) = (asks(&tasks.asks), asks(&tasks.acts));
+        assert!(found + 60 - wrongly >= 104, "{found} of 60 that ask, {wrongly} of 60 that order");
+    }
 
     #[test]
     fn a15_a38_what_asks_and_what_does_not() {

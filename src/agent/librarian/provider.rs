@@ -92,7 +92,7 @@ impl ContextProvider for Knowledge {
 
 /// Where a passage is from, in one line.
 fn source(hit: &Hit) -> String {
-    format!("{}:{}-{}", observe::normalise(&hit.path).replace(['\n', '\t'], " "), hit.first, hit.last)
+    observe::normalise(&hit.place()).replace(['\n', '\t'], " ")
 }
 
 fn text(hits: &[Hit], task: &str, each: usize) -> String {

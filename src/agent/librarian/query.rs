@@ -1,10 +1,12 @@
 //! Questions to the library.
 
 use super::file::{self, LibraryError};
+use super::format::Format;
 use super::question::{Found, Question, nothing_shared};
 use super::{INDEX, Librarian};
 use rusqlite::{Connection, params};
 use serde::Serialize;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How much wider the second look is.
@@ -26,6 +28,17 @@ pub struct Hit {
     /// How well it fits, 0 to 1: the cosine with the question, or, where that is more, the part of the question's words
     /// that it holds (rare ones weigh more, and those that only begin so little).
     pub score: f64,
+}
+
+impl Hit {
+    /// Where it stands: its lines, or of a form that has none (a page, a word processor's file) its page or headings.
+    pub fn place(&self) -> String {
+        match (Format::of(Path::new(&self.path)), self.title.as_str()) {
+            (None, _) => format!("{}:{}-{}", self.path, self.first, self.last),
+            (Some(_), "") => self.path.clone(),
+            (Some(_), title) => format!("{} ({title})", self.path),
+        }
+    }
 }
 
 /// Where the time went, in milliseconds.

@@ -5,6 +5,7 @@
 //! that is named itself is meant, also where an ignore file above it leaves all of it out.
 
 use super::file::LibraryError;
+use super::format::{self, Format, Programs};
 use crate::agent::guard::is_secret;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -127,24 +128,33 @@ pub enum Document {
     Skipped(&'static str),
 }
 
-/// Reads a file as a document.
+/// Reads a file as a document; a form that is no plain text is made one, with the `programs` that are here.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn read(path: &Path) -> std::io::Result<Document> {
+pub fn read(path: &Path, programs: &Programs) -> std::io::Result<Document> {
     let file = File::open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
         return Ok(Document::Skipped("no regular file"));
     }
-    if meta.len() > MAX_BYTES {
-        return Ok(Document::Skipped("larger than 4 MiB"));
+    let format = Format::of(path);
+    let most = format.map_or(MAX_BYTES, Format::most);
+    let too_large = if most > MAX_BYTES { "larger than 32 MiB" } else { "larger than 4 MiB" };
+    if meta.len() > most {
+        return Ok(Document::Skipped(too_large));
     }
     let mut bytes = Vec::new();
     // it may grow while it is read
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Ok(Document::Skipped("larger than 4 MiB"));
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Ok(Document::Skipped(too_large));
+    }
+    if let Some(format @ (Format::Docx | Format::Pdf)) = format {
+        return Ok(match format::packed(format, path, &bytes, programs) {
+            Ok(text) => Document::Text(text),
+            Err(reason) => Document::Skipped(reason),
+        });
     }
     let text = match utf16(&bytes) {
         Some(text) => text,
@@ -158,6 +168,12 @@ pub fn read(path: &Path) -> std::io::Result<Document> {
             },
         },
     };
+    if format == Some(Format::Html) {
+        return Ok(match format::html(&text) {
+            Ok(text) => Document::Text(text),
+            Err(reason) => Document::Skipped(reason),
+        });
+    }
     if text.len() > LONG_LINES && text.len() / (text.lines().count().max(1)) > LONG_LINES {
         return Ok(Document::Skipped("its lines are too long for a text"));
     }
@@ -289,7 +305,7 @@ mod tests {
         let read = |content: &[u8]| {
             let file = dir.path().join("f");
             std::fs::write(&file, content).unwrap();
-            super::read(&file).unwrap()
+            super::read(&file, &Programs::default()).unwrap()
         };
         assert_eq!(read(b"plain"), Document::Text("plain".into()));
         assert_eq!(read("\u{feff}# Title\n".as_bytes()), Document::Text("# Title\n".into()));
@@ -307,7 +323,7 @@ mod tests {
         assert_eq!(read(&[b'x'; 5000]), Document::Skipped("its lines are too long for a text"));
         let huge = dir.path().join("huge");
         File::create(&huge).unwrap().set_len(200 << 20).unwrap();
-        assert_eq!(super::read(&huge).unwrap(), Document::Skipped("larger than 4 MiB"));
-        assert!(super::read(&dir.path().join("nothing")).is_err());
+        assert_eq!(super::read(&huge, &Programs::default()).unwrap(), Document::Skipped("larger than 4 MiB"));
+        assert!(super::read(&dir.path().join("nothing"), &Programs::default()).is_err());
     }
 }

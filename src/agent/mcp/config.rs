@@ -4,9 +4,10 @@
 //! | --- | --- | --- |
 //! | `command`, `args`, `env`, `cwd` | stdio | the program that is started, and what it is given |
 //! | `url`, `headers`, `type` | streamable HTTP | where it is (`type` `http` or `streamable-http`, may be left out) |
-//! | `timeout` | both | seconds that a call may take, 60 if not given |
-//! | `disabled` | both | true: not used |
-//! | `autoApprove` | both | names of tools that run unasked, if the server says that they only read |
+//! | `url`, `headers`, `type` | HTTP+SSE | where its stream of events is (`type` `sse`): the transport of revision 2024-11-05 |
+//! | `timeout` | all | seconds that a call may take, 60 if not given |
+//! | `disabled` | all | true: not used |
+//! | `autoApprove` | all | names of tools that run unasked, if the server says that they only read |
 //!
 //! `${NAME}` and `${NAME:-DEFAULT}` in values stand for variables of the person's environment; they are filled in where a
 //! server is used ([`Config::fill`]), and not where it is shown. Paths of a project's file are meant from its folder. Other
@@ -85,6 +86,20 @@ pub enum Reach {
         /// Sent with every request.
         headers: Vec<(String, String)>,
     },
+    /// The address of a stream of events, whose first one names the address that messages are sent to.
+    Sse {
+        /// `http://` or `https://`.
+        url: String,
+        /// Sent with every request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl Reach {
+    /// True if it is reached over the network.
+    pub(super) fn is_address(&self) -> bool {
+        !matches!(self, Self::Stdio { .. })
+    }
 }
 
 /// Variables whose values everybody may know.
@@ -121,7 +136,7 @@ impl Config {
                 let cwd = cwd.as_ref().map(|cwd| format!(" (in {})", one(&cwd.to_string_lossy()))).unwrap_or_default();
                 format!("{env}{}{args}{cwd}", quoted(command))
             }
-            Reach::Http { url, headers } => {
+            Reach::Http { url, headers } | Reach::Sse { url, headers } => {
                 let headers = headers.iter().map(|(name, text)| format!("{}: {}", one(name), value(text)));
                 let headers = headers.collect::<Vec<_>>().join(", ");
                 if headers.is_empty() { one(url) } else { format!("{} ({headers})", one(url)) }
@@ -163,7 +178,8 @@ impl Config {
 
     /// Values that no event may hold: what is given in variables and headers, and whatever is filled in anywhere.
     pub fn secrets(&self) -> impl Iterator<Item = String> + '_ {
-        let (Reach::Stdio { env: pairs, .. } | Reach::Http { headers: pairs, .. }) = &self.reach;
+        let (Reach::Stdio { env: pairs, .. } | Reach::Http { headers: pairs, .. } | Reach::Sse { headers: pairs, .. }) =
+            &self.reach;
         // `Bearer abc`: the word before is no secret, and the server may echo the rest alone
         pairs
             .iter()
@@ -262,8 +278,6 @@ enum Wrong {
     Unset(String),
     /// It is not said, or not clearly, how it is reached.
     Unreached(String),
-    /// It is reached in the old way of the protocol.
-    Sse,
     /// Anything else.
     Reason(String),
 }
@@ -276,11 +290,6 @@ impl Wrong {
             Self::Unset(name) => ConfigError::Unset { server, path, name },
             Self::Unreached(reason) => {
                 let advice = "give it a `command` (with `args`, `env`) or a `url` (with `headers`)";
-                ConfigError::Server { server, path, reason, advice }
-            }
-            Self::Sse => {
-                let reason = "its `type` sse is not spoken here".into();
-                let advice = "most such servers have a newer address, for `type` http: give that as its `url`";
                 ConfigError::Server { server, path, reason, advice }
             }
             Self::Reason(reason) => {
@@ -387,7 +396,7 @@ fn server(name: &str, entry: &Value, file: &Path, origin: Origin) -> Result<Conf
         (None, Some(url)) if matches!(kind, None | Some("http" | "streamable-http" | "streamableHttp")) => {
             Reach::Http { url, headers: pairs(entry.headers) }
         }
-        (None, Some(_)) if kind == Some("sse") => return Err(Wrong::Sse),
+        (None, Some(url)) if kind == Some("sse") => Reach::Sse { url, headers: pairs(entry.headers) },
         (Some(_), Some(_)) => return Err(Wrong::Unreached("it has both a `command` and a `url`".into())),
         (None, None) => return Err(Wrong::Unreached("it has neither a `command` nor a `url`".into())),
         _ => return Err(Wrong::Unreached(format!("its `type` {} does not fit", kind.unwrap_or_default()))),
@@ -432,14 +441,18 @@ fn filled(
             env: pairs(env)?,
             cwd: cwd.as_ref().map(|cwd| expand(&cwd.to_string_lossy(), &ask)).transpose()?.map(PathBuf::from),
         },
-        Reach::Http { url: shown, headers } => {
-            let (url, headers) = (full(shown)?, pairs(headers)?);
-            if !url.starts_with("http://") && !url.starts_with("https://") {
-                return Err(format!("`{shown}` is no http:// or https:// address").into());
-            }
-            Reach::Http { url, headers }
-        }
+        Reach::Http { url, headers } => Reach::Http { headers: pairs(headers)?, url: address(url, &ask)? },
+        Reach::Sse { url, headers } => Reach::Sse { headers: pairs(headers)?, url: address(url, &ask)? },
     })
+}
+
+/// An address with its variables filled in.
+fn address(written: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, Wrong> {
+    let url = expand(written, variable)?;
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(format!("`{written}` is no http:// or https:// address").into());
+    }
+    Ok(url)
 }
 
 /// The text with its variables filled in.
@@ -484,18 +497,21 @@ mod tests {
             "files": {"command": "npx", "args": ["-y", "x", "${DIR:-.}"], "env": {"TOKEN": "${KEY}"}, "timeout": 5,
                       "autoApprove": ["read"], "unknownToUs": {"a": 1}},
             "web": {"type": "http", "url": "https://host/mcp", "headers": {"Authorization": "Bearer ${KEY}"}},
+            "old": {"type": "sse", "url": "https://host/sse", "headers": {"Authorization": "Bearer ${KEY}"}},
             "off": {"command": "x", "disabled": true}}, "other": 1}"#;
         let (all, wrong) = read(text, Origin::User);
         assert!(wrong.is_empty(), "{wrong:?}");
-        assert_eq!(all.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["files", "web", "off"]);
+        assert_eq!(all.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["files", "web", "old", "off"]);
+        let Reach::Sse { url, headers } = &all[2].reach else { panic!() };
+        assert_eq!((url.as_str(), headers[0].1.as_str()), ("https://host/sse", "Bearer k-123456"));
         let Reach::Stdio { args, env, .. } = &all[0].reach else { panic!() };
         assert_eq!((args[2].as_str(), env[0].1.as_str()), (".", "k-123456"));
         assert_eq!((all[0].timeout, all[1].timeout), (Duration::from_secs(5), TIMEOUT));
-        assert_eq!((all[0].approved.len(), all[2].disabled), (1, true));
+        assert_eq!((all[0].approved.len(), all[3].disabled), (1, true));
         assert_eq!(all[0].shown(), "TOKEN=${KEY} npx -y x ${DIR:-.}");
-        assert_eq!((all[0].given(), all[2].given()), (vec!["DIR".to_owned(), "KEY".to_owned()], vec![]));
+        assert_eq!((all[0].given(), all[3].given()), (vec!["DIR".to_owned(), "KEY".to_owned()], vec![]));
         assert!(all.iter().all(|c| !c.shown().contains("k-123456")));
-        assert!(all[1].secrets().any(|s| s == "k-123456"), "without its `Bearer`");
+        assert!(all[1..3].iter().all(|c| c.secrets().any(|s| s == "k-123456")), "without its `Bearer`");
         // what a project says about its own tools is no permission
         assert_eq!(read(text, Origin::Project).0[0].approved, [""; 0]);
     }
@@ -574,12 +590,13 @@ mod tests {
 
     #[test]
     fn advice_fits_the_fault() {
-        let text = r#"{"mcpServers": {"n": {}, "t": {"command": "a", "timeout": -3}, "s": {"url": "http://a/sse", "type": "sse"}}}"#;
+        let text =
+            r#"{"mcpServers": {"n": {}, "t": {"command": "a", "timeout": -3}, "s": {"command": "a", "type": "sse"}}}"#;
         let (_, wrong) = parse(text, Path::new("mcp.json"), Origin::User).unwrap();
         let hint = |why: &str| wrong.iter().find(|e| e.to_string().contains(why)).unwrap().hint();
         assert!(hint("neither").contains("`url`"));
         assert!(!hint("`timeout` -3 is not").contains("`url`"));
-        assert!(hint("`type` sse is not spoken").contains("`type` http"));
+        assert!(hint("`type` sse does not fit").contains("`url`"));
     }
 
     #[test]

@@ -35,10 +35,11 @@ const MAX_EVENTS: usize = 10_000;
 #[error("{0}")]
 pub struct HttpError(String);
 
-type Error = StreamableHttpError<HttpError>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Error = StreamableHttpError<HttpError>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-fn client_error(reason: impl Into<String>) -> Error {
+pub(super) fn client_error(reason: impl Into<String>) -> Error {
     StreamableHttpError::Client(HttpError(reason.into()))
 }
 
@@ -153,13 +154,13 @@ impl Answer {
         Ok(body)
     }
 
-    /// The body as a stream of events, read on a thread of its own. Dropping the stream closes the socket.
-    fn events(self, given: Given) -> BoxStream<'static, Result<Sse, SseError>> {
+    /// The body as a stream of at most so many events, read on a thread of its own. Dropping the stream closes the socket.
+    fn events(self, given: Given, most: usize) -> Events {
         let (say, hear) = tokio::sync::mpsc::channel(16);
         let Self { response, client, .. } = self;
         let work = move || {
             let mut reader = BufReader::new(response.into_reader());
-            for _ in 0..MAX_EVENTS {
+            for _ in 0..most {
                 let event = match event(&mut reader) {
                     Ok(Some(event)) => Ok(event),
                     Ok(None) => break,
@@ -204,6 +205,7 @@ fn event(reader: &mut impl BufRead) -> std::io::Result<Option<Sse>> {
         let line = line.trim_end_matches(['\n', '\r']);
         if line.is_empty() {
             if !any {
+                size = 0;
                 continue;
             }
             sse.data = (!data.is_empty()).then(|| data.trim_end_matches('\n').to_owned());
@@ -241,6 +243,27 @@ impl Http {
             authorities: self.authorities.clone(),
         }
     }
+
+    /// Opens a stream of events that has no end.
+    pub(super) async fn listen(&self, uri: Arc<str>, headers: Headers) -> Result<Events, Error> {
+        let ask = Ask { accept: "text/event-stream", silence: SILENCE, ..self.ask("GET", uri, None, headers) };
+        let (answer, given) = exchange(ask).await?;
+        match answer.status {
+            200..300 if answer.is("text/event-stream") => Ok(answer.events(given, usize::MAX)),
+            200..300 => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            _ => Err(tokio::task::spawn_blocking(move || answer.refusal()).await?),
+        }
+    }
+
+    /// Sends a message whose answer comes another way.
+    pub(super) async fn post(&self, uri: Arc<str>, headers: Headers, body: String) -> Result<(), Error> {
+        let ask = Ask { body: Some(body), ..self.ask("POST", uri, None, headers) };
+        let (answer, _given) = exchange(ask).await?;
+        if (200..300).contains(&answer.status) {
+            return Ok(());
+        }
+        Err(tokio::task::spawn_blocking(move || answer.refusal()).await?)
+    }
 }
 
 /// Sends a request on a thread where it may block. What comes back gives the exchange up when it is dropped.
@@ -272,7 +295,7 @@ impl StreamableHttpClient for Http {
             202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
             404 if had_session => return Err(StreamableHttpError::SessionExpired),
             200..300 if answer.is("text/event-stream") => {
-                return Ok(StreamableHttpPostResponse::Sse(answer.events(given), session));
+                return Ok(StreamableHttpPostResponse::Sse(answer.events(given, MAX_EVENTS), session));
             }
             200..300 if !wants_answer => return Ok(StreamableHttpPostResponse::Accepted),
             // an error of the protocol may come with a status that says so too
@@ -326,7 +349,7 @@ impl StreamableHttpClient for Http {
         };
         let (answer, given) = exchange(ask).await?;
         match answer.status {
-            200..300 if answer.is("text/event-stream") => Ok(answer.events(given)),
+            200..300 if answer.is("text/event-stream") => Ok(answer.events(given, MAX_EVENTS)),
             405 | 200..300 => Err(StreamableHttpError::ServerDoesNotSupportSse),
             _ => Err(tokio::task::spawn_blocking(move || answer.refusal()).await?),
         }

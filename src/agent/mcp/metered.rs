@@ -28,6 +28,11 @@ impl Heard {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
+    /// It has written so many bytes more.
+    pub(super) fn hear(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// True if it writes without end.
     pub(super) fn is_flood(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) > FLOOD
@@ -71,7 +76,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
         let new = &buf.filled()[before..];
-        self.heard.bytes.fetch_add(new.len() as u64, Ordering::Relaxed);
+        self.heard.hear(new.len());
         for part in new.split_inclusive(|b| *b == b'\n') {
             if let Some(fault) = self.line.take(part) {
                 self.heard.drop_message(fault);

@@ -2,7 +2,7 @@
 //! and their tools join the registry like any other. What they return goes through `observe` like any other.
 //!
 //! - [`config`]: which servers there are. [`trust`]: a project's own only after the person agreed.
-//! - `server`: one server. `http`: those that are reached at an address.
+//! - `server`: one server. `http`: those that are reached at an address; `sse`: in the older way.
 //! - `tool`: a server's tool as ours. `schema`: its arguments as our grammar can have them. `example`: a call of it, for the
 //!   prompt. `content`: its results as text.
 //!
@@ -15,6 +15,7 @@ mod http;
 mod metered;
 mod schema;
 mod server;
+mod sse;
 mod tool;
 pub mod trust;
 

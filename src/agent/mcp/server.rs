@@ -5,6 +5,7 @@ use super::config::{Config, Reach};
 use super::content::{short, text};
 use super::http::Http;
 use super::metered::{Heard, LINE, Metered};
+use super::sse::SseTransport;
 use crate::exec::{self, Job, Process, Sandbox, Status};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
@@ -256,6 +257,12 @@ impl Server {
                 let http = Http { silence: self.config.timeout, authorities: tls };
                 serve_client(ears, StreamableHttpClientTransport::with_client(http, config)).await
             }
+            Reach::Sse { url, headers } => {
+                let headers = header_map(headers).map_err(|why| self.failed(why))?;
+                let http = Http { silence: self.config.timeout, authorities: tls };
+                let transport = SseTransport::open(http, url, headers, self.heard.clone()).await;
+                serve_client(ears, transport.map_err(|error| self.failed(told(&error)))?).await
+            }
         };
         let service = match service {
             Ok(service) => service,
@@ -429,7 +436,7 @@ impl Server {
     async fn error_of(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(data) => McpError::Said { reason: data.message.into_owned() },
-            ServiceError::TransportSend(error) if matches!(self.config.reach, Reach::Http { .. }) => {
+            ServiceError::TransportSend(error) if self.config.reach.is_address() => {
                 McpError::Refused { server: self.config.name.clone(), reason: told(&*error.error) }
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {

@@ -1,7 +1,6 @@
 //! A server's tool as one of ours. What the server says about it is a stranger's word: its description is screened, and its
 //! hints change what may be done unasked only where the person said so by name.
 
-use super::config::Reach;
 use super::server::{McpError, Server};
 use super::{example, schema};
 use crate::agent::observe::{Raw, normalise, screen};
@@ -79,7 +78,7 @@ fn effects(tool: &rmcp::model::Tool, server: &Server) -> Effects {
     }
     Effects {
         opaque: true,
-        net: matches!(server.config.reach, Reach::Http { .. }) || hints.open_world_hint == Some(true),
+        net: server.config.reach.is_address() || hints.open_world_hint == Some(true),
         hazard: if destroys { Hazard::Danger } else { Hazard::Change },
         reasons,
         ..Effects::default()
@@ -125,7 +124,7 @@ impl Tool for McpTool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::mcp::config::{Config, Origin};
+    use crate::agent::mcp::config::{Config, Origin, Reach};
     use rmcp::model::{Tool as Theirs, ToolAnnotations};
 
     fn server(approved: &[&str], http: bool) -> Server {

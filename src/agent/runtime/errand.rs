@@ -1,11 +1,14 @@
-//! Has a model write what providers of context want of it before they bring their layers.
+//! Has a model write what providers of context want of it before they bring their layers, and sum up what falls out of a
+//! prompt.
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
 use crate::agent::assemble::{Errand, Query};
+use crate::agent::event::{Draft, Kind};
 use crate::agent::state::Cost;
-use crate::agent::turn::Turn;
+use crate::agent::turn::{Strategy, Turn};
 use crate::model::{Finish, Request, Sampling};
+use serde_json::json;
 
 impl Runtime {
     /// Does the errands of all providers, one after the other. False if the run was stopped meanwhile: they are done again
@@ -22,6 +25,27 @@ impl Runtime {
             if let Some(record) = provider.settle(written.as_deref()) {
                 self.emitter.emit(record);
             }
+        }
+        true
+    }
+
+    /// Has the prompt of the next decision fit; with a summary of the steps that it loses, where a model is to make one.
+    /// False if the run was stopped meanwhile.
+    pub(super) async fn shorten(&self, turn: &mut Turn) -> bool {
+        let (room, window, mut how) = (self.room(), self.model.limits().context, self.config.fitting);
+        if let Some(falling) = turn.falls_out(room, window, &how, &self.count()) {
+            let written = if self.affords(turn) { self.write(turn, falling.errand.clone()).await } else { None };
+            if self.cancel.is_cancelled() {
+                return false;
+            }
+            match written {
+                Some(text) => turn.sum_up(&falling, &text),
+                None => how.strategy = Strategy::Truncate,
+            }
+        }
+        if let Some(compression) = turn.fit(room, &how, &self.count()) {
+            let span = format!("s{}", turn.step());
+            self.emitter.emit(Draft::new(Kind::ContextCompression).span(span).metadata(json!(compression)));
         }
         true
     }

@@ -24,6 +24,7 @@ use super::blueprint::Blueprint;
 use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
 use super::evidence;
 use super::guard::Guards;
+use super::known::Known;
 use super::observe::{ARTIFACT_TOOLS, Artifacts, Mode, Pipeline};
 use super::reflect::reflect;
 use super::state::Cost;
@@ -140,6 +141,8 @@ pub struct Config {
     pub fitting: Fitting,
     /// Names of the skills whose text is in the prompt, for the report.
     pub skills: Vec<String>,
+    /// What runs before have read, and the prompt has.
+    pub known: Vec<Known>,
     /// What its prompts are put together from.
     pub blueprints: Vec<Blueprint>,
     /// How long those who bring context may take, all together; the run goes on without who is later.
@@ -159,6 +162,7 @@ impl Config {
             root,
             fitting: Fitting::default(),
             skills: Vec::new(),
+            known: Vec::new(),
             blueprints: Blueprint::of_run(false, true),
             patience: assemble::PATIENCE,
         }
@@ -364,6 +368,7 @@ impl Runtime {
             return self.notice(turn);
         }
         turn.assembled(assembly, tools, self.config.skills.clone(), &self.guards);
+        turn.recall(&self.config.known);
     }
 
     /// Asks for a command for the part under way. An adviser that fails is not asked again: the model decides.
@@ -411,10 +416,9 @@ impl Runtime {
 
     /// Has the prompt fit, then asks the model.
     async fn decide(&self, turn: &mut Turn) {
-        let room = self.room();
         let span = format!("s{}", turn.step());
-        if let Some(compression) = turn.fit(room, &self.config.fitting, &self.count()) {
-            self.emitter.emit(Draft::new(Kind::ContextCompression).span(&span).metadata(json!(compression)));
+        if !self.shorten(turn).await {
+            return;
         }
         let Step::Decide(decide) = turn.next() else { return };
         let Decide { prompt, shape, actions, sampling } = *decide;

@@ -6,6 +6,7 @@ use crate::agent::assemble::{Fixed, Query};
 use crate::agent::blueprint::{Blueprint, Part};
 use crate::agent::event::{Draft, Kind};
 use crate::agent::plan::model::{Ask, TOKENS};
+use crate::agent::tool::ToolSpec;
 use crate::agent::turn::{Step, Turn, prompt_tokens};
 use crate::model::{Request, Sampling};
 use serde_json::json;
@@ -13,6 +14,17 @@ use std::sync::Arc;
 
 /// What the events of this request belong to.
 const SPAN: &str = "plan";
+
+/// The tools for who plans, a line each. Who calls them has the list of the grammar ([`crate::agent::action::describe`]), with arguments
+/// and an example; a second one beside it would only be longer.
+fn available(tools: &[ToolSpec]) -> String {
+    let line = |tool: &ToolSpec| {
+        let words: Vec<&str> = tool.description.split_whitespace().collect();
+        format!("- {}: {}", tool.shown(), words.join(" "))
+    };
+    let lines: Vec<String> = tools.iter().map(line).collect();
+    format!("<available_tools>\n{}\n</available_tools>", lines.join("\n"))
+}
 
 impl Runtime {
     /// The turn with its plan made and nothing else done; still without one if that was stopped. Needs a Tokio runtime.
@@ -38,8 +50,7 @@ impl Runtime {
         // who it is it was told, and what the task is about is for who does it
         let mut providers = self.parts(&[Blueprint::Planner]);
         providers.retain(|one| one.name() != "persona" && Part::of(one.name()).is_some());
-        let names: Vec<String> = self.shown(&task.text).into_iter().map(|tool| tool.name).collect();
-        let text = format!("The agent's tools: {}.", names.join(", "));
+        let text = available(&self.shown(&task.text));
         providers.push(Arc::new(Fixed { name: "tools", priority: 20, text }));
         ask.with(&self.layers(&providers, &query, room / 2).layers)
     }

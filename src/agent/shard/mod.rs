@@ -21,6 +21,7 @@ use super::harness::{Harness, HarnessError};
 use super::id;
 use super::librarian::LibraryError;
 use super::librarian::chunk::{self, chunks};
+use super::librarian::format::Programs;
 use super::librarian::walk::{self, Document, Found};
 use super::observe::{cut_orders, normalise, screen};
 use super::plan::Plan;
@@ -337,7 +338,7 @@ fn read(place: &Path, words: &[String], cancel: &Cancel) -> Result<Material, Lib
     let mut material = Material::default();
     let mut left = found.errors.iter().map(|(path, why)| (name(path), why.clone())).collect::<Vec<_>>();
     left.extend(found.secret.iter().map(|path| (name(path), "it may hold keys or passwords".to_owned())));
-    let mut bytes = 0;
+    let (mut bytes, programs) = (0, Programs::find());
     for path in &found.files {
         let file = name(path);
         let too_much = material.items.len() >= plan::MOST_ITEMS || bytes >= MOST_BYTES;
@@ -345,7 +346,7 @@ fn read(place: &Path, words: &[String], cancel: &Cancel) -> Result<Material, Lib
             left.push((file, format!("more than {} files or {} MiB", plan::MOST_ITEMS, MOST_BYTES >> 20)));
             continue;
         }
-        match walk::read(path) {
+        match walk::read(path, &programs) {
             Ok(Document::Text(text)) => {
                 bytes += text.len();
                 let text = normalise(&text);

@@ -42,7 +42,7 @@ pub fn check(folder: &Path, place: &Place) -> Vec<Finding> {
         Err(error) => findings.push(fatal(format!("{error}: {}", error.hint()))),
         Ok(rendered) => {
             for (name, why) in &rendered.missing_refs {
-                findings.push(note(format!("`required_refs` names {name}, which is left out: {why}")));
+                findings.push(note(format!("{name} is left out: {why}")));
             }
             let length = rendered.text.chars().count();
             if length > LONG {

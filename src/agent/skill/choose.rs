@@ -3,15 +3,16 @@
 //! Two rankings are fused by rank (reciprocal rank fusion, Cormack et al. 2009), words a little heavier than meaning; where
 //! hardly any word is shared, meaning decides.
 
-use super::{Index, Skill, SkillError, Skills};
+use super::{Index, Origin, Skill, SkillError, Skills};
 use crate::agent::retrieve::{bm25, tells, words};
 use crate::model::embed::Embedder;
 use std::sync::Arc;
 
 /// Hits of a search, at most.
 pub const LIMIT: usize = 10;
-/// Skills whose text goes into a prompt, at most.
+/// Skills whose text goes into a prompt, at most; and with those on board that fit beside a named one.
 const ACTIVE: usize = 2;
+const TEXTS: usize = 3;
 /// Skills that are named to the model beside those, at most.
 const LISTED: usize = 3;
 /// Skills that are named whenever they are there.
@@ -120,12 +121,18 @@ pub fn choose(
             chosen.active.push((skill.clone(), Reason::Name));
         }
     }
+    let is_named = !chosen.active.is_empty();
     for hit in search(task, skills, index, embedder).into_iter().filter(|hit| hit.fits) {
         if !fresh(&chosen, &hit.skill) {
             continue;
         }
         let reason = Reason::Search(hit.score);
-        if chosen.active.is_empty() {
+        // one on board is there for who works by a skill: it changes no other task
+        if hit.skill.origin == Origin::Board {
+            if is_named && chosen.active.len() < TEXTS.max(asked.len()) {
+                chosen.active.push((hit.skill, reason));
+            }
+        } else if chosen.active.is_empty() {
             chosen.active.push((hit.skill, reason));
         } else if chosen.listed.len() < LISTED {
             chosen.listed.push((hit.skill, reason));
@@ -137,7 +144,7 @@ pub fn choose(
         }
     }
     for skill in skills.all.iter().filter(|s| CORE.contains(&s.front.name.as_str())) {
-        if fresh(&chosen, skill) {
+        if fresh(&chosen, skill) && skill.origin != Origin::Board {
             chosen.listed.push((skill.clone(), Reason::Core));
         }
     }

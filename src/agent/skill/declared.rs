@@ -8,14 +8,21 @@
 //!       description: Converts units.
 //!       parameters:
 //!         - {name: text, type: string, required: true, description: what is converted}
+//!     - file: save.sh
+//!       tool: save_result
+//!       writes: true
 //! ```
+//!
+//! A script that `writes` is asked for like every other change, and may then write below the working folder; without network,
+//! as every script. `tool` is the name of its tool, where that is to be another one.
 //!
 //! An argument reaches the script as `--NAME VALUE`. Where no parameter is required, one has to be given all the same.
 
 use super::tools::{Which, effects_of, job_of, run_job};
 use super::{Skill, tools};
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::exec::Sandbox;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,6 +44,10 @@ pub struct Declared {
     pub parameters: Map<String, Value>,
     /// Those that must be given.
     pub required: Vec<String>,
+    /// The name of its tool, if it is not that of the skill.
+    pub tool: Option<String>,
+    /// True if it is to write below the working folder.
+    pub writes: bool,
 }
 
 /// The scripts of a skill that declare their parameters. What is no declaration is left out: the script is there as before.
@@ -50,8 +61,20 @@ pub fn declared(skill: &Skill) -> Vec<Declared> {
 
 fn one(value: &Value) -> Option<Declared> {
     let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let given = value.get("parameters")?.as_array()?;
+    let writes = value.get("writes") == Some(&Value::Bool(true));
+    let none = Vec::new();
+    let given = match value.get("parameters") {
+        None if writes => &none,
+        given => given?.as_array()?,
+    };
     if given.len() > MOST {
+        return None;
+    }
+    let tool = word(value, "tool");
+    let is_tool = |name: &String| {
+        (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    if tool.as_ref().is_some_and(|name| !is_tool(name)) {
         return None;
     }
     let (mut parameters, mut required) = (Map::new(), Vec::new());
@@ -74,7 +97,7 @@ fn one(value: &Value) -> Option<Declared> {
         parameters.insert(name, schema);
     }
     let description = word(value, "description").unwrap_or_default();
-    Some(Declared { file: word(value, "file")?, description, parameters, required })
+    Some(Declared { file: word(value, "file")?, description, parameters, required, tool, writes })
 }
 
 /// A script as a tool.
@@ -82,6 +105,7 @@ pub(super) struct ScriptTool {
     spec: ToolSpec,
     skill: Arc<Skill>,
     file: String,
+    writes: bool,
     which: Which,
 }
 
@@ -90,13 +114,17 @@ impl ScriptTool {
     pub(super) fn new(skill: &Arc<Skill>, script: &Declared, is_only: bool, which: &Which) -> Self {
         let own = skill.front.name.replace('-', "_");
         let stem = script.file.rsplit_once('.').map_or(script.file.as_str(), |(stem, _)| stem);
-        let name = if is_only { own } else { format!("{own}_{}", stem.replace(['/', ' ', '.'], "_")) };
+        let name = match &script.tool {
+            Some(tool) => tool.clone(),
+            None if is_only => own,
+            None => format!("{own}_{}", stem.replace(['/', ' ', '.'], "_")),
+        };
         let required: Vec<&str> = script.required.iter().map(String::as_str).collect();
         let description = if script.description.is_empty() { &skill.front.description } else { &script.description };
         let mut spec = ToolSpec::new(&name, description, Value::Object(script.parameters.clone()), &required);
         spec.timeout = Duration::from_secs(60);
         (spec.core, spec.provider) = (true, Provider::Skill(skill.front.name.clone()));
-        Self { spec, skill: skill.clone(), file: script.file.clone(), which: which.clone() }
+        Self { spec, skill: skill.clone(), file: script.file.clone(), writes: script.writes, which: which.clone() }
     }
 
     fn path(&self) -> Result<PathBuf, ToolError> {
@@ -123,7 +151,14 @@ impl Tool for ScriptTool {
 
     fn effects(&self, args: &Args, cx: &ToolCx) -> Effects {
         let Ok(file) = self.path() else { return Effects::default() };
-        effects_of(&self.skill, file, args.values().filter_map(Value::as_str), cx)
+        let mut effects = effects_of(&self.skill, file, args.values().filter_map(Value::as_str), cx);
+        if self.writes {
+            let (name, root) = (&self.skill.front.name, cx.root.display());
+            effects.hazard = effects.hazard.max(Hazard::Change);
+            effects.opaque = true;
+            effects.reasons.push(format!("it runs {} of the skill `{name}`, which may write below {root}", self.file));
+        }
+        effects
     }
 
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
@@ -137,7 +172,11 @@ impl Tool for ScriptTool {
                 .collect();
             return Err(ToolError::Arguments(format!("it needs one of {}", names.join(", "))));
         }
-        let job = job_of(&self.skill, &self.path()?, given, None, &self.which, cx)?;
+        let mut job = job_of(&self.skill, &self.path()?, given, None, &self.which, cx)?;
+        // it was agreed to
+        if self.writes {
+            job.sandbox = Sandbox::Offline(vec![cx.root.clone()]);
+        }
         run_job(&job, cx)
     }
 }
@@ -205,7 +244,42 @@ mod tests {
         ] {
             assert_eq!(declared(&skill(metadata).1), [], "{metadata}");
         }
+        for metadata in ["    - file: go.sh", "    - file: go.sh\n      writes: true\n      tool: Go-now"] {
+            assert_eq!(declared(&skill(metadata).1), [], "{metadata}");
+        }
         let (_dir, skill) = skill("    - file: go.sh\n      parameters: [{name: a}]");
-        assert_eq!(declared(&skill).len(), 1);
+        assert_eq!((declared(&skill).len(), declared(&skill)[0].writes), (1, false));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a37_a_script_that_writes_is_asked_for_and_writes_below_the_working_folder_alone() {
+        let (_dir, skill) = skill("    - file: go.sh\n      writes: true\n      tool: keep");
+        let (work, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = work.path().canonicalize().unwrap();
+        let outside = other.path().canonicalize().unwrap();
+        let text = format!("echo kept > kept.txt\necho out > {}/out.txt\n", outside.display());
+        std::fs::write(skill.folder.join("scripts/go.sh"), text).unwrap();
+        let which: Which = Arc::new(|name| which::which(name).ok());
+        let tool = |writes: bool| {
+            let script = Declared { writes, ..declared(&skill)[0].clone() };
+            ScriptTool::new(&skill, &script, true, &which)
+        };
+        let cx = ToolCx { root: root.clone(), cancel: crate::model::Cancel::new(), timeout: Duration::from_secs(60) };
+        let (reads, writes) = (tool(false), tool(true));
+        assert_eq!(writes.spec().name, "keep");
+        let effects = writes.effects(&Args::new(), &cx);
+        assert!(!effects.is_read_only() && effects.hazard == Hazard::Change, "{effects:?}");
+        assert!(effects.reasons[0].contains("may write below"), "{effects:?}");
+        if !crate::exec::support().writes {
+            return;
+        }
+        assert!(reads.effects(&Args::new(), &cx).is_read_only());
+        // it says what it was refused, and that is no success
+        let _ = reads.call(&Args::new(), &cx);
+        assert!(!root.join("kept.txt").exists() && !outside.join("out.txt").exists());
+        let _ = writes.call(&Args::new(), &cx);
+        assert_eq!(std::fs::read_to_string(root.join("kept.txt")).unwrap(), "kept\n");
+        assert!(!outside.join("out.txt").exists(), "nowhere else");
     }
 }

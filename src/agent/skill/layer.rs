@@ -41,10 +41,10 @@ impl ContextProvider for Active {
         let name = &self.skill.front.name;
         let rendered = self.text.as_ref().map_err(|e| ProviderError(e.to_string()))?;
         let text = match self.skill.origin {
-            Origin::User => protocol::own(name, &rendered.text),
+            Origin::User | Origin::Board => protocol::own(name, &rendered.text),
             Origin::Project => protocol::of_project(name, &rendered.text),
         };
-        Ok(Some(Provided { text, trusted: self.skill.origin == Origin::User }))
+        Ok(Some(Provided { text, trusted: self.skill.origin != Origin::Project }))
     }
 
     fn record(&self) -> Option<Draft> {

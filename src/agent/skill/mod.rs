@@ -4,7 +4,7 @@
 //! folders -> front matter (index) -> choose for the task: by name, by words and meaning -> read, render -> layer of the prompt
 //! ```
 //!
-//! - [`front`]: the head of a `SKILL.md`, and what is wrong with it. [`index`]: heads and vectors, read once.
+//! - [`board`]: those that come with the program. [`front`]: the head of a `SKILL.md`, and what is wrong with it. [`index`]: heads and vectors, read once.
 //! - [`Shelf`]: where skills are. [`choose`]: which of many fit a task. [`render`]: text and references, filled in. [`layer`]: into the prompt.
 //! - [`tools`]: reading a skill's other files, running its scripts. [`declared`]: scripts that are tools of their own. [`check`]: what its author should mend. [`role`]: personas.
 //!
@@ -12,6 +12,7 @@
 //! matter gives a right. A project's skills are somebody else's words: they stand with the data and not with the
 //! instructions, are screened like any document, and their scripts are asked for.
 
+pub mod board;
 pub mod check;
 pub mod choose;
 pub mod declared;
@@ -47,6 +48,8 @@ pub enum Origin {
     User,
     /// It came with the project.
     Project,
+    /// It came with the program.
+    Board,
 }
 
 /// A place where skills lie: each folder in it is one.
@@ -169,7 +172,9 @@ impl Skills {
             }
             for folder in folders {
                 match index.skill(&folder, place) {
-                    Ok(skill) if found.all.iter().any(|s| s.front.name == skill.front.name) => {
+                    // one of the person's own takes the place of one on board
+                    Ok(skill) if found.has(&skill.front.name) && skill.origin == Origin::Board => {}
+                    Ok(skill) if found.has(&skill.front.name) => {
                         let path = folder.join(FILE).display().to_string();
                         found.wrong.push(SkillError::Twice { path, name: skill.front.name });
                     }
@@ -180,6 +185,10 @@ impl Skills {
         }
         found.all.sort_by(|a, b| a.front.name.cmp(&b.front.name));
         found
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.all.iter().any(|skill| skill.front.name == name)
     }
 
     /// The skill of that name.

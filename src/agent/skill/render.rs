@@ -1,4 +1,5 @@
-//! A skill's text as the model reads it: filled in, with the references it needs under it.
+//! A skill's text as the model reads it: filled in, with the references it needs and its prompts under it. References are those
+//! that its head names and what lies in `required_refs/`; prompts are what lies in `prompts/`, filled in as the text is.
 //!
 //! Anybody may have written it, and no limit of a template engine holds what an expression can ask for: a nest of signs
 //! overflows the stack, `~`, `*` and filters make gigabytes out of a line. So a template may look things up, and ask for
@@ -18,6 +19,13 @@ const LONGEST: usize = 200;
 /// The longest text that a template may make, bytes.
 const LARGEST: usize = 64 << 10;
 
+/// Folders of a skill whose files belong to its text though its head names none of them; and files of each, and bytes of all of
+/// them: what is longer is there to be read.
+const REFS: &str = "required_refs";
+const PROMPTS: &str = "prompts";
+const UNNAMED: usize = 8;
+const UNNAMED_BYTES: usize = 6000;
+
 /// A skill ready for a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
@@ -32,30 +40,35 @@ pub struct Rendered {
 /// # Errors
 /// If it cannot be read or filled in, or if it is a project's and overrides instructions.
 pub fn render(skill: &Skill) -> Result<Rendered, SkillError> {
-    let (body, refs) = std::thread::scope(|scope| {
-        let refs: Vec<_> =
-            skill.front.required_refs.iter().map(|name| (name, scope.spawn(move || skill.reference(name)))).collect();
+    let (named, unnamed, prompts) = (skill.front.required_refs.clone(), unnamed(skill, REFS), unnamed(skill, PROMPTS));
+    let names: Vec<&String> = named.iter().chain(&unnamed).chain(&prompts).collect();
+    let (body, mut texts) = std::thread::scope(|scope| {
+        let texts: Vec<_> = names.iter().map(|name| scope.spawn(move || skill.reference(name))).collect();
         let body = read(&skill.folder.join(FILE));
         let lost = || Err("it could not be read".to_owned());
-        let refs: Vec<(&String, Result<String, String>)> =
-            refs.into_iter().map(|(name, text)| (name, text.join().unwrap_or_else(|_| lost()))).collect();
-        (body, refs)
+        let texts: Vec<Text> = texts.into_iter().map(|text| text.join().unwrap_or_else(|_| lost())).collect();
+        (body, texts)
     });
     let body = body?;
+    let mut room = UNNAMED_BYTES;
+    texts[named.len()..].iter_mut().for_each(|text| *text = within(&mut room, text));
+    let prompted = texts.split_off(named.len() + unnamed.len());
     let template = |reason: String| SkillError::Template { skill: skill.front.name.clone(), reason };
     let (_, text) = front::split(&body).map_err(template)?;
     let mut whole = fill(text, skill)?;
     let mut missing_refs = Vec::new();
-    let mut heading = true;
-    for (name, text) in refs {
-        match text {
-            Ok(text) => {
-                if std::mem::take(&mut heading) {
-                    whole.push_str("\n\n# Required References");
-                }
-                whole.push_str(&format!("\n\n## {name}\n{}", text.trim()));
+    let filled = |text: Text| text.and_then(|text| fill(&text, skill).map_err(|error| error.to_string()));
+    let prompted = prompted.into_iter().map(filled);
+    for (heading, names, texts) in [
+        ("Required References", named.iter().chain(&unnamed).collect::<Vec<_>>(), texts),
+        ("Prompts", prompts.iter().collect(), prompted.collect()),
+    ] {
+        let mut heading = format!("\n\n# {heading}");
+        for (name, text) in names.into_iter().zip(texts) {
+            match text {
+                Ok(text) => whole.push_str(&format!("{}\n\n## {name}\n{}", std::mem::take(&mut heading), text.trim())),
+                Err(why) => missing_refs.push((name.clone(), why)),
             }
-            Err(why) => missing_refs.push((name.clone(), why)),
         }
     }
     let text = normalise(&whole);
@@ -63,6 +76,29 @@ pub fn render(skill: &Skill) -> Result<Rendered, SkillError> {
         return Err(SkillError::Withheld { skill: skill.front.name.clone() });
     }
     Ok(Rendered { text, missing_refs })
+}
+
+/// The text of a file of a skill, or in words why it goes without.
+type Text = Result<String, String>;
+
+/// The files of a folder of a skill that its head does not name, by their paths in the skill.
+fn unnamed(skill: &Skill, folder: &str) -> Vec<String> {
+    let mut all = skill.files_of(folder, UNNAMED);
+    all.iter_mut().for_each(|file| *file = format!("{folder}/{file}"));
+    all.retain(|file| !skill.front.required_refs.contains(file));
+    all
+}
+
+/// The text, if there is so much room left for it.
+fn within(room: &mut usize, text: &Text) -> Text {
+    let text = text.clone()?;
+    *room = room.checked_sub(text.len()).ok_or_else(|| {
+        format!(
+            "it has {} bytes, and files that no `required_refs` names may have {UNNAMED_BYTES} together",
+            text.len()
+        )
+    })?;
+    Ok(text)
 }
 
 /// The head as a template sees it. Where it has no version of its own it has that of its metadata, which is where the format has a

@@ -263,6 +263,76 @@ fn the_text_is_filled_in_and_has_its_references_under_it() {
 }
 
 #[test]
+fn a37_beside_a_named_skill_those_on_board_that_fit_are_used_and_no_more_than_three() {
+    let bench = Bench::new();
+    let board = board::place(bench.dir.path()).unwrap();
+    for n in 0..40 {
+        bench.skill("user", &format!("other-{n}"), "Sails boats on the sea.", "x");
+    }
+    let chosen = |task: &str, asked: &[&str]| {
+        let places = [bench.place("user", Origin::User), board.clone()];
+        let skills = Skills::find(&places, &mut Index::default());
+        let asked: Vec<String> = asked.iter().map(|a| a.to_string()).collect();
+        let chosen = choose::choose(task, &asked, &[], &skills, &mut Index::default(), None).unwrap();
+        let mut names: Vec<String> = chosen.active.iter().map(|(skill, _)| skill.front.name.clone()).collect();
+        names.sort();
+        (names, chosen.listed.len())
+    };
+    let three = vec!["filesystem".to_owned(), "git".into(), "writer".into()];
+    assert_eq!(chosen("Fix the bug in auth.py with git commit", &[]), (three, 0));
+    // who names none has none, however near it is
+    assert_eq!(chosen("fix the bug in the code and write a report on it", &[]), (vec![], 0));
+    assert_eq!(chosen("commit and tag the release", &[]), (vec![], 0));
+    assert_eq!(chosen("say what the notes say", &["researcher"]).0, ["researcher"]);
+    // one of the person's own has the name
+    bench.skill("user", "git", "Commits as we do it.", "Ours.");
+    let places = [bench.place("user", Origin::User), board.clone()];
+    let found = Skills::find(&places, &mut Index::default());
+    assert!(found.wrong.is_empty() && found.get("git").unwrap().origin == Origin::User, "{:?}", found.wrong);
+}
+
+#[test]
+fn c19_the_folders_of_references_and_prompts_are_read_by_themselves() {
+    let bench = Bench::new();
+    let head = "---\nname: a\ndescription: d\nrequired_refs: [required_refs/two.md]\n---\nThe text.\n";
+    bench.write("user/a/SKILL.md", head);
+    bench.write("user/a/required_refs/one.md", "First.\n");
+    bench.write("user/a/required_refs/two.md", "Second.\n");
+    bench.write("user/a/prompts/ask.md", "You are {{ skill.name }}.\n");
+    bench.write("user/a/prompts/torn.md", "{{ nope }}");
+    bench.write("user/a/references/three.md", "only where it is named");
+    let skill = bench.find().all[0].clone();
+    let rendered = render::render(&skill).unwrap();
+    assert_eq!(
+        rendered.text,
+        "The text.\n\n# Required References\n\n## required_refs/two.md\nSecond.\n\n## required_refs/one.md\nFirst.\n\n\
+         # Prompts\n\n## prompts/ask.md\nYou are a."
+    );
+    let missing = |rendered: &render::Rendered| -> Vec<String> {
+        rendered.missing_refs.iter().map(|(name, why)| format!("{name}: {why}")).collect()
+    };
+    assert!(missing(&rendered)[0].starts_with("prompts/torn.md: ") && rendered.missing_refs.len() == 1, "{rendered:?}");
+    // what is named may be longer than what is not
+    bench.write("user/a/required_refs/one.md", &"x".repeat(6001));
+    bench.write("user/a/required_refs/two.md", &"y".repeat(6001));
+    bench.write("user/a/prompts/torn.md", "whole again");
+    for file in 4..20 {
+        bench.write(&format!("user/a/required_refs/{file:02}.md"), "short");
+    }
+    let rendered = render::render(&skill).unwrap();
+    assert!(rendered.text.contains("yyy") && !rendered.text.contains("xxx"), "{}", rendered.text.len());
+    assert!(rendered.text.contains("whole again") && rendered.text.len() < 6001 + 6000 + 1000);
+    assert_eq!(rendered.text.matches("short").count(), 8, "so many files of a folder");
+    #[cfg(unix)]
+    {
+        std::fs::write(bench.dir.path().join("secret"), "SECRET").unwrap();
+        std::os::unix::fs::symlink(bench.dir.path().join("secret"), bench.dir.path().join("user/a/prompts/out.md"))
+            .unwrap();
+        assert!(!render::render(&skill).unwrap().text.contains("SECRET"), "a link is not followed");
+    }
+}
+
+#[test]
 fn no_template_takes_the_machine() {
     let bench = Bench::new();
     let long = "x".repeat(20_000);

@@ -4,6 +4,7 @@
 
 use super::{Store, StoreError, int, now};
 use crate::agent::chat::{Exchange, Fold, Keeps, Originals, Past};
+use crate::agent::known::Known;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 const TABLES: &str = "
@@ -28,7 +29,29 @@ pub(super) fn tables(sql: &mut Connection) -> rusqlite::Result<()> {
     tx.commit()
 }
 
+/// Runs of a session whose texts are looked at for the next one.
+const RUNS: i64 = 8;
+
 impl Store {
+    /// Texts that the latest runs of a session have read, the latest first. Whether they still hold, who asks has to see.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_before(&self, session: &str) -> Result<Vec<Known>, StoreError> {
+        let query = "SELECT CASE WHEN json_valid(turn) THEN json_extract(turn, '$.state.read') END AS read FROM runs
+             WHERE session = ?1 ORDER BY created DESC, rowid DESC LIMIT ?2";
+        let sql = self.sql();
+        let mut find = sql.prepare(query)?;
+        let rows = find.query_map(params![session, RUNS], |row| row.get::<_, Option<String>>("read"))?;
+        let mut all = Vec::new();
+        for text in rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten() {
+            // another version's is not told
+            let known: Vec<Known> = serde_json::from_str(&text).unwrap_or_default();
+            all.extend(known.into_iter().rev());
+        }
+        Ok(all)
+    }
+
     /// What a model has summed up of a session; empty if it has not.
     ///
     /// # Errors

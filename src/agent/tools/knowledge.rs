@@ -48,9 +48,7 @@ impl Tool for KnowledgeSearch {
         if answer.hits.is_empty() {
             return Ok(Raw::text(format!("nothing about `{query}` in the user's documents")));
         }
-        let hit = |hit: &crate::agent::librarian::Hit| {
-            format!("{}:{}-{}\n{}", hit.path, hit.first, hit.last, compress(&hit.text, SHOWN))
-        };
+        let hit = |hit: &crate::agent::librarian::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
         Ok(Raw::text(answer.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n")))
     }
 }

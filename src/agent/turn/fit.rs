@@ -5,6 +5,7 @@ use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
 use crate::agent::action;
 use crate::agent::blueprint::Part;
+use crate::agent::known;
 use crate::agent::observe::compress;
 use crate::agent::tool::{Outcome, Settled};
 
@@ -26,6 +27,9 @@ pub enum Strategy {
     Truncate,
     /// Each call becomes one line. Made without a model: it cannot fail, and nothing in it is made up.
     SummarizeAndTruncate,
+    /// A model sums them up, in one request more each time that some go; where it fails they go as with
+    /// [`Strategy::Truncate`].
+    SummarizeByModel,
 }
 
 /// How a conversation that grows is kept within the window.
@@ -54,7 +58,7 @@ pub struct Compression {
     pub before: usize,
     /// Tokens after.
     pub after: usize,
-    /// `fold`: old entries became lines; `drop`: they went; `cut`: texts lost their middle too.
+    /// `fold`: old entries became lines; `summary`: a model's; `drop`: they went; `cut`: texts lost their middle too.
     pub strategy: String,
 }
 
@@ -74,13 +78,19 @@ pub(super) fn brief(settled: &Settled) -> String {
 impl Turn {
     /// The folded entries, a line a call.
     pub(super) fn summary(&self) -> String {
-        if self.bare {
+        let upto = self.summed.as_ref().map_or(0, |summed| summed.upto.min(self.folded));
+        let summed = self.summed.iter().flat_map(|summed| summed.text.lines()).map(str::to_owned);
+        let mut lines: Vec<String> = summed.collect();
+        if self.bare && lines.is_empty() {
             return format!("[CONTEXT SUMMARY] {} earlier steps are not shown.", self.folded / 2);
         }
-        let mut lines = Vec::new();
-        for entry in &self.entries[..self.folded] {
-            if let Entry::Observation { brief, .. } = entry {
-                lines.extend(brief.iter().map(|line| format!("- {line}")));
+        if self.bare && self.folded > upto {
+            lines.push(format!("- ({} later steps are not shown)", (self.folded - upto) / 2));
+        } else {
+            for entry in &self.entries[upto..self.folded] {
+                if let Entry::Observation { brief, .. } = entry {
+                    lines.extend(brief.iter().map(|line| format!("- {line}")));
+                }
             }
         }
         // the newest of a long past are worth more than the oldest
@@ -104,12 +114,19 @@ impl Turn {
             Mode::SlidingWindow(steps) => (limit, steps.max(1) * 2),
             _ => (limit * how.threshold.min(100) / 100, usize::MAX),
         };
-        if before <= wanted && shown(self) <= most {
+        // what a model has summed up goes
+        let upto = self.summed.as_ref().map_or(0, |summed| summed.upto);
+        if before <= wanted && shown(self) <= most && upto <= self.folded {
             return None;
         }
-        self.bare = how.strategy == Strategy::Truncate;
-        let mut strategy = if self.bare { "drop" } else { "fold" };
+        self.bare = how.strategy == Strategy::Truncate || how.strategy == Strategy::SummarizeByModel && upto == 0;
+        let mut strategy = match self.bare {
+            true => "drop",
+            false if upto > 0 => "summary",
+            false => "fold",
+        };
         let folded = self.folded;
+        self.folded = self.folded.max(upto);
         // decision and observation go together
         while shown(self) > most || tokens(self) > wanted && shown(self) > how.recent {
             self.folded += 2;
@@ -135,7 +152,7 @@ impl Turn {
             });
             self.state.fold(left.sum());
         }
-        while tokens(self) > limit && self.forget_line() {}
+        while tokens(self) > limit && (self.forget_line() || self.forget_summed()) {}
         // what is left is the task and the layers; of these the layers were measured, so the task must give
         let mut cap = self.task.text.chars().count();
         while tokens(self) > limit && cap > 40 {
@@ -162,7 +179,12 @@ impl Turn {
     /// which tools the grammar has.
     fn forget_layer(&mut self) -> bool {
         let least = self.layers.iter().rposition(|l| !matches!(Part::of(&l.name), Some(Part::Persona | Part::Tools)));
-        least.map(|at| self.layers.remove(at)).is_some()
+        let Some(at) = least else { return false };
+        // what is no longer told may be read again
+        if self.layers.remove(at).name == known::LAYER {
+            self.state.shown.clear();
+        }
+        true
     }
 
     /// Takes the list of the tools out that were told of with results, and these tools with it: what is not listed cannot

@@ -24,18 +24,21 @@ mod named;
 mod prompt;
 mod reply;
 mod shown;
+mod sum;
 
 pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
 pub use draft::{Text, goes_round};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use prompt::{fence, prompt_tokens};
 pub use reply::{HEADING, KNOWLEDGE, Reply, TEXTS};
+pub use sum::{Falling, lines};
 
 use super::action::{self, ActionSet, Choice};
 use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
 use super::guard::{Guards, Halt, as_told, is_example};
+use super::known::{self, Known};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
@@ -303,6 +306,9 @@ pub struct Turn {
     entries: Vec<Entry>,
     /// How many entries from the first are folded into the summary.
     folded: usize,
+    /// What a model has said of the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summed: Option<sum::Summed>,
     /// True if the summary says no more than how many they are.
     #[serde(default)]
     bare: bool,
@@ -345,6 +351,7 @@ impl Turn {
             skills: Vec::new(),
             entries: Vec::new(),
             folded: 0,
+            summed: None,
             bare: false,
             step: 1,
             state: RunState::default(),
@@ -429,6 +436,13 @@ impl Turn {
                 self.state.learn(&layer.text);
             }
             self.set_out(guards);
+        }
+    }
+
+    /// Takes what runs before have read, if the prompt has it: it is not read again.
+    pub fn recall(&mut self, known: &[Known]) {
+        if self.layers.iter().any(|layer| layer.name == known::LAYER) {
+            self.state.recall(known);
         }
     }
 

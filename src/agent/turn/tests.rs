@@ -290,7 +290,11 @@ fn happens() -> impl Strategy<Value = Happens> {
 
 fn fitting() -> impl Strategy<Value = Fitting> {
     let mode = prop_oneof![Just(fit::Mode::TokenBudget), (0usize..5).prop_map(fit::Mode::SlidingWindow)];
-    let strategy = prop_oneof![Just(fit::Strategy::Truncate), Just(fit::Strategy::SummarizeAndTruncate)];
+    let strategy = prop_oneof![
+        Just(fit::Strategy::Truncate),
+        Just(fit::Strategy::SummarizeAndTruncate),
+        Just(fit::Strategy::SummarizeByModel)
+    ];
     (mode, strategy, 20usize..120, 0usize..6).prop_map(|(mode, strategy, threshold, recent)| Fitting {
         mode,
         strategy,
@@ -334,6 +338,63 @@ fn a_conversation_is_shortened_as_it_is_said() {
     assert_eq!((what.map(|w| w.1), turns), (Some("drop".to_owned()), 2 + 4));
     assert!(text.ends_with("[CONTEXT SUMMARY] 3 earlier steps are not shown."), "{text}");
     assert_eq!(fitted(When::SlidingWindow(9), How::Truncate, whole * 2).0, None);
+}
+
+#[test]
+fn b5_what_falls_out_is_summed_up_by_a_model_or_goes() {
+    let count = |text: &str| text.split_whitespace().count();
+    let how =
+        Fitting { mode: fit::Mode::SlidingWindow(2), strategy: fit::Strategy::SummarizeByModel, ..Fitting::default() };
+    let mut turn = long();
+    let limit = prompt_tokens(&turn.prompt(), &count) * 2;
+    assert!(turn.falls_out(limit, limit, &Fitting::default(), &count).is_none(), "only where it is asked for");
+    let mut failed = turn.clone();
+    let falling = turn.falls_out(limit, limit, &how, &count).unwrap();
+    let asked = &falling.errand.prompt.turns[1].text;
+    assert!(asked.contains("<steps>") && asked.contains("the text of a") && asked.contains("the text of c"), "{asked}");
+    assert!(!asked.contains("the text of d"), "what stays is not summed up: {asked}");
+    turn.sum_up(&falling, "- a, b and c were read");
+    assert_eq!(turn.fit(limit, &how, &count).unwrap().strategy, "summary");
+    let told = turn.prompt().turns[1].text.clone();
+    assert!(
+        told.contains("[CONTEXT SUMMARY] What was done before:\n<observations>\n- a, b and c were read\n"),
+        "{told}"
+    );
+    assert!(!told.contains("the text of") && turn.prompt().turns.len() == 6, "{told}");
+    assert!(turn.falls_out(limit, limit, &how, &count).is_none(), "once");
+    // the next summary has the one before
+    say(&mut turn, &READ.replace("app.log", "f"));
+    act(&mut turn, Outcome::Done, "the text of f");
+    let falling = turn.falls_out(limit, limit, &how, &count).unwrap();
+    let asked = &falling.errand.prompt.turns[1].text;
+    assert!(asked.contains("- a, b and c were read") && asked.contains("the text of d"), "{asked}");
+    assert!(!asked.contains("the text of c"), "{asked}");
+    // without one they go, and the one before stays
+    assert_eq!(failed.fit(limit, &how, &count).unwrap().strategy, "drop");
+    assert!(failed.prompt().turns[1].text.ends_with("[CONTEXT SUMMARY] 3 earlier steps are not shown."));
+    let truncate = Fitting { strategy: fit::Strategy::Truncate, ..how };
+    turn.fit(limit, &truncate, &count).unwrap();
+    let told = turn.prompt().turns[1].text.clone();
+    assert!(told.contains("- a, b and c were read\n- (1 later steps are not shown)"), "{told}");
+}
+
+#[test]
+fn a5_what_was_read_before_may_be_read_again_once_it_is_no_longer_told() {
+    let count = |text: &str| text.split_whitespace().count();
+    let mut turn = turn(9);
+    let text = "word ".repeat(60);
+    let known = [Known { shows: vec!["/a.txt".into()], text: text.clone() }];
+    turn.recall(&known);
+    assert!(!turn.state().is_redundant_read("/a.txt"), "it is not told");
+    turn.layers.push(Layer { name: known::LAYER.into(), priority: 32, text, tokens: 60, trusted: false });
+    turn.recall(&known);
+    assert!(turn.state().is_redundant_read("/a.txt"));
+    let room = prompt_tokens(&turn.prompt(), &count);
+    turn.fit(room, &Fitting::default(), &count);
+    assert!(turn.state().is_redundant_read("/a.txt"), "there is room");
+    turn.fit(room - 40, &Fitting::default(), &count);
+    assert!(turn.layers.iter().all(|layer| layer.name != known::LAYER));
+    assert!(!turn.state().is_redundant_read("/a.txt"));
 }
 
 #[test]
@@ -404,6 +465,10 @@ proptest! {
         let mut turn = turn(8);
         let mut decisions = 0;
         for what in script.iter().cycle() {
+            if let Some(falling) = turn.falls_out(limit, limit + 320, &fitting, &count) {
+                prop_assert!(prompt_tokens(&falling.errand.prompt, &count) <= limit.max(200));
+                turn.sum_up(&falling, "- what was done\n- what was found in two lines or more");
+            }
             turn.fit(limit, &fitting, &count);
             // a stored turn is the same turn
             let stored = serde_json::to_string(&turn).unwrap();

@@ -7,6 +7,7 @@
 mod approve;
 pub mod end;
 pub mod events;
+pub mod fitting;
 mod forging;
 mod options;
 pub mod resume;
@@ -138,13 +139,14 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         let run = harness.prepare(&task, cancel, &mut |warning| cx.ui.warn(&in_line(warning)))?;
         Ok::<_, Failure>((task, run))
     };
-    let (task, run) = prepared()?;
+    let (task, mut run) = prepared()?;
     let new = |task| match args.plan {
         Planner::Heuristic => Turn::new(task),
         // a number that the person gave holds
         Planner::Model => Turn::new(task).planned_by_model(args.max_steps.map_or(plan::CAP, |_| max_steps)),
     };
     if looks {
+        run.recall_read()?;
         return show(&run, Turn::new(task.clone()), &new(task), args.explain, cx);
     }
     let limited = |task| {
@@ -152,8 +154,9 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         turn.limit(args.drive.limits(Limits::default()));
         turn
     };
-    let begun = |run: &Prepared<'_>, turn: Turn| {
+    let begun = |run: &mut Prepared<'_>, turn: Turn| {
         wire::begin(run, &turn, cx.interrupt().cancel(), cx)?;
+        run.recall_read()?;
         wire::keep_model(&harness, &turn.task().run, &args.drive, cx)?;
         driven(run, turn, 1, &args.drive, cx)
     };
@@ -166,10 +169,11 @@ fn work(args: &Args, cx: &Cx) -> Outcome {
         }
         return plan_only(&turn.task().plan, turn.task().max_steps, args.drive.json, cx);
     }
-    let first = begun(&run, turn)?;
+    let first = begun(&mut run, turn)?;
     if forging::is_missing(&first, &run) && forging::makes(args, &text, &harness, cx)? {
-        let (task, run) = prepared()?;
-        return ended(&run, begun(&run, limited(task))?, &args.drive, cx);
+        let (task, mut run) = prepared()?;
+        let driven = begun(&mut run, limited(task))?;
+        return ended(&run, driven, &args.drive, cx);
     }
     ended(&run, first, &args.drive, cx)
 }

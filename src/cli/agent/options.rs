@@ -6,7 +6,6 @@ use crate::agent::harness::Options;
 use crate::agent::librarian::{LIMIT, THRESHOLD};
 use crate::agent::observe;
 use crate::agent::state::Limits;
-use crate::agent::turn::{Fitting, Mode, Strategy};
 use crate::cli::settings::RESIDENTS;
 use crate::cli::{Failure, config};
 use clap::builder::PossibleValuesParser;
@@ -69,10 +68,11 @@ pub struct Drive {
     /// Use no skills
     #[arg(long, conflicts_with = "skill")]
     pub(super) no_skills: bool,
-    /// When a run that has grown long is shortened: at three quarters of the window (budget), when it has more than N steps
-    /// (window:N), or never (off). Old steps become a line each; with :truncate behind it they go
-    #[arg(long, value_name = "WHEN", default_value = "budget", value_parser = context)]
-    context: Context,
+    /// When a run that has grown long is shortened: at so much of the window (budget, budget:PERCENT), when it has more than
+    /// N steps (window:N), or never (off). Old steps become a line each; with :truncate behind it they go, with :summary the
+    /// model sums them up; :last=N keeps so many entries whole [default: budget]
+    #[arg(long, value_name = "WHEN")]
+    context: Option<String>,
     /// Go about it as this skill says (`caro skills list`); may be given several times
     #[arg(long, value_name = "NAME")]
     skill: Vec<String>,
@@ -99,7 +99,7 @@ impl Drive {
 
     /// What its settings are layered under.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        config::given(&[("model", &self.model), ("resident", &self.resident)])
+        config::given(&[("model", &self.model), ("resident", &self.resident), ("context", &self.context)])
     }
 
     /// The limits that a run had, and those that were given.
@@ -145,7 +145,6 @@ impl Drive {
     /// How runs go.
     pub fn options(&self) -> Options {
         Options {
-            fitting: self.context.0,
             subagents: self.subagents,
             notes: !self.no_memory,
             enable_rag: !self.no_rag,
@@ -188,32 +187,10 @@ impl Drive {
     }
 }
 
-/// When a run is shortened, and how.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Context(pub Fitting);
-
-/// Reads `budget`, `window:N` or `off`, the first two with `:truncate` behind them or not.
 /// Reads a score.
 fn score(text: &str) -> Result<f64, String> {
     let score: Option<f64> = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
     score.ok_or_else(|| "a number from 0 to 1, for example 0.4".to_owned())
-}
-
-fn context(text: &str) -> Result<Context, String> {
-    let (when, strategy) = match text.strip_suffix(":truncate") {
-        Some(when) if when != "off" => (when, Strategy::Truncate),
-        _ => (text, Strategy::SummarizeAndTruncate),
-    };
-    let steps = |n: &str| n.parse().ok().filter(|n| *n > 0).map(Mode::SlidingWindow);
-    let mode = match (when, when.strip_prefix("window:")) {
-        ("budget", _) => Some(Mode::TokenBudget),
-        ("off", _) => Some(Mode::Off),
-        (_, Some(n)) => steps(n),
-        _ => None,
-    };
-    let fitting = |mode| Context(Fitting { mode, strategy, ..Fitting::default() });
-    let forms = "it is one of: budget, window:N with a number of steps, off; the first two with :truncate or without";
-    mode.map(fitting).ok_or_else(|| forms.to_owned())
 }
 
 /// When the command recipe is asked for a part of the plan.
@@ -226,23 +203,4 @@ pub enum Advise {
     Always,
     /// For none.
     Never,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_forms_of_context_are_read() {
-        let how = |text: &str| context(text).map(|Context(fitting)| (fitting.mode, fitting.strategy));
-        let (lines, gone) = (Strategy::SummarizeAndTruncate, Strategy::Truncate);
-        assert_eq!(how("budget"), Ok((Mode::TokenBudget, lines)));
-        assert_eq!(how("budget:truncate"), Ok((Mode::TokenBudget, gone)));
-        assert_eq!(how("window:3"), Ok((Mode::SlidingWindow(3), lines)));
-        assert_eq!(how("window:3:truncate"), Ok((Mode::SlidingWindow(3), gone)));
-        assert_eq!(how("off"), Ok((Mode::Off, lines)));
-        for wrong in ["", "window", "window:0", "window:x", "off:truncate", "budget:", "truncate", ":truncate"] {
-            assert!(how(wrong).unwrap_err().contains("window:N"), "{wrong}");
-        }
-    }
 }

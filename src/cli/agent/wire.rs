@@ -162,6 +162,7 @@ pub fn assemble(
     (mut recipe, settings, hub): (Recipe, &Settings, Option<(Hub, Vec<String>)>),
 ) -> Result<Harness, Failure> {
     let Site { root, writable, store } = site;
+    let options = Options { fitting: settings.context, ..options };
     let root = root.as_path();
     let (hub, mcp_secrets) = hub.map_or((None, Vec::new()), |(hub, secrets)| (Some(hub), secrets));
     let spawns = |hub: &Hub| hub.tools(&|_| false).iter().any(|tool| tool.spec().name == subagent::SPAWN);

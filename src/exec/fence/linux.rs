@@ -9,7 +9,7 @@ use landlock::{
 };
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Devices that may be written to: nothing remembers it.
@@ -26,10 +26,9 @@ pub(super) struct Sandboxed {
 }
 
 impl Sandboxed {
-    /// Prepares the rules for a child whose own directory is `scratch`, and which may ask the kernel if `netlink`.
-    pub(super) fn prepare(scratch: Option<&Path>, netlink: bool) -> Self {
-        let scratch = scratch.map(Path::to_path_buf);
-        let fenced = Self::by(ruleset(scratch.as_slice(), Scope::from_all(ABI::V6)));
+    /// Prepares the rules for a child without network that may write beneath `places`, and may ask the kernel if `netlink`.
+    pub(super) fn closed(places: &[PathBuf], netlink: bool) -> Self {
+        let fenced = Self::by(ruleset(places, Scope::from_all(ABI::V6)));
         let filter = seccomp::filter(netlink);
         Self { short: fenced.short || filter.is_none() && super::support().network, filter, ..fenced }
     }

@@ -41,7 +41,7 @@ impl Fence {
     /// Prepares the fence for one job whose own directory is `scratch`.
     pub(in crate::exec) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
-        let sandboxed = job.sandbox.only_reads();
+        let sandboxed = job.sandbox.is_closed();
         // Only some systems can confine writes to it.
         let _ = scratch;
         Self {
@@ -53,13 +53,15 @@ impl Fence {
                 Sandbox::None => None,
                 _ if !super::support().writes => None,
                 Sandbox::ReadOnly | Sandbox::AskKernel => Some(seatbelt_profile(&places(&[], scratch), true)),
+                Sandbox::Offline(allowed) => Some(seatbelt_profile(&places(allowed, scratch), true)),
                 Sandbox::Within(allowed) => Some(seatbelt_profile(&places(allowed, scratch), false)),
             },
             #[cfg(target_os = "linux")]
             linux: match &job.sandbox {
                 Sandbox::None => Sandboxed::default(),
-                Sandbox::ReadOnly => Sandboxed::prepare(scratch, false),
-                Sandbox::AskKernel => Sandboxed::prepare(scratch, true),
+                Sandbox::ReadOnly => Sandboxed::closed(&places(&[], scratch), false),
+                Sandbox::AskKernel => Sandboxed::closed(&places(&[], scratch), true),
+                Sandbox::Offline(allowed) => Sandboxed::closed(&places(allowed, scratch), false),
                 Sandbox::Within(allowed) => Sandboxed::within(&places(allowed, scratch)),
             },
             #[cfg(target_os = "linux")]

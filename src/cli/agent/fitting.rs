@@ -1,0 +1,95 @@
+//! `--context` and the setting `context`: when a long run is shortened, and how.
+
+use crate::agent::turn::{Fitting, Mode, Strategy};
+
+/// What it must be.
+const FORMS: &str = "budget, budget:PERCENT, window:N with a number of steps or off; all but off with :truncate or \
+                     :summary and with :last=N or without";
+/// Percent of the window that a threshold may be, and entries that may stay whole.
+const PERCENT: std::ops::RangeInclusive<usize> = 10..=100;
+const LAST: std::ops::RangeInclusive<usize> = 0..=100;
+
+/// Reads `budget`, `budget:PERCENT`, `window:N` or `off`; all but the last with `:truncate` or `:summary` and `:last=N` behind it or not.
+///
+/// # Errors
+/// What it must be.
+pub fn read(text: &str) -> Result<Fitting, String> {
+    let parsed = || {
+        let mut words = text.split(':').peekable();
+        let mut how = Fitting::default();
+        let number = |text: &str, range: std::ops::RangeInclusive<usize>| {
+            text.parse::<usize>().ok().filter(|number| range.contains(number))
+        };
+        match words.next()? {
+            "off" => how.mode = Mode::Off,
+            "window" => how.mode = Mode::SlidingWindow(number(words.next()?, 1..=usize::MAX)?),
+            "budget" => {
+                let percent = words.peek().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).copied();
+                if let Some(percent) = percent {
+                    how.threshold = number(percent, PERCENT)?;
+                    words.next();
+                }
+            }
+            _ => return None,
+        }
+        let (mut strategy, mut last) = (None, None);
+        for word in words.by_ref() {
+            match (word, word.strip_prefix("last=")) {
+                ("truncate", _) if strategy.is_none() => strategy = Some(Strategy::Truncate),
+                ("summary", _) if strategy.is_none() => strategy = Some(Strategy::SummarizeByModel),
+                (_, Some(entries)) if last.is_none() => last = Some(number(entries, LAST)?),
+                _ => return None,
+            }
+        }
+        if how.mode == Mode::Off && (strategy.is_some() || last.is_some()) {
+            return None;
+        }
+        (how.strategy, how.recent) = (strategy.unwrap_or(how.strategy), last.unwrap_or(how.recent));
+        Some(how)
+    };
+    parsed().ok_or_else(|| FORMS.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b5_the_forms_of_context_are_read() {
+        let how = |text: &str| read(text).map(|how| (how.mode, how.strategy, how.threshold, how.recent));
+        let (lines, gone, model) = (Strategy::SummarizeAndTruncate, Strategy::Truncate, Strategy::SummarizeByModel);
+        let (budget, three) = (Mode::TokenBudget, Mode::SlidingWindow(3));
+        for (text, expected) in [
+            ("budget", (budget, lines, 75, 4)),
+            ("budget:truncate", (budget, gone, 75, 4)),
+            ("budget:60", (budget, lines, 60, 4)),
+            ("budget:60:summary:last=6", (budget, model, 60, 6)),
+            ("budget:last=0:summary", (budget, model, 75, 0)),
+            ("window:3", (three, lines, 75, 4)),
+            ("window:3:truncate", (three, gone, 75, 4)),
+            ("window:3:summary", (three, model, 75, 4)),
+            ("off", (Mode::Off, lines, 75, 4)),
+        ] {
+            assert_eq!(how(text), Ok(expected), "{text}");
+        }
+        for wrong in [
+            "",
+            "window",
+            "window:0",
+            "window:x",
+            "off:truncate",
+            "off:last=3",
+            "budget:",
+            "budget:9",
+            "budget:101",
+            "budget:60:70",
+            "budget:summary:truncate",
+            "budget:last=x",
+            "window:3:60",
+            "truncate",
+            ":truncate",
+        ] {
+            assert!(how(wrong).unwrap_err().contains("window:N"), "{wrong}");
+        }
+    }
+}

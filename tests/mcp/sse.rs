@@ -1,0 +1,177 @@
+//! Servers of the older transport: a stream of events that is opened with a GET, and an address for messages that its first
+//! event names. A small one of our own, sound and not.
+
+use super::Bench;
+use crate::http_server::{Req, Server, answer, head};
+use crate::machine::AMPLE;
+use caro::agent::Args;
+use caro::agent::mcp::{Config, Origin, Reach};
+use caro::agent::tool::{ToolCx, ToolError};
+use caro::model::Cancel;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+fn config(url: &str) -> Config {
+    Config {
+        name: "old".into(),
+        reach: Reach::Sse {
+            url: format!("{url}/sse"),
+            headers: vec![("Authorization".into(), "Bearer key-123456".into())],
+        },
+        timeout: AMPLE,
+        disabled: false,
+        approved: Vec::new(),
+        origin: Origin::User,
+        written: Default::default(),
+    }
+}
+
+/// The streams' ends: what is sent here is written to the stream as it stands. Nothing ends it.
+type Streams = Arc<Mutex<Option<Sender<Option<String>>>>>;
+
+/// A server whose stream begins with these lines.
+fn serve(beginning: &'static str) -> Server {
+    let streams = Streams::default();
+    Server::start(move |request, socket| match request.method.as_str() {
+        "GET" => {
+            let (say, hear) = mpsc::channel();
+            *streams.lock().unwrap() = Some(say);
+            stream(socket, beginning, &hear);
+        }
+        _ => {
+            let say = streams.lock().unwrap().clone().unwrap();
+            message(request, socket, &say);
+        }
+    })
+}
+
+fn stream(socket: &mut TcpStream, beginning: &str, hear: &Receiver<Option<String>>) {
+    head(socket, 200, &[("Content-Type", "text/event-stream; charset=utf-8")], None);
+    let mut next = Some(beginning.to_owned());
+    while let Some(text) = next {
+        if socket.write_all(text.as_bytes()).is_err() {
+            return;
+        }
+        next = hear.recv().ok().flatten();
+    }
+}
+
+/// Takes a message; its answer goes over the stream.
+fn message(request: &Req, socket: &mut TcpStream, say: &Sender<Option<String>>) {
+    let message: Value = serde_json::from_str(&request.body).unwrap();
+    let id = &message["id"];
+    let event = |document: Value| format!("event: message\r\ndata: {document}\r\n\r\n");
+    let result = |result: Value| event(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    let tool = |name: &str| json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
+    let said = match message["method"].as_str().unwrap() {
+        "initialize" => result(json!({
+            "protocolVersion": "2024-11-05", "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "old", "version": "1"}
+        })),
+        "tools/list" => {
+            let tools: Vec<Value> = ["say", "refuse", "end", "silent", "odd"].map(tool).to_vec();
+            result(json!({ "tools": tools }))
+        }
+        "tools/call" => match message["params"]["name"].as_str().unwrap() {
+            "refuse" => return answer(socket, 403, &[], b"not for you"),
+            "end" => {
+                say.send(None).unwrap();
+                return answer(socket, 202, &[], b"Accepted");
+            }
+            "silent" => return answer(socket, 202, &[], b"Accepted"),
+            name => {
+                let odd = if name == "odd" { "data: no message\n\nevent: other\ndata: {}\n\n: ping\n\n" } else { "" };
+                format!("{odd}{}", result(json!({"content": [{"type": "text", "text": "over the stream"}]})))
+            }
+        },
+        // a notification, or a request that this revision does not have
+        _ if id.is_null() => return answer(socket, 202, &[], b"Accepted"),
+        _ => event(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}})),
+    };
+    answer(socket, 202, &[], b"Accepted");
+    say.send(Some(said)).unwrap();
+}
+
+const SOUND: &str = ": hello\r\n\r\nevent: endpoint\r\ndata: /messages/?session=7\r\n\r\n";
+
+#[test]
+fn b29_a_stream_is_opened_and_messages_go_where_it_says() {
+    let server = serve(SOUND);
+    let bench = Bench::new(vec![config(&server.url)]);
+    assert!(bench.hub.warnings().is_empty(), "{:?}", bench.hub.warnings());
+    assert_eq!(bench.hub.standing()[0].title, "old 1");
+    for name in ["say", "odd"] {
+        assert_eq!(bench.call(name, json!({})).unwrap(), "Raw(15 bytes)", "{name}");
+    }
+    let cx = ToolCx { root: "/".into(), cancel: Cancel::new(), timeout: Duration::from_secs(1) };
+    assert!(bench.tool("say").effects(&Args::new(), &cx).net, "an address is the network");
+    let seen = server.seen();
+    assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("GET", "/sse"));
+    assert_eq!(seen[0].headers["accept"], "text/event-stream");
+    assert!(seen[1..].iter().all(|r| r.method == "POST" && r.path == "/messages/?session=7"), "{seen:#?}");
+    assert!(seen.iter().all(|r| r.headers["authorization"] == "Bearer key-123456"), "{seen:#?}");
+}
+
+#[test]
+fn b29_whatever_the_stream_does_the_call_comes_back() {
+    let server = serve(SOUND);
+    let bench = Bench::new(vec![config(&server.url)]);
+    let failed = |name: &str| match bench.call_within(name, json!({}), AMPLE) {
+        Err(ToolError::Failed(why)) => why,
+        other => panic!("{name}: {other:?}"),
+    };
+    let refused = failed("refuse");
+    assert!(refused.contains("403") && refused.contains("not for you"), "{refused}");
+    let slow = bench.call_within("silent", json!({}), Duration::from_millis(300));
+    assert!(matches!(slow, Err(ToolError::TimedOut(_))), "{slow:?}");
+    assert_eq!(bench.call("say", json!({})).unwrap(), "Raw(15 bytes)", "neither has ended the connection");
+    let begun = Instant::now();
+    let ended = failed("end");
+    assert!(ended.contains("has ended") && begun.elapsed() < AMPLE, "{ended} after {:?}", begun.elapsed());
+    let begun = Instant::now();
+    drop(bench);
+    assert!(begun.elapsed() < AMPLE, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn b29_what_is_no_such_stream_is_told() {
+    let error = |config: Config| Bench::new(vec![config]).hub.standing()[0].error.clone().unwrap().to_string();
+    // the key would go along
+    let away = serve("event: endpoint\ndata: http://127.0.0.2:9/messages\n\n");
+    let why = error(config(&away.url));
+    assert!(why.contains("another host"), "{why}");
+    assert!(away.seen().iter().all(|r| r.method == "GET"));
+    let why = error(config(&Server::start(|_, socket| answer(socket, 404, &[], b"<h1>nothing</h1>")).url));
+    assert!(why.contains("HTTP status 404"), "{why}");
+    let ends = Server::start(|_, socket| {
+        let (say, hear) = mpsc::channel();
+        drop(say);
+        stream(socket, "data: {}\n\n", &hear);
+    });
+    let why = error(config(&ends.url));
+    assert!(why.contains("names no address"), "{why}");
+    let page = Server::start(|_, socket| answer(socket, 200, &[("Content-Type", "text/html")], b"<html>"));
+    let why = error(config(&page.url));
+    assert!(why.contains("could not be started"), "{why}");
+    let silent = serve(": hello\n\n");
+    let mut patient = config(&silent.url);
+    patient.timeout = Duration::from_millis(500);
+    let why = error(patient);
+    assert!(why.contains("did not answer within"), "{why}");
+}
+
+#[test]
+fn b29_a_file_names_such_a_server_and_its_tools_are_shown() {
+    let machine = crate::machine::Machine::new();
+    let server = serve(SOUND);
+    let entry = json!({"type": "sse", "url": format!("{}/sse", server.url)});
+    machine.write("mcp.json", json!({"mcpServers": {"old": entry}}).to_string());
+    let check = machine.run(&["mcp", "check"]);
+    assert!(check.code == Some(0) && check.out.contains("\n  say\n"), "{check:#?}");
+    let tools = machine.run(&["tools"]);
+    assert!(tools.code == Some(0) && tools.out.contains("refuse"), "{tools:#?}");
+}
