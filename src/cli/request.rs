@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks whether a run that waits for the person was stopped.
 const LOOK: Duration = Duration::from_millis(20);
@@ -57,7 +57,13 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
     let is_first = wired.is_first && !args.answer.json;
     let mut answer = first::while_told(&cx.ui, is_first, || {
-        runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
+        runtime.block_on(async {
+            if is_first {
+                let until = Instant::now() + ask.timeout;
+                wired.recipe.prepare(place.target, place.dialect, &ask.cancel.with_deadline(until)).await;
+            }
+            wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)).await
+        })
     })
     .map_err(|e| failure(e, &settings))?;
     drop(keys);

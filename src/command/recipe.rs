@@ -1,7 +1,7 @@
 //! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`crate::agent::runtime::drive`]).
 
-use super::answer::{Alternative, Answer, Ask, CommandError, Refine, Timing, Trace, View};
+use super::answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Timing, Trace, View};
 use super::documents::{self, Known};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
@@ -10,10 +10,10 @@ use super::turn::{self, Draft, Outcome, Second, Step, Turn};
 use super::{confidence, explain, grounds, library, named, prompt};
 use crate::agent::librarian::Librarian;
 use crate::agent::plan::courtesy;
-use crate::agent::runtime::{Hands, Machine, Next, drive, generate_until};
+use crate::agent::runtime::{Hands, Machine, Next, drive, generate, generate_until};
 use crate::host::ExecutionContext;
 use crate::manual::Manual;
-use crate::model::{Cancel, Completion, Finish, Model, Prompt, Request, Sampling, Shape, Usage};
+use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -124,6 +124,25 @@ impl Recipe {
         Ok(Answer { slips, ..run.go(trace).await? })
     }
 
+    /// Has the model read what it is shown in its other way, for the first call of all: what that takes is kept, and would be
+    /// missing to the first request that is doubtful.
+    pub async fn prepare(&self, target: shell::Target, dialect: shell::Dialect, cancel: &Cancel) {
+        if !self.is_adapted() {
+            return;
+        }
+        let few_shot = FewShot::Nearest(0);
+        let prompt = prompt::first("list files", target, dialect, View::Examples, few_shot, &Before::default());
+        let (sampling, cancel) = (Sampling::GREEDY, cancel.clone());
+        let request = Request { prompt, shape: reply::shape(false), sampling, max_tokens: 1, cancel };
+        // whoever cannot do it now does it when it is needed
+        let _ = generate(self.model.clone(), request, |_| Flow::Continue).await;
+    }
+
+    /// Is the model asked with its adapter?
+    fn is_adapted(&self) -> bool {
+        self.adapted && self.model.adapter().is_some()
+    }
+
     /// True for a word that is one to somebody: a common one to the model, a program, a file here.
     fn knows(&self, word: &str, cwd: &Path) -> bool {
         self.context.available_commands.contains_key(word)
@@ -162,8 +181,7 @@ impl Recipe {
         if tokens > MAX_REQUEST_TOKENS {
             return Err(CommandError::BadRequest(too_long(tokens, "tokens")));
         }
-        let is_adapted = self.adapted && self.model.adapter().is_some();
-        let view = if is_adapted { View::Adapted } else { View::Examples };
+        let view = if self.is_adapted() { View::Adapted } else { View::Examples };
         Ok(Ask { request: courtesy::without(request).to_owned(), view, ..ask.clone() })
     }
 }

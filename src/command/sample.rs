@@ -138,7 +138,8 @@ impl Run<'_> {
 
     /// Asks the model in its other way.
     pub(super) async fn second(&mut self, prompt: Prompt) -> Result<Second, CommandError> {
-        let completion = self.decide(prompt, Sampling::GREEDY, self.latest()).await?;
+        // where its examples have to be read for the first time, that is waited for: cut off, it would be begun again each time
+        let completion = self.decide(prompt, Sampling::GREEDY, self.ask.timeout).await?;
         if completion.finish != Finish::Stop {
             return Ok(Second::Nothing);
         }
