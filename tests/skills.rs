@@ -129,7 +129,7 @@ fn a37_a_task_of_three_skills_loads_three_and_commits() {
     }
 }
 
-/// Who, how, what else, and with which tools: in the order of the priorities, and nothing of what the task is about.
+/// The four layers in the order of the priorities, and nothing of what the task is about.
 #[test]
 fn c20_the_prompt_of_the_planner_has_all_four_layers() {
     let machine = Machine::new();

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Makes something in a folder.
 type Thing = fn(&Path);
 
-/// What lies in the folder `d` that commands are about.
+/// The things in the folder `d` that commands are about.
 const THINGS: &[(&str, Thing)] = &[
     ("regular", |d| file(&d.join("f"), b"one\ntwo\n", 0o644)),
     ("empty", |d| file(&d.join("f"), b"", 0o600)),
@@ -75,7 +75,7 @@ const THINGS: &[(&str, Thing)] = &[
     ("large", |d| file(&d.join("f"), &b"0123456789abcdef".repeat(200_000), 0o644)),
 ];
 
-/// What commands do. Each ends whether or not it succeeds.
+/// The commands. Each ends whether or not it succeeds.
 const COMMANDS: &[&str] = &[
     "rm -rf d",
     "rm -rf ./d/*",
@@ -134,7 +134,7 @@ impl Stage {
         Store::new(self.dir.path().join("store"), Limits::default())
     }
 
-    /// What the command will touch, without a rehearsal.
+    /// The targets of the command, without a rehearsal.
     fn plan(&self, command: &str) -> Plan {
         foresee(&parse(command, Dialect::Bash), &self.work()).plan(None)
     }
@@ -293,7 +293,7 @@ impl<F: FnMut() -> io::Result<()>> Watch for At<F> {
     }
 }
 
-/// What a process does that is killed at some step: keeps, runs, takes note, puts back.
+/// The work of a process that is killed at some step: it keeps, runs, takes note, puts back.
 fn whole_way(store: &Store, command: &str, work: &Path, watch: &mut dyn Watch) {
     let plan = foresee(&parse(command, Dialect::Bash), work).plan(None);
     let keeping = keep(store, command, work, plan, watch).unwrap();

@@ -1,4 +1,4 @@
-//! What the runs of a session have read, for the run that comes after them: the texts, as long as their files are as they
+//! The texts that runs of a session have read, for the run that comes after them: the texts, as long as their files are as they
 //! were. A text that the prompt has is not read again; of a file that has changed nothing is told, and it can be read.
 //!
 //! - [`Known::of`]: what of a call's result is kept. [`current`]: what still holds, within the limits of a prompt.
@@ -26,14 +26,14 @@ const TOGETHER: usize = 4000;
 /// A text that was read, whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// What it shows, by the names of [`shown_part`]: these say how the files were then.
+    /// Its parts, by the names of [`shown_part`]: these say how the files were then.
     pub shows: Vec<String>,
     /// The text, as the model was told it.
     pub text: String,
 }
 
 impl Known {
-    /// What of a call's result is kept: the whole text of files, where it is short. Of what was cut, put aside or screened
+    /// The part of a call's result that is kept: the whole text of files, where it is short. Of what was cut, put aside or screened
     /// nothing is.
     pub fn of(settled: &Settled) -> Option<Self> {
         let effects = &settled.call.effects;
@@ -61,7 +61,7 @@ impl Known {
     }
 }
 
-/// What of these still holds, the latest first: each text once, and no more than a prompt has room for.
+/// Those of these that still hold, the latest first: each text once, and no more than a prompt has room for.
 pub fn current(known: Vec<Known>) -> Vec<Known> {
     let (mut told, mut length) = (Vec::new(), 0);
     let mut seen = BTreeSet::new();

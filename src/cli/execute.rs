@@ -19,11 +19,11 @@ use std::path::PathBuf;
 pub struct With {
     /// It is shown first what the command changes.
     pub preview: bool,
-    /// What it deletes is laid into the trash, too.
+    /// The deleted files are laid into the trash, too.
     pub trash: bool,
 }
 
-/// What a command is run with.
+/// Everything that running a command needs.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Where, and in which shell's language.

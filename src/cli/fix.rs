@@ -46,7 +46,7 @@ pub struct Args {
     /// The command that failed, as one quoted argument
     #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     command: Option<String>,
-    /// What it wrote to standard error: a file, or `-` for standard input
+    /// Its standard error: a file, or `-` for standard input
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
     /// Its exit status
@@ -72,20 +72,20 @@ pub struct Args {
     answer: AnswerArgs,
 }
 
-/// What `--json` tells besides the answer.
+/// The part of the `--json` document besides the answer.
 #[derive(Debug, serde::Serialize)]
 struct Told {
     /// The command that failed.
     failed: String,
     /// Where its error is from.
     error_from: Source,
-    /// What was wrong, in one line; nothing where the model was asked.
+    /// The fault, in one line; nothing where the model was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// The kind of repair; nothing where the model was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<fix::Class>,
-    /// What was complained.
+    /// The program's complaint.
     complaints: Vec<complaint::Complaint>,
     /// The stage of the pipeline that failed although the whole seems to have worked, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ enum Source {
 /// Repairs the command.
 ///
 /// # Errors
-/// Whatever stands in the way of a repair.
+/// If there is nothing to repair, or no repair.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.documented(args.answer.json, repaired(args, cx))
 }
@@ -172,10 +172,10 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     request::deliver(answer, how, &place, &settings, &context, cx)
 }
 
-/// What failed: the command that is given, or that the shell tells.
+/// The command that failed: the one that is given, or that the shell tells.
 fn failed(args: &Args, cx: &Cx) -> Result<Failed, Failure> {
     let variable = |name| cx.env.get(name).and_then(|value| value.to_str()).map(str::to_owned);
-    let told = variable(env::FAILED_COMMAND).filter(|_| args.command.is_none());
+    let told = if args.command.is_none() { variable(env::FAILED_COMMAND) } else { None };
     let (mut status, mut stages) = (args.status, args.stages.clone());
     if told.is_some() {
         status = status.or_else(|| variable(env::FAILED_STATUS)?.parse().ok());
@@ -235,7 +235,7 @@ fn unknown(from: Source) -> Failure {
     }
 }
 
-/// What a repair is found with.
+/// Everything that finding a repair needs.
 struct Work<'a> {
     runtime: &'a Runtime,
     context: &'a Arc<ExecutionContext>,

@@ -82,7 +82,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     deliver(answer, how, &place, &settings, &wired.recipe.context, cx)
 }
 
-/// What becomes of an answer.
+/// How an answer is delivered.
 #[derive(Debug)]
 pub struct How<'a> {
     /// How it was asked for.
@@ -91,7 +91,7 @@ pub struct How<'a> {
     pub execute: Option<With>,
     /// A line editor waits for it.
     pub widget: bool,
-    /// What the document says besides.
+    /// A further member of the document.
     pub also: Option<(&'static str, serde_json::Value)>,
 }
 

@@ -9,7 +9,7 @@ use crate::shell::{Dialect, is_builtin, parse};
 /// The request that the command is taken to have answered: what it was is not known here.
 const ASKED: &str = "Write a command.";
 
-/// What was said before words that say how a command is to be changed.
+/// The conversation before words that say how a command is to be changed.
 pub fn before(command: &str) -> Before {
     let said = Said { request: ASKED.into(), command: command.into(), outcome: String::new() };
     Before { said: vec![said], ..Before::default() }

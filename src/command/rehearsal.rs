@@ -54,7 +54,7 @@ pub fn fit(script: &Script) -> Result<Fit, Unfit> {
 /// # Errors
 /// As [`fit`].
 pub fn fit_to_show(script: &Script) -> Result<Fit, Unfit> {
-    /// What files can come to.
+    /// The changes that files can come to.
     const FILES: [&str; 4] = ["delete", "move", "overwrite", "permission"];
     let unfit = |token: &str, why: &str| Err(Unfit { token: token.to_owned(), why: why.to_owned() });
     if let Some(error) = script.errors.first() {

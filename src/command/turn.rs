@@ -125,7 +125,7 @@ pub struct Written {
     pub likelihood: f64,
 }
 
-/// What the model says in its other way.
+/// The model's answer in its other way.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Second {
     /// A command.
@@ -136,7 +136,7 @@ pub enum Second {
     Nothing,
 }
 
-/// What came of sampling others.
+/// The result of sampling others.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chosen {
     /// This one stays, and why.

@@ -19,11 +19,11 @@ const LONGEST: usize = 64 << 10;
 struct Manager {
     /// Its program.
     name: String,
-    /// What it is asked, `{}` for the program that is looked for.
+    /// The question that it is asked, `{}` for the program that is looked for.
     ask: Vec<String>,
     /// The lines of the answer that count: `{}` for the name of the program, `*` for the package's.
     line: String,
-    /// What installs a package `{}`.
+    /// The command that installs a package `{}`.
     install: String,
     /// True if only root may install.
     root: bool,

@@ -59,7 +59,7 @@ pub enum UndoError {
     Damaged {
         /// Which.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
     },
 }
@@ -69,7 +69,7 @@ impl UndoError {
         Self::Unreadable { path: path.to_path_buf(), why }
     }
 
-    /// What stands in the way of writing to our own folder.
+    /// The system's error for our own folder.
     pub(super) fn writing(path: &Path, why: io::Error) -> Self {
         match why.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full(why.to_string()),
@@ -77,7 +77,7 @@ impl UndoError {
         }
     }
 
-    /// What to do next.
+    /// The next thing to do.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Full(_) => "free some room (`caro undo --clear` gives back what undo holds), or run it without undo",

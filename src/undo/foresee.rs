@@ -16,23 +16,23 @@ const REPLACE: &[&str] = &["gmkdir", "gmv", "mkdir", "mv"];
 /// Programs that put each of their operands into the last one, if that is a folder, under its own name.
 const INTO: &[&str] = &["cp", "gcp", "gmv", "install", "ln", "mv"];
 
-/// What follows from a command's text.
+/// The effects that follow from a command's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Foreseen {
     /// The paths that it names.
     pub targets: Vec<Target>,
     /// Folders of whose content a part is meant, and nothing says which: a rehearsal does.
     pub narrowed: Vec<Target>,
-    /// What its text does not tell and a rehearsal may.
+    /// Effects that its text does not tell and a rehearsal may.
     pub opaque: Vec<String>,
-    /// What no copy of files can undo.
+    /// Effects that no copy of files can undo.
     pub outside: Vec<String>,
 }
 
-/// What a rehearsal showed, as far as it matters here.
+/// The changes of a rehearsal, as far as they matter here.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
-    /// What it changed.
+    /// The paths that it changed.
     pub changes: &'a [Change],
     /// True if it ran to a good end, and all that it changed is listed.
     pub whole: bool,
@@ -49,7 +49,7 @@ impl Foreseen {
         !self.opaque.is_empty() || !self.narrowed.is_empty()
     }
 
-    /// What is to be kept, with what a rehearsal showed, if there was one.
+    /// The targets to be kept, with what a rehearsal showed, if there was one.
     pub fn plan(self, shown: Option<Shown<'_>>) -> Plan {
         let Self { mut targets, narrowed, opaque, mut outside } = self;
         let mut cover = Cover::Whole;
@@ -78,7 +78,7 @@ impl Foreseen {
     }
 }
 
-/// What is at stake where a rehearsal made a change.
+/// The targets of a change that a rehearsal made.
 fn target_of(change: &Change) -> Option<Target> {
     let path = settled(&change.place())?;
     Some(match (change.kind, change.now.as_ref().map(|now| now.kind)) {
@@ -89,7 +89,7 @@ fn target_of(change: &Change) -> Option<Target> {
     })
 }
 
-/// What follows from a command's text, were it run in that folder now.
+/// The effects that follow from a command's text, were it run in that folder now.
 pub fn foresee(script: &Script, cwd: &Path) -> Foreseen {
     let mut found = Foreseen::default();
     if script.dialect == Dialect::PowerShell {
@@ -255,7 +255,7 @@ impl Seen<'_> {
         own.into_iter().flatten().any(|redirect| redirect.target.span == self.effect.span)
     }
 
-    /// What is written into a folder that is there: the operands under their own names, for a few programs.
+    /// Targets inside a folder that is there: the operands under their own names, for a few programs.
     fn inside_folder(&mut self, folder: &Path, replaces: bool) {
         let options = self.effect.command.map(|at| self.script.commands[at].words.as_slice()).unwrap_or_default();
         let plain = !options.iter().any(|word| word.text.starts_with("--parents"));

@@ -28,7 +28,7 @@ pub enum State {
     Undone(u64),
 }
 
-/// What becomes of an entry.
+/// An event in the life of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// All is on the disk.
@@ -62,7 +62,7 @@ pub struct Trashed {
     /// The thing.
     #[serde(with = "name")]
     pub file: PathBuf,
-    /// What says where it comes from.
+    /// Says where it comes from.
     #[serde(with = "name")]
     pub info: PathBuf,
 }
@@ -88,7 +88,7 @@ pub struct Entry {
     /// Where what it deleted lies in the desktop's trash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trashed: Vec<Trashed>,
-    /// What it touches.
+    /// The targets that it touches.
     pub plan: Plan,
     /// Files, folders and links that are kept.
     #[serde(default)]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in whatever order: nothing can be undone that was not kept whole, and nothing twice.
+        /// In any order of events nothing can be undone that was not kept whole, and nothing twice.
         #[test]
         fn what_can_be_undone_was_kept_and_is_not_undone(events in prop::collection::vec(event(), 0..8)) {
             let mut entry = Entry::new(1, "x", Path::new("/"), Plan::default());

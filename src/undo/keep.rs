@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// The folder of an entry that holds files, by number.
 pub(super) const FILES: &str = "files";
-/// What was there before, a node a line.
+/// The nodes before, one a line.
 pub(super) const BEFORE: &str = "before.jsonl";
-/// What was there after.
+/// The nodes after.
 pub(super) const AFTER: &str = "after.jsonl";
 /// Bytes of either at most.
 const NODES: u64 = 1 << 30;
@@ -63,7 +63,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// What these nodes ask for, kept on that file system.
+    /// The room that these nodes ask for, kept on that file system.
     pub(super) fn of(nodes: &[Node], links: Links, device: u64) -> Self {
         let mut demand = Self::default();
         let mut known = HashSet::new();
@@ -241,7 +241,7 @@ struct Keeper<'a> {
     most: u64,
     /// How many files there are to be synced.
     synced: u64,
-    /// What files of several names were kept as.
+    /// The copies of files of several names.
     known: HashMap<(u64, u64), (Option<Kept>, Option<u64>)>,
 }
 
@@ -371,7 +371,7 @@ fn write_nodes<'n>(place: &Path, name: &str, nodes: impl Iterator<Item = &'n Nod
     content::sync_folder(place).map_err(failed)
 }
 
-/// What was written of the nodes; empty if that was not.
+/// The nodes as they were written; empty if they were not.
 pub(super) fn read_nodes(place: &Path, name: &str) -> Result<BTreeMap<PathBuf, Node>, UndoError> {
     let path = place.join(name);
     let damaged = |why: String| UndoError::Damaged { path: path.clone(), why };

@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a path is now.
+/// The node at a path now.
 ///
 /// # Errors
 /// The system's. That nothing is there is none.
@@ -99,7 +99,7 @@ fn attributes(_: &Path) -> io::Result<Vec<Attribute>> {
     Ok(Vec::new())
 }
 
-/// What all of the targets are now: each folder before what is in it, the folders above them first.
+/// The nodes of all targets now: each folder before what is in it, the folders above them first.
 ///
 /// # Errors
 /// If something cannot be read, or there is more than [`MOST`].

@@ -58,7 +58,7 @@ mod maybe {
     }
 }
 
-/// What a path is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -137,7 +137,7 @@ pub struct Node {
     /// The absolute path, without links in its folders.
     #[serde(with = "name")]
     pub path: PathBuf,
-    /// What is there.
+    /// The kind of what is there.
     pub kind: Kind,
     /// Why it is recorded.
     pub role: Role,

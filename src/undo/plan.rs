@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What is done to a path, the strongest last.
+/// An act on a path, the strongest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
@@ -27,7 +27,7 @@ pub struct Target {
     /// The absolute path, without links in its folders.
     #[serde(with = "name")]
     pub path: PathBuf,
-    /// What is done to it.
+    /// The act.
     pub touch: Touch,
     /// True if that goes for all below it.
     pub deep: bool,
@@ -58,20 +58,20 @@ pub enum Cover {
     /// All of it: what it changes follows from its text.
     #[default]
     Whole,
-    /// What its rehearsal changed; more cannot be told from its text.
+    /// The changes of its rehearsal; more cannot be told from its text.
     Rehearsed,
     /// Not all of it.
     Partly,
 }
 
-/// What is kept before a command runs.
+/// The targets that are kept before a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The paths, none below another that is deep.
     pub targets: Vec<Target>,
     /// How much that is.
     pub cover: Cover,
-    /// What undo does not cover, in words for a person.
+    /// Effects that undo does not cover, in words for a person.
     pub gaps: Vec<String>,
 }
 

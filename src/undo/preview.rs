@@ -1,4 +1,4 @@
-//! What a command would create, change and delete, as a tree with sizes: out of a rehearsal, or as far as its text tells.
+//! The tree of what a command would create, change and delete, with sizes: out of a rehearsal, or as far as its text tells.
 
 use super::look;
 use super::node::{Kind, Role};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What happens to a path.
+/// A change to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// It is made.
@@ -28,7 +28,7 @@ pub struct Row {
     pub depth: usize,
     /// Its name; of a folder with nothing beside it those of the folders in it, too. With a slash behind if it is one.
     pub name: String,
-    /// What happens to it.
+    /// The change to it.
     pub mark: Mark,
     /// Bytes that are there now, of a folder all that is in it.
     pub before: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Row {
 pub struct Item {
     /// The absolute path.
     pub path: PathBuf,
-    /// What happens to it.
+    /// The change to it.
     pub mark: Mark,
     /// True for a folder.
     pub folder: bool,
@@ -55,7 +55,7 @@ pub struct Item {
     pub files: u64,
 }
 
-/// What a rehearsal changed, with the sizes of what is there now, for which so much time is taken.
+/// The changes of a rehearsal, with the sizes of what is there now, for which so much time is taken.
 pub fn of_changes(changes: &[Change], time: Duration) -> Vec<Item> {
     let deadline = Instant::now() + time;
     let shown = changes.iter().filter(|change| !change.time_only);
@@ -80,7 +80,7 @@ pub fn of_changes(changes: &[Change], time: Duration) -> Vec<Item> {
     shown.map(item).collect()
 }
 
-/// What follows from the text of a command, likewise.
+/// The changes that follow from the text of a command, likewise.
 pub fn of_targets(targets: &[Target], time: Duration) -> Vec<Item> {
     let deadline = Instant::now() + time;
     let item = |target: &Target| {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) type Nodes = BTreeMap<PathBuf, Node>;
 
-/// What an undo did.
+/// The result of an undo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The entry that undoes this undo.
@@ -29,7 +29,7 @@ pub struct Restored {
     pub put_back: u64,
     /// Those that were not there before, and are gone again.
     pub removed: u64,
-    /// What could not be put back, and why.
+    /// The paths that could not be put back, and why.
     pub problems: Vec<(PathBuf, String)>,
 }
 
@@ -154,7 +154,7 @@ fn changed(entry: &Entry, before: &Nodes, after: &Nodes, now: &Nodes) -> Vec<Pat
     changed
 }
 
-/// What a file is called while it is being put back.
+/// The name of a file while it is being put back.
 fn temporary(path: &Path, id: u64) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new("/"));
     folder.join(format!(".caro-undo-{id}.part"))

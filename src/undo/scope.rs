@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 /// How long is counted.
 pub const MOMENT: Duration = Duration::from_millis(200);
 
-/// What one way of touching amounts to.
+/// The sum of one act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// What is done.
+    /// The act.
     pub touch: Touch,
     /// Files and links.
     pub files: u64,
@@ -29,7 +29,7 @@ pub struct Scope {
     pub more: bool,
 }
 
-/// What the targets amount to, the worst first; of what is not there nothing is said.
+/// The sums of the targets, the worst first; of what is not there nothing is said.
 pub fn scopes(targets: &[Target], time: Duration) -> Vec<Scope> {
     let deadline = Instant::now() + time;
     let order = [Touch::Delete, Touch::Write, Touch::Move, Touch::Surface];

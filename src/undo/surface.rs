@@ -86,7 +86,7 @@ fn make(node: &Node, _: FileType) -> io::Result<()> {
 /// Does something while a file or folder of ours has more rights.
 ///
 /// # Errors
-/// What the act says, or the system where they cannot be given.
+/// The error of the act, or of the system where they cannot be given.
 pub(super) fn opened<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mode = fs::symlink_metadata(path)?.permissions().mode() & 0o7777;
     fs::set_permissions(path, Permissions::from_mode(mode | rights))?;

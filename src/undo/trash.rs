@@ -95,7 +95,7 @@ fn escaped(path: &[u8]) -> String {
     path.iter().map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// What is below a path, as it is to be below another one.
+/// The nodes below a path, as they are to be below another one.
 fn rebased(nodes: &Nodes, from: &Path, to: &Path) -> Nodes {
     let below = nodes.range(from.to_path_buf()..).take_while(|(path, _)| path.starts_with(from));
     let moved = |(path, node): (&PathBuf, &Node)| {

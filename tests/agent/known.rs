@@ -1,4 +1,4 @@
-//! What a run of a session has read is known to the next one.
+//! The next run of a session knows the texts that one before it has read.
 
 use super::{agent, answer, events, kinds, step};
 use crate::machine::Machine;

@@ -141,7 +141,7 @@ pub struct Config {
     pub fitting: Fitting,
     /// Names of the skills whose text is in the prompt, for the report.
     pub skills: Vec<String>,
-    /// What runs before have read, and the prompt has.
+    /// The texts that runs before have read, and the prompt has.
     pub known: Vec<Known>,
     /// What its prompts are put together from.
     pub blueprints: Vec<Blueprint>,

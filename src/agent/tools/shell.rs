@@ -27,7 +27,7 @@ pub struct Shell {
     dialect: Dialect,
     /// Where commands that were agreed to may write beside the working folder; `None` for anywhere.
     writable: Option<Vec<PathBuf>>,
-    /// What keeps the files that they change.
+    /// The keeper of the files that they change.
     keeper: Option<Arc<dyn Keeper>>,
 }
 
@@ -58,7 +58,10 @@ impl Shell {
 
     /// Keeps what the command will change, if anything does.
     fn keep(&self, command: &str, script: &Script, root: &Path) -> Result<Option<Box<dyn Kept>>, ToolError> {
-        let Some(keeper) = self.keeper.as_ref().filter(|_| !shell::is_read_only(script)) else { return Ok(None) };
+        if shell::is_read_only(script) {
+            return Ok(None);
+        }
+        let Some(keeper) = &self.keeper else { return Ok(None) };
         keeper.keep(command, script, root).map_err(|why| {
             ToolError::Failed(format!(
                 "Not run: what it changes could not be kept for an undo ({why}). The user can allow commands without undo: \

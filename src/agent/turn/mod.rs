@@ -306,7 +306,7 @@ pub struct Turn {
     entries: Vec<Entry>,
     /// How many entries from the first are folded into the summary.
     folded: usize,
-    /// What a model has said of the first of them.
+    /// The model's summary of the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summed: Option<sum::Summed>,
     /// True if the summary says no more than how many they are.

@@ -2,7 +2,7 @@
 
 use crate::agent::turn::{Fitting, Mode, Strategy};
 
-/// What it must be.
+/// The form that it must have.
 const FORMS: &str = "budget, budget:PERCENT, window:N with a number of steps or off; all but off with :truncate or \
                      :summary and with :last=N or without";
 /// Percent of the window that a threshold may be, and entries that may stay whole.
@@ -12,7 +12,7 @@ const LAST: std::ops::RangeInclusive<usize> = 0..=100;
 /// Reads `budget`, `budget:PERCENT`, `window:N` or `off`; all but the last with `:truncate` or `:summary` and `:last=N` behind it or not.
 ///
 /// # Errors
-/// What it must be.
+/// The form that it must have.
 pub fn read(text: &str) -> Result<Fitting, String> {
     let parsed = || {
         let mut words = text.split(':').peekable();

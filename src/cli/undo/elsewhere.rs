@@ -31,7 +31,7 @@ pub struct Net;
 #[derive(Debug)]
 pub struct Looked;
 
-/// What is kept of it.
+/// The record of it.
 #[derive(Debug)]
 pub struct Caught;
 

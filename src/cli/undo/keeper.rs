@@ -38,7 +38,7 @@ impl AgentKeeper {
         refusal(&self.store, &demand(&self.store, plan))
     }
 
-    /// What a rehearsal shows of a command whose text does not tell.
+    /// The changes that a rehearsal shows of a command whose text does not tell.
     fn shown(&self, command: &str, script: &Script, cwd: &Path) -> Option<Rehearsal> {
         if !self.rehearse || fit_to_show(script).is_err() {
             return None;

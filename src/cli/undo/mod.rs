@@ -64,7 +64,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     undo(&store, &entry, args.force, cx)
 }
 
-/// What is kept for undo.
+/// The limits of what is kept for undo.
 ///
 /// # Errors
 /// If this user has no folder for it.
@@ -132,7 +132,7 @@ fn list(store: &Store, json: bool, cx: &Cx) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// What is told of an entry besides its command.
+/// A line about an entry, besides its command.
 fn about(entry: &Entry) -> String {
     let kept = plural(usize::try_from(entry.count).unwrap_or(usize::MAX), "path");
     let state = match (entry.state, entry.undoes) {

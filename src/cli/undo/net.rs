@@ -22,12 +22,12 @@ use std::time::Duration;
 pub(super) const WAIT: Duration = Duration::from_millis(1500);
 /// The same where they asked for it.
 const ASKED: Duration = Duration::from_secs(10);
-/// What has to be typed to run something without a net.
+/// The word that has to be typed to run something without a net.
 const WORD: &str = "without";
 /// The most gaps that are told.
 const GAPS: usize = 3;
 
-/// What keeps things, if anything is to be kept.
+/// The store of kept files, if anything is to be kept.
 pub struct Net {
     store: Option<Store>,
     /// Where deleted things are laid, if they are to be.
@@ -42,7 +42,7 @@ pub struct Looked {
     items: Option<(Vec<Item>, String)>,
 }
 
-/// What is kept of a command that runs.
+/// The record of a command that runs.
 pub struct Caught {
     keeping: Option<(Keeping, Store)>,
     trash: Option<PathBuf>,
@@ -59,8 +59,8 @@ impl Net {
             return Ok(Self { store, trash: None });
         }
         // beside our own data folder, as the platform's rules have it
-        let data = run.cx.dirs.data.as_ref().and_then(|data| data.parent()).filter(|_| !cfg!(target_os = "macos"));
-        let trash = data.map(|data| data.join("Trash"));
+        let data = run.cx.dirs.data.as_ref().and_then(|data| data.parent());
+        let trash = if cfg!(target_os = "macos") { None } else { data.map(|data| data.join("Trash")) };
         if store.is_none() || trash.is_none() {
             return Err(Failure::usage("there is no trash to lay anything into")
                 .hint("--trash needs a desktop of freedesktop.org's kind, a home folder, and undo = \"on\""));
@@ -211,7 +211,7 @@ fn uncovered(why: &str, run: &Run<'_>) {
     ui.tell(&format!("  {}", ui.paint_err(Role::Danger, &format!("undo does not cover it: {why}"))));
 }
 
-/// What undo makes of a rehearsal.
+/// The changes of a rehearsal in the terms of undo.
 pub(super) fn seen(rehearsal: &Rehearsal) -> Shown<'_> {
     Shown { changes: &rehearsal.changes, whole: rehearsal.status.success() && rehearsal.unlisted == 0 }
 }
@@ -242,7 +242,7 @@ fn mentions(cmd: &str, name: &str) -> bool {
     })
 }
 
-/// What is to be shown, and where that is known from.
+/// The changes to be shown, and where they are known from.
 fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>, run: &Run<'_>) -> (Vec<Item>, String) {
     match shown {
         Ok(rehearsal) => {

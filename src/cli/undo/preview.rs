@@ -1,4 +1,4 @@
-//! What a command would create, change and delete, painted.
+//! Paints the tree of what a command would create, change and delete.
 
 use crate::cli::Cx;
 use crate::cli::ui::{Role, in_line, plural, size};

@@ -1,4 +1,4 @@
-//! What a program itself says to run.
+//! Commands that a program itself says to run.
 
 use super::{Case, Class, Repair, complaint};
 

@@ -1,4 +1,4 @@
-//! What a program complained about, read from its standard error. The forms are data: `platform-rules/complaints.toml`.
+//! A program's complaints, read from its standard error. The forms are data: `platform-rules/complaints.toml`.
 
 use regex::Regex;
 use std::sync::OnceLock;
@@ -86,13 +86,13 @@ pub enum Kind {
 pub struct Complaint {
     /// Its kind.
     pub kind: Kind,
-    /// What it is about; empty where no name is told.
+    /// The name that it is about; empty where no name is told.
     pub name: String,
     /// The line, as it was written.
     pub line: String,
 }
 
-/// What a program says to do.
+/// A command that a program says to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// The command.

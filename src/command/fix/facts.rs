@@ -1,4 +1,4 @@
-//! What is known of this machine and of the folder that a command failed in. Nothing here runs the command.
+//! The facts of this machine and of the folder that a command failed in. Nothing here runs the command.
 
 use super::near::nearest;
 use crate::manual::{Entry, common};
@@ -15,7 +15,7 @@ const DEPTH: usize = 4;
 /// The folders above that are looked into.
 const ABOVE: usize = 3;
 
-/// What finds the manual of a program, or of a subcommand of it.
+/// Finds the manual of a program, or of a subcommand of it.
 pub type Manuals<'a> = dyn Fn(&str, Option<&str>) -> Option<Arc<Entry>> + 'a;
 
 /// This machine, and the place where the command failed.
@@ -182,7 +182,7 @@ impl Facts<'_> {
     }
 }
 
-/// What every shell does itself and people mistype.
+/// Builtins of every shell that people mistype.
 const BUILTINS: [&str; 10] = ["cd", "echo", "export", "source", "alias", "history", "type", "unset", "pushd", "popd"];
 
 #[cfg(test)]

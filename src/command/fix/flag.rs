@@ -60,10 +60,13 @@ fn manual(case: &Case, command: &Invocation) -> Option<(Arc<Entry>, usize)> {
     Some((whole, 0))
 }
 
-/// What the manual knows to be wrong.
+/// Flags that the manual does not have.
 fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<Wrong<'c>> {
     let is_flagged = command.args().iter().any(|word| word.text.len() > 1 && word.text.starts_with('-'));
-    let Some((entry, skip)) = manual(case, command).filter(|_| is_flagged) else { return Vec::new() };
+    if !is_flagged {
+        return Vec::new();
+    }
+    let Some((entry, skip)) = manual(case, command) else { return Vec::new() };
     let args = command.args().get(skip..).unwrap_or_default();
     let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).collect();
     let names: Vec<&str> = entry.options.iter().flat_map(|option| option.names()).collect();
@@ -77,7 +80,7 @@ fn by_manual<'c>(case: &'c Case, command: &'c Invocation) -> Vec<Wrong<'c>> {
     found.collect()
 }
 
-/// What the program complains about, and its manual or its own usage has something near.
+/// Flags that the program complains about, where its manual or its own usage has something near.
 fn by_complaint<'c>(case: &'c Case, name: &str, line: &str) -> Option<Wrong<'c>> {
     let is_it = |word: &&Word| {
         let typed = word.text.split('=').next().unwrap_or_default();
@@ -100,12 +103,12 @@ fn flags_of(flags: &Regex, usage: &str) -> Vec<String> {
     flags.captures_iter(usage).map(|found| found[1].replace("[no-]", "")).collect()
 }
 
-/// What was meant by a flag: what the program offers, the nearest, the only one that begins so.
+/// The flag that was meant: what the program offers, the nearest, the only one that begins so.
 fn meant(flag: &str, offers: &[String], names: &[&str]) -> Option<String> {
     let is_kind = |name: &&str| flag.starts_with("--") == name.starts_with("--") && name.starts_with('-');
     let offered = offers.iter().map(String::as_str).filter(is_kind);
     let near =
         nearest(flag, offered, |_| false).or_else(|| nearest(flag, names.iter().copied().filter(is_kind), |_| false));
-    let begun = || begun(flag, names.iter().copied().filter(is_kind)).filter(|_| flag.len() > 3);
+    let begun = || if flag.len() > 3 { begun(flag, names.iter().copied().filter(is_kind)) } else { None };
     near.or_else(begun).map(str::to_owned)
 }

@@ -115,6 +115,9 @@ fn made<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
         return Some(word);
     }
     // `mv a out/b` complains about `a` on some systems: what is named is there
-    let command = holder(case, word).filter(|_| case.facts.exists(&word.text))?;
+    if !case.facts.exists(&word.text) {
+        return None;
+    }
+    let command = holder(case, word)?;
     command.args().last().filter(|last| is_made(last))
 }

@@ -42,7 +42,7 @@ pub struct Failed {
     pub status: Option<i32>,
     /// The exit statuses of the stages of its pipeline, where they are known.
     pub stages: Vec<i32>,
-    /// What it wrote to standard error, where that is known.
+    /// Its standard error, where that is known.
     pub stderr: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Failed {
 pub enum Class {
     /// A program's name.
     Program,
-    /// What brings a program that is not installed.
+    /// The package of a program that is not installed.
     Package,
     /// A flag.
     Flag,
@@ -83,11 +83,11 @@ pub enum Class {
     Value,
     /// A branch, tag or remote.
     Reference,
-    /// What the program itself says to do.
+    /// A command that the program itself says to run.
     Advice,
-    /// Who has the port.
+    /// A port that is in use.
     Port,
-    /// What was typed or pasted beside the command.
+    /// Signs that were typed or pasted beside the command.
     Typing,
 }
 
@@ -96,7 +96,7 @@ pub enum Class {
 pub struct Repair {
     /// The command.
     pub command: String,
-    /// What was wrong, in one line.
+    /// The fault, in one line.
     pub why: String,
     /// The kind.
     pub class: Class,
@@ -204,7 +204,9 @@ impl Case<'_> {
             let name = command.name().unwrap_or_default();
             !name.is_empty() && line.starts_with(name) && !line[name.len()..].starts_with(|c: char| c.is_alphanumeric())
         });
-        named.or_else(|| self.commands().next().filter(|_| self.commands().count() == 1))
+        let mut all = self.commands();
+        let only = all.next().xor(all.next());
+        named.or(only)
     }
 
     /// Changes to the command.

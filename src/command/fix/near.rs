@@ -25,7 +25,7 @@ pub fn nearest<'n>(
             }
         }
     }
-    best.filter(|_| !is_tied).map(|(_, name)| name)
+    if is_tied { None } else { best.map(|(_, name)| name) }
 }
 
 /// The distance of a name from what was typed; `None` where it is too far to be meant, or the very same.
@@ -66,7 +66,7 @@ fn letters(word: &str) -> Vec<char> {
     letters
 }
 
-/// What a file's name ends in.
+/// The ending of a file's name.
 fn ending(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, ending)| ending)
 }

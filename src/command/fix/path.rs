@@ -30,7 +30,8 @@ fn meant(case: &Case, word: &Word) -> Option<String> {
         return None;
     }
     // that it lies elsewhere is a guess, for which it has to be known that it was looked for
-    case.facts.nearest_path(typed).or_else(|| case.facts.elsewhere(typed).filter(|_| !case.is_silent))
+    let elsewhere = || if case.is_silent { None } else { case.facts.elsewhere(typed) };
+    case.facts.nearest_path(typed).or_else(elsewhere)
 }
 
 /// The words that a command reads as files and that are not there, unless the command itself makes them. Without a complaint only

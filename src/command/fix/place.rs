@@ -3,7 +3,7 @@
 use super::complaint::Kind;
 use super::{Case, Class, Repair};
 
-/// What makes a folder a project's, by program. Source: their manuals.
+/// The files that make a folder a project's, by program. Source: their manuals.
 const MARKS: [(&str, &[&str]); 14] = [
     ("git", &[".git"]),
     ("cargo", &["Cargo.toml"]),

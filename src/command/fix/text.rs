@@ -1,4 +1,4 @@
-//! What is wrong before a shell even parses it: a prompt that was pasted along, letters of a word processor, an open quote.
+//! Faults that are there before a shell even parses the line: a prompt that was pasted along, letters of a word processor, an open quote.
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair};

@@ -102,7 +102,7 @@ pub(super) fn expression(case: &Case) -> Option<Repair> {
     repair(Class::Value, case.edits().replace(word, &closed), format!("the expression lacks its last {delimiter}"))
 }
 
-/// Who has the port that is in use.
+/// Shows the process at a port that is in use.
 pub(super) fn port(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::PortUsed)?;
     let number = |text: &str| {

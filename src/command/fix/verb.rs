@@ -32,8 +32,11 @@ fn meant(case: &Case, kind: Kind, word: &Word) -> Option<String> {
     let typed = word.text.as_str();
     let offers = complaint::offers(case.stderr);
     let near = |names: &[String]| nearest(typed, names.iter().map(String::as_str), |_| false).map(str::to_owned);
-    if let Some(offer) = near(&offers).or_else(|| offers.first().cloned().filter(|_| offers.len() == 1)) {
+    if let Some(offer) = near(&offers) {
         return Some(offer);
+    }
+    if let [only] = &offers[..] {
+        return Some(only.clone());
     }
     match kind {
         Kind::UnknownTarget => near(&targets(case.facts.cwd)),

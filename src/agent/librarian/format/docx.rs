@@ -131,7 +131,7 @@ fn text(body: &str, levels: &BTreeMap<String, usize>) -> Result<String, &'static
     }
 }
 
-/// What has no text of its own: the style of a paragraph, breaks.
+/// Elements without a text of their own: the style of a paragraph, breaks.
 fn mark(name: &[u8], element: &BytesStart<'_>, levels: &BTreeMap<String, usize>, page: &mut Page) {
     match name {
         b"pStyle" => {

@@ -4,11 +4,11 @@
 use super::{Page, heading};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-/// What no person reads, or what only leads elsewhere: its text is left out.
+/// Elements that no person reads, or that only lead elsewhere: their text is left out.
 const SILENT: [&str; 12] = [
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "nav", "button", "select", "textarea",
 ];
-/// What begins a block of its own.
+/// Elements that begin a block of their own.
 const BLOCKS: [&str; 27] = [
     "address",
     "article",

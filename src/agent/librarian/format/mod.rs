@@ -34,7 +34,7 @@ pub enum Format {
     Pdf,
 }
 
-/// What PDF files are read with.
+/// The program that PDF files are read with.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
     /// `pdftotext`; none where it is not here.
@@ -96,7 +96,7 @@ struct Page {
     text: String,
     /// The block under way, its white space joined.
     block: String,
-    /// What it begins with: `# `, `- `.
+    /// Its beginning: `# `, `- `.
     mark: String,
 }
 
