@@ -300,6 +300,14 @@ fn where_no_rule_fits_the_model_is_shown_the_command_and_its_error() {
 }
 
 #[test]
+fn where_the_model_has_none_either_that_is_told() {
+    let rules = json!([{ "reply": "# not a shell task" }]);
+    let ran = machine().ask(rules, &["fix", "strange --thing", "--stderr", "/dev/null"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:#?}");
+    assert!(ran.err.contains("neither a rule nor the model"), "{ran:#?}");
+}
+
+#[test]
 fn a_call_that_makes_no_sense_is_told_what_would() {
     let machine = machine();
     machine.run(&["fix"]).fails(2, &["no command to repair", "caro init bash --fix"]);

@@ -155,11 +155,16 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
             cx.ui.aside(Role::Plain, &repair.why);
             work.answer(repair)
         }
-        None if args.no_model => return Err(unknown(from)),
+        None if args.no_model => {
+            return Err(unrepaired(from, "no rule repairs it", "without --no-model the model is asked"));
+        }
         None => by_model(&failed, args, &place, &settings, &runtime, cx)?,
     };
     drop(keys);
     super::wind_up(runtime);
+    if answer.cmd.is_empty() && !args.answer.json {
+        return Err(unrepaired(from, "neither a rule nor the model repairs it", ANEW));
+    }
     let mut answer = answer;
     answer.timing.total = request::milliseconds(cx.started.elapsed());
     let also = serde_json::to_value(&told).map_err(Failure::internal)?;
@@ -227,12 +232,14 @@ fn agreed(cx: &Cx) -> Result<bool, Failure> {
     Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
 }
 
-fn unknown(from: Source) -> Failure {
-    let failure = Failure::no("no rule repairs it");
-    match from {
-        Source::None => failure.hint("give its error with --stderr FILE, or --try it where nothing can be changed"),
-        _ => failure.hint("without --no-model the model is asked"),
-    }
+/// A way on where nothing repairs it.
+const ANEW: &str = "say what it is to do, and caro writes another: caro \"WORDS\"";
+
+fn unrepaired(from: Source, message: &str, otherwise: &str) -> Failure {
+    Failure::no(message).hint(match from {
+        Source::None => "give its error with --stderr FILE, or --try it where nothing can be changed",
+        _ => otherwise,
+    })
 }
 
 /// Everything that finding a repair needs.
