@@ -6,7 +6,7 @@
 //! question -> words + vector -> two rankings -> fused -> (no word in common? widen) -> passages with their source
 //! ```
 //!
-//! - [`walk`]: which files are documents. [`format`]: those that are no plain text. [`chunk`]: passages. `ingest`: what is new, changed or gone.
+//! - [`walk`]: which files are documents. [`format`](mod@format): those that are no plain text. [`chunk`]: passages. `ingest`: what is new, changed or gone.
 //! - [`index`], [`words`], [`question`]: the search itself, which notes ([`crate::agent::memory`]) use too; [`mod@file`]: opening it.
 //! - `query`: questions and answers. [`needs`]: whether a task asks one. `provider`: the layer of a prompt.
 //!
