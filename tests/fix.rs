@@ -302,7 +302,10 @@ fn where_no_rule_fits_the_model_is_shown_the_command_and_its_error() {
 #[test]
 fn where_the_model_has_none_either_that_is_told() {
     let rules = json!([{ "reply": "# not a shell task" }]);
-    let ran = machine().ask(rules, &["fix", "strange --thing", "--stderr", "/dev/null"]);
+    let machine = machine();
+    let file = machine.path("error.txt");
+    std::fs::write(&file, "frob: something odd happened\n").unwrap();
+    let ran = machine.ask(rules, &["fix", "cat notes.txt | grep -v", "--stderr", file.to_str().unwrap()]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:#?}");
     assert!(ran.err.contains("neither a rule nor the model"), "{ran:#?}");
 }
