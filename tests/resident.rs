@@ -566,6 +566,8 @@ fn a_server_is_the_resident_of_other_calls_and_ends_for_its_own_reasons_alone() 
     wait_for("the end of the one before", || !home.processes().contains(&before));
     let answer = home.ask("list files");
     assert_eq!((&answer["resident"], home.processes()), (&json!(true), vec![]), "{answer:#?}");
+    assert_eq!(home.residents()[0]["ends_in_s"], Value::Null, "no time of its own");
+    assert!(home.run(&["status"]).out.contains("with the server"));
 
     // its calls may be sent elsewhere; it goes on
     let stopped = home.run(&["stop"]);

@@ -58,7 +58,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let is_first = wired.is_first && !args.answer.json;
     let mut answer = first::while_told(&cx.ui, is_first, || {
         runtime.block_on(async {
-            if is_first {
+            if wired.is_first {
                 let until = Instant::now() + ask.timeout;
                 wired.recipe.prepare(place.target, place.dialect, &ask.cancel.with_deadline(until)).await;
             }
@@ -150,10 +150,9 @@ fn no_verb(words: &[OsString], request: &str) -> Result<(), Failure> {
     };
     let verb = match words.len() {
         0 | 1 => args::slip(request),
-        // a word of English or a program begins a request
-        _ if is_word(first) => None,
-        // `versions of ...`, `tool that ...` are other words
-        _ => args::slip(first).filter(|verb| !first.starts_with(verb.as_str()) && !verb.starts_with(first)),
+        // `versions of ...`, `tool that ...` are other words; a word of English or a program begins a request
+        _ => args::slip(first)
+            .filter(|verb| !first.starts_with(verb.as_str()) && !verb.starts_with(first) && !is_word(first)),
     };
     let Some(verb) = verb else { return Ok(()) };
     let quoted = match words.len() {

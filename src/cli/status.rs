@@ -61,8 +61,14 @@ fn show(cx: &Cx, status: &Status) -> Result<(), Failure> {
         let (own_mb, file_mb) = (own / 1_000_000, all.saturating_sub(own) / 1_000_000);
         rows.push(("memory", format!("{own_mb} MB of its own, {file_mb} MB of files mapped, which are shared")));
     }
-    let left = Duration::try_from_secs_f64(status.ends_in_s).unwrap_or_default();
-    rows.push(("ends", format!("in {}, unless it is asked before", span(left))));
+    let left = |seconds| span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    rows.push((
+        "ends",
+        match status.ends_in_s {
+            Some(seconds) => format!("in {}, unless it is asked before", left(seconds)),
+            None => "with the server that it is a part of".into(),
+        },
+    ));
     for (name, value) in rows {
         cx.ui.line(&format!("  {name:<9} {value}"))?;
     }

@@ -438,7 +438,7 @@ impl Run<'_> {
         trace(Trace::Prompt { iteration, text: prompt::render(prompt) });
     }
 
-    pub(super) fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
+    fn trace_draft(&self, iteration: u32, draft: &Draft, trace: Tracer<'_>) {
         let (cmd, findings) = (draft.cmd.clone(), draft.findings.clone());
         trace(Trace::Checked { iteration, cmd, confidence: draft.confidence, findings });
         if let Some(why) = turn::reason(self.ask.refine, draft) {

@@ -51,29 +51,18 @@ impl Foreseen {
 
     /// The targets to be kept, with what a rehearsal showed, if there was one.
     pub fn plan(self, shown: Option<Shown<'_>>) -> Plan {
+        let wanted = self.wants_rehearsal();
         let Self { mut targets, narrowed, opaque, mut outside } = self;
-        let mut cover = Cover::Whole;
-        let wanted = !opaque.is_empty() || !narrowed.is_empty();
-        match shown {
-            Some(shown) => {
-                targets.extend(shown.changes.iter().filter_map(target_of));
-                if shown.whole {
-                    if wanted {
-                        cover = Cover::Rehearsed;
-                    }
-                } else {
-                    targets.extend(narrowed);
-                    outside.extend(opaque);
-                }
-            }
-            None => {
-                targets.extend(narrowed);
-                outside.extend(opaque);
-            }
+        targets.extend(shown.iter().flat_map(|shown| shown.changes).filter_map(target_of));
+        if !shown.is_some_and(|shown| shown.whole) {
+            targets.extend(narrowed);
+            outside.extend(opaque);
         }
-        if !outside.is_empty() {
-            cover = Cover::Partly;
-        }
+        let cover = match (outside.is_empty(), wanted) {
+            (false, _) => Cover::Partly,
+            (true, true) if shown.is_some_and(|shown| shown.whole) => Cover::Rehearsed,
+            (true, _) => Cover::Whole,
+        };
         Plan::new(targets, cover, outside)
     }
 }

@@ -154,6 +154,15 @@ impl Answer {
         Ok(body)
     }
 
+    /// The stream of at most so many events that was asked for; or why there is none.
+    async fn stream(self, given: Given, most: usize) -> Result<Events, Error> {
+        match self.status {
+            200..300 if self.is("text/event-stream") => Ok(self.events(given, most)),
+            200..300 => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            _ => Err(tokio::task::spawn_blocking(move || self.refusal()).await?),
+        }
+    }
+
     /// The body as a stream of at most so many events, read on a thread of its own. Dropping the stream closes the socket.
     fn events(self, given: Given, most: usize) -> Events {
         let (say, hear) = tokio::sync::mpsc::channel(16);
@@ -248,11 +257,7 @@ impl Http {
     pub(super) async fn listen(&self, uri: Arc<str>, headers: Headers) -> Result<Events, Error> {
         let ask = Ask { accept: "text/event-stream", silence: SILENCE, ..self.ask("GET", uri, None, headers) };
         let (answer, given) = exchange(ask).await?;
-        match answer.status {
-            200..300 if answer.is("text/event-stream") => Ok(answer.events(given, usize::MAX)),
-            200..300 => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            _ => Err(tokio::task::spawn_blocking(move || answer.refusal()).await?),
-        }
+        answer.stream(given, usize::MAX).await
     }
 
     /// Sends a message whose answer comes another way.
@@ -348,11 +353,10 @@ impl StreamableHttpClient for Http {
             ..self.ask("GET", uri, auth_header, custom_headers)
         };
         let (answer, given) = exchange(ask).await?;
-        match answer.status {
-            200..300 if answer.is("text/event-stream") => Ok(answer.events(given, MAX_EVENTS)),
-            405 | 200..300 => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            _ => Err(tokio::task::spawn_blocking(move || answer.refusal()).await?),
+        if answer.status == 405 {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
+        answer.stream(given, MAX_EVENTS).await
     }
 }
 

@@ -76,7 +76,7 @@ impl Net {
         let foreseen = foresee(&script, cwd);
         let wanted = run.preview || self.store.is_some() && run.settings.rehearse && foreseen.wants_rehearsal();
         let shown = if wanted { shown(&script, cmd, run) } else { Err(String::new()) };
-        let items = if run.preview { Some(items(&foreseen, &shown, run)) } else { None };
+        let items = if run.preview { Some(items(&foreseen, &shown)) } else { None };
         let plan = foreseen.plan(shown.as_ref().ok().map(seen));
         let scopes = scopes(&plan.targets, MOMENT);
         // what was not counted in time is not counted again now, but when it is kept
@@ -243,11 +243,11 @@ fn mentions(cmd: &str, name: &str) -> bool {
 }
 
 /// The changes to be shown, and where they are known from.
-fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>, run: &Run<'_>) -> (Vec<Item>, String) {
+fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>) -> (Vec<Item>, String) {
     match shown {
         Ok(rehearsal) => {
             let items = of_changes(&rehearsal.changes, MOMENT);
-            let how = match rehearsal.status.success() && rehearsal.unlisted == 0 {
+            let how = match seen(rehearsal).whole {
                 true => "as a rehearsal showed it".to_owned(),
                 false if rehearsal.timed_out() => "as far as a rehearsal came".to_owned(),
                 false if rehearsal.unlisted > 0 => format!("and {} more, in a rehearsal", rehearsal.unlisted),
@@ -257,7 +257,6 @@ fn items(foreseen: &Foreseen, shown: &Result<Rehearsal, String>, run: &Run<'_>) 
         }
         Err(why) => {
             let plan = foreseen.clone().plan(None);
-            let _ = run;
             (of_targets(&plan.targets, MOMENT), format!("as its text says; not rehearsed: {why}"))
         }
     }

@@ -2,8 +2,8 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
+use crate::shell::Word;
 use crate::shell::effects::{self, effects};
-use crate::shell::{Invocation, Word};
 use std::path::Path;
 
 /// Programs that go into folders with an option, and the option. Source: POSIX and the manuals of GNU and BSD.
@@ -24,16 +24,11 @@ pub(super) fn kinds(case: &Case) -> Option<Repair> {
     is_folder(case).or_else(|| not_folder(case)).or_else(|| not_empty(case)).or_else(|| parents(case))
 }
 
-/// The command that has a word, as an argument.
-fn holder<'c>(case: &'c Case, word: &Word) -> Option<&'c Invocation> {
-    case.commands().find(|command| command.words.iter().any(|other| other.span == word.span))
-}
-
 /// `rm data`, `grep x logs`, `cat Photos`.
 fn is_folder(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::IsFolder)?;
     let word = case.word(&complaint.name)?;
-    let command = holder(case, word)?;
+    let command = case.holder(word)?;
     let program = command.words.first()?;
     let why = format!("{} is a folder", complaint.name);
     if program.span == word.span {
@@ -53,7 +48,7 @@ fn is_folder(case: &Case) -> Option<Repair> {
 fn not_folder(case: &Case) -> Option<Repair> {
     let complaint = case.first(Kind::NotFolder)?;
     let word = case.word(&complaint.name)?;
-    let command = holder(case, word).filter(|command| matches!(command.name(), Some("cd" | "pushd")))?;
+    let command = case.holder(word).filter(|command| matches!(command.name(), Some("cd" | "pushd")))?;
     let folder = Path::new(&word.text).parent().filter(|folder| !folder.as_os_str().is_empty());
     let why = format!("{} is a file", word.text);
     let is_alone = case.script.commands.len() == 1;
@@ -69,13 +64,13 @@ fn not_folder(case: &Case) -> Option<Repair> {
 fn not_empty(case: &Case) -> Option<Repair> {
     if let Some(complaint) = case.first(Kind::NotEmpty) {
         let word = case.word(&complaint.name)?;
-        let program = holder(case, word)?.words.first().filter(|program| program.text == "rmdir")?;
+        let program = case.holder(word)?.words.first().filter(|program| program.text == "rmdir")?;
         let why = format!("{} is not empty", complaint.name);
         return repair(Class::Folder, case.edits().replace(program, "rm -r"), why);
     }
     let complaint = case.first(Kind::Exists)?;
     let word = case.word(&complaint.name).filter(|word| case.facts.is_folder(&word.text))?;
-    let program = holder(case, word)?.words.first().filter(|program| program.text == "mkdir")?;
+    let program = case.holder(word)?.words.first().filter(|program| program.text == "mkdir")?;
     repair(Class::Folder, case.edits().after(program, " -p"), format!("{} is there already", complaint.name))
 }
 
@@ -87,14 +82,13 @@ fn parents(case: &Case) -> Option<Repair> {
     if case.facts.is_folder(parent) {
         return None;
     }
-    if case.facts.nearest_path(parent).is_some() {
-        let meant = case.facts.nearest_path(parent)?;
+    if let Some(meant) = case.facts.nearest_path(parent) {
         let name = Path::new(&word.text).file_name()?.to_str()?;
         let why = format!("there is no {parent}, there is {meant}");
         return repair(Class::Path, case.edits().replace(word, &case.quoted(&format!("{meant}/{name}"))), why);
     }
     let why = format!("there is no folder {parent}");
-    if let Some(mkdir) = holder(case, word).filter(|command| command.name() == Some("mkdir")) {
+    if let Some(mkdir) = case.holder(word).filter(|command| command.name() == Some("mkdir")) {
         return repair(Class::Folder, case.edits().after(mkdir.words.first()?, " -p"), why);
     }
     let command = format!("mkdir -p {} && {}", case.quoted(parent), case.text());
@@ -106,10 +100,9 @@ fn made<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
     // `cp a b/c`, `mv a b/c` name one or the other
     let word = case.word(name)?;
     let makes = |kind| matches!(kind, effects::Kind::Create | effects::Kind::Overwrite | effects::Kind::Append);
-    let path = |word: &Word| word.value.clone();
+    let effects = effects(&case.script);
     let is_made = |word: &Word| {
-        let named = path(word);
-        effects(&case.script).iter().any(|effect| makes(effect.kind) && effect.path == named && named.is_some())
+        word.value.is_some() && effects.iter().any(|effect| makes(effect.kind) && effect.path == word.value)
     };
     if is_made(word) {
         return Some(word);
@@ -118,6 +111,6 @@ fn made<'c>(case: &'c Case, name: &str) -> Option<&'c Word> {
     if !case.facts.exists(&word.text) {
         return None;
     }
-    let command = holder(case, word)?;
+    let command = case.holder(word)?;
     command.args().last().filter(|last| is_made(last))
 }

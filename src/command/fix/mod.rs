@@ -198,6 +198,11 @@ impl Case<'_> {
         self.words().find(|word| word.text == name).or_else(|| self.words().find(is_same))
     }
 
+    /// The command that has a word, as its name or an argument.
+    fn holder(&self, word: &Word) -> Option<&Invocation> {
+        self.commands().find(|command| command.words.iter().any(|other| other.span == word.span))
+    }
+
     /// The command that a complaint is from, by the name that the line begins with; else the only one there is.
     fn complainer(&self, line: &str) -> Option<&Invocation> {
         let named = self.commands().find(|command| {

@@ -43,7 +43,7 @@ fn meant(case: &Case, kind: Kind, word: &Word) -> Option<String> {
         Kind::UnknownScript => near(&scripts(case.facts.cwd)),
         Kind::NoPage => case.facts.nearest_program(typed).map(str::to_owned),
         _ => {
-            let command = case.commands().find(|c| c.words.iter().any(|w| std::ptr::eq(w, word)))?;
+            let command = case.holder(word)?;
             verb(case, command.name()?, typed)
         }
     }

@@ -106,11 +106,7 @@ struct Wanted<'a> {
 /// Why there is none; nothing is lost then but a bounded time: about a second where one does not answer, and 3 s at worst,
 /// where an old one, others that start one and the new one all take theirs.
 pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
-    let folder = Folder::open(&setup.folder)?;
-    let socket = folder.socket(&setup.weights.slot(&setup.program))?;
-    let model = setup.weights.identity();
-    let model = model.ok_or_else(|| Absent::Weights("the model's file or its adapter's cannot be looked at".into()))?;
-    let wanted = Wanted { setup, folder, socket, program: identity::of_program(&setup.program), model };
+    let wanted = Wanted::of(setup)?;
     let link = match wanted.find(GREETING)? {
         Found::Fits(link) => link,
         Found::Mute(place) => {
@@ -119,10 +115,7 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
         }
         Found::Nobody => wanted.start(None)?,
         Found::Old(channel, pid) => {
-            if let Some(mut channel) = channel {
-                // Gone already is as good.
-                let _ = channel.send(&Call::Retire);
-            }
+            retire(channel);
             wanted.start(pid)?
         }
     };
@@ -135,23 +128,13 @@ pub fn attach(setup: &Setup, open: Box<Open>) -> Result<Client, Absent> {
 /// # Errors
 /// Why it cannot be; the process goes on without.
 pub fn host(setup: &Setup, model: Arc<dyn Model>) -> Result<Hosted, Absent> {
-    let folder = Folder::open(&setup.folder)?;
-    let socket = folder.socket(&setup.weights.slot(&setup.program))?;
-    let identity = setup.weights.identity();
-    let identity =
-        identity.ok_or_else(|| Absent::Weights("the model's file or its adapter's cannot be looked at".into()))?;
-    let wanted = Wanted { setup, folder, socket, program: identity::of_program(&setup.program), model: identity };
-    let retired = match wanted.find(GREETING)? {
-        Found::Fits(mut link) => {
-            let _ = link.channel.send(&Call::Retire);
-            Some(link.pid)
-        }
-        Found::Old(channel, pid) => {
-            let _ = channel.map(|mut channel| channel.send(&Call::Retire));
-            pid
-        }
-        Found::Mute(_) | Found::Nobody => None,
+    let wanted = Wanted::of(setup)?;
+    let (channel, retired) = match wanted.find(GREETING)? {
+        Found::Fits(link) => (Some(link.channel), Some(link.pid)),
+        Found::Old(channel, pid) => (channel, pid),
+        Found::Mute(_) | Found::Nobody => (None, None),
     };
+    retire(channel);
     let _lock = wanted.folder.lock(LOCK)?;
     wanted.clear_the_way(retired)?;
     let (listener, orders) = wanted.listen()?;
@@ -159,7 +142,24 @@ pub fn host(setup: &Setup, model: Arc<dyn Model>) -> Result<Hosted, Absent> {
     Ok(server::host(orders, listener, model)?)
 }
 
-impl Wanted<'_> {
+/// Tells a resident to make room when its work is done.
+fn retire(channel: Option<Channel>) {
+    if let Some(mut channel) = channel {
+        // Gone already is as good.
+        let _ = channel.send(&Call::Retire);
+    }
+}
+
+impl<'a> Wanted<'a> {
+    fn of(setup: &'a Setup) -> Result<Self, Absent> {
+        let folder = Folder::open(&setup.folder)?;
+        let socket = folder.socket(&setup.weights.slot(&setup.program))?;
+        let model = setup.weights.identity();
+        let model =
+            model.ok_or_else(|| Absent::Weights("the model's file or its adapter's cannot be looked at".into()))?;
+        Ok(Self { setup, folder, socket, program: identity::of_program(&setup.program), model })
+    }
+
     /// Looks who is there.
     fn find(&self, wait: Duration) -> Result<Found, Absent> {
         let place = Place::of(&self.folder, &self.socket);

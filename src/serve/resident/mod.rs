@@ -114,8 +114,8 @@ pub struct Status {
     pub memory: Option<u64>,
     /// Those that are its own: the rest is the mapped file, which the system takes back when it needs room.
     pub own_memory: Option<u64>,
-    /// Seconds until it ends, unless it is asked before.
-    pub ends_in_s: f64,
+    /// Seconds until it ends, unless it is asked before; `None` of one that ends with its server.
+    pub ends_in_s: Option<f64>,
 }
 
 /// How a resident was ended.

@@ -67,10 +67,9 @@ struct Resident {
     loaded: Loaded,
     jobs: Mutex<Sender<Job>>,
     clients: AtomicUsize,
-    short: Box<Short>,
+    /// `None` where it stays as long as its process, which has more to do than this.
+    short: Option<Box<Short>>,
     record: Option<Record>,
-    /// True if it stays as long as its process, which has more to do than this.
-    is_hosted: bool,
 }
 
 /// A resident in a process that has the model open anyway. Dropped, it ends, and its socket goes.
@@ -98,7 +97,7 @@ impl Drop for Hosted {
 /// # Errors
 /// If the system gives no threads.
 pub(super) fn host(orders: Orders, listener: UnixListener, model: Arc<dyn Model>) -> io::Result<Hosted> {
-    let resident = begin(orders, listener, Box::new(|| false), true, move || Ok(model))?;
+    let resident = begin(orders, listener, None, move || Ok(model))?;
     let watched = resident.clone();
     let watch = std::thread::Builder::new().name("caro-resident".into()).spawn(move || watched.watch())?;
     Ok(Hosted { resident, watch: Some(watch) })
@@ -130,7 +129,7 @@ pub(super) fn run(
     short: Box<Short>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<()> {
-    let resident = begin(orders, listener, short, false, open)?;
+    let resident = begin(orders, listener, Some(short), open)?;
     resident.watch();
     if let Some(record) = &resident.record {
         record.remove(&resident.orders.socket);
@@ -142,8 +141,7 @@ pub(super) fn run(
 fn begin(
     orders: Orders,
     listener: UnixListener,
-    short: Box<Short>,
-    is_hosted: bool,
+    short: Option<Box<Short>>,
     open: impl FnOnce() -> Result<Arc<dyn Model>, ModelError> + Send + 'static,
 ) -> io::Result<Arc<Resident>> {
     // Now, and not when somebody asks: it may be replaced under its name at any time.
@@ -167,10 +165,9 @@ fn begin(
         jobs: Mutex::new(jobs),
         clients: AtomicUsize::new(0),
         socket: number(&orders.socket),
-        short,
         // whoever clears the way for another resident ends the processes on record, and a host is not its resident alone
-        record: if is_hosted { None } else { Record::of_this() },
-        is_hosted,
+        record: if short.is_some() { Record::of_this() } else { None },
+        short,
         orders,
     });
     resident.note(Leaving::No);
@@ -267,8 +264,9 @@ impl Resident {
                 Leaving::Now => true,
                 _ if busy => false,
                 Leaving::Soon => quiet >= ABOUT_TO_ASK.min(idle),
-                Leaving::No if self.is_hosted => false,
-                Leaving::No => quiet >= idle || quiet >= ABOUT_TO_ASK && (self.short)(),
+                Leaving::No => {
+                    self.short.as_ref().is_some_and(|short| quiet >= idle || quiet >= ABOUT_TO_ASK && short())
+                }
             };
             if !end {
                 continue;
@@ -478,7 +476,7 @@ impl Resident {
             waiting: activity.jobs,
             memory,
             own_memory,
-            ends_in_s: activity.idle.saturating_sub(idle).as_secs_f64(),
+            ends_in_s: self.short.as_ref().map(|_| activity.idle.saturating_sub(idle).as_secs_f64()),
         }
     }
 }
