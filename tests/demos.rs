@@ -180,8 +180,17 @@ const DEMOS: [Demo; 12] = [
             &["du -sh *", "du -sh * | sort -n", "du -h -d 1 | sort -r", "du -sh", "du -sh -d 1 | sort -h", "ls -l"],
         ),
         macos: (
-            &["du -h -d 1 | sort -hr", "du -sk * | sort -n", "du -sh * | sort -h", "du -ah . | sort -rh"],
             &[
+                "du -h -d 1 | sort -hr",
+                "du -sk * | sort -n",
+                "du -sh * | sort -h",
+                "du -ah . | sort -rh",
+                "df -h | sort -hr -k 2",
+                "df -k | tail -n +2 | sort -n -k 3",
+            ],
+            &[
+                "df -h",
+                "df -h | sort -rn -k 9",
                 "du -sh -d 1 | sort -h",
                 "du -h --max-depth=1 | sort -hr",
                 "du -sh *",

@@ -78,8 +78,9 @@ pub fn sorted_sizes(left: &Left) -> bool {
     (1..4).map(columns).any(|c| c.len() >= 3 && differ(&c) && (c.is_sorted() || c.iter().rev().is_sorted()))
 }
 
-/// `3.1M` in bytes.
+/// `3.1M`, or `3.1Mi` as BSD's `df` has it, in bytes.
 fn size(word: &str) -> Option<f64> {
+    let word = word.strip_suffix('i').unwrap_or(word);
     let number: f64 = word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
     let unit = word.chars().last().filter(char::is_ascii_alphabetic).unwrap_or('B');
     Some(number * 1024_f64.powi("BKMGT".find(unit.to_ascii_uppercase())? as i32))
