@@ -1,6 +1,6 @@
 //! The checks over whole lists: silent on right commands, and wrong ones are named and mended.
 
-use caro::command::checks::{Inspected, run};
+use caro::command::checks::{CheckContext, run};
 use caro::shell::{Dialect, Finding, Severity, Target, parse};
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ fn findings(request: &str, command: &str) -> Vec<Finding> {
     let script = parse(command, Dialect::Bash);
     let target = Target::named("linux-gnu").unwrap();
     let manuals = BTreeMap::new();
-    let it = Inspected {
+    let it = CheckContext {
         request,
         script: &script,
         target,

@@ -2,7 +2,7 @@
 //! a fixture tree, what its request says.
 
 use crate::support::run_shell;
-use caro::command::checks::{Inspected, run};
+use caro::command::checks::{CheckContext, run};
 use caro::command::examples::{Example, for_target};
 use caro::command::reply::REFUSAL;
 use caro::shell::{Dialect, Severity, Target, Userland, parse, quote};
@@ -23,7 +23,7 @@ fn every_example_is_clean_by_the_checks_of_its_target() {
             let script = parse(command, dialect);
             let manuals = BTreeMap::new();
             let it =
-                Inspected { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+                CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
             let found = run(&it);
             let heavy: Vec<_> = found.iter().filter(|f| f.severity > Severity::Hint).collect();
             if !script.errors.is_empty() || !heavy.is_empty() {

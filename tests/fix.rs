@@ -3,7 +3,7 @@
 use crate::machine::{Machine, Ran, feed, have};
 use caro::command::fix::{Facts, Failed, Repair, diagnose};
 use caro::exec::Status;
-use caro::exec::rehearse::{Change, Play, Rehearsal, rehearse};
+use caro::exec::rehearse::{Change, Rehearsal, RehearsalJob, rehearse};
 use caro::host::{ExecutionContext, packages};
 use caro::manual::{Manual, Program, Setup};
 use caro::shell::Dialect;
@@ -85,7 +85,7 @@ impl Bench {
 
     /// The command in a view of its folder that is thrown away.
     fn run(&self, command: &str, folder: &Path) -> Option<Rehearsal> {
-        let mut play = Play::new(Path::new("/bin/bash"), command, folder);
+        let mut play = RehearsalJob::new(Path::new("/bin/bash"), command, folder);
         play.helper = Some(env!("CARGO_BIN_EXE_caro").into());
         play.digests = true;
         play.limits.wall = Duration::from_secs(20);

@@ -2,7 +2,7 @@
 //! run in a fixture tree, in bash and in busybox, to see that each does what its request says.
 
 use crate::support::{Ran, run_shell};
-use caro::command::checks::{Inspected, run};
+use caro::command::checks::{CheckContext, run};
 use caro::command::inspect::{Inspector, Manuals, Subject};
 use caro::host::ExecutionContext;
 use caro::manual::{Manual, Setup};
@@ -160,7 +160,7 @@ const FALSE_ALARMS: &[(&str, &str)] = &[
 /// What the checks have against a command, hints and known false alarms left out.
 fn against(request: &str, script: &Script, target: &str, manuals: &Manuals) -> Option<String> {
     let target = Target::named(target).unwrap();
-    let it = Inspected { request, script, target, dialect: script.dialect, context: None, cwd: None, manuals };
+    let it = CheckContext { request, script, target, dialect: script.dialect, context: None, cwd: None, manuals };
     let known = |id: &str| FALSE_ALARMS.iter().any(|(f, start)| *f == id && script.text.starts_with(start));
     let found: Vec<_> = run(&it).into_iter().filter(|f| f.severity > Severity::Hint && !known(&f.id)).collect();
     let heard: Vec<String> = found.iter().map(|f| format!("{} says {}, fix {:?}", f.id, f.why, f.fix)).collect();

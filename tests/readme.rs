@@ -15,7 +15,7 @@ const PAPERS: [(&str, &str); 9] = [
     ("src/cli/README.md", include_str!("../src/cli/README.md")),
     ("src/cli/SETTINGS.md", SETTINGS),
     ("src/agent/README.md", AGENT),
-    ("src/agent/librarian/README.md", include_str!("../src/agent/librarian/README.md")),
+    ("src/documents/README.md", include_str!("../src/documents/README.md")),
     ("src/serve/README.md", include_str!("../src/serve/README.md")),
     ("models/README.md", include_str!("../models/README.md")),
     ("benches/README.md", include_str!("../benches/README.md")),
@@ -275,6 +275,6 @@ fn what_is_shipped_has_every_backend() {
     shipped.sort_unstable();
     assert_eq!((shipped.clone(), shipped), (backends, vec!["redis", "s3"]));
     assert!(include_str!("../README.md").contains("`cargo build --profile dist --features dist`"));
-    let librarian = include_str!("../src/agent/librarian/README.md");
+    let librarian = include_str!("../src/documents/README.md");
     assert!(["redis-server --port ", "moto_server -p "].iter().all(|command| librarian.contains(command)));
 }

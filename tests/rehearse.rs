@@ -2,7 +2,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::machine::AMPLE;
-use caro::exec::rehearse::{Change, ChangeKind, EntryKind, Play, Rehearsal, RehearsalError, read_only, rehearse};
+use caro::exec::rehearse::{
+    Change, ChangeKind, EntryKind, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse,
+};
 use caro::exec::{Limits, Status};
 use std::io::Read;
 use std::net::TcpListener;
@@ -12,8 +14,11 @@ use std::time::{Duration, Instant};
 
 const BASH: &str = "/bin/bash";
 
-fn play(script: &str, cwd: &Path) -> Play {
-    Play { helper: Some(PathBuf::from(env!("CARGO_BIN_EXE_caro"))), ..Play::new(Path::new(BASH), script, cwd) }
+fn play(script: &str, cwd: &Path) -> RehearsalJob {
+    RehearsalJob {
+        helper: Some(PathBuf::from(env!("CARGO_BIN_EXE_caro"))),
+        ..RehearsalJob::new(Path::new(BASH), script, cwd)
+    }
 }
 
 /// Runs a script in `cwd`; `None`, with the reason, where this machine has no views.

@@ -1,6 +1,6 @@
 //! What the trainer tells the model is what the program tells it.
 
-use caro::command::{Before, FewShot, View, prompt};
+use caro::command::{History, FewShot, View, prompt};
 use caro::model::Role;
 use caro::shell::{Dialect, Target};
 
@@ -31,7 +31,7 @@ fn the_persona_of_the_trainer_is_the_programs() {
         let (shell, system) = (texts.next().unwrap(), texts.next().unwrap());
         let told = persona.replace("{shell}", shell).replace("{system}", system) + refusal;
         let target = Target::named(target).unwrap();
-        let prompt = prompt::first("list files", target, dialect, View::Adapted, FewShot::Alike, &Before::default());
+        let prompt = prompt::first("list files", target, dialect, View::Adapted, FewShot::Alike, &History::default());
         // the persona and the request, and nothing between
         assert_eq!(prompt.turns.len(), 2);
         assert_eq!((prompt.turns[0].role, prompt.turns[1].role), (Role::System, Role::User));

@@ -77,7 +77,7 @@ pub trait ContextProvider: Send + Sync {
 
     /// What a model is to write before the layer is brought, for a run and not for a look at its prompt. `budget` is that
     /// of [`ContextProvider::provide`].
-    fn errand(&self, _query: &Query, _budget: usize) -> Option<Errand> {
+    fn errand(&self, _query: &Query, _budget: usize) -> Option<ProviderRequest> {
         None
     }
 
@@ -91,7 +91,7 @@ pub trait ContextProvider: Send + Sync {
 /// A text that a provider has a model write. It is the run's request like any other: held to its limits, told in its events
 /// and charged to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Errand {
+pub struct ProviderRequest {
     /// What it is, as the events name it.
     pub name: &'static str,
     /// The conversation.

@@ -5,10 +5,9 @@
 //! - [`ReadBefore`]: the layer that tells it.
 
 use super::assemble::{ContextProvider, Provided, ProviderError, Query};
-use super::event::redact::is_redacted;
-use super::guard::is_secret;
 use super::state::file_of;
-use super::tool::{Outcome, Settled, shown_part};
+use super::tool::{Outcome, ToolResult, shown_part};
+use crate::policy::{is_redacted, is_secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,9 +34,9 @@ pub struct Known {
 impl Known {
     /// The part of a call's result that is kept: the whole text of files, where it is short. Of what was cut, put aside or screened
     /// nothing is.
-    pub fn of(settled: &Settled) -> Option<Self> {
+    pub fn of(settled: &ToolResult) -> Option<Self> {
         let effects = &settled.call.effects;
-        let reads = settled.outcome == Outcome::Done && effects.is_read_only() && !effects.shows.is_empty();
+        let reads = settled.outcome == Outcome::Succeeded && effects.is_read_only() && !effects.shows.is_empty();
         let short = settled.text.chars().count() <= TEXT && !settled.text.trim().is_empty();
         if !reads || !short || !settled.is_whole() {
             return None;
@@ -104,14 +103,14 @@ impl ContextProvider for ReadBefore {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id;
     use super::super::tool::{Args, Call, Effects};
     use super::*;
+    use crate::id;
 
-    fn read(path: &Path, text: &str) -> Settled {
+    fn read(path: &Path, text: &str) -> ToolResult {
         let effects = Effects { reads: vec![path.into()], shows: vec![shown_part(path, "")], ..Effects::default() };
         let call = Call { id: "s1c1".into(), tool: "read".into(), args: Args::new(), effects };
-        Settled { call, outcome: Outcome::Done, text: text.into(), hash: id::hash(text), ms: 0 }
+        ToolResult { call, outcome: Outcome::Succeeded, text: text.into(), hash: id::hash(text), ms: 0 }
     }
 
     #[test]
@@ -134,8 +133,8 @@ mod tests {
         assert!(Known::of(&read(path, "one")).is_some());
         assert!(Known::of(&read(path, &long)).is_none());
         assert!(Known::of(&read(path, "  \n")).is_none());
-        assert!(Known::of(&Settled { hash: id::hash("one and more"), ..read(path, "one") }).is_none());
-        assert!(Known::of(&Settled { outcome: Outcome::Failed, ..read(path, "one") }).is_none());
+        assert!(Known::of(&ToolResult { hash: id::hash("one and more"), ..read(path, "one") }).is_none());
+        assert!(Known::of(&ToolResult { outcome: Outcome::Failed, ..read(path, "one") }).is_none());
         let mut writer = read(path, "one");
         writer.call.effects.writes = vec!["/tmp/b.txt".into()];
         assert!(Known::of(&writer).is_none());

@@ -11,8 +11,8 @@
 //! - [`turn`]: the loop as a pure, serialisable state machine. No clock, no file, no model: what it needs it is given,
 //!   what it wants it returns as a [`turn::Step`]. Stored at every step, it is how a run is resumed.
 //! - [`harness`]: all of it put together, for whoever wants an agent.
-//! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`], and with [`runtime::generate`] of the model.
-//! - [`advise`]: a checked command for a part of the plan, from whoever knows commands.
+//! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`]; it asks the model through [`crate::inference`].
+//! - [`suggest`]: a checked command for a part of the plan.
 //! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
 //!   cannot be written.
 //! - [`tool`]: what a tool is, and the registry all of them are resolved through, wherever they come from;
@@ -30,13 +30,12 @@
 //! - [`assemble`]: layers of context by priority within a budget; [`blueprint`]: which of them which kind of work has;
 //!   [`retrieve`]: which of many tools to show; [`excerpt`]: what of a long text.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
-//! - [`librarian`]: the person's own documents, searched by words and by meaning; [`memory`]: notes that outlive a run.
-//! - [`event`]: the typed record of everything that happens, redacted before it is stored; `id`: what runs and events are called; [`clock`]: times as a person's clock has them.
+//! - [`knowledge`]: the layer of a prompt from the person's own documents ([`crate::documents`]); [`memory`]: notes that outlive a run.
+//! - [`event`]: the typed record of everything that happens, redacted before it is stored; [`clock`]: times as a person's clock has them.
 //! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself; [`known`]: what it has read, for the next one of its session.
 //!   Files and memory are two things and never share a name.
 
 pub mod action;
-pub mod advise;
 pub mod assemble;
 pub mod background;
 pub mod blueprint;
@@ -48,9 +47,8 @@ pub mod excerpt;
 pub mod forge;
 pub mod guard;
 pub mod harness;
-pub mod id;
+pub mod knowledge;
 pub mod known;
-pub mod librarian;
 pub mod mcp;
 pub mod memory;
 pub mod observe;
@@ -64,6 +62,7 @@ pub mod skill;
 pub mod state;
 pub mod store;
 pub mod subagent;
+pub mod suggest;
 pub mod tool;
 pub mod tools;
 pub mod turn;

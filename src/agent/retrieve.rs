@@ -1,20 +1,15 @@
 //! Which of many tools a model is shown for a task, and under which names: BM25 over names, descriptions and argument names.
 
-use super::guard::orders_removal;
 use super::observe::ARTIFACT_TOOLS;
 use super::tool::{Provider, RESERVED, ToolSpec};
+use crate::intent::orders_removal;
+use crate::intent::tokens::{STOP, tells, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How fast more of the same word counts less. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework".
 const K1: f64 = 1.5;
 /// How much a long text is held against it.
 const B: f64 = 0.75;
-
-/// Words that say nothing about what a text is about.
-const STOP: &[&str] = &[
-    "and", "are", "for", "from", "how", "into", "its", "of", "the", "them", "then", "this", "that", "to", "what",
-    "with", "in", "is", "it", "on", "or", "by", "an", "at", "be", "me", "my",
-];
 
 /// Tools that a run may have at most, those included that a result makes known later: more than that no model keeps apart.
 pub const MOST: usize = 20;
@@ -26,41 +21,6 @@ const TAKES_AWAY: [&str; 2] = ["workspace_clear", "workspace_delete"];
 const NEEDED: [&str; 5] = ["shell", "read", "write", "list", "edit"];
 /// So many words must be shared: one alone (`write`, `file`) is in every task.
 const SHARED: usize = 2;
-
-/// The words of a text, in lower case; `snake_case` and `camelCase` are split, plurals lose their `s`.
-pub fn words(text: &str) -> Vec<String> {
-    let names = text.split(|c: char| !c.is_alphanumeric()).filter(|name| !name.is_empty());
-    let mut words: Vec<String> = names.flat_map(parts).map(str::to_lowercase).collect();
-    for word in &mut words {
-        if word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") {
-            word.pop();
-        }
-    }
-    words
-}
-
-/// The parts of a name: `open` and `File` of `openFile`, `HTTP` and `Server` of `HTTPServer`; `URLs` is one.
-pub fn parts(name: &str) -> Vec<&str> {
-    let chars: Vec<(usize, char)> = name.char_indices().collect();
-    let (mut parts, mut from) = (Vec::new(), 0);
-    for (i, pair) in chars.windows(2).enumerate() {
-        let ((_, before), (at, c)) = (pair[0], pair[1]);
-        let next_is_small = chars.get(i + 2).is_some_and(|(_, next)| next.is_lowercase());
-        let is_plural = &name[at + c.len_utf8()..] == "s";
-        let begins_word = before.is_uppercase() && next_is_small && !is_plural;
-        if c.is_uppercase() && (before.is_lowercase() || before.is_numeric() || begins_word) {
-            parts.push(&name[from..at]);
-            from = at;
-        }
-    }
-    parts.push(&name[from..]);
-    parts
-}
-
-/// True for a word that says something about what a text is about.
-pub fn tells(word: &str) -> bool {
-    word.chars().count() > 1 && !word.chars().all(char::is_numeric) && !STOP.contains(&word)
-}
 
 /// Scores every document for the query; a document without any of its words scores 0.
 pub fn bm25(query: &str, documents: &[String]) -> Vec<f64> {
@@ -202,13 +162,6 @@ fn choose(task: &str, specs: &[ToolSpec], limit: usize) -> Vec<ToolSpec> {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn names_are_split_into_words() {
-        assert_eq!(words("read_file listDirs HTTP2 naïve's"), ["read", "file", "list", "dir", "http2", "naïve", "s"]);
-        assert_eq!(words("HTTPServer parseHTTPRequest URLs"), ["http", "server", "parse", "http", "request", "url"]);
-        assert_eq!(words("  "), [""; 0]);
-    }
 
     #[test]
     fn the_tool_that_fits_is_found_among_many() {

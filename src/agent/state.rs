@@ -3,7 +3,7 @@
 
 use super::event::Tokens;
 use super::known::{self, Known};
-use super::tool::{Call, Effects, Outcome, Settled};
+use super::tool::{Call, Effects, Outcome, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -119,9 +119,9 @@ impl RunState {
     }
 
     /// Takes note of a call that ran.
-    pub fn settle(&mut self, settled: &Settled) {
-        let Settled { call, outcome, hash, .. } = settled;
-        if *outcome == Outcome::Done {
+    pub fn settle(&mut self, settled: &ToolResult) {
+        let ToolResult { call, outcome, hash, .. } = settled;
+        if *outcome == Outcome::Succeeded {
             self.read(&call.effects);
             self.looks += u64::from(call.effects.is_read_only());
         }
@@ -130,7 +130,7 @@ impl RunState {
             self.read.drain(..self.read.len().saturating_sub(known::KEPT));
         }
         // how many tests fail is told by a run that failed
-        if matches!(outcome, Outcome::Done | Outcome::FailedLate) {
+        if matches!(outcome, Outcome::Succeeded | Outcome::FailedLate) {
             self.learn(&settled.text);
             // of what was shortened only the half would be added
             if settled.is_whole() {
@@ -140,7 +140,7 @@ impl RunState {
         }
         // a writer that failed or ran out of time may have written all the same
         if !matches!(outcome, Outcome::Blocked | Outcome::Denied) {
-            self.write(call, *outcome == Outcome::Done);
+            self.write(call, *outcome == Outcome::Succeeded);
         }
         let (signature, changes) = (call.signature(), self.changes);
         self.calls.push(Record { signature, output: hash.clone(), changes, outcome: *outcome, folded: false });
@@ -211,8 +211,8 @@ impl RunState {
     }
 
     /// Takes note of a whole batch: a step in which nothing succeeded and something failed is an error.
-    pub fn settle_batch(&mut self, batch: &[Settled]) {
-        let done = batch.iter().any(|s| s.outcome == Outcome::Done);
+    pub fn settle_batch(&mut self, batch: &[ToolResult]) {
+        let done = batch.iter().any(|s| s.outcome == Outcome::Succeeded);
         let failed = batch.iter().any(|s| s.outcome.is_error());
         if done {
             self.errors_in_a_row = 0;
@@ -306,9 +306,9 @@ fn name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id;
     use super::*;
     use crate::agent::tool::Args;
+    use crate::id;
     use proptest::prelude::*;
     use std::path::PathBuf;
 
@@ -326,17 +326,20 @@ mod tests {
         assert_eq!(facts("e.g. two, i.e. a.md").collect::<Vec<_>>(), ["a.md"]);
     }
 
-    fn settled(effects: Effects, outcome: Outcome) -> Settled {
+    fn settled(effects: Effects, outcome: Outcome) -> ToolResult {
         let call = Call { id: "s1c1".into(), tool: "t".into(), args: Args::new(), effects };
-        Settled { call, outcome, text: String::new(), hash: String::new(), ms: 0 }
+        ToolResult { call, outcome, text: String::new(), hash: String::new(), ms: 0 }
     }
 
-    fn read(path: &str) -> Settled {
-        settled(Effects { reads: vec![path.into()], shows: vec![path.into()], ..Effects::default() }, Outcome::Done)
+    fn read(path: &str) -> ToolResult {
+        settled(
+            Effects { reads: vec![path.into()], shows: vec![path.into()], ..Effects::default() },
+            Outcome::Succeeded,
+        )
     }
 
-    fn write(path: &str) -> Settled {
-        settled(Effects { writes: vec![PathBuf::from(path)], ..Effects::default() }, Outcome::Done)
+    fn write(path: &str) -> ToolResult {
+        settled(Effects { writes: vec![PathBuf::from(path)], ..Effects::default() }, Outcome::Succeeded)
     }
 
     #[test]
@@ -366,7 +369,7 @@ mod tests {
     #[test]
     fn what_failed_was_not_read() {
         let mut state = RunState::default();
-        state.settle(&Settled { outcome: Outcome::Failed, ..read("/a") });
+        state.settle(&ToolResult { outcome: Outcome::Failed, ..read("/a") });
         assert!(!state.is_redundant_read("/a"));
         assert_eq!(state.stats().visited_files, 0);
     }
@@ -374,7 +377,8 @@ mod tests {
     #[test]
     fn what_tests_say_that_fail_is_known_and_they_are_an_error() {
         let mut state = RunState::default();
-        let failed = |outcome| Settled { text: "3 failed, 14 passed".into(), ..settled(Effects::default(), outcome) };
+        let failed =
+            |outcome| ToolResult { text: "3 failed, 14 passed".into(), ..settled(Effects::default(), outcome) };
         state.settle(&failed(Outcome::Failed));
         assert!(!state.has_shown("14"));
         let late = failed(Outcome::FailedLate);
@@ -408,7 +412,7 @@ mod tests {
                 match op {
                     0 => { state.settle(&read(paths[at])); fresh[at] = true; }
                     1 => { state.settle(&write(file_of(paths[at]))); fresh[at] = false; }
-                    _ => { state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Done)); fresh = [false; 3]; }
+                    _ => { state.settle(&settled(Effects { opaque: true, ..Effects::default() }, Outcome::Succeeded)); fresh = [false; 3]; }
                 }
                 for (path, fresh) in paths.iter().zip(fresh) {
                     prop_assert_eq!(state.is_redundant_read(path), fresh);
@@ -433,7 +437,7 @@ mod tests {
             assert_eq!(totals(text), sums, "{text}");
         }
         let mut state = RunState::default();
-        let shown = |text: &str, whole: &str| Settled { text: text.into(), hash: id::hash(whole), ..read("a") };
+        let shown = |text: &str, whole: &str| ToolResult { text: text.into(), hash: id::hash(whole), ..read("a") };
         state.settle(&shown("a.log:17\nb.log:55\n", "a.log:17\nb.log:55\n"));
         state.settle(&shown("a.log:100\nb.log:300\n", "a.log:100\nb.log:300\nc.log:1\n"));
         assert!(state.has_shown("72") && state.has_shown("300"));

@@ -4,6 +4,7 @@
 //! it. Its output is [`Raw`]: it cannot be read but by [`crate::agent::observe`].
 
 use super::observe::Raw;
+use crate::id;
 use crate::model::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -238,7 +239,7 @@ impl Call {
     /// The same tool with the same arguments, in whatever order, has the same signature.
     pub fn signature(&self) -> String {
         let sorted: BTreeMap<&String, &Value> = self.args.iter().collect();
-        format!("{}:{}", self.tool, super::id::hash(serde_json::to_string(&sorted).unwrap_or_default()))
+        format!("{}:{}", self.tool, id::hash(serde_json::to_string(&sorted).unwrap_or_default()))
     }
 
     /// The arguments in one line, for a person.
@@ -271,7 +272,8 @@ impl Call {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It did what it was to do.
-    Done,
+    #[serde(rename = "done")]
+    Succeeded,
     /// It failed, or its arguments were wrong.
     Failed,
     /// It printed what it had to say, and ended with an error all the same: a build that breaks, tests that do not pass.
@@ -295,7 +297,7 @@ impl Outcome {
 
 /// A call with what became of it. `text` has been through the observation pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settled {
+pub struct ToolResult {
     /// The call.
     pub call: Call,
     /// How it ended.
@@ -313,7 +315,7 @@ pub fn is_exit_note(line: &str) -> bool {
     line.starts_with("(exit code ") && line.ends_with(')')
 }
 
-impl Settled {
+impl ToolResult {
     /// What it came to, in a line: of a failure the complaint that it begins with, or how it ended behind all that it printed.
     pub fn line(&self) -> &str {
         let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
@@ -323,7 +325,7 @@ impl Settled {
 
     /// True if the text is the whole output: nothing was shortened, or said beside it.
     pub fn is_whole(&self) -> bool {
-        self.hash == super::id::hash(&self.text)
+        self.hash == id::hash(&self.text)
     }
 }
 
@@ -482,7 +484,7 @@ impl Registry {
 /// anybody has changed meanwhile has another name, and is not taken for what was shown.
 pub fn shown_part(path: &Path, part: &str) -> String {
     let now = path.metadata().ok().map(|meta| (meta.len(), meta.modified().ok()));
-    let state = super::id::hash(format!("{now:?}"));
+    let state = id::hash(format!("{now:?}"));
     format!("{}#{}:{part}", path.display(), &state[..8])
 }
 

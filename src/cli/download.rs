@@ -1,7 +1,7 @@
 //! What fetching a model needs from this process: folders, variables, pip, and a bar on the terminal.
 
 use super::{Cx, Failure, Ui, env};
-use crate::exec::{self, Job, Limits, Sandbox, World};
+use crate::exec::{self, EnvProfile, Job, Limits, Sandbox};
 use crate::model::Cancel;
 use crate::model::fetch::{FetchError, Fetcher, Progress, Settings, Size, Spawn, SpawnEnd, SpawnJob};
 use indicatif::ProgressBar;
@@ -49,7 +49,7 @@ impl Spawn for Pip {
             // A slow line takes its time; whoever waits notices when nothing comes any more, and stops us.
             limits: Limits { wall: Duration::from_secs(6 * 3600), output: 1 << 20 },
             sandbox: Sandbox::None,
-            world: World::Agreed,
+            world: EnvProfile::Agreed,
             closed: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;

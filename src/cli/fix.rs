@@ -7,16 +7,16 @@ use super::args::AnswerArgs;
 use super::request::{self, How, Place};
 use super::ui::Role;
 use super::{Cx, Failure, Outcome, Settings, env, execute, first, given, keys, present, wire};
-use crate::agent::event::Redactor;
 use crate::command::fix::{self, Facts, Failed, Repair, complaint};
 use crate::command::inspect::{Inspector, Manuals, Subject};
 use crate::command::rehearsal::{Fit, fit};
-use crate::command::{Answer, Ask, Before, Said, Timing, explain, grounds};
-use crate::exec::rehearse::{Play, RehearsalError, read_only, rehearse};
+use crate::command::{Answer, Ask, History, PastExchange, Timing, explain, grounds};
+use crate::exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
 use crate::exec::{Limits, Status};
 use crate::files;
 use crate::host::{ExecutionContext, packages};
 use crate::manual::{Entry, Manual, Program};
+use crate::policy::Redactor;
 use crate::shell::{Dialect, parse};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -296,7 +296,7 @@ impl Work<'_> {
         let Some(shell) = execute::program(self.place.dialect, self.context) else {
             return untried(&format!("there is no {} here", self.place.dialect.name()));
         };
-        let mut play = Play::new(&shell, &failed.command, &self.place.cwd);
+        let mut play = RehearsalJob::new(&shell, &failed.command, &self.place.cwd);
         play.limits = Limits { wall: TRIED, ..play.limits };
         let seen = self.runtime.block_on(async {
             match rehearse(&play).await {
@@ -371,7 +371,7 @@ fn by_model(
         &args.answer,
         cx.interrupt().cancel(),
     );
-    ask.before = Before { said: vec![said(failed, &redactor, place.dialect)], ..Before::default() };
+    ask.before = History { said: vec![said(failed, &redactor, place.dialect)], ..History::default() };
     ask.spent = vec![failed.command.clone()];
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
@@ -385,7 +385,7 @@ fn by_model(
 }
 
 /// The failed command as the conversation has it.
-fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> Said {
+fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange {
     let stderr = failed.stderr.as_deref().map(|text| redactor.text(text)).unwrap_or_default();
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let shown = given::clipped(&lines.join("\n"), SHOWN);
@@ -395,7 +395,7 @@ fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> Said {
         false => format!("That did not work{status}:\n{shown}\nWrite another command."),
     };
     let programs = crate::shell::extract_commands(&parse(&failed.command, dialect)).join(" and ");
-    Said { request: format!("do it with {programs}"), command: failed.command.clone(), outcome }
+    PastExchange { request: format!("do it with {programs}"), command: failed.command.clone(), outcome }
 }
 
 /// True if this user may do everything.

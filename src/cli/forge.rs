@@ -6,7 +6,7 @@ use super::settings::RESIDENTS;
 use super::ui::{Role, in_line};
 use super::wire::{self, Wants};
 use super::{Cx, Exit, Failure, Outcome, config, skills};
-use crate::agent::event::{Draft, Emitter, Kind, Redactor};
+use crate::agent::event::{Draft, Emitter, Kind};
 use crate::agent::forge::examples::{Case, ExampleError, Order, Way, order};
 use crate::agent::forge::language::Language;
 use crate::agent::forge::report::{Report, Verdict, name_of};
@@ -16,10 +16,10 @@ use crate::agent::plan::Plan;
 use crate::agent::skill::Skill;
 use crate::agent::store::is_alive;
 use crate::agent::turn::Task;
-use crate::agent::{id, observe};
-use crate::exec;
-use crate::files;
 use crate::model::Model;
+use crate::policy;
+use crate::policy::Redactor;
+use crate::{exec, files, id};
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -157,7 +157,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn work(args: &Args, cx: &Cx) -> Outcome {
     let words = args.words.join(" ");
-    observe::admit(&words, observe::Mode::Full).map_err(|error| {
+    policy::admit(&words, policy::Mode::Full).map_err(|error| {
         let hint = error.hint();
         Failure::usage(format!("the request cannot be taken: {error}")).hint(hint)
     })?;

@@ -1,8 +1,8 @@
 //! What was typed into conversations, for the arrow keys: one file, a line each, without secrets.
 
 use super::{Dirs, Failure};
-use crate::agent::event::Redactor;
 use crate::files;
+use crate::policy::Redactor;
 use std::collections::HashSet;
 use std::path::PathBuf;
 

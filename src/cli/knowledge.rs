@@ -2,9 +2,10 @@
 
 use super::ui::{Role, in_line, plural};
 use super::{Cx, Exit, Failure, Outcome, download, repair, tldr};
-use crate::agent::librarian::chunk::Kind;
-use crate::agent::librarian::{Answer, Ingested, Librarian, LibraryError, Options, Progress};
 use crate::agent::tool::normal;
+use crate::database::LibraryError;
+use crate::documents::chunk::Kind;
+use crate::documents::{Answer, Ingested, Librarian, Options, Progress};
 use crate::host::ExecutionContext;
 use crate::model::embed::{EMBEDDING_MODEL, Embedder};
 use crate::model::engine::SentenceEncoder;

@@ -5,7 +5,9 @@ use super::ui::{Role, plural};
 use super::{Cx, Failure};
 use crate::command::rehearsal::{Fit, Unfit, fit};
 use crate::exec::Status;
-use crate::exec::rehearse::{Change, ChangeKind, EntryKind, Play, Rehearsal, RehearsalError, read_only, rehearse};
+use crate::exec::rehearse::{
+    Change, ChangeKind, EntryKind, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse,
+};
 use crate::host::ExecutionContext;
 use crate::shell::parse;
 use std::path::Path;
@@ -61,7 +63,7 @@ pub async fn try_out(command: &str, place: &Place, context: &ExecutionContext) -
         let why = format!("there is no {} here; --shell names another", place.dialect.name());
         return Ok(Shown::Unavailable(why));
     };
-    let play = Play::new(&shell, command, &place.cwd);
+    let play = RehearsalJob::new(&shell, command, &place.cwd);
     let seen = match rehearse(&play).await {
         Err(RehearsalError::Unavailable(_)) if fitness == Fit::Reads => read_only(&play).await,
         other => other,

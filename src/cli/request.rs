@@ -3,10 +3,9 @@
 use super::args::{self, AnswerArgs, RequestArgs};
 use super::execute::{self, With};
 use super::interrupt::Phase;
-use super::wire;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, revise};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, revise, wire};
 use crate::command::recipe::{MAX_REQUEST, too_long};
-use crate::command::{Answer, Ask, Before, CommandError, FewShot, View, library};
+use crate::command::{Answer, Ask, CommandError, FewShot, History, View, library};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Severity, Target};
@@ -51,7 +50,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let on_line = if args.widget { revise::split(&request, place.dialect, &wired.recipe.context) } else { None };
     let (from, words) = on_line.map_or((from, request.as_str()), |(command, words)| (Some(command), words));
     let ask = ask(words.to_owned(), &place, &settings, &args.answer, cx.interrupt().cancel());
-    let ask = Ask { before: from.map_or_else(Before::default, revise::before), ..ask };
+    let ask = Ask { before: from.map_or_else(History::default, revise::before), ..ask };
     // The time runs from the start of the program; only a download is not counted.
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
@@ -275,7 +274,7 @@ pub fn part(place: &Place, settings: &Settings) -> Ask {
         rehearse: settings.rehearse,
         view: View::Examples,
         budget: settings.budget.max(Ask::IN_A_TASK),
-        before: Before::default(),
+        before: History::default(),
         spent: Vec::new(),
         cancel: Cancel::new(),
     }

@@ -1,8 +1,7 @@
 //! A command that is to be changed: named with `--from`, or the one on the shell's line with a comment behind it.
 
-use super::Failure;
-use super::request;
-use crate::command::{Before, Said};
+use super::{Failure, request};
+use crate::command::{History, PastExchange};
 use crate::host::ExecutionContext;
 use crate::shell::{Dialect, is_builtin, parse};
 
@@ -10,9 +9,9 @@ use crate::shell::{Dialect, is_builtin, parse};
 const ASKED: &str = "Write a command.";
 
 /// The conversation before words that say how a command is to be changed.
-pub fn before(command: &str) -> Before {
-    let said = Said { request: ASKED.into(), command: command.into(), outcome: String::new() };
-    Before { said: vec![said], ..Before::default() }
+pub fn before(command: &str) -> History {
+    let said = PastExchange { request: ASKED.into(), command: command.into(), outcome: String::new() };
+    History { said: vec![said], ..History::default() }
 }
 
 /// Holds a command that the person gives against what a prompt takes.

@@ -7,9 +7,9 @@ use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::background::{self, DELAY, Schedule, TIMEOUT};
 use crate::agent::clock::stamp;
-use crate::agent::id;
 use crate::agent::plan;
 use crate::agent::store::{StoredTask, TaskRun, TaskState};
+use crate::id;
 use std::time::SystemTime;
 
 /// Add, list, run and remove tasks that begin by themselves

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::spinner::Spinner;
 use super::{Env, Failure, env};
-use crate::agent::observe::is_hidden;
+use crate::policy::is_hidden;
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
 use anstyle::{AnsiColor, Style};

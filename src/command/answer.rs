@@ -1,6 +1,6 @@
 //! What is asked and what is answered: the public documents of the recipe.
 
-use super::documents::Known;
+use super::documents::DocumentedCommand;
 use super::spelling::Slip;
 use crate::model::{Cancel, ModelError};
 use crate::shell::safety::Risk;
@@ -62,7 +62,7 @@ pub struct Ask {
     /// How the model is asked first; the recipe sets it by what its model has.
     pub view: View,
     /// What was said before the request, where it is a part of something larger.
-    pub before: Before,
+    pub before: History,
     /// Commands that were run for it and did not do it: none of them is the answer.
     pub spent: Vec<String>,
     /// Ends it early.
@@ -87,17 +87,17 @@ pub enum View {
 
 /// What the model is told before a request that stands in a row of them. Data, never instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Before {
+pub struct History {
     /// What is known about the place, a fact an entry.
     pub place: Vec<String>,
     /// The requests before this one, oldest first.
-    pub said: Vec<Said>,
+    pub said: Vec<PastExchange>,
     /// What the person's own documents have for nearly the same, the nearest first.
     #[serde(default)]
-    pub known: Vec<Known>,
+    pub known: Vec<DocumentedCommand>,
 }
 
-impl Before {
+impl History {
     /// True if the person's own documents have this very command.
     pub(super) fn knows(&self, command: &str) -> bool {
         self.known.iter().any(|known| known.command == command)
@@ -106,7 +106,7 @@ impl Before {
 
 /// One request that was answered before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Said {
+pub struct PastExchange {
     /// The request.
     pub request: String,
     /// Its command.
@@ -189,7 +189,7 @@ pub struct Answer {
     pub alternatives: Vec<Alternative>,
     /// What the person's own documents have for nearly the same request; the model was shown it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub documents: Vec<Known>,
+    pub documents: Vec<DocumentedCommand>,
     /// Words of the request that were read as others.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub slips: Vec<Slip>,

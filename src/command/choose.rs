@@ -7,7 +7,7 @@
 //! (`benches/records/2026-11-24-choice.md`).
 
 use super::checks::weight;
-use super::trial::{Ending, Trial};
+use super::trial::{Ending, RehearsalResult};
 use super::turn::Draft;
 use crate::shell::safety::Level;
 
@@ -21,7 +21,7 @@ pub struct Candidate {
     /// True if the person's own documents have it so.
     pub documented: bool,
     /// What it did in a rehearsal; `None` where there was none.
-    pub trial: Option<Trial>,
+    pub trial: Option<RehearsalResult>,
 }
 
 /// What was chosen.
@@ -84,7 +84,7 @@ fn worth(candidate: &Candidate) -> f64 {
     };
     let trial = match candidate.trial.as_ref().map(|t| t.ending) {
         Some(Ending::Failed) => FAILED,
-        Some(Ending::Silent) => SILENT,
+        Some(Ending::NoEffect) => SILENT,
         Some(Ending::Fine | Ending::Stopped) | None => 1.0,
     };
     let documented = if candidate.documented { DOCUMENTED } else { 1.0 };
@@ -110,7 +110,7 @@ mod tests {
             draft,
             likelihood,
             documented: false,
-            trial: ending.map(|ending| Trial {
+            trial: ending.map(|ending| RehearsalResult {
                 ending,
                 outcome,
                 order: 0,

@@ -2,11 +2,11 @@
 //! something must be.
 
 use super::checks::asks_for_number;
-use super::trial::{Ending, Trial};
+use super::trial::{Ending, RehearsalResult};
 use crate::shell::{Dialect, Finding, Script, Severity, parse};
 
 /// The most confidence that is left to a command that was seen to fail by its own fault.
-pub(super) const AT_MOST: f64 = super::turn::LOST;
+pub(super) const AT_MOST: f64 = super::turn::EXTEND_BUDGET_BELOW;
 
 /// The command that was rehearsed and what it is for.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Tried<'a> {
 }
 
 /// The finding of the rehearsal; `None` where nothing is wrong, or where only the state of things is complained of.
-pub(super) fn finding(tried: Tried<'_>, trial: &Trial) -> Option<Finding> {
+pub(super) fn finding(tried: Tried<'_>, trial: &RehearsalResult) -> Option<Finding> {
     let of = |id: &str, why: String| Finding {
         id: id.into(),
         severity: Severity::Warning,
@@ -38,7 +38,7 @@ pub(super) fn finding(tried: Tried<'_>, trial: &Trial) -> Option<Finding> {
             let is_own = is_own_fault(complaint, &parse(tried.cmd, tried.dialect), tried.request);
             is_own.then(|| of("fails", failing(complaint, tried.is_local)))
         }
-        Ending::Silent if asks_for_number(tried.request) => {
+        Ending::NoEffect if asks_for_number(tried.request) => {
             let why = "a number is asked for, and tried out in a sandbox, it prints nothing".into();
             Some(of("prints-nothing", why))
         }
@@ -97,13 +97,13 @@ fn failing(complaint: &str, is_local: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::trial::Minds;
+    use crate::command::trial::Sensitivity;
 
     fn of(request: &str, cmd: &str, ending: Ending, complaint: Option<&str>) -> Option<String> {
         let tried = Tried { cmd, dialect: Dialect::Bash, request, is_local: true };
         let complaint = complaint.map(str::to_owned);
-        let minds = Minds::default();
-        let trial = Trial { ending, outcome: 0, order: 0, blanks: 0, minds, complaint };
+        let minds = Sensitivity::default();
+        let trial = RehearsalResult { ending, outcome: 0, order: 0, blanks: 0, minds, complaint };
         finding(tried, &trial).map(|f| f.id)
     }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn silence_is_held_against_a_number_only() {
-        let silent = |request, cmd| of(request, cmd, Ending::Silent, None);
+        let silent = |request, cmd| of(request, cmd, Ending::NoEffect, None);
         assert_eq!(silent("how many lines have x", "grep x f").as_deref(), Some("prints-nothing"));
         assert_eq!(silent("show the lines with x", "grep x f"), None);
         assert_eq!(of("how many lines", "wc -l f", Ending::Fine, None), None);

@@ -1,6 +1,6 @@
 //! Looks at a command without a model: its programs' manuals, the checks, the safety verdict. `caro check` is this alone.
 
-use super::checks::{self, Inspected};
+use super::checks::{self, CheckContext};
 use super::turn::Draft;
 use crate::host::ExecutionContext;
 use crate::manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
@@ -59,7 +59,7 @@ impl Inspector {
         let script = shell::parse(&cmd, subject.dialect);
         self.look_up(&script, subject, manuals, wait).await;
         let commands_used = extract_commands(&script);
-        let inspected = Inspected {
+        let inspected = CheckContext {
             request: subject.request,
             script: &script,
             target: subject.target,

@@ -4,7 +4,7 @@
 //! More context is not better: host facts, lists of programs and directory listings lower a small model's score, so
 //! they are left out (`benches/records/` has the measurements).
 
-use super::answer::{Before, FewShot, View};
+use super::answer::{FewShot, History, View};
 use super::{examples, library};
 use crate::model::{Prompt, Role};
 use crate::shell::{Dialect, Finding, Os, Target, Userland};
@@ -22,7 +22,7 @@ pub fn first(
     dialect: Dialect,
     view: View,
     few_shot: FewShot,
-    before: &Before,
+    before: &History,
 ) -> Prompt {
     let mut prompt = Prompt::system(persona(target, dialect));
     prompt.adapted = view == View::Adapted;
@@ -135,15 +135,15 @@ pub fn render(prompt: &Prompt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Said;
+    use crate::command::PastExchange;
     use crate::shell::Severity;
 
     const LINUX: Target = Target { os: Os::Linux, userland: Userland::Gnu };
 
     #[test]
     fn the_request_comes_last_and_all_before_it_is_stable() {
-        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
-        let b = first("show processes", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
+        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
+        let b = first("show processes", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         assert_eq!(a.stable_turns + 1, a.turns.len());
         assert_eq!(a.turns[..a.stable_turns], b.turns[..b.stable_turns]);
         assert_eq!(a.turns.last().map(|t| t.text.as_str()), Some("list files"));
@@ -157,7 +157,7 @@ mod tests {
             Dialect::Bash,
             View::Examples,
             FewShot::Nearest(0),
-            &Before::default(),
+            &History::default(),
         );
         let more = first(
             "size of a.bin in bytes",
@@ -165,7 +165,7 @@ mod tests {
             Dialect::Bash,
             View::Examples,
             FewShot::Nearest(2),
-            &Before::default(),
+            &History::default(),
         );
         assert_eq!(more.stable_turns, plain.stable_turns);
         assert_eq!(more.turns[..more.stable_turns], plain.turns[..plain.stable_turns]);
@@ -177,11 +177,14 @@ mod tests {
 
     #[test]
     fn what_was_said_before_is_a_conversation() {
-        let said =
-            Said { request: "find logs".into(), command: "ls *.log".into(), outcome: "It printed:\na.log".into() };
-        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
+        let said = PastExchange {
+            request: "find logs".into(),
+            command: "ls *.log".into(),
+            outcome: "It printed:\na.log".into(),
+        };
+        let before = History { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
         let plain =
-            first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
+            first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
         assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);
         let texts: Vec<&str> = told.turns[told.stable_turns..].iter().map(|t| t.text.as_str()).collect();
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_second_prompt_continues_the_first() {
-        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
+        let a = first("list files", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         let finding = Finding {
             id: "unknown-flag".into(),
             severity: Severity::Error,

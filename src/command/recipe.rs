@@ -1,17 +1,16 @@
 //! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
-//! agent's ([`crate::agent::runtime::drive`]).
+//! agent's ([`crate::inference::drive`]).
 
-use super::answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Timing, Trace, View};
-use super::documents::{self, Known};
+use super::answer::{Alternative, Answer, Ask, CommandError, FewShot, History, Refine, Timing, Trace, View};
+use super::documents::{self, DocumentedCommand};
 use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
-use super::spelling;
 use super::turn::{self, Draft, Outcome, Second, Step, Turn};
-use super::{confidence, explain, grounds, library, named, prompt};
-use crate::agent::librarian::Librarian;
-use crate::agent::plan::courtesy;
-use crate::agent::runtime::{Hands, Machine, Next, drive, generate, generate_until};
+use super::{confidence, explain, file_schema, grounds, library, prompt, spelling};
+use crate::documents::Librarian;
 use crate::host::ExecutionContext;
+use crate::inference::{Executor, Next, StateMachine, drive, generate, generate_until};
+use crate::intent::courtesy;
 use crate::manual::Manual;
 use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
 use crate::shell;
@@ -76,7 +75,7 @@ pub(super) struct Run<'a> {
     /// Commands that the answer was chosen from.
     pub(super) candidates: u32,
     pub(super) started: Instant,
-    /// True once the model's own answer is most likely wrong ([`turn::LOST`]).
+    /// True once the model's own answer is most likely wrong ([`turn::EXTEND_BUDGET_BELOW`]).
     is_lost: bool,
     /// True once the model has answered with its adapter.
     is_adapted: bool,
@@ -96,7 +95,8 @@ impl Recipe {
         ask.before.known = self.known(&ask, trace).await;
         // the agent tells of the place itself
         if ask.before.place.is_empty() {
-            ask.before.place = named::told(&ask.request, &ask.cwd, self.context.available_commands.contains_key("jq"));
+            ask.before.place =
+                file_schema::told(&ask.request, &ask.cwd, self.context.available_commands.contains_key("jq"));
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {
@@ -131,7 +131,7 @@ impl Recipe {
             return;
         }
         let few_shot = FewShot::Nearest(0);
-        let prompt = prompt::first("list files", target, dialect, View::Examples, few_shot, &Before::default());
+        let prompt = prompt::first("list files", target, dialect, View::Examples, few_shot, &History::default());
         let (sampling, cancel) = (Sampling::GREEDY, cancel.clone());
         let request = Request { prompt, shape: reply::shape(false), sampling, max_tokens: 1, cancel };
         // whoever cannot do it now does it when it is needed
@@ -151,7 +151,7 @@ impl Recipe {
     }
 
     /// What the person's own documents have for it. A library that cannot be read costs its commands, not the answer.
-    async fn known(&self, ask: &Ask, trace: Tracer<'_>) -> Vec<Known> {
+    async fn known(&self, ask: &Ask, trace: Tracer<'_>) -> Vec<DocumentedCommand> {
         let Some(documents) = self.documents.clone() else { return Vec::new() };
         let (request, dialect) = (ask.request.clone(), ask.dialect);
         let looked = tokio::task::spawn_blocking(move || documents::alike(&documents, &request, dialect)).await;
@@ -162,7 +162,7 @@ impl Recipe {
                 Vec::new()
             }
         };
-        for Known { command, path, line, .. } in &known {
+        for DocumentedCommand { command, path, line, .. } in &known {
             trace(Trace::Decision { what: format!("shown beside the request: `{command}` ({path}:{line})") });
         }
         known
@@ -192,11 +192,11 @@ struct Due {
     step: Step,
 }
 
-impl Machine for Due {
+impl StateMachine for Due {
     type Need = Step;
     type End = Outcome;
 
-    fn due(&mut self) -> Next<Step, Outcome> {
+    fn next_step(&mut self) -> Next<Step, Outcome> {
         match std::mem::replace(&mut self.step, Step::Done(Outcome::Nothing)) {
             Step::Done(outcome) => Next::End(outcome),
             step => Next::Need(step),
@@ -210,7 +210,7 @@ struct Driver<'r, 'a, 't> {
     trace: Tracer<'t>,
 }
 
-impl Hands<Due> for Driver<'_, '_, '_> {
+impl Executor<Due> for Driver<'_, '_, '_> {
     type Error = CommandError;
 
     /// The model itself ends early when it is stopped, and the machine knows what that leaves.
@@ -218,7 +218,7 @@ impl Hands<Due> for Driver<'_, '_, '_> {
         ControlFlow::Continue(())
     }
 
-    async fn bring(&mut self, Due { turn, step: next }: &mut Due, step: Step) -> Result<(), CommandError> {
+    async fn execute(&mut self, Due { turn, step: next }: &mut Due, step: Step) -> Result<(), CommandError> {
         let (run, trace) = (&mut *self.run, &mut *self.trace);
         *next = match step {
             Step::Decide { iteration, prompt } => {
@@ -228,7 +228,7 @@ impl Hands<Due> for Driver<'_, '_, '_> {
                 let completion = run.decide(prompt, Sampling::GREEDY, until).await?;
                 trace(Trace::Raw { iteration, text: completion.text.clone() });
                 let confidence = confidence::of(&completion, &run.ask.request);
-                run.is_lost |= iteration == 1 && confidence < turn::LOST;
+                run.is_lost |= iteration == 1 && confidence < turn::EXTEND_BUDGET_BELOW;
                 turn.decided(&completion, confidence, run.has_time())
             }
             Step::Inspect { cmd, confidence } => {
@@ -262,9 +262,9 @@ impl Run<'_> {
     async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let mut turn = Turn::new(self.ask);
         let step = turn.begin();
-        let mut due = Due { turn, step };
-        let outcome = drive(&mut due, &mut Driver { run: &mut self, trace }).await?;
-        let turn = due.turn;
+        let mut next_step = Due { turn, step };
+        let outcome = drive(&mut next_step, &mut Driver { run: &mut self, trace }).await?;
+        let turn = next_step.turn;
         if turn.iterations > 1 {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }

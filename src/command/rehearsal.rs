@@ -1,7 +1,7 @@
 //! May a command be rehearsed? Its effects decide, and a list of programs that find nothing to show in a view
 //! (`platform-rules/rehearsal.toml`). How it is done is [`crate::exec::rehearse`]'s business.
 
-use crate::agent::guard::leads_to_secret;
+use crate::policy::leads_to_secret;
 use crate::shell::Script;
 use crate::shell::effects::{Kind, effects};
 use crate::shell::safety::{Level, assess, is_read_only};

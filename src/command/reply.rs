@@ -1,6 +1,6 @@
 //! What the model's words mean: the grammar of a reply, and the command in it.
 
-use crate::model::{Shape, rounds};
+use crate::model::{Shape, repetition};
 
 /// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
 /// nothing.
@@ -50,8 +50,9 @@ pub fn read(text: &str) -> Reply {
 /// True if the text ends in the same few characters over and over: a small model that has lost the thread does not find an
 /// end. A line drawn of one sign is meant.
 pub fn goes_round(text: &str) -> bool {
-    let is_line = || text.ends_with(|sign: char| sign.is_ascii_punctuation()) && rounds::goes_round(text, 1, |_| ROUND);
-    rounds::goes_round(text, ROUND / 8, |_| ROUND) && !is_line()
+    let is_line =
+        || text.ends_with(|sign: char| sign.is_ascii_punctuation()) && repetition::goes_round(text, 1, |_| ROUND);
+    repetition::goes_round(text, ROUND / 8, |_| ROUND) && !is_line()
 }
 
 /// Bytes that are looked at: eight rounds of five.

@@ -7,9 +7,9 @@ use super::confidence;
 use super::faults::{self, Tried};
 use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
-use super::trial::{self, Ending, Trial};
+use super::trial::{self, Ending, RehearsalResult};
 use super::turn::{Chosen, Draft, Second, Written, better, is_broken};
-use crate::agent::runtime;
+use crate::inference;
 use crate::model::{Finish, Prompt, Sampling};
 use crate::shell::Severity;
 use std::path::PathBuf;
@@ -115,7 +115,7 @@ impl Run<'_> {
         for c in &candidates {
             let ending = c.trial.as_ref().map_or("not rehearsed", |t| match t.ending {
                 Ending::Fine => "works",
-                Ending::Silent => "does nothing",
+                Ending::NoEffect => "does nothing",
                 Ending::Failed => "fails",
                 Ending::Stopped => "takes too long",
             });
@@ -176,7 +176,7 @@ impl Run<'_> {
     ) -> Result<Vec<(Reply, f64, f64)>, CommandError> {
         let (temperature, top_p) = VARIED;
         let request = self.asked(prompt, Sampling { temperature, top_p, seed: 1 }, max_tokens, until);
-        let completions = runtime::sample(self.recipe.model.clone(), request, count as usize).await?;
+        let completions = inference::sample(self.recipe.model.clone(), request, count as usize).await?;
         for completion in &completions {
             self.timing.prefill += ms(completion.usage.prefill);
             self.timing.decode += ms(completion.usage.decode);
@@ -221,7 +221,7 @@ impl Run<'_> {
     }
 
     /// Adds what the rehearsal has against the command, once.
-    fn hold_against(&self, draft: &mut Draft, trial: &Trial) {
+    fn hold_against(&self, draft: &mut Draft, trial: &RehearsalResult) {
         let (dialect, request, is_local) = (self.ask.dialect, &self.ask.request, self.recipe.model.is_local());
         let Some(found) = faults::finding(Tried { cmd: &draft.cmd, dialect, request, is_local }, trial) else { return };
         draft.confidence = draft.confidence.min(faults::AT_MOST);
@@ -258,7 +258,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Ask, Before, FewShot, Recipe, Refine, View};
+    use crate::command::{Ask, FewShot, History, Recipe, Refine, View};
     use crate::host::ExecutionContext;
     use crate::model::scripted::Scripted;
     use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
@@ -330,7 +330,7 @@ mod tests {
                 candidates: 3,
                 rehearse: false,
                 view: View::Examples,
-                before: Before::default(),
+                before: History::default(),
                 spent: vec![],
                 cancel: Cancel::new(),
             };

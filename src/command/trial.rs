@@ -3,7 +3,7 @@
 
 use super::pipeline;
 use super::rehearsal::{Fit, fit};
-use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, read_only, rehearse};
+use crate::exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse};
 use crate::exec::{Limits, Status};
 use crate::shell::{Dialect, Invocation, Script, parse};
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub enum Ending {
     /// It did something.
     Fine,
     /// Neither output nor change; or a text that it was given comes out as it went in.
-    Silent,
+    NoEffect,
     /// With an error.
     Failed,
     /// It took too long, or more than a view has to give, to be seen to its end.
@@ -26,7 +26,7 @@ pub enum Ending {
 
 /// A rehearsal in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
+pub struct RehearsalResult {
     /// How it ended.
     pub ending: Ending,
     /// Equal where output and changes are, but for the order of lines and blanks.
@@ -36,21 +36,21 @@ pub struct Trial {
     /// Equal where the output is, blanks and all, but for the order.
     pub blanks: u64,
     /// What the command is about.
-    pub minds: Minds,
+    pub minds: Sensitivity,
     /// The first line that a program complained with, if it ended with an error.
     pub complaint: Option<String>,
 }
 
 /// What a command makes, that others leave to chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Minds {
+pub struct Sensitivity {
     /// An order of lines.
     pub order: bool,
     /// Blanks, or their absence.
     pub blanks: bool,
 }
 
-impl Minds {
+impl Sensitivity {
     fn of(script: &Script) -> Self {
         let puts = |c: &Invocation| match c.name() {
             Some("sort" | "tac") => true,
@@ -93,15 +93,15 @@ const OUTPUT: usize = 1 << 20;
 const COMPLAINT: usize = 160;
 
 /// Rehearses a line in `cwd` with this shell; `None` where it is not fit for that, or this system has no rehearsals.
-pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<Trial> {
+pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<RehearsalResult> {
     let script = parse(line, dialect);
     let fit = fit(&script).ok()?;
     let stage = Theatre { shell, cwd, wall, fit };
     let rehearsal = stage.play(line).await?;
-    let mut trial = Trial { minds: Minds::of(&script), ..Trial::of(&rehearsal) };
+    let mut trial = RehearsalResult { minds: Sensitivity::of(&script), ..RehearsalResult::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
     if trial.ending == Ending::Fine && rehearsal.changes.is_empty() && given(&script) == Some(out.trim()) {
-        trial.ending = Ending::Silent;
+        trial.ending = Ending::NoEffect;
     }
     if let Some(first) = pipeline::first_stage(&script) {
         stage.look_closer(first, &rehearsal, &mut trial).await;
@@ -119,7 +119,7 @@ struct Theatre<'a> {
 
 impl Theatre<'_> {
     async fn play(&self, line: &str) -> Option<Rehearsal> {
-        let mut play = Play::new(self.shell, OsString::from(line), self.cwd);
+        let mut play = RehearsalJob::new(self.shell, OsString::from(line), self.cwd);
         play.limits = Limits { wall: self.wall, output: OUTPUT };
         play.digests = true;
         match rehearse(&play).await {
@@ -130,14 +130,14 @@ impl Theatre<'_> {
 
     /// Looks at what the last stage of a pipeline hides: its exit status and its output are the only ones that are seen.
     /// `first` is the text of the first stage.
-    async fn look_closer(&self, first: &str, rehearsal: &Rehearsal, trial: &mut Trial) {
+    async fn look_closer(&self, first: &str, rehearsal: &Rehearsal, trial: &mut RehearsalResult) {
         let complaint = complaint(rehearsal);
         match trial.ending {
             Ending::Failed => trial.complaint = complaint,
             // `cat missing | wc -l` prints a number, of nothing
             Ending::Fine if complaint.is_some() => {
                 let Some(first) = self.play(first).await else { return };
-                let first = Trial::of(&first);
+                let first = RehearsalResult::of(&first);
                 if first.ending == Ending::Failed {
                     (trial.ending, trial.complaint) = (Ending::Failed, first.complaint);
                 }
@@ -164,7 +164,7 @@ fn given(script: &Script) -> Option<&str> {
     text.value.as_deref().map(str::trim).filter(|text| fed && filters && !text.is_empty())
 }
 
-impl Trial {
+impl RehearsalResult {
     /// True if the two do the same. The order of lines that nobody sorted, blanks that nobody looked for, and `./` before
     /// names are no difference.
     pub fn agrees(&self, other: &Self) -> bool {
@@ -189,7 +189,7 @@ impl Trial {
             // 126 and 127: no such program; else a complaint counts only where nothing came of the command
             Status::Exited(126 | 127) => Ending::Failed,
             Status::Exited(_) if quiet && !err.trim().is_empty() => Ending::Failed,
-            Status::Exited(_) if quiet => Ending::Silent,
+            Status::Exited(_) if quiet => Ending::NoEffect,
             Status::Exited(_) => Ending::Fine,
         };
         let mut lines: Vec<String> = out.lines().map(plain).collect();
@@ -211,7 +211,7 @@ impl Trial {
             outcome: hasher.finish(),
             order,
             blanks: hash(&exact),
-            minds: Minds::default(),
+            minds: Sensitivity::default(),
             complaint: if wrong { complaint(rehearsal) } else { None },
         }
     }
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn order_and_spelling_of_paths_are_no_difference() {
-        let of = |out: &str| Trial::of(&rehearsal(Status::Exited(0), out, ""));
+        let of = |out: &str| RehearsalResult::of(&rehearsal(Status::Exited(0), out, ""));
         assert!(of("./a\n./b\n").agrees(&of("b\na\n")));
         assert!(of("  3 total\n").agrees(&of("3  total")));
         assert!(!of("a\n").agrees(&of("b\n")));
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn order_and_blanks_count_where_they_are_made() {
-        let of = |line: &str, out: &str| Trial {
-            minds: Minds::of(&parse(line, Dialect::Bash)),
-            ..Trial::of(&rehearsal(Status::Exited(0), out, ""))
+        let of = |line: &str, out: &str| RehearsalResult {
+            minds: Sensitivity::of(&parse(line, Dialect::Bash)),
+            ..RehearsalResult::of(&rehearsal(Status::Exited(0), out, ""))
         };
         let agree = |(a, out_a): (&str, &str), (b, out_b): (&str, &str)| {
             let (a, b) = (of(a, out_a), of(b, out_b));
@@ -318,18 +318,18 @@ mod tests {
 
     #[test]
     fn an_ending_is_told_by_what_came_of_it() {
-        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).ending;
+        let of = |code, out, err| RehearsalResult::of(&rehearsal(Status::Exited(code), out, err)).ending;
         assert_eq!(of(0, "x", ""), Ending::Fine);
         assert_eq!(of(1, "x", "one folder could not be read"), Ending::Fine);
-        assert_eq!(of(1, "", ""), Ending::Silent);
+        assert_eq!(of(1, "", ""), Ending::NoEffect);
         assert_eq!(of(0, "\n", "complaint"), Ending::Failed);
         assert_eq!(of(127, "x", "not found"), Ending::Failed);
-        assert_eq!(Trial::of(&rehearsal(Status::TimedOut, "x", "")).ending, Ending::Stopped);
+        assert_eq!(RehearsalResult::of(&rehearsal(Status::TimedOut, "x", "")).ending, Ending::Stopped);
     }
 
     #[test]
     fn the_limits_of_a_rehearsal_are_no_fault_of_the_command() {
-        let of = |status, err| Trial::of(&rehearsal(status, "", err));
+        let of = |status, err| RehearsalResult::of(&rehearsal(status, "", err));
         for (status, err) in [
             (Status::Signaled(25), ""),
             (Status::Signaled(24), ""),
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_complaint_is_kept_of_what_ended_with_an_error() {
-        let of = |code, out, err| Trial::of(&rehearsal(Status::Exited(code), out, err)).complaint;
+        let of = |code, out, err| RehearsalResult::of(&rehearsal(Status::Exited(code), out, err)).complaint;
         assert_eq!(of(1, "", "find: bad mode\nmore\n").as_deref(), Some("find: bad mode"));
         assert_eq!(of(1, "something", "find: invalid mode"), None, "it did something");
         assert_eq!(of(1, "", ""), None);

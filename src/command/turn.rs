@@ -14,27 +14,26 @@
 //! writes the same again, and what it is shown of it takes longer to read than four others take to write
 //! (`benches/records/2026-11-22-everyday.md`).
 
-use super::answer::{Ask, Before, FewShot, Refine, View};
+use super::answer::{Ask, FewShot, History, Refine, View};
 use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
 use crate::model::{Completion, Finish, Prompt};
-use crate::shell::rules;
 use crate::shell::safety::{Level, Risk};
-use crate::shell::{Dialect, Finding, Severity, Target};
+use crate::shell::{Dialect, Finding, Severity, Target, rules};
 
 /// The most mechanical fixes tried on one request; each costs well under a millisecond.
 const MENDS: u32 = 6;
 /// Below this confidence a second iteration runs (the specification's figure).
-pub const SURE: f64 = 0.8;
+pub const REFINE_BELOW: f64 = 0.8;
 
 /// Below this confidence other commands are sampled. Above it sampling takes its time and mends next to nothing
 /// (`benches/records/2026-11-25-length.md`).
-pub const DOUBT: f64 = 0.667;
+pub const SAMPLE_BELOW: f64 = 0.667;
 
 /// Below this confidence the answer is most likely wrong, and twice as long is waited for a better one: of 85 such answers 15 were
 /// right, and 30 of those that were chosen in their place (`benches/records/2026-11-25-length.md`).
-pub const LOST: f64 = 0.3;
+pub const EXTEND_BUDGET_BELOW: f64 = 0.3;
 
 /// From this confidence on the answer of one view stands without the other's.
 pub const CLEAR: f64 = 0.9;
@@ -169,7 +168,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
     request: String,
-    before: Before,
+    before: History,
     /// Commands that are not the answer.
     spent: Vec<String>,
     refine: Refine,
@@ -264,7 +263,9 @@ impl Turn {
             Reply::Command(cmd) => Step::Inspect { cmd, confidence },
             // what the person's own documents have for it is a task, whatever the model takes it for
             Reply::Refused => match self.before.known.first() {
-                Some(known) if self.best.is_none() => Step::Inspect { cmd: known.command.clone(), confidence: DOUBT },
+                Some(known) if self.best.is_none() => {
+                    Step::Inspect { cmd: known.command.clone(), confidence: SAMPLE_BELOW }
+                }
                 _ if self.best.is_none() && confidence < CLEAR => {
                     self.refused = Some(confidence);
                     self.other_view(time_left).unwrap_or_else(|| self.done(Outcome::Refused))
@@ -442,7 +443,7 @@ impl Turn {
         let is_open = match &self.best {
             // what no shell can parse is no answer, and whoever has none waits for one
             Some(best) if is_broken(&best.findings) => self.measured,
-            Some(best) => time_left && best.confidence < DOUBT && self.measured,
+            Some(best) => time_left && best.confidence < SAMPLE_BELOW && self.measured,
             // without one there is no answer at all
             None => self.lost || !self.spent.is_empty(),
         };
@@ -506,8 +507,8 @@ pub fn reason(refine: Refine, draft: &Draft) -> Option<String> {
     match (refine, found) {
         (Refine::Never, _) => None,
         (_, Some(f)) => Some(format!("{}: `{}`", f.id, f.token)),
-        (Refine::Always, None) if draft.confidence < SURE => {
-            Some(format!("confidence {:.2} < {SURE}", draft.confidence))
+        (Refine::Always, None) if draft.confidence < REFINE_BELOW => {
+            Some(format!("confidence {:.2} < {REFINE_BELOW}", draft.confidence))
         }
         (Refine::Always, None) if draft.delicate => Some("on the list of delicate commands".into()),
         _ => None,
@@ -527,7 +528,7 @@ pub(super) fn better(new: &Draft, old: &Draft, mechanical: bool) -> bool {
         return false;
     }
     let (was, is) = (weight(&old.findings), weight(&new.findings));
-    is < was || (is == was && !mechanical && new.confidence >= SURE && new.confidence > old.confidence + 0.1)
+    is < was || (is == was && !mechanical && new.confidence >= REFINE_BELOW && new.confidence > old.confidence + 0.1)
 }
 
 /// One line on what changed and why.

@@ -1,7 +1,7 @@
 //! The loop over scripted answers.
 
 use super::*;
-use crate::command::documents::Known;
+use crate::command::documents::DocumentedCommand;
 use crate::model::{Cancel, Token, Usage};
 use crate::shell::{Dialect, Target};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn ask(refine: Refine) -> Ask {
         rehearse: true,
         view: View::Examples,
         budget: Duration::from_secs(5),
-        before: Before::default(),
+        before: History::default(),
         spent: vec![],
         cancel: Cancel::new(),
     }
@@ -193,13 +193,14 @@ fn refusals_cuts_and_silence_have_no_command() {
 
 #[test]
 fn what_documents_have_a_command_for_is_not_refused() {
-    let known = Known { command: "farmctl cycle".into(), ..Known::default() };
-    let before = Before { known: vec![known], ..Before::default() };
+    let known = DocumentedCommand { command: "farmctl cycle".into(), ..DocumentedCommand::default() };
+    let before = History { known: vec![known], ..History::default() };
     let mut t = Turn::new(&Ask { before, candidates: 5, ..ask(Refine::Evidence) });
     t.begin();
     let step = t.decided(&said(reply::REFUSAL, Finish::Stop), 0.9, true);
-    assert_eq!(step, Step::Inspect { cmd: "farmctl cycle".into(), confidence: DOUBT });
-    let Step::Done(Outcome::Command { draft, .. }) = t.inspected(draft("farmctl cycle", DOUBT, vec![]), true) else {
+    assert_eq!(step, Step::Inspect { cmd: "farmctl cycle".into(), confidence: SAMPLE_BELOW });
+    let Step::Done(Outcome::Command { draft, .. }) = t.inspected(draft("farmctl cycle", SAMPLE_BELOW, vec![]), true)
+    else {
         panic!("it is what was written down, and nothing else is looked for");
     };
     assert_eq!(draft.cmd, "farmctl cycle");
@@ -257,7 +258,7 @@ fn a_doubtful_command_is_held_against_others_once() {
         }
         let Step::Sample { found, prompt, count: 4 } = step else { panic!("{step:?}") };
         let (view, few_shot) = (View::Examples, FewShot::Nearest(NEAREST));
-        let shown = prompt::first(&ask.request, ask.target, ask.dialect, view, few_shot, &Before::default());
+        let shown = prompt::first(&ask.request, ask.target, ask.dialect, view, few_shot, &History::default());
         assert_eq!((found[0].draft.cmd.as_str(), prompt), ("one", shown));
         let two = Chosen::Draft(draft("two", 0.5, vec![]), "three of five do this".into());
         let (cmd, changes) = command(t.chosen(two, true));
@@ -310,8 +311,8 @@ fn what_a_rule_of_the_system_says_is_told_before_others_are_sampled() {
 
 #[test]
 fn what_the_persons_documents_have_is_not_put_to_the_vote() {
-    let known = Known { command: "farmctl cycle".into(), ..Known::default() };
-    let before = Before { known: vec![known], ..Before::default() };
+    let known = DocumentedCommand { command: "farmctl cycle".into(), ..DocumentedCommand::default() };
+    let before = History { known: vec![known], ..History::default() };
     for (cmd, is_known) in [("farmctl cycle", true), ("farmctl reboot", false)] {
         let mut t = Turn::new(&Ask { candidates: 5, before: before.clone(), ..ask(Refine::Evidence) });
         t.begin();

@@ -1,6 +1,6 @@
 //! The variables a child sees that is not the person's own: few, the same on every machine where possible, nothing secret.
 
-use super::World;
+use super::EnvProfile;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -128,24 +128,28 @@ pub(super) fn detached() -> Vec<(OsString, OsString)> {
 }
 
 /// The environment of a captured child, with its temporary files in `scratch`.
-pub(super) fn scrubbed(world: World, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
+pub(super) fn scrubbed(world: EnvProfile, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
     from(|name| std::env::var_os(name), world, scratch)
 }
 
 /// [`scrubbed`] over any source of variables.
-fn from(var: impl Fn(&str) -> Option<OsString>, world: World, scratch: Option<&Path>) -> Vec<(OsString, OsString)> {
+fn from(
+    var: impl Fn(&str) -> Option<OsString>,
+    world: EnvProfile,
+    scratch: Option<&Path>,
+) -> Vec<(OsString, OsString)> {
     let own: &[&[&str]] = match world {
-        World::Script => &[BARE],
-        World::Asked => &[BARE, KEPT],
-        World::Work => &[BARE, KEPT, WORK, &[ZONE]],
-        World::Agreed => &[BARE, KEPT, WORK, &[ZONE], AGREED],
+        EnvProfile::Script => &[BARE],
+        EnvProfile::Asked => &[BARE, KEPT],
+        EnvProfile::Work => &[BARE, KEPT, WORK, &[ZONE]],
+        EnvProfile::Agreed => &[BARE, KEPT, WORK, &[ZONE], AGREED],
     };
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     all.extend(own.iter().copied().flatten().filter_map(|name| Some((OsString::from(name), var(name)?))));
     let fixed = FIXED.iter().filter(|(name, _)| match world {
-        World::Script => SPARE.contains(name),
-        World::Asked => true,
-        World::Work | World::Agreed => *name != ZONE,
+        EnvProfile::Script => SPARE.contains(name),
+        EnvProfile::Asked => true,
+        EnvProfile::Work | EnvProfile::Agreed => *name != ZONE,
     });
     all.extend(fixed.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     all.push((OsString::from("PATH"), search_path(var("PATH").as_deref())));
@@ -186,7 +190,7 @@ mod tests {
         assert_eq!(search_path(None), OsString::from(FALLBACK_PATH));
     }
 
-    fn names(world: World) -> Vec<String> {
+    fn names(world: EnvProfile) -> Vec<String> {
         let env = from(|name| Some(OsString::from(format!("{name}-value"))), world, None);
         let names: Vec<_> = env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         let mut unique = names.clone();
@@ -198,14 +202,14 @@ mod tests {
 
     #[test]
     fn secrets_stay_here() {
-        for world in [World::Script, World::Asked, World::Work, World::Agreed] {
+        for world in [EnvProfile::Script, EnvProfile::Asked, EnvProfile::Work, EnvProfile::Agreed] {
             let names = names(world);
             for secret in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "ENV"] {
                 assert!(!names.iter().any(|name| name == secret), "{secret} is passed on in {world:?}");
             }
             assert!(names.iter().any(|name| name == "HOME"));
             for door in ["SSH_AUTH_SOCK", "http_proxy", "DISPLAY"] {
-                assert_eq!(names.iter().any(|name| name == door), world == World::Agreed, "{door} in {world:?}");
+                assert_eq!(names.iter().any(|name| name == door), world == EnvProfile::Agreed, "{door} in {world:?}");
             }
         }
     }
@@ -216,10 +220,10 @@ mod tests {
             let env = from(|name| set.filter(|_| name == "TZ").map(OsString::from), world, None);
             env.into_iter().find(|(name, _)| name == "TZ").map(|(_, value)| value.to_string_lossy().into_owned())
         };
-        for world in [World::Work, World::Agreed] {
+        for world in [EnvProfile::Work, EnvProfile::Agreed] {
             assert_eq!(zone(world, Some("Asia/Tokyo")).as_deref(), Some("Asia/Tokyo"));
             assert_eq!(zone(world, None), None, "without one it is the system's");
         }
-        assert_eq!(zone(World::Asked, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
+        assert_eq!(zone(EnvProfile::Asked, Some("Asia/Tokyo")).as_deref(), Some("UTC0"));
     }
 }

@@ -60,7 +60,7 @@ pub struct Job {
     /// What it may touch.
     pub sandbox: Sandbox,
     /// Whose environment it sees.
-    pub world: World,
+    pub world: EnvProfile,
     /// True if nothing that it starts can outlive it, so that nobody has to look for what left its process group.
     pub closed: bool,
 }
@@ -76,7 +76,7 @@ impl Job {
             stdin: Vec::new(),
             limits: Limits::default(),
             sandbox: Sandbox::ReadOnly,
-            world: World::Asked,
+            world: EnvProfile::Asked,
             closed: false,
         }
     }
@@ -143,7 +143,7 @@ impl Sandbox {
 
 /// Whose environment a captured child sees. Tokens and keys are in none of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum World {
+pub enum EnvProfile {
     /// Everybody's: it is asked about itself, and is to say the same everywhere (UTC, English, no colours).
     #[default]
     Asked,

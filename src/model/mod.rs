@@ -6,7 +6,7 @@
 //! - [`embed`]: texts as vectors.
 //! - [`scripted`] and [`remote`]: the model of the tests, and any OpenAI-compatible server; `conform` checks their words.
 //! - [`metered`]: any of them, with somebody who answers for what it is asked.
-//! - [`rounds`]: how a text looks that a model finds no end of.
+//! - [`repetition`]: how a text looks that a model finds no end of.
 //! - [`tools`]: how signatures of functions, calls and their results stand in a conversation.
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
@@ -19,7 +19,7 @@ pub mod engine;
 pub mod fetch;
 pub mod metered;
 pub mod remote;
-pub mod rounds;
+pub mod repetition;
 pub mod scripted;
 pub mod tools;
 

@@ -3,10 +3,10 @@
 use super::Exchange;
 use super::remember::{Originals, Remember};
 use super::window::{self, Window, window};
-use crate::agent::assemble::{ContextProvider, Errand, Provided, ProviderError, Query};
+use crate::agent::assemble::{ContextProvider, Provided, ProviderError, ProviderRequest, Query};
 use crate::agent::event::{Draft, Kind};
-use crate::agent::observe::{normalise, screen};
 use crate::model::Model;
+use crate::policy::{normalise, screen};
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -130,7 +130,7 @@ impl ContextProvider for History {
         self.state().record.take()
     }
 
-    fn errand(&self, query: &Query, budget: usize) -> Option<Errand> {
+    fn errand(&self, query: &Query, budget: usize) -> Option<ProviderRequest> {
         let mut state = self.state();
         let room = budget / SHARE;
         let count = |text: &str| self.model.count(text);
@@ -213,7 +213,7 @@ pub(super) mod tests {
         history.provide(&query, 2000).unwrap().map_or_else(String::new, |told| told.text)
     }
 
-    fn errand(history: &History) -> Option<Errand> {
+    fn errand(history: &History) -> Option<ProviderRequest> {
         history.errand(&Query { task: "t".into(), session: "s".into() }, 2000)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Exchange;
 use super::window::{HEAD, whole};
-use crate::agent::assemble::Errand;
+use crate::agent::assemble::ProviderRequest;
 use crate::agent::turn::{self, fence, prompt_tokens};
 use crate::model::{Model, Prompt, Role};
 
@@ -16,7 +16,7 @@ const LINE_TOKENS: usize = 40;
 const SIDES: [usize; 4] = [600, 300, 150, 60];
 
 /// What has a model write a summary in at most `tokens` tokens: of the one before, if there is one, and the exchanges.
-pub fn errand(before: &str, exchanges: &[Exchange], tokens: usize, model: &dyn Model) -> Errand {
+pub fn errand(before: &str, exchanges: &[Exchange], tokens: usize, model: &dyn Model) -> ProviderRequest {
     let max_tokens = tokens.clamp(LEAST, MOST);
     let lines = max_tokens / LINE_TOKENS;
     let shape = turn::lines(lines, LINE);
@@ -35,7 +35,7 @@ pub fn errand(before: &str, exchanges: &[Exchange], tokens: usize, model: &dyn M
         newest = &newest[newest.len().div_ceil(4)..];
         asked = prompt(before, newest, SIDES[3], lines);
     }
-    Errand { name: "summary", prompt: asked, shape, max_tokens }
+    ProviderRequest { name: "summary", prompt: asked, shape, max_tokens }
 }
 
 fn prompt(before: &str, exchanges: &[Exchange], most: usize, lines: usize) -> Prompt {
@@ -66,7 +66,8 @@ mod tests {
     fn however_much_was_said_the_prompt_fits() {
         for (context, exchanges, length) in [(4000, 2, 5), (1200, 9, 200), (500, 150, 30), (500, 1, 3000)] {
             let model = model(context, "- x y");
-            let Errand { prompt, max_tokens, .. } = errand("- the dog is Rex", &talk(exchanges, length), 100, &model);
+            let ProviderRequest { prompt, max_tokens, .. } =
+                errand("- the dog is Rex", &talk(exchanges, length), 100, &model);
             let tokens = prompt_tokens(&prompt, &|text| model.count(text));
             assert!(tokens + max_tokens <= context, "{tokens} + {max_tokens} of {context}");
             let asked = &prompt.turns[1].text;
@@ -78,7 +79,7 @@ mod tests {
     fn it_has_so_many_lines_and_no_more() {
         let may_write = |reply: &str| {
             let model = model(4000, reply);
-            let Errand { prompt, shape, max_tokens, .. } = errand("", &talk(2, 5), 90, &model);
+            let ProviderRequest { prompt, shape, max_tokens, .. } = errand("", &talk(2, 5), 90, &model);
             let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel: Cancel::new() };
             model.generate(&request, &mut |_| Flow::Continue).is_ok()
         };

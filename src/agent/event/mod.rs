@@ -1,17 +1,16 @@
 //! The typed record of everything that happens in a run. History, resume, replay and the terminal view are readers of it.
 //!
-//! An [`Event`] is made by an [`Emitter`], which numbers it, redacts it ([`redact`]) and hands it to its [`Sink`]s in
+//! An [`Event`] is made by an [`Emitter`], which numbers it, redacts it ([`Redactor`]) and hands it to its [`Sink`]s in
 //! order: what a sink never gets, it cannot leak. Types come from one registry, [`Kind`].
 
 mod kind;
-pub mod redact;
 mod sink;
 
 pub use kind::Kind;
-pub use redact::Redactor;
 pub use sink::{Memory, Sink};
 
-use super::id;
+use crate::id;
+use crate::policy::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

@@ -14,15 +14,15 @@ mod change;
 mod cover;
 mod files;
 mod look;
-mod named;
 mod order;
+mod promised_files;
 mod rest;
 mod text;
 mod told;
 
 pub use cover::lacks;
 pub use files::{Measured, NAMED, Query};
-pub use named::promised;
+pub use promised_files::promised;
 pub use text::chosen;
 use told::shown;
 pub use told::{answer, told};
@@ -138,7 +138,7 @@ pub struct Claim<'a> {
 pub fn finding(claim: &Claim) -> Option<String> {
     // `add up the amounts` adds nothing to anything
     let sums = words(claim.part).windows(2).next().is_some_and(|w| w[0].eq_ignore_ascii_case("add") && w[1] == "up");
-    let found = if super::plan::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
+    let found = if crate::intent::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
     found.or_else(|| text::finding(claim))
 }
 

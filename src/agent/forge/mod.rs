@@ -27,10 +27,10 @@ pub mod scan;
 mod trial;
 
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
-use super::runtime::{Hands, Machine, Next, drive, sample};
 use super::skill::tools::{Which, program_of};
 use super::skill::{FILE, Skill};
 use crate::exec::{self, ExecError};
+use crate::inference::{Executor, Next, StateMachine, drive, sample};
 use crate::model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
 use examples::{Case, Order};
 use language::Language;
@@ -161,11 +161,11 @@ struct Work<'a> {
     notes: Vec<String>,
 }
 
-impl Machine for Forging {
+impl StateMachine for Forging {
     type Need = Step;
     type End = End;
 
-    fn due(&mut self) -> Next<Step, End> {
+    fn next_step(&mut self) -> Next<Step, End> {
         match self.next() {
             Step::Done(end) => Next::End((**end).clone()),
             step => Next::Need(step.clone()),
@@ -173,14 +173,14 @@ impl Machine for Forging {
     }
 }
 
-impl Hands<Forging> for Work<'_> {
+impl Executor<Forging> for Work<'_> {
     type Error = ForgeError;
 
     fn between(&mut self, _: &mut Forging) -> ControlFlow<End> {
         ControlFlow::Continue(())
     }
 
-    async fn bring(&mut self, forging: &mut Forging, step: Step) -> Result<(), ForgeError> {
+    async fn execute(&mut self, forging: &mut Forging, step: Step) -> Result<(), ForgeError> {
         if self.forge.cancel.is_cancelled() {
             return Err(ForgeError::Stopped);
         }

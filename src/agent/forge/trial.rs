@@ -5,8 +5,8 @@ use super::classify::{Class, Failure, classify};
 use super::examples::{Case, Way};
 use super::general::{Change, changes, constant};
 use super::scan::Finding;
-use crate::exec::rehearse::{Play, rehearse};
-use crate::exec::{self, ExecError, Job, Limits, Sandbox, World};
+use crate::exec::rehearse::{RehearsalJob, rehearse};
+use crate::exec::{self, EnvProfile, ExecError, Job, Limits, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Trial {
         let mut job =
             Job::new(first).args(before.iter().cloned()).args([self.script.clone().into_os_string()]).args(args);
         job.limits = Limits { wall: WALL, output: OUTPUT };
-        (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
+        (job.sandbox, job.world) = (Sandbox::ReadOnly, EnvProfile::Script);
         exec::capture(&job).await
     }
 
@@ -130,7 +130,7 @@ impl Trial {
     pub async fn changed(&self, case: &Case) -> std::io::Result<Option<Vec<PathBuf>>> {
         let folder = tempfile::tempdir()?;
         let args = self.args(case, folder.path())?;
-        let play = Play {
+        let play = RehearsalJob {
             shell: self.program.clone(),
             script: self.script.clone().into_os_string(),
             after: args,

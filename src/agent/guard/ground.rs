@@ -2,9 +2,10 @@
 
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::agent::action::{ActionSet, EXAMPLE};
-use crate::agent::plan::{Plan, changes};
+use crate::agent::plan::Plan;
 use crate::agent::state::{RunState, facts, without_thousands};
 use crate::agent::tool::Call;
+use crate::intent::changes;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -8,19 +8,15 @@ mod budget;
 mod goal;
 mod ground;
 mod policy;
-mod removal;
 mod repeat;
 mod reread;
-mod secret;
 
 pub use budget::{Budget, Halt, LIMIT};
-pub use goal::{GoalGuard, asked_for, to_be_made};
+pub use goal::GoalGuard;
 pub use ground::{GroundGuard, is_example};
 pub use policy::{Policy, Rights, as_told, kind_of, refused};
-pub use removal::orders_removal;
 pub use repeat::{LoopGuard, LoopLimits, Pattern, WARNING, detect};
 pub use reread::ActionGuard;
-pub use secret::{is_secret, leads_to_secret, name_fits};
 
 use super::action::ActionSet;
 use super::state::RunState;

@@ -1,9 +1,9 @@
 //! What runs unasked, what is asked for, what never runs.
 
-use super::secret::reads_secret;
 use super::{Finding, Guard, GuardError, Verdict};
 use crate::agent::state::RunState;
 use crate::agent::tool::{Call, Hazard};
+use crate::policy::secret::reads_secret;
 use std::path::{Path, PathBuf};
 
 /// What the person has allowed beforehand.

@@ -122,7 +122,7 @@ mod tests {
             output: c.to_lowercase().to_string(),
             changes: 0,
             // upper case: refused
-            outcome: if c.is_uppercase() { Outcome::Blocked } else { Outcome::Done },
+            outcome: if c.is_uppercase() { Outcome::Blocked } else { Outcome::Succeeded },
         };
         names.chars().map(one).collect()
     }
@@ -186,7 +186,7 @@ mod tests {
         for (outcome, again) in [
             (Outcome::Cancelled, true),
             (Outcome::TimedOut, true),
-            (Outcome::Done, false),
+            (Outcome::Succeeded, false),
             (Outcome::Failed, false),
             (Outcome::Denied, false),
         ] {

@@ -34,7 +34,7 @@ impl Guard for ActionGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Effects, Outcome, Settled};
+    use crate::agent::tool::{Args, Effects, Outcome, ToolResult};
 
     #[test]
     fn the_second_read_is_refused_until_a_write() {
@@ -55,7 +55,7 @@ mod tests {
             let refused = blocked(call, &state);
             if !refused {
                 let (text, hash) = (String::new(), String::new());
-                state.settle(&Settled { call: call.clone(), outcome: Outcome::Done, text, hash, ms: 0 });
+                state.settle(&ToolResult { call: call.clone(), outcome: Outcome::Succeeded, text, hash, ms: 0 });
             }
             refused
         };

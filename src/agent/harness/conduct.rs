@@ -2,11 +2,12 @@
 
 use super::{Harness, HarnessError, WAIT, session_name};
 use crate::agent::event::{Draft, Kind, Sink};
+use crate::agent::plan;
 use crate::agent::runtime::{Approver, Driven};
 use crate::agent::state::Limits;
 use crate::agent::turn::{Task, Turn};
-use crate::agent::{observe, plan};
 use crate::model::Cancel;
+use crate::policy;
 use std::sync::Arc;
 
 /// How a run is watched while it is conducted.
@@ -31,7 +32,7 @@ impl Harness {
         if let Some(why) = plan::unclear(text) {
             return Err(HarnessError::Unclear(why));
         }
-        observe::admit(text, self.options.guardrail)?;
+        policy::admit(text, self.options.guardrail)?;
         Ok(self.task(text, &session_name(session)?))
     }
 

@@ -1,10 +1,10 @@
 //! Why there is no run.
 
-use crate::agent::librarian::LibraryError;
-use crate::agent::observe::InputError;
 use crate::agent::skill::SkillError;
 use crate::agent::store::StoreError;
 use crate::agent::tool::RegistryError;
+use crate::database::LibraryError;
+use crate::policy::InputError;
 
 /// Why there is no run, or no answer about those there were.
 #[derive(Debug, thiserror::Error)]

@@ -39,24 +39,26 @@ pub use error::HarnessError;
 pub use prepared::Prepared;
 pub use setup::{Options, RunOptions, Setup};
 
-use super::advise::Adviser;
 use super::assemble::ContextProvider;
 use super::chat::{MESSAGES, Past, is_talk};
-use super::event::Redactor;
 use super::guard::Guard;
-use super::librarian::Librarian;
 use super::mcp::Hub;
-use super::memory::{Memory, Whose};
-use super::observe;
-use super::plan::{Plan, asks_world};
+use super::memory::{ConversationKey, Memory};
+use super::plan::Plan;
 use super::runtime::Driven;
 use super::skill::Shelf;
 use super::store::{Stats, Store, StoreError, is_alive};
 use super::tool::{Registry, RegistryError, Tool, ToolSpec};
 use super::turn::{Report, Task};
 use super::workspace::Workspaces;
-use super::{id, subagent, tools};
+use super::{subagent, tools};
+use crate::agent::suggest::Suggester;
+use crate::documents::Librarian;
+use crate::id;
+use crate::intent::asks_world;
 use crate::model::{Cancel, Model};
+use crate::policy;
+use crate::policy::Redactor;
 use queue::Queue;
 use recent::Recent;
 use rules::Rules;
@@ -85,7 +87,7 @@ pub struct Harness {
     skills: Option<Shelf>,
     recent: Mutex<Recent>,
     queue: Queue,
-    adviser: Option<Arc<dyn Adviser>>,
+    suggester: Option<Arc<dyn Suggester>>,
     store: Arc<Store>,
     instruction: String,
     guards: Vec<Arc<dyn Guard>>,
@@ -103,7 +105,7 @@ impl Harness {
     /// If there is no room for a workspace, or nothing can be kept in memory.
     pub fn new(setup: Setup) -> Result<Self, HarnessError> {
         let Setup { model, root, agent, shell, manual, workspaces, librarian, memory, skills, .. } = setup;
-        let Setup { adviser, store, secrets, cancel, options, .. } = setup;
+        let Setup { suggester, store, secrets, cancel, options, .. } = setup;
         let Setup { instruction, guards, providers, .. } = setup;
         let wanted = workspaces.is_none() && (options.workspace || options.subagents);
         let scratch = wanted.then(tempfile::tempdir).transpose()?;
@@ -125,7 +127,7 @@ impl Harness {
             skills,
             recent: Mutex::default(),
             queue: Queue::default(),
-            adviser,
+            suggester,
             store: match store {
                 Some(store) => store,
                 None => Arc::new(Store::in_memory()?),
@@ -189,7 +191,7 @@ impl Harness {
     /// A run that these words ask for, as the plan that is made of them says.
     pub fn task(&self, text: &str, session: &str) -> Task {
         // what was copied from a terminal has its colours in it; they are no words
-        let clean = text.contains('\u{1b}').then(|| observe::normalise(text));
+        let clean = text.contains('\u{1b}').then(|| policy::normalise(text));
         let text = clean.as_deref().unwrap_or(text);
         let plan = Plan::heuristic(text);
         Task {
@@ -271,7 +273,7 @@ impl Harness {
     /// # Errors
     /// If it cannot be read.
     pub fn history(&self, session: &str) -> Result<Past, HarnessError> {
-        let past = self.memory.past(Whose { session, agent: &self.agent }, MESSAGES)?;
+        let past = self.memory.past(ConversationKey { session, agent: &self.agent }, MESSAGES)?;
         Ok(past.behind(self.store.said_before(session, &self.agent, MESSAGES)?))
     }
 

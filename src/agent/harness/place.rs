@@ -4,11 +4,10 @@
 
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::excerpt::excerpt;
-use crate::agent::guard::is_secret;
-use crate::agent::observe::{cut_orders, normalise, screen};
-use crate::agent::plan::{composes, parts, reads};
 use crate::agent::tool::{home, normal};
 use crate::agent::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
+use crate::intent::{composes, parts, reads};
+use crate::policy::{cut_orders, is_secret, normalise, screen};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -8,11 +8,11 @@ use crate::agent::blueprint::{Blueprint, persona::persona};
 use crate::agent::chat::{History, Past};
 use crate::agent::event::{Draft, Emitter, Kind, Sink};
 use crate::agent::guard::Guards;
+use crate::agent::knowledge::Knowledge;
 use crate::agent::known::{self, Known, ReadBefore};
-use crate::agent::librarian::Knowledge;
 use crate::agent::memory::{Conversation, NoteTaker, Recall};
 use crate::agent::observe::Artifacts;
-use crate::agent::runtime::{Approver, Config, Nobody, Notes, Runtime};
+use crate::agent::runtime::{Approver, Config, DenyAll, Notes, Runtime};
 use crate::agent::skill::{self, Chosen, Reason};
 use crate::agent::store::{StoreError, is_alive};
 use crate::agent::tool::Registry;
@@ -186,10 +186,10 @@ impl<'a> Prepared<'a> {
             guards: self.guards.clone(),
             providers,
             notes: options.notes.then(taker),
-            approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
+            approver: approver.unwrap_or_else(|| Arc::new(DenyAll)),
             artifacts: artifacts.map(|files| files as Arc<dyn Artifacts>),
             checkpoints: store.clone(),
-            adviser: self.harness.adviser.clone(),
+            suggester: self.harness.suggester.clone(),
             bill: None,
             emitter: Arc::new(Emitter::new(self.task.run.clone(), first, redactor.clone(), all)),
             cancel: self.cancel.clone(),

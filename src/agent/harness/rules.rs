@@ -1,13 +1,14 @@
 //! The guards of a run, and of the runs that work for it: what the person has allowed holds in all of them.
 
-use crate::agent::event::Redactor;
 use crate::agent::guard::{
-    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights, orders_removal,
+    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
 };
 use crate::agent::plan::Plan;
 use crate::agent::store::{Store, is_alive};
 use crate::agent::subagent::{Hire, Hired};
 use crate::agent::turn::Task;
+use crate::intent::orders_removal;
+use crate::policy::Redactor;
 use std::path::PathBuf;
 use std::sync::Arc;
 

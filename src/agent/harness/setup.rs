@@ -1,19 +1,20 @@
 //! What a harness is built from, and how its runs go.
 
-use crate::agent::advise::Adviser;
 use crate::agent::assemble::ContextProvider;
 use crate::agent::chat::Remember;
 use crate::agent::guard::{Guard, LoopLimits};
-use crate::agent::librarian::{LIMIT, Librarian, THRESHOLD};
+use crate::agent::knowledge::{LIMIT, THRESHOLD};
 use crate::agent::memory::Memory;
-use crate::agent::observe;
 use crate::agent::skill::Shelf;
 use crate::agent::state::Limits;
 use crate::agent::store::Store;
+use crate::agent::suggest::Suggester;
 use crate::agent::tools::{ManualSource, Shell};
 use crate::agent::turn::{Fitting, Mode};
 use crate::agent::workspace::Workspaces;
+use crate::documents::Librarian;
 use crate::model::{Cancel, Model};
+use crate::policy;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,7 @@ pub struct Setup {
     /// ```
     pub providers: Vec<Arc<dyn ContextProvider>>,
     /// Who is asked for a command where a part of the plan needs but one.
-    pub adviser: Option<Arc<dyn Adviser>>,
+    pub suggester: Option<Arc<dyn Suggester>>,
     /// Where runs and their events are kept; without one, as long as the harness lives.
     pub store: Option<Arc<Store>>,
     /// Values that get into no event, beside what looks like a secret.
@@ -111,7 +112,7 @@ impl Setup {
             skills: None,
             guards: Vec::new(),
             providers: Vec::new(),
-            adviser: None,
+            suggester: None,
             store: None,
             secrets: Vec::new(),
             cancel: Cancel::new(),
@@ -145,7 +146,7 @@ pub struct Options {
     /// How much of a session is remembered.
     pub remember: Remember,
     /// What is screened for text that gives the model orders.
-    pub guardrail: observe::Mode,
+    pub guardrail: policy::Mode,
     /// When a repetition is a loop.
     pub loops: LoopLimits,
     /// Names of guards that are left out.
@@ -179,7 +180,7 @@ impl Default for Options {
             knowledge_limit: LIMIT,
             knowledge_threshold: THRESHOLD,
             remember: Remember::default(),
-            guardrail: observe::Mode::Full,
+            guardrail: policy::Mode::Full,
             loops: LoopLimits::STRICT,
             without: Vec::new(),
             unasked: false,

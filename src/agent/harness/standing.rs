@@ -1,16 +1,16 @@
 //! A runtime for what is no run of an agent, on the same model, tools, store and memory: the perpetual loop.
 
-use super::Harness;
-use super::HarnessError;
+use super::{Harness, HarnessError};
 use crate::agent::blueprint::Blueprint;
 use crate::agent::event::{Emitter, Sink};
-use crate::agent::guard::{Guard, Guards, Policy, Rights, orders_removal};
+use crate::agent::guard::{Guard, Guards, Policy, Rights};
 use crate::agent::memory::Memory;
-use crate::agent::runtime::{Approver, Config, Forgetful, Nobody, Runtime};
+use crate::agent::runtime::{Approver, Config, DenyAll, NoCheckpoints, Runtime};
 use crate::agent::store::is_alive;
 use crate::agent::tools::Append;
 use crate::agent::turn::Task;
 use crate::agent::workspace::Workspaces;
+use crate::intent::orders_removal;
 use crate::model::Cancel;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,11 +39,11 @@ impl Harness {
             registry,
             guards: self.policy(&task.text),
             providers: Vec::new(),
-            approver: approver.unwrap_or_else(|| Arc::new(Nobody)),
+            approver: approver.unwrap_or_else(|| Arc::new(DenyAll)),
             artifacts: None,
-            checkpoints: Arc::new(Forgetful),
+            checkpoints: Arc::new(NoCheckpoints),
             notes: None,
-            adviser: None,
+            suggester: None,
             bill: None,
             emitter: Arc::new(Emitter::new(task.run.clone(), 1, self.redactor.clone(), all)),
             cancel,

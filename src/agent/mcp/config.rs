@@ -13,7 +13,7 @@
 //! server is used ([`Config::fill`]), and not where it is shown. Paths of a project's file are meant from its folder. Other
 //! keys are left alone: other programs read the same files.
 
-use crate::agent::observe::is_hidden;
+use crate::policy::is_hidden;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

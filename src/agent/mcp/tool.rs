@@ -3,8 +3,9 @@
 
 use super::server::{McpError, Server};
 use super::{example, schema};
-use crate::agent::observe::{Raw, normalise, screen};
+use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use crate::policy::{normalise, screen};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;

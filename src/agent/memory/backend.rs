@@ -6,14 +6,14 @@
 use super::note::Note;
 use super::{in_memory::InMemory, sqlite::Sqlite};
 use crate::agent::chat::{Exchange, Fold, Past};
-use crate::agent::librarian::file::LibraryError;
+use crate::database::file::LibraryError;
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A note, and its number: of two notes the later one has the higher.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Numbered {
+pub struct StoredNote {
     /// The number, from 1.
     pub number: i64,
     /// The note.
@@ -23,7 +23,7 @@ pub struct Numbered {
 
 /// Whose conversation: one session may be several agents', and each knows its own alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whose<'a> {
+pub struct ConversationKey<'a> {
     /// The session.
     pub session: &'a str,
     /// The agent's name.
@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// Another one after each change.
     pub revision: u64,
     /// The notes.
-    pub notes: Vec<Numbered>,
+    pub notes: Vec<StoredNote>,
     /// The embedder that the vectors are of.
     pub embedder: Option<String>,
     /// Vectors by the number of their note.
@@ -45,7 +45,7 @@ pub struct Snapshot {
 
 /// What a search reads.
 #[derive(Debug)]
-pub enum Searched {
+pub enum SearchSource {
     /// Nothing was ever kept.
     Nothing,
     /// The notes and their index, which the backend keeps itself.
@@ -78,23 +78,23 @@ pub trait Backend: Send + Sync {
     fn remove(&self, note: &Note) -> Result<bool, LibraryError>;
 
     /// Notes that have no vector of this embedder, the last ones first, at most `limit`.
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError>;
+    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError>;
 
     /// Gives notes vectors by their numbers. Those of another embedder are dropped; a note that is gone gets none.
     fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError>;
 
     /// What a search reads; `known` is the revision of the snapshot that the caller has.
-    fn searched(&self, known: Option<u64>) -> Result<Searched, LibraryError>;
+    fn searched(&self, known: Option<u64>) -> Result<SearchSource, LibraryError>;
 
     /// Adds an exchange to a conversation; that of a run that is there already takes its place.
-    fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
+    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError>;
 
     /// What is remembered of a conversation: its summary, and the latest exchanges, at most `limit`.
-    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError>;
+    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError>;
 
     /// Has exchanges fall out of a conversation: all that the fold says or nothing. Those that are kept stay stored, and
     /// are told no more.
-    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
+    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError>;
 
     /// Forgets what was said in a session, to whichever agent.
     fn unsay(&self, session: &str) -> Result<(), LibraryError>;

@@ -1,7 +1,7 @@
 //! What every backend has to do, run against each of them. Redis is a real server: the Debian package `redis-server`, and
 //! `cargo test --features redis --lib memory::`.
 
-use super::backend::{Backend, Numbered, Searched};
+use super::backend::{Backend, SearchSource, StoredNote};
 use super::in_memory::InMemory;
 use super::sqlite::Sqlite;
 use super::*;
@@ -239,8 +239,8 @@ impl Embedder for Other {
 
 fn vectors(backend: &dyn Backend) -> (Option<String>, usize) {
     match backend.searched(None).unwrap() {
-        Searched::Index(sql) => (sqlite::INDEX.embedder(&sql).unwrap(), sqlite::INDEX.vectors(&sql).unwrap()),
-        Searched::Notes(snapshot) => (snapshot.embedder, snapshot.vectors.len()),
+        SearchSource::Index(sql) => (sqlite::INDEX.embedder(&sql).unwrap(), sqlite::INDEX.vectors(&sql).unwrap()),
+        SearchSource::Notes(snapshot) => (snapshot.embedder, snapshot.vectors.len()),
         other => panic!("{other:?}"),
     }
 }
@@ -256,7 +256,7 @@ fn notes_kept_without_an_embedder_get_their_vectors_later() {
         assert_eq!(vectors(&*case.backend), (Some(Hashed.id().to_owned()), 2), "{name}");
         let other = memory(&case, Some(Arc::new(Other)));
         let bare = case.backend.bare("other", 9).unwrap();
-        assert_eq!(bare.iter().map(|n: &Numbered| n.number).collect::<Vec<_>>(), [2, 1], "{name}");
+        assert_eq!(bare.iter().map(|n: &StoredNote| n.number).collect::<Vec<_>>(), [2, 1], "{name}");
         other.remember(said("birds sing")).unwrap();
         assert_eq!(vectors(&*case.backend), (Some("other".into()), 3), "{name}: another's are dropped, all are made");
         other.forget(&bark.id).unwrap();
@@ -295,14 +295,14 @@ fn exchange(n: usize) -> Exchange {
 }
 
 fn told(memory: &Memory, session: &str, agent: &str) -> Vec<Exchange> {
-    memory.past(Whose { session, agent }, 99).unwrap().exchanges
+    memory.past(ConversationKey { session, agent }, 99).unwrap().exchanges
 }
 
 #[test]
 fn a_conversation_is_its_sessions_and_its_agents_alone() {
     for case in cases() {
         let (memory, name) = (memory(&case, None), case.backend.name());
-        let whose = |session, agent| Whose { session, agent };
+        let whose = |session, agent| ConversationKey { session, agent };
         memory.unsay("s").unwrap();
         assert_eq!(memory.past(whose("s", "chat"), 9).unwrap(), Past::default(), "{name}");
         for n in 0..12 {
@@ -335,7 +335,8 @@ fn a_conversation_is_its_sessions_and_its_agents_alone() {
 fn what_falls_out_of_a_conversation_is_told_no_more() {
     for case in cases() {
         let (memory, name) = (memory(&case, None), case.backend.name());
-        let (whose, other) = (Whose { session: "s", agent: "chat" }, Whose { session: "s", agent: "agent" });
+        let (whose, other) =
+            (ConversationKey { session: "s", agent: "chat" }, ConversationKey { session: "s", agent: "agent" });
         for n in 0..5 {
             memory.say(whose, &exchange(n)).unwrap();
             memory.say(other, &exchange(n)).unwrap();
@@ -369,7 +370,7 @@ fn another_process_sees_what_was_kept_and_searches_what_is_there_now() {
         assert_eq!(found(&other, "gopher").len(), 2, "{name}: after a change");
         other.forget(&note.id).unwrap();
         assert_eq!(found(&one, "gopher"), ["gopher is new"], "{name}");
-        one.say(Whose { session: "s", agent: "a" }, &exchange(1)).unwrap();
+        one.say(ConversationKey { session: "s", agent: "a" }, &exchange(1)).unwrap();
         assert_eq!(told(&other, "s", "a"), [exchange(1)], "{name}");
     }
 }
@@ -385,7 +386,7 @@ fn writers_do_not_lose_each_others_notes() {
                     for n in 0..15 {
                         memory.remember(said(&format!("note {n} of {writer}"))).unwrap();
                         memory.remember(said(&format!("note {n} of both"))).unwrap();
-                        memory.say(Whose { session: "s", agent: "a" }, &exchange(100 * writer + n)).unwrap();
+                        memory.say(ConversationKey { session: "s", agent: "a" }, &exchange(100 * writer + n)).unwrap();
                     }
                 });
             }

@@ -1,7 +1,7 @@
 //! What is kept of a run for the conversation it belongs to: what was asked and answered, once it has ended. It goes by the
 //! event of the end, so whoever waits for the session to be free finds it.
 
-use super::{Memory, Whose};
+use super::{ConversationKey, Memory};
 use crate::agent::chat::{Exchange, Fold, Keeps};
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::turn::own_words;
@@ -22,8 +22,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    fn whose(&self) -> Whose<'_> {
-        Whose { session: &self.session, agent: &self.agent }
+    fn whose(&self) -> ConversationKey<'_> {
+        ConversationKey { session: &self.session, agent: &self.agent }
     }
 }
 
@@ -48,7 +48,7 @@ impl Keeps for Conversation {
     fn fold(&self, session: &str, fold: Fold<'_>) -> Result<(), String> {
         // the runs first: what is gone from the memory is not asked for a second time, and its runs would stay
         self.runs.fold(session, fold)?;
-        let whose = Whose { session, agent: &self.agent };
+        let whose = ConversationKey { session, agent: &self.agent };
         self.memory.fold(whose, fold).map_err(|e| e.to_string())
     }
 }
@@ -57,7 +57,8 @@ impl Keeps for Conversation {
 mod tests {
     use super::*;
     use crate::agent::chat::Originals;
-    use crate::agent::event::{Draft, Emitter, Redactor};
+    use crate::agent::event::{Draft, Emitter};
+    use crate::policy::Redactor;
     use serde_json::json;
     use std::sync::Mutex;
 

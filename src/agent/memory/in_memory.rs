@@ -1,9 +1,9 @@
 //! Notes and conversations that last as long as the process.
 
-use super::backend::{Backend, Numbered, Searched, Snapshot, Whose};
+use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::Note;
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::agent::librarian::file::LibraryError;
+use crate::database::file::LibraryError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct InMemory(Mutex<Held>);
 struct Held {
     revision: u64,
     last: i64,
-    notes: Vec<Numbered>,
+    notes: Vec<StoredNote>,
     embedder: Option<String>,
     vectors: BTreeMap<i64, Vec<f32>>,
     /// By session and agent.
@@ -49,14 +49,14 @@ impl Backend for InMemory {
         let mut held = self.held();
         held.revision += 1;
         let same =
-            |n: &&mut Numbered| n.note.draft.title == note.draft.title && n.note.draft.content == note.draft.content;
+            |n: &&mut StoredNote| n.note.draft.title == note.draft.title && n.note.draft.content == note.draft.content;
         if let Some(known) = held.notes.iter_mut().find(same) {
             known.note.again(note);
             return Ok(known.note.clone());
         }
         held.last += 1;
         let number = held.last;
-        held.notes.push(Numbered { number, note: note.clone() });
+        held.notes.push(StoredNote { number, note: note.clone() });
         Ok(note.clone())
     }
 
@@ -75,7 +75,7 @@ impl Backend for InMemory {
         Ok(true)
     }
 
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError> {
+    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
         let held = self.held();
         let known = held.embedder.as_deref() == Some(embedder);
         let bare = held.notes.iter().rev().filter(|n| !known || !held.vectors.contains_key(&n.number));
@@ -97,11 +97,11 @@ impl Backend for InMemory {
         Ok(())
     }
 
-    fn searched(&self, known: Option<u64>) -> Result<Searched, LibraryError> {
+    fn searched(&self, known: Option<u64>) -> Result<SearchSource, LibraryError> {
         let held = self.held();
         Ok(match known {
-            Some(known) if known == held.revision => Searched::Unchanged,
-            _ => Searched::Notes(Snapshot {
+            Some(known) if known == held.revision => SearchSource::Unchanged,
+            _ => SearchSource::Notes(Snapshot {
                 revision: held.revision,
                 notes: held.notes.clone(),
                 embedder: held.embedder.clone(),
@@ -110,7 +110,7 @@ impl Backend for InMemory {
         })
     }
 
-    fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
         let mut held = self.held();
         let said = held.said.entry(key(whose)).or_default();
         match said.exchanges.iter_mut().find(|(known, _)| known.run == exchange.run) {
@@ -120,7 +120,7 @@ impl Backend for InMemory {
         Ok(())
     }
 
-    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
         let held = self.held();
         let Some(said) = held.said.get(&key(whose)) else { return Ok(Past::default()) };
         let told: Vec<&Exchange> = said.exchanges.iter().filter(|(_, told)| *told).map(|(e, _)| e).collect();
@@ -128,7 +128,7 @@ impl Backend for InMemory {
         Ok(Past { summary: said.summary.clone(), exchanges })
     }
 
-    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
         let mut held = self.held();
         let said = held.said.entry(key(whose)).or_default();
         if let Some(summary) = fold.summary {
@@ -149,6 +149,6 @@ impl Backend for InMemory {
     }
 }
 
-fn key(whose: Whose<'_>) -> (String, String) {
+fn key(whose: ConversationKey<'_>) -> (String, String) {
     (whose.session.to_owned(), whose.agent.to_owned())
 }

@@ -20,7 +20,7 @@ mod search;
 mod sqlite;
 mod taker;
 
-pub use backend::{Backend, KINDS, Kind, Place, Whose};
+pub use backend::{Backend, ConversationKey, KINDS, Kind, Place};
 pub use conversation::Conversation;
 pub use note::{CONTENT, Category, Draft, Note, Recalled, TITLE};
 pub use provider::Recall;
@@ -28,8 +28,8 @@ pub use sqlite::repair;
 pub use taker::{NoteTaker, distil};
 
 use super::chat::{Exchange, Fold, Past};
-use super::id;
-use super::librarian::file::LibraryError;
+use crate::database::file::LibraryError;
+use crate::id;
 use crate::model::embed::Embedder;
 use search::Search;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Memory {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+    pub fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
         self.backend.say(whose, exchange)
     }
 
@@ -125,7 +125,7 @@ impl Memory {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+    pub fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
         self.backend.past(whose, limit)
     }
 
@@ -133,7 +133,7 @@ impl Memory {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+    pub fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
         self.backend.fold(whose, fold)
     }
 

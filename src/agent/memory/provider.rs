@@ -4,7 +4,7 @@ use super::{Memory, Recalled};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::blueprint::guidance::MEMORY;
 use crate::agent::event::{Draft, Kind};
-use crate::agent::observe;
+use crate::policy;
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -47,7 +47,7 @@ impl ContextProvider for Recall {
         }
         let begun = Instant::now();
         let mut found = self.memory.query(&query.task, LIMIT).map_err(|e| ProviderError(e.to_string()))?;
-        found.retain(|f| f.score >= THRESHOLD && !observe::screen(&shown(f)).blocks());
+        found.retain(|f| f.score >= THRESHOLD && !policy::screen(&shown(f)).blocks());
         let ids: Vec<&str> = found.iter().map(|f| f.note.id.as_str()).collect();
         let scores: Vec<f64> = found.iter().map(|f| f.score).collect();
         let record =
@@ -78,7 +78,7 @@ fn shown(found: &Recalled) -> String {
     } else {
         format!("{}: {}", note.title, note.content)
     };
-    observe::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ")
+    policy::normalise(&text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A note in one line.

@@ -8,11 +8,11 @@
 //! - of a conversation, with `["SESSION","AGENT"]` behind the name: `caro:said`: list of the runs that are told;
 //!   `caro:exchanges`: hash, run -> JSON; `caro:summary`. `caro:agents:SESSION`: set of the agents of a session.
 
-use super::backend::{Backend, Numbered, Searched, Snapshot, Whose};
+use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::{Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::agent::id;
-use crate::agent::librarian::file::LibraryError;
+use crate::database::file::LibraryError;
+use crate::id;
 use ::redis::{Client, Commands, Connection, Pipeline, RedisError, RedisResult, pipe, transaction};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -72,7 +72,7 @@ impl Redis {
         })
     }
 
-    fn numbered(&self) -> Result<Vec<Numbered>, LibraryError> {
+    fn numbered(&self) -> Result<Vec<StoredNote>, LibraryError> {
         Ok(read(self.on(|c| ask_kept(pipe().atomic()).query(c))?))
     }
 }
@@ -83,7 +83,7 @@ fn digest(draft: &Draft) -> String {
 }
 
 /// The keys of a conversation: the runs that are told, every exchange, the summary.
-fn keys(whose: Whose<'_>) -> [String; 3] {
+fn keys(whose: ConversationKey<'_>) -> [String; 3] {
     let of = serde_json::json!([whose.session, whose.agent]);
     ["said", "exchanges", "summary"].map(|what| format!("caro:{what}:{of}"))
 }
@@ -97,12 +97,12 @@ fn ask_kept(pipe: &mut Pipeline) -> &mut Pipeline {
 }
 
 /// The notes by their numbers. What another version has written is passed over.
-fn read((notes, updated): Kept) -> Vec<Numbered> {
+fn read((notes, updated): Kept) -> Vec<StoredNote> {
     let updated: HashMap<&str, f64> = updated.iter().map(|(digest, at)| (digest.as_str(), *at)).collect();
-    let mut all: Vec<Numbered> = notes
+    let mut all: Vec<StoredNote> = notes
         .iter()
         .filter_map(|(digest, json)| {
-            let mut numbered: Numbered = serde_json::from_slice(json).ok()?;
+            let mut numbered: StoredNote = serde_json::from_slice(json).ok()?;
             numbered.note.updated = updated.get(digest.as_str()).map_or(numbered.note.updated, |at| *at as u64);
             Some(numbered)
         })
@@ -137,9 +137,9 @@ impl Backend for Redis {
             transaction(c, &[NOTES], |c, change| {
                 let known: Option<Vec<u8>> = c.hget(NOTES, &digest)?;
                 let kept = match &known {
-                    None => Some(Numbered { number, note: note.clone() }),
+                    None => Some(StoredNote { number, note: note.clone() }),
                     // one of another version stays as it is, and says the same
-                    Some(json) => serde_json::from_slice(json).ok().map(|mut known: Numbered| {
+                    Some(json) => serde_json::from_slice(json).ok().map(|mut known: StoredNote| {
                         known.note.again(note);
                         known
                     }),
@@ -171,7 +171,7 @@ impl Backend for Redis {
         Ok(gone > 0)
     }
 
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError> {
+    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
         let (whose, known): (Option<String>, BTreeSet<i64>) =
             self.on(|c| pipe().atomic().get(EMBEDDER).hkeys(VECTORS).query(c))?;
         let is_ours = whose.as_deref() == Some(embedder);
@@ -195,11 +195,11 @@ impl Backend for Redis {
         })
     }
 
-    fn searched(&self, known: Option<u64>) -> Result<Searched, LibraryError> {
+    fn searched(&self, known: Option<u64>) -> Result<SearchSource, LibraryError> {
         let revision: Option<u64> = self.on(|c| c.get(REVISION))?;
-        let Some(revision) = revision else { return Ok(Searched::Nothing) };
+        let Some(revision) = revision else { return Ok(SearchSource::Nothing) };
         if known == Some(revision) {
-            return Ok(Searched::Unchanged);
+            return Ok(SearchSource::Unchanged);
         }
         let mut ask = pipe();
         ask_kept(ask.atomic()).get(REVISION).get(EMBEDDER).hgetall(VECTORS);
@@ -210,10 +210,10 @@ impl Backend for Redis {
         let is_there: BTreeSet<i64> = notes.iter().map(|n| n.number).collect();
         let vectors = vectors.into_iter().filter(|(number, _)| is_there.contains(number));
         let vectors = vectors.map(|(number, bytes)| (number, unpack(&bytes))).collect();
-        Ok(Searched::Notes(Snapshot { revision, notes, embedder, vectors }))
+        Ok(SearchSource::Notes(Snapshot { revision, notes, embedder, vectors }))
     }
 
-    fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
         let ([said, exchanges, _], run) = (keys(whose), &exchange.run);
         let json = serde_json::json!(exchange).to_string();
         self.on(|c| {
@@ -228,7 +228,7 @@ impl Backend for Redis {
         })
     }
 
-    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
         let [said, exchanges, summary] = keys(whose);
         type All = (Vec<String>, HashMap<String, Vec<u8>>, Option<String>);
         let (runs, all, summary): All =
@@ -238,7 +238,7 @@ impl Backend for Redis {
         Ok(Past { summary: summary.unwrap_or_default(), exchanges })
     }
 
-    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
         let [said, exchanges, summary] = keys(whose);
         self.on(|c| {
             let mut change = pipe();
@@ -262,7 +262,7 @@ impl Backend for Redis {
             transaction(c, &[&agents], |c, change| {
                 let names: Vec<String> = c.smembers(&agents)?;
                 for agent in &names {
-                    change.del(&keys(Whose { session, agent })).ignore();
+                    change.del(&keys(ConversationKey { session, agent })).ignore();
                 }
                 change.del(&agents).ignore().query(c)
             })

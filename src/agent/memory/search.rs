@@ -1,11 +1,11 @@
 //! Notes found by their words and their meaning, in the same way whichever backend keeps them: by the index of documents.
 //! Where the backend has no such index, one is made of its notes in memory, and again when they have changed.
 
-use super::backend::{Backend, Searched, Snapshot};
+use super::backend::{Backend, SearchSource, Snapshot};
 use super::note::Recalled;
 use super::sqlite::{self, INDEX};
-use crate::agent::librarian::file::LibraryError;
-use crate::agent::librarian::question::{Question, nothing_shared};
+use crate::database::file::LibraryError;
+use crate::documents::question::{Question, nothing_shared};
 use crate::model::embed::Embedder;
 use rusqlite::Connection;
 use std::path::Path;
@@ -31,13 +31,13 @@ impl Search {
     ) -> Result<Vec<Recalled>, LibraryError> {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match backend.searched(made.as_ref().map(|(revision, _)| *revision))? {
-            Searched::Nothing => return Ok(Vec::new()),
-            Searched::Index(sql) => {
+            SearchSource::Nothing => return Ok(Vec::new()),
+            SearchSource::Index(sql) => {
                 return find(&sql, text, embedder, limit)
                     .map_err(|error| error.at(Path::new(sql.path().unwrap_or_default())));
             }
-            Searched::Notes(snapshot) => *made = Some((snapshot.revision, indexed(&snapshot)?)),
-            Searched::Unchanged => {}
+            SearchSource::Notes(snapshot) => *made = Some((snapshot.revision, indexed(&snapshot)?)),
+            SearchSource::Unchanged => {}
         }
         match made.as_ref() {
             Some((_, sql)) => find(sql, text, embedder, limit),

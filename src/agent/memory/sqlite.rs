@@ -1,13 +1,13 @@
 //! SQLite files: one of notes, with their index in it, and one of conversations. The layout of notes is also that of the index that the other
 //! backends' notes are searched in.
 
-use super::backend::{Backend, Numbered, Searched, Whose};
+use super::backend::{Backend, ConversationKey, SearchSource, StoredNote};
 use super::note::{Category, Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::agent::librarian::file::{self, Layout, LibraryError};
-use crate::agent::librarian::index::{Index, Passage};
-use crate::agent::librarian::repair::{self, Repaired};
 use crate::database;
+use crate::database::file::{self, Layout, LibraryError};
+use crate::database::repair::{self, Repaired};
+use crate::documents::index::{Index, Passage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl Sqlite {
 pub fn repair(notes: &Path) -> Result<Vec<(PathBuf, Repaired)>, LibraryError> {
     let Sqlite { notes: file, said } = Sqlite::new(notes.to_owned());
     let words = |sql: &Connection| {
-        for Numbered { number, note } in self::notes(sql, "ORDER BY number", [])? {
+        for StoredNote { number, note } in self::notes(sql, "ORDER BY number", [])? {
             INDEX.put(sql, &passage(number, &note.draft, &title(&note.draft)))?;
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Backend for Sqlite {
             let tx = alone(&mut sql)?;
             let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
             let kept = match known.into_iter().next() {
-                Some(Numbered { number, note: mut known }) => {
+                Some(StoredNote { number, note: mut known }) => {
                     known.again(note);
                     let Note { draft, updated, .. } = &known;
                     let (category, tags, files) =
@@ -146,7 +146,7 @@ impl Backend for Sqlite {
         })
     }
 
-    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<Numbered>, LibraryError> {
+    fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
         file::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
             let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
@@ -171,11 +171,11 @@ impl Backend for Sqlite {
         })
     }
 
-    fn searched(&self, _: Option<u64>) -> Result<Searched, LibraryError> {
-        file::on(&self.notes, || Ok(self.reader()?.map_or(Searched::Nothing, Searched::Index)))
+    fn searched(&self, _: Option<u64>) -> Result<SearchSource, LibraryError> {
+        file::on(&self.notes, || Ok(self.reader()?.map_or(SearchSource::Nothing, SearchSource::Index)))
     }
 
-    fn say(&self, whose: Whose<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
+    fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
         file::on(&self.said, || {
             let Exchange { run, asked, answered } = exchange;
             self.teller()?.execute(
@@ -187,7 +187,7 @@ impl Backend for Sqlite {
         })
     }
 
-    fn past(&self, whose: Whose<'_>, limit: usize) -> Result<Past, LibraryError> {
+    fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
         file::on(&self.said, || {
             let layout = Layout { tables: "", version: VERSION };
             let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
@@ -208,7 +208,7 @@ impl Backend for Sqlite {
         })
     }
 
-    fn fold(&self, whose: Whose<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
+    fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
         file::on(&self.said, || {
             let mut sql = self.teller()?;
             let tx = alone(&mut sql)?;
@@ -283,7 +283,7 @@ fn title(draft: &Draft) -> String {
 ///
 /// # Errors
 /// If SQLite fails.
-pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusqlite::Result<Vec<Numbered>> {
+pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusqlite::Result<Vec<StoredNote>> {
     let lines = |row: &Row<'_>, column: &str| -> rusqlite::Result<Vec<String>> {
         Ok(file::text(row, column)?.lines().map(str::to_owned).collect())
     };
@@ -298,7 +298,10 @@ pub fn notes(sql: &Connection, end: &str, params: impl rusqlite::Params) -> rusq
             run: file::text(row, "run")?,
         };
         let (created, updated) = (file::count(row, "created")?, file::count(row, "updated")?);
-        Ok(Numbered { number: row.get("number")?, note: Note { id: file::text(row, "id")?, draft, created, updated } })
+        Ok(StoredNote {
+            number: row.get("number")?,
+            note: Note { id: file::text(row, "id")?, draft, created, updated },
+        })
     })?;
     rows.collect()
 }
@@ -314,7 +317,7 @@ mod tests {
         let holds = |word: &str| database::holds(dir.path(), word);
         let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
         let note = kept.keep(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
-        let whose = Whose { session: "s", agent: "chat" };
+        let whose = ConversationKey { session: "s", agent: "chat" };
         kept.say(whose, &Exchange { run: "run_1".into(), asked: "vjxmuri3".into(), answered: "a".into() }).unwrap();
         assert!(holds("qwzkoba7") && holds("vjxmuri3"));
         let reader = |file: &PathBuf| file::read(file, &Layout { tables: "", version: VERSION }).unwrap().unwrap();
@@ -346,7 +349,7 @@ mod tests {
     fn what_is_deleted_is_no_longer_in_the_file_and_what_is_marked_is() {
         let dir = tempfile::tempdir().unwrap();
         let kept = Sqlite::new(dir.path().join("notes.db"));
-        let whose = Whose { session: "s", agent: "chat" };
+        let whose = ConversationKey { session: "s", agent: "chat" };
         for run in ["run_1", "run_2", "run_3"] {
             kept.say(whose, &Exchange { run: run.into(), asked: "q".into(), answered: "a".into() }).unwrap();
         }

@@ -1,8 +1,8 @@
 //! Results that are too long for a prompt: kept whole beside it, with a preview in their place.
 
-use super::text::head_tail;
-use crate::agent::id;
 use crate::agent::tool::Call;
+use crate::id;
+use crate::policy::text::head_tail;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

@@ -8,17 +8,15 @@
 //! no part of it decides what happens next.
 
 mod artifact;
-mod guardrail;
 mod raw;
-mod text;
 
 pub use artifact::{ARTIFACT_TOOLS, Artifact, Artifacts, MemoryArtifacts, NEVER_OFFLOADED, Offload, is_long};
-pub use guardrail::{Evidence, InputError, LONGEST_INPUT, Mode, Passages, Screening, admit, cut_orders, screen};
 pub use raw::Raw;
-pub use text::{compress, escape, head_tail, is_hidden, normalise};
 
-use super::tool::{Call, Outcome, Settled, ToolError};
-use super::{event, id};
+use super::event;
+use super::tool::{Call, Outcome, ToolError, ToolResult};
+use crate::id;
+use crate::policy::{Mode, Passages, compress, cut_orders, escape, normalise, screen};
 use raw::Opened;
 use serde_json::json;
 use std::time::Duration;
@@ -51,12 +49,12 @@ pub struct Pipeline<'a> {
 }
 
 impl Pipeline<'_> {
-    /// Makes the results of a batch into what the model is told, one [`Settled`] a call, in their order.
-    pub fn settle(&self, batch: Vec<Ended>) -> Vec<Settled> {
+    /// Makes the results of a batch into what the model is told, one [`ToolResult`] a call, in their order.
+    pub fn settle(&self, batch: Vec<Ended>) -> Vec<ToolResult> {
         use event::{Draft, Kind};
         let started = std::time::Instant::now();
         self.emitter.emit(Draft::new(Kind::ObservationPipelineStart).metadata(json!({"results": batch.len()})));
-        let settled: Vec<Settled> = batch.into_iter().map(|ended| self.one(ended)).collect();
+        let settled: Vec<ToolResult> = batch.into_iter().map(|ended| self.one(ended)).collect();
         let tokens: usize = settled.iter().map(|s| (self.count)(&s.text)).sum();
         self.emitter.emit(
             Draft::new(Kind::ObservationPipelineEnd)
@@ -66,11 +64,11 @@ impl Pipeline<'_> {
         settled
     }
 
-    fn one(&self, ended: Ended) -> Settled {
+    fn one(&self, ended: Ended) -> ToolResult {
         let Ended { call, result, refused, took } = ended;
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         if let Some((outcome, text)) = refused {
-            return Settled { call, outcome, hash: id::hash(&text), text, ms };
+            return ToolResult { call, outcome, hash: id::hash(&text), text, ms };
         }
         let (outcome, Opened { text: whole, failure, cut, .. }) = match result {
             Ok(raw) => {
@@ -78,7 +76,7 @@ impl Pipeline<'_> {
                 let outcome = match &opened {
                     Opened { late: true, .. } => Outcome::FailedLate,
                     Opened { failure: Some(_), .. } => Outcome::Failed,
-                    _ => Outcome::Done,
+                    _ => Outcome::Succeeded,
                 };
                 (outcome, opened)
             }
@@ -91,7 +89,7 @@ impl Pipeline<'_> {
                 (outcome, Opened { text: error.to_string(), failure: None, late: false, cut: None })
             }
         };
-        let whole = text::normalise(&whole);
+        let whole = normalise(&whole);
         let hash = id::hash(&whole);
         let (outcome, mut text) = match self.screened(&call, &whole) {
             Screened::Clean => (outcome, self.shortened(&call, &whole, cut.as_deref())),
@@ -101,7 +99,7 @@ impl Pipeline<'_> {
         if let Some(why) = failure.filter(|why| !why.is_empty()) {
             text.insert_str(0, &format!("{why}\n"));
         }
-        Settled { call, outcome, text, hash, ms }
+        ToolResult { call, outcome, text, hash, ms }
     }
 
     /// What of a result the model is shown: passages that speak to it are cut out, and where that cannot be done all of it is
@@ -164,7 +162,7 @@ enum Screened {
 }
 
 /// The one observation of a batch, as the model reads it. Closing tags inside results are escaped.
-pub fn observation(batch: &[Settled]) -> String {
+pub fn observation(batch: &[ToolResult]) -> String {
     let failed = batch.iter().filter(|s| s.outcome.is_error()).count();
     let mut text = String::new();
     if batch.len() > 1 && failed > 0 {
@@ -185,7 +183,7 @@ pub fn observation(batch: &[Settled]) -> String {
             }
         };
         let status = match settled.outcome {
-            Outcome::Done => "",
+            Outcome::Succeeded => "",
             Outcome::Failed | Outcome::FailedLate | Outcome::TimedOut => " status=\"error\"",
             Outcome::Blocked | Outcome::Denied => " status=\"not run\"",
             Outcome::Cancelled => " status=\"stopped\"",
@@ -202,8 +200,9 @@ pub fn observation(batch: &[Settled]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{Emitter, Kind, Memory, Redactor};
+    use crate::agent::event::{Emitter, Kind, Memory};
     use crate::agent::tool::{Args, Effects};
+    use crate::policy::Redactor;
     use proptest::prelude::*;
     use std::sync::Arc;
 
@@ -212,7 +211,7 @@ mod tests {
         Ended { call, result, refused: None, took: Duration::from_millis(5) }
     }
 
-    fn settle(batch: Vec<Ended>, artifacts: Option<&dyn Artifacts>) -> (Vec<Settled>, Vec<Kind>) {
+    fn settle(batch: Vec<Ended>, artifacts: Option<&dyn Artifacts>) -> (Vec<ToolResult>, Vec<Kind>) {
         let memory = Arc::new(Memory::default());
         let emitter = Emitter::new("r", 1, Redactor::default(), vec![memory.clone()]);
         let pipeline =
@@ -257,7 +256,7 @@ mod tests {
         assert_eq!(artifacts.get(&artifacts.list().unwrap()[0].id).unwrap(), long);
         let (settled, kinds) = settle(vec![ended("shell", Ok(Raw::text(&long)))], Some(&MemoryArtifacts::full()));
         assert!(kinds.contains(&Kind::RuntimeError));
-        assert!(settled[0].outcome == Outcome::Done && settled[0].text.contains("9999"));
+        assert!(settled[0].outcome == Outcome::Succeeded && settled[0].text.contains("9999"));
         let all = NEVER_OFFLOADED.map(|own| ended(own, Ok(Raw::text(&long))));
         let (settled, kinds) = settle(all.into(), Some(&artifacts));
         assert!(!kinds.contains(&Kind::WorkspaceOffload) && settled.iter().all(|s| s.text.contains("hidden")));
@@ -275,7 +274,7 @@ mod tests {
         assert!(text.contains(&format!("saved). {cut} It begins and ends:\n1\n")) && !text.contains("whole"), "{text}");
         let (settled, _) = settle(vec![ended("shell", Ok(raw()))], None);
         let text = &settled[0].text;
-        assert!(settled[0].outcome == Outcome::Done && text.starts_with(&format!("[{cut}]\n1\n")), "{text}");
+        assert!(settled[0].outcome == Outcome::Succeeded && text.starts_with(&format!("[{cut}]\n1\n")), "{text}");
         // what is short after all, as it was overwritten many times, is not all there was
         let (settled, _) = settle(vec![ended("shell", Ok(Raw::text("99%").cut(Some(cut.into()))))], Some(&artifacts));
         assert!(settled[0].text == format!("[{cut}]\n99%") && !settled[0].is_whole(), "{}", settled[0].text);

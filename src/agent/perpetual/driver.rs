@@ -8,16 +8,16 @@ use super::parameters::{Grammar, Parameters};
 use super::prompt::{Seen, fitted};
 use super::sexpr::SkillCall;
 use super::skills::{DoneBy, grammar, skill, tool_call};
-use crate::agent::background;
 use crate::agent::clock::parse_time;
 use crate::agent::event::{Actor, Draft, Kind, Sink};
 use crate::agent::harness::{Harness, HarnessError};
-use crate::agent::id;
-use crate::agent::memory;
 use crate::agent::plan::Plan;
-use crate::agent::runtime::{Approver, Consulted, Hands, Machine, Next, Runtime, drive};
+use crate::agent::runtime::{Approver, Consulted, Runtime};
 use crate::agent::tool::Outcome;
 use crate::agent::turn::{Task, Turn};
+use crate::agent::{background, memory};
+use crate::id;
+use crate::inference::{Executor, Next, StateMachine, drive};
 use crate::model::{Cancel, Request, Sampling, Shape};
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -62,11 +62,11 @@ pub enum Ended {
     Stopped,
 }
 
-impl Machine for Perpetual {
+impl StateMachine for Perpetual {
     type Need = Need;
     type End = Ended;
 
-    fn due(&mut self) -> Next<Need, Ended> {
+    fn next_step(&mut self) -> Next<Need, Ended> {
         Next::Need(self.need())
     }
 }
@@ -131,7 +131,7 @@ struct Driver<'a> {
     sinks: Vec<Arc<dyn Sink>>,
 }
 
-impl Hands<Perpetual> for Driver<'_> {
+impl Executor<Perpetual> for Driver<'_> {
     type Error = HarnessError;
 
     /// Keeps the machine as it stands, and ends it where it is to end.
@@ -147,7 +147,7 @@ impl Hands<Perpetual> for Driver<'_> {
         if is_over { ControlFlow::Break(Ended::Over) } else { ControlFlow::Continue(()) }
     }
 
-    async fn bring(&mut self, machine: &mut Perpetual, need: Need) -> Result<(), HarnessError> {
+    async fn execute(&mut self, machine: &mut Perpetual, need: Need) -> Result<(), HarnessError> {
         match need {
             Need::Receive(wait) => self.receive(machine, wait).await?,
             Need::Ask(question) => self.ask(machine, &question).await?,
@@ -261,7 +261,7 @@ impl Driver<'_> {
         let call = tool_call(call, id)?;
         let settled = self.runtime.perform(&mut self.turn, call).await?;
         Some(match settled.outcome {
-            Outcome::Done | Outcome::FailedLate => Returned::done(settled.text),
+            Outcome::Succeeded | Outcome::FailedLate => Returned::done(settled.text),
             Outcome::TimedOut => Returned::done(format!("timeout_error: {}", settled.text)),
             Outcome::Failed => Returned::failed(settled.text),
             Outcome::Blocked | Outcome::Denied => Returned::done(format!("NOT-ALLOWED: {}", settled.text)),

@@ -1,25 +1,12 @@
-//! How many steps a task may take, in which parts, and whether it is a task at all. All without a model, unless the person
-//! wants one to be asked ([`model`]). [`courtesy`]: what only asks for something. [`split`]: what a task falls into; [`said`]:
-//! what it says beside its orders; [`part`]: what kind of work each part is; [`verbs`]: what the verbs of a task ask for;
-//! [`form`]: parts whose form says all; [`reading`]: tasks that only ask what a text says. [`who()`]: whose tools a part wants.
+//! How many steps a task may take, in which parts, and whether it is a task at all. Without a model, unless the person wants one
+//! to be asked ([`model`]). What the words of a task mean is read in [`crate::intent`]. [`who()`]: whose tools a part wants.
 
-pub mod courtesy;
-mod form;
 pub mod model;
-pub mod part;
-mod reading;
-mod said;
-mod split;
-mod verbs;
 mod who;
 
-pub use form::{asks_what_changed, before_file, script};
-pub use part::{Kind, begins_part, changes, composes, kind, locate, refer, refers, stand_in, tallies, tries};
-pub use reading::{asks_documents, asks_world, is_in, is_told_at_length, reads};
-pub use said::order;
-pub use split::parts;
 pub use who::who;
 
+use crate::intent::parts;
 use serde::{Deserialize, Serialize};
 
 /// The most steps of a run that nobody gave a number for.

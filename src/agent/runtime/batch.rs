@@ -4,14 +4,14 @@
 
 use super::disk::Snapshot;
 use super::{Approval, Question, Runtime};
-use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Actor, Draft, Kind};
 use crate::agent::evidence::Changes;
 use crate::agent::guard::{Verdict, kind_of, refused};
 use crate::agent::observe::{Ended, Raw};
-use crate::agent::tool::{Call, Effects, Outcome, Settled, Tool, ToolCx, ToolError, Touch};
+use crate::agent::tool::{Call, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult, Touch};
 use crate::agent::turn::Turn;
 use crate::model::Cancel;
+use crate::policy::is_redacted;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Runtime {
         turn: &mut Turn,
         calls: Vec<Call>,
         resumed: bool,
-    ) -> Option<(Vec<Settled>, Option<Changes>)> {
+    ) -> Option<(Vec<ToolResult>, Option<Changes>)> {
         let begun = Instant::now();
         let span = format!("s{}", turn.step());
         let names: Vec<&str> = calls.iter().map(|c| c.tool.as_str()).collect();
@@ -68,7 +68,7 @@ impl Runtime {
             self.emitter.emit(if failed { event.error(one.line()) } else { event });
         }
         self.tell_touches(&settled);
-        let done = settled.iter().filter(|s| s.outcome == Outcome::Done).count();
+        let done = settled.iter().filter(|s| s.outcome == Outcome::Succeeded).count();
         let failed = done == 0 && settled.iter().any(|s| s.outcome.is_error());
         let kind = if failed { Kind::ToolBatchError } else { Kind::ToolBatchEnd };
         self.emitter.emit(
@@ -78,8 +78,8 @@ impl Runtime {
     }
 
     /// Tells what the calls that were done read, wrote and deleted of the harness' own files.
-    fn tell_touches(&self, settled: &[Settled]) {
-        for one in settled.iter().filter(|one| one.outcome == Outcome::Done) {
+    fn tell_touches(&self, settled: &[ToolResult]) {
+        for one in settled.iter().filter(|one| one.outcome == Outcome::Succeeded) {
             let Ok(tool) = self.registry.get(&one.call.tool) else { continue };
             for touch in tool.touches(&one.call.args) {
                 let (kind, path) = match touch {

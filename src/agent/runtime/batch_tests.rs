@@ -5,7 +5,7 @@
 use super::tests::{ANSWER, Bench, bench, call, of, report, step, turn};
 use super::*;
 use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Outcome, Settled, Tool, ToolCx, ToolError};
+use crate::agent::tool::{Args, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult};
 use crate::agent::turn::Task;
 use std::sync::{Condvar, Mutex};
 
@@ -123,7 +123,7 @@ fn standing(tools: &[(&str, bool, Duration)], replies: &[&str], does: Does) -> (
 }
 
 /// Has a batch of `(tool, path)` made.
-fn act(bench: &Bench, calls: &[(&str, &str)]) -> Vec<Settled> {
+fn act(bench: &Bench, calls: &[(&str, &str)]) -> Vec<ToolResult> {
     let call = |(at, (tool, path)): (usize, &(&str, &str))| {
         let args = [("path".to_owned(), (*path).into())].into_iter().collect();
         Call { id: format!("s1c{}", at + 1), tool: (*tool).into(), args, effects: Effects::default() }
@@ -136,7 +136,7 @@ fn act(bench: &Bench, calls: &[(&str, &str)]) -> Vec<Settled> {
     settled
 }
 
-fn told(settled: &[Settled]) -> Vec<(&str, Outcome, &str)> {
+fn told(settled: &[ToolResult]) -> Vec<(&str, Outcome, &str)> {
     settled.iter().map(|one| (one.call.id.as_str(), one.outcome, one.text.as_str())).collect()
 }
 
@@ -149,7 +149,7 @@ fn two_calls_that_only_read_meet() {
     let settled = act(&bench, &[("read", "a"), ("read", "b")]);
     assert_eq!(
         told(&settled),
-        [("s1c1", Outcome::Done, "a met the other"), ("s1c2", Outcome::Done, "b met the other")]
+        [("s1c1", Outcome::Succeeded, "a met the other"), ("s1c2", Outcome::Succeeded, "b met the other")]
     );
     assert_eq!(floor.seen.lock().unwrap().most, 2);
 }
@@ -199,7 +199,7 @@ fn a_call_that_changes_something_stands_alone_and_in_its_place() {
         ("read", "d"),
     ];
     let settled = act(&bench, &batch);
-    assert!(settled.iter().all(|one| one.outcome == Outcome::Done), "{settled:#?}");
+    assert!(settled.iter().all(|one| one.outcome == Outcome::Succeeded), "{settled:#?}");
     let seen = floor.seen.lock().unwrap();
     assert!(seen.beside.is_empty(), "{:?} were there at once", seen.beside);
     // the two that stand together come as they come
@@ -272,7 +272,10 @@ fn each_call_has_its_own_time_limit() {
     });
     let settled = act(&bench, &[("read", "a"), ("stuck", "deaf"), ("read", "b")]);
     let told = told(&settled);
-    assert_eq!((told[0], told[2]), (("s1c1", Outcome::Done, "content of a"), ("s1c3", Outcome::Done, "content of b")));
+    assert_eq!(
+        (told[0], told[2]),
+        (("s1c1", Outcome::Succeeded, "content of a"), ("s1c3", Outcome::Succeeded, "content of b"))
+    );
     assert_eq!(told[1].1, Outcome::TimedOut);
     assert!(told[1].2.starts_with("Tool call timed out"), "{}", told[1].2);
     assert!(!floor.seen.lock().unwrap().ended.iter().any(|one| one == "deaf"), "it was waited for");

@@ -89,7 +89,7 @@ impl Snapshot {
 /// What a part asks for, and the files below the folder that may be it; `None` if it asks for nothing that could be held
 /// against them, or if they are too many.
 pub(super) fn measured(part: &str, root: &Path) -> Option<(Query, Vec<Measured>)> {
-    let query = Query::of(&super::named::placed(part, root))?;
+    let query = Query::of(&super::referents::placed(part, root))?;
     let mut files = Vec::new();
     let (mut entries, mut folders) = (0, vec![(root.to_path_buf(), String::new(), 0)]);
     while let Some((folder, name, depth)) = folders.pop() {

@@ -3,7 +3,7 @@
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
-use crate::agent::assemble::{Errand, Query};
+use crate::agent::assemble::{ProviderRequest, Query};
 use crate::agent::event::{Draft, Kind};
 use crate::agent::state::Cost;
 use crate::agent::turn::{Strategy, Turn};
@@ -58,8 +58,8 @@ impl Runtime {
     }
 
     /// One request; nothing if it failed, was cut off in its first line, or does not fit.
-    async fn write(&self, turn: &mut Turn, errand: Errand) -> Option<String> {
-        let Errand { name, prompt, shape, max_tokens } = errand;
+    async fn write(&self, turn: &mut Turn, errand: ProviderRequest) -> Option<String> {
+        let ProviderRequest { name, prompt, shape, max_tokens } = errand;
         let cancel = self.cancel.clone();
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens, cancel };
         let purpose = Purpose { span: name, recipe: Some(name), lost: |_| false };

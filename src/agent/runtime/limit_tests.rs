@@ -2,9 +2,10 @@
 
 use super::tests::{ANSWER, TOKENS, bench, call, drive, of, report, step, turn};
 use super::*;
-use crate::agent::advise::{Advice, Advised, Brief};
 use crate::agent::state::Limits;
+use crate::agent::suggest::{Advised, SuggestRequest, Suggestion};
 use crate::agent::tool::Provider;
+use crate::inference::generate;
 use crate::model::metered::{Meter, Metered};
 use crate::model::{Finish, Flow, Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
@@ -16,8 +17,8 @@ struct Asks {
     knows: bool,
 }
 
-impl Adviser for Asks {
-    fn advise<'a>(&'a self, brief: &'a Brief, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
+impl Suggester for Asks {
+    fn advise<'a>(&'a self, brief: &'a SuggestRequest, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a> {
         Box::pin(async move {
             let model: Arc<dyn Model> = Arc::new(Metered::new(self.model.clone(), meter));
             for _ in 0..self.often {
@@ -30,7 +31,7 @@ impl Adviser for Asks {
                 generate(model.clone(), request, |_| Flow::Continue).await?;
             }
             let args = json!({"path": "a"}).as_object().cloned().unwrap_or_default();
-            Ok(self.knows.then(|| Advice { tool: "shell".into(), args, confidence: 1.0, doubt: false }))
+            Ok(self.knows.then(|| Suggestion { tool: "shell".into(), args, confidence: 1.0, doubt: false }))
         })
     }
 }
@@ -40,7 +41,7 @@ fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::age
     let mut bench = bench(&["ls a", "ls b", ANSWER]);
     let script = r#"{"rules": [{"reply": "ls -l"}]}"#;
     let model: Arc<dyn Model> = Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap());
-    bench.runtime.adviser = Some(Arc::new(Asks { model, often, knows }));
+    bench.runtime.suggester = Some(Arc::new(Asks { model, often, knows }));
     bench.runtime.model = {
         let script = json!({"context": 3000, "rules": [{"replies": [ANSWER]}]}).to_string();
         Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap())
@@ -80,7 +81,7 @@ fn a_part_that_names_a_server_is_for_its_tools() {
         let mut bench = bench(&[&step(&[call("archive.find", "look")]), ANSWER]);
         let model: Arc<dyn Model> =
             Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<crate::model::scripted::Scripted>().unwrap());
-        bench.runtime.adviser = Some(Arc::new(Asks { model, often: 1, knows: false }));
+        bench.runtime.suggester = Some(Arc::new(Asks { model, often: 1, knows: false }));
         let mut tool = super::tests::Fake::new("archive.find", true);
         tool.spec.provider = Provider::Mcp("archive".into());
         bench.runtime.registry.add(Arc::new(tool)).unwrap();

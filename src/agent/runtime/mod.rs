@@ -5,32 +5,30 @@ mod batch;
 mod context;
 mod disk;
 mod draft;
-mod drive;
 mod errand;
-mod generate;
 mod meter;
-mod named;
 mod outside;
 mod plan;
+mod referents;
 mod request;
 
-pub use drive::{Hands, Machine, Next, drive};
-pub use generate::{generate, generate_until, sample};
 pub(in crate::agent) use outside::Consulted;
 
-use super::advise::{Adviser, Brief};
 use super::assemble::{self, ContextProvider};
 use super::blueprint::Blueprint;
-use super::event::{Actor, Draft, Emitter, Kind, Redactor, Tokens};
+use super::event::{Actor, Draft, Emitter, Kind, Tokens};
 use super::evidence;
 use super::guard::Guards;
 use super::known::Known;
-use super::observe::{ARTIFACT_TOOLS, Artifacts, Mode, Pipeline};
+use super::observe::{ARTIFACT_TOOLS, Artifacts, Pipeline};
 use super::reflect::reflect;
 use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
-use super::turn::{Decide, End, Fitting, Report, Seen, Step, Turn};
+use super::turn::{Decide, End, Fitting, Report, Step, StepObservation, Turn};
+use crate::agent::suggest::{SuggestRequest, Suggester};
+use crate::inference::{Executor, Next, StateMachine, drive};
 use crate::model::{Cancel, Model, ModelError, Request, Usage};
+use crate::policy::{Mode, Redactor};
 use context::Context;
 use meter::Tally;
 use request::{Asked, Purpose};
@@ -72,9 +70,9 @@ pub trait Approver: Send + Sync {
 
 /// Nobody is there: no.
 #[derive(Debug, Default)]
-pub struct Nobody;
+pub struct DenyAll;
 
-impl Approver for Nobody {
+impl Approver for DenyAll {
     fn ask(&self, _: Question) -> (Approval, Option<super::tool::Args>) {
         (Approval::No, None)
     }
@@ -97,9 +95,9 @@ pub trait Checkpoints: Send + Sync {
 
 /// Keeps nothing.
 #[derive(Debug, Default)]
-pub struct Forgetful;
+pub struct NoCheckpoints;
 
-impl Checkpoints for Forgetful {
+impl Checkpoints for NoCheckpoints {
     fn keep(&self, _: &str, _: &str) -> Result<(), String> {
         Ok(())
     }
@@ -115,7 +113,7 @@ pub trait Notes: Send + Sync {
 }
 
 /// What a run owes for others: asked after each batch of calls, and charged to it.
-pub trait Bill: Send + Sync {
+pub trait UsageLedger: Send + Sync {
     /// What is owed since it was last taken.
     fn take(&self) -> Cost;
 }
@@ -189,9 +187,9 @@ pub struct Runtime {
     /// Who takes notes, if anybody.
     pub notes: Option<Arc<dyn Notes>>,
     /// Who is asked for a command where a part of the plan needs but one; without one the model decides by itself.
-    pub adviser: Option<Arc<dyn Adviser>>,
+    pub suggester: Option<Arc<dyn Suggester>>,
     /// What is spent for the run by others, if anything is.
-    pub bill: Option<Arc<dyn Bill>>,
+    pub bill: Option<Arc<dyn UsageLedger>>,
     /// What is recorded.
     pub emitter: Arc<Emitter>,
     /// What stops the run.
@@ -217,11 +215,11 @@ struct Driver<'a> {
     resumed: bool,
 }
 
-impl Machine for Turn {
+impl StateMachine for Turn {
     type Need = Step;
     type End = Driven;
 
-    fn due(&mut self) -> Next<Step, Driven> {
+    fn next_step(&mut self) -> Next<Step, Driven> {
         match self.next() {
             Step::Done(report) => Next::End(Driven::Done(report)),
             step => Next::Need(step),
@@ -229,7 +227,7 @@ impl Machine for Turn {
     }
 }
 
-impl Hands<Turn> for Driver<'_> {
+impl Executor<Turn> for Driver<'_> {
     type Error = Infallible;
 
     /// Keeps the run as it stands, and stops it here if it is to be stopped.
@@ -243,7 +241,7 @@ impl Hands<Turn> for Driver<'_> {
         ControlFlow::Break(Driven::Stopped(Box::new(turn.clone())))
     }
 
-    async fn bring(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
+    async fn execute(&mut self, turn: &mut Turn, step: Step) -> Result<(), Infallible> {
         let runtime = self.runtime;
         match step {
             // before each request, whoever is asked
@@ -255,7 +253,7 @@ impl Hands<Turn> for Driver<'_> {
             Step::Plan(ask) => runtime.plan(turn, *ask).await,
             Step::Assemble(query) => runtime.assemble(turn, &query).await,
             Step::Advise(mut brief) => {
-                brief.part = named::placed(&brief.part, &runtime.config.root);
+                brief.part = referents::placed(&brief.part, &runtime.config.root);
                 runtime.advise(turn, &brief).await;
             }
             Step::Draft(text) => runtime.draft(turn, *text).await,
@@ -272,7 +270,7 @@ impl Hands<Turn> for Driver<'_> {
                 let mut there = evidence::promised(&turn.task().plan.parts);
                 there.retain(|name| root.join(name).exists());
                 let files = turn.part().and_then(|part| disk::measured(part, root));
-                let seen = Seen { names: named::files(&batch, root), changes, there, files };
+                let seen = StepObservation { names: referents::files(&batch, root), changes, there, files };
                 runtime.reveal(turn);
                 turn.acted(&batch, &seen, &runtime.guards);
                 runtime.notice(turn);
@@ -306,7 +304,7 @@ impl Runtime {
                 self.tell_plan(&turn);
             }
         }
-        turn.lead(self.adviser.is_some());
+        turn.lead(self.suggester.is_some());
         let mut driver = Driver { runtime: self, started, resumed };
         let Ok(driven) = drive(&mut turn, &mut driver).await;
         let (status, report) = match &driven {
@@ -372,10 +370,10 @@ impl Runtime {
     }
 
     /// Asks for a command for the part under way. An adviser that fails is not asked again: the model decides.
-    async fn advise(&self, turn: &mut Turn, brief: &Brief) {
+    async fn advise(&self, turn: &mut Turn, brief: &SuggestRequest) {
         let span = format!("s{}", turn.step());
         let recipe = json!({"recipe": "command", "step": turn.step(), "max_steps": turn.task().max_steps});
-        let Some(adviser) = &self.adviser else {
+        let Some(suggester) = &self.suggester else {
             turn.lead(false);
             return turn.advised(None, &self.guards);
         };
@@ -384,7 +382,7 @@ impl Runtime {
         let tally = Arc::new(Tally::new(with, turn.state(), &span, (input, recipe.clone())));
         self.emitter.emit(Draft::new(Kind::AgentStep).span(&span).metadata(recipe));
         let begun = Instant::now();
-        let advised = adviser.advise(brief, tally.clone(), &self.cancel).await;
+        let advised = suggester.advise(brief, tally.clone(), &self.cancel).await;
         // also what came to nothing was paid for
         let cost = tally.cost();
         turn.charge(cost);

@@ -4,7 +4,7 @@
 use super::Runtime;
 use super::request::{Asked, Purpose};
 use crate::agent::state::Cost;
-use crate::agent::tool::{Call, Settled};
+use crate::agent::tool::{Call, ToolResult};
 use crate::agent::turn::{Turn, goes_round};
 use crate::model::Request;
 
@@ -40,7 +40,7 @@ impl Runtime {
     }
 
     /// Makes one call; nothing if it was stopped at a question about it.
-    pub(in crate::agent) async fn perform(&self, turn: &mut Turn, call: Call) -> Option<Settled> {
+    pub(in crate::agent) async fn perform(&self, turn: &mut Turn, call: Call) -> Option<ToolResult> {
         let (settled, _) = self.act(turn, vec![call], false).await?;
         settled.into_iter().next()
     }

@@ -1,9 +1,10 @@
 //! One request to the model for a run: told in events, and what it cost known whatever comes of it.
 
-use super::{Runtime, UNKNOWN, generate_until, tokens_of};
+use super::{Runtime, UNKNOWN, tokens_of};
 use crate::agent::event::{Actor, Draft, Kind, Tokens};
 use crate::agent::state::Cost;
 use crate::agent::turn::{Turn, prompt_tokens};
+use crate::inference::generate_until;
 use crate::model::{Completion, Finish, Request};
 use serde_json::{Value, json};
 use std::time::Instant;

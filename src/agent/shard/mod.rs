@@ -18,17 +18,18 @@ pub mod prompt;
 use super::event::{Actor, Draft, Kind, Sink};
 use super::guard::{Budget, Guard};
 use super::harness::{Harness, HarnessError};
-use super::id;
-use super::librarian::LibraryError;
-use super::librarian::chunk::{self, chunks};
-use super::librarian::format::Programs;
-use super::librarian::walk::{self, Document, Found};
-use super::observe::{cut_orders, normalise, screen};
 use super::plan::Plan;
-use super::runtime::{Consulted, Hands, Machine, Next, Runtime, drive};
+use super::runtime::{Consulted, Runtime};
 use super::state::Limits;
 use super::turn::{Task, Turn, prompt_tokens};
+use crate::database::LibraryError;
+use crate::documents::chunk::{self, chunks};
+use crate::documents::format::Programs;
+use crate::documents::walk::{self, Document, Found};
+use crate::id;
+use crate::inference::{Executor, Next, StateMachine, drive};
 use crate::model::{Cancel, Request, Sampling};
+use crate::policy::{cut_orders, normalise, screen};
 use machine::{End, Finding, Sharding, Step};
 use outline::Outline;
 use serde::Serialize;
@@ -115,11 +116,11 @@ struct Material {
     left_out: Vec<(String, String)>,
 }
 
-impl Machine for Sharding {
+impl StateMachine for Sharding {
     type Need = Step;
     type End = End;
 
-    fn due(&mut self) -> Next<Step, End> {
+    fn next_step(&mut self) -> Next<Step, End> {
         match self.next() {
             Ok(step) => Next::Need(step),
             Err(end) => Next::End(end),
@@ -231,7 +232,7 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
     })
 }
 
-impl Hands<Sharding> for Driver<'_> {
+impl Executor<Sharding> for Driver<'_> {
     type Error = HarnessError;
 
     fn between(&mut self, sharding: &mut Sharding) -> ControlFlow<End> {
@@ -244,7 +245,7 @@ impl Hands<Sharding> for Driver<'_> {
         ControlFlow::Continue(())
     }
 
-    async fn bring(&mut self, sharding: &mut Sharding, step: Step) -> Result<(), HarnessError> {
+    async fn execute(&mut self, sharding: &mut Sharding, step: Step) -> Result<(), HarnessError> {
         match step {
             Step::Shard(at) => {
                 let found = self.shard(at).await;

@@ -4,7 +4,8 @@
 //! hardly any word is shared, meaning decides.
 
 use super::{Index, Origin, Skill, SkillError, Skills};
-use crate::agent::retrieve::{bm25, tells, words};
+use crate::agent::retrieve::bm25;
+use crate::intent::tokens::{tells, words};
 use crate::model::embed::Embedder;
 use std::sync::Arc;
 

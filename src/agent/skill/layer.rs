@@ -5,7 +5,7 @@ use super::{Chosen, Origin, Skill, SkillError};
 use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
 use crate::agent::blueprint::protocol;
 use crate::agent::event::{Draft, Kind};
-use crate::agent::observe;
+use crate::policy;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -97,8 +97,8 @@ pub fn layers(chosen: &Chosen, texts: &[Text]) -> Vec<Arc<dyn ContextProvider>> 
 
 /// A skill in a line; its name alone where the description of a project's skill speaks to the model.
 pub(super) fn line(skill: &Arc<Skill>) -> String {
-    let text = observe::normalise(&skill.front.description).split_whitespace().collect::<Vec<_>>().join(" ");
-    if skill.origin == Origin::Project && observe::screen(&text).blocks() {
+    let text = policy::normalise(&skill.front.description).split_whitespace().collect::<Vec<_>>().join(" ");
+    if skill.origin == Origin::Project && policy::screen(&text).blocks() {
         return format!("- {}", skill.front.name);
     }
     let mut start: String = text.chars().filter(|c| !"<>".contains(*c)).take(DESCRIPTION).collect();

@@ -6,7 +6,7 @@ use super::{Chosen, Origin, Skill, read};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec, normal, shown_part};
 use crate::agent::tools::child;
-use crate::exec::{self, Job, Limits, Sandbox, Status, World};
+use crate::exec::{self, EnvProfile, Job, Limits, Sandbox, Status};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -222,7 +222,7 @@ pub(super) fn job_of(
     job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
     job.cwd = Some(cx.root.clone());
     job.limits = Limits { wall, output: OUTPUT };
-    (job.sandbox, job.world) = (Sandbox::ReadOnly, World::Script);
+    (job.sandbox, job.world) = (Sandbox::ReadOnly, EnvProfile::Script);
     Ok(job)
 }
 

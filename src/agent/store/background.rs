@@ -3,7 +3,7 @@
 //! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
 
 use super::{Owner, Store, StoreError, count, int, now};
-use crate::agent::id;
+use crate::id;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};

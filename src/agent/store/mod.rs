@@ -16,13 +16,12 @@ pub use perpetual::Outgoing;
 pub use process::{Owner, is_alive};
 pub use stats::Stats;
 
-use super::event::{Event, Sink};
-use super::librarian::file::{self, Layout, LibraryError, count, int};
-use super::librarian::repair::{self, Repaired};
+use super::event::{Event, Kind, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
-use super::{event::Kind, id};
-use crate::database;
+use crate::database::file::{self, Layout, LibraryError, count, int};
+use crate::database::repair::{self, Repaired};
+use crate::{database, id};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -565,8 +564,9 @@ fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{Draft, Emitter, Redactor};
+    use crate::agent::event::{Draft, Emitter};
     use crate::agent::plan::Plan;
+    use crate::policy::Redactor;
     use std::sync::Arc;
 
     fn task(run: &str, session: &str) -> Task {

@@ -3,11 +3,11 @@
 //! A worker is a run of its own on the lead's [`Runtime`]: the same loop, model, tools, guards, approver and workspace, but
 //! not this tool, so that no worker has workers. What it comes to it leaves in the workspace, where the lead reads it; a
 //! worker that leaves nothing has failed, whatever it says. What all of them spend is held against the lead's limits and
-//! charged to it ([`purse`]); what stops the lead stops them. [`crew`]: begins them, and waits for them.
+//! charged to it ([`budget`]); what stops the lead stops them. [`pool`]: begins them, and waits for them.
 
-mod crew;
+mod budget;
 mod guard;
-mod purse;
+mod pool;
 
 use super::event::Sink;
 use super::guard::Guards;
@@ -18,8 +18,8 @@ use super::tool::{Args, Effects, Provider, RegistryError, Tool, ToolCx, ToolErro
 use super::tools::workspace_tools;
 use super::turn::Task;
 use super::workspace::Workspace;
-use crew::Crew;
-use purse::{Lead, Purse};
+use budget::{Lead, SharedBudget};
+use pool::WorkerPool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -93,12 +93,12 @@ fn equip_for(
             lead.registry.add(tool)?;
         }
     }
-    let purse = Arc::new(Purse::default());
+    let budget = Arc::new(SharedBudget::default());
     // what a worker inherits is the lead without this tool
-    let crew = Crew::new(lead.clone(), workspace.clone(), hire, purse.clone());
-    lead.registry.add(Arc::new(Spawn::new(crew, workspace, time)))?;
-    lead.guards = lead.guards.and(Arc::new(Lead(purse.clone())));
-    lead.bill = Some(purse);
+    let pool = WorkerPool::new(lead.clone(), workspace.clone(), hire, budget.clone());
+    lead.registry.add(Arc::new(Spawn::new(pool, workspace, time)))?;
+    lead.guards = lead.guards.and(Arc::new(Lead(budget.clone())));
+    lead.bill = Some(budget);
     show(&mut lead, &[VIEW], 2);
     Ok(lead)
 }
@@ -112,12 +112,12 @@ fn show(runtime: &mut Runtime, always: &[&str], more: usize) {
 /// The tool.
 struct Spawn {
     spec: ToolSpec,
-    crew: Crew,
+    pool: WorkerPool,
     workspace: Arc<Workspace>,
 }
 
 impl Spawn {
-    fn new(crew: Crew, workspace: Arc<Workspace>, time: Duration) -> Self {
+    fn new(pool: WorkerPool, workspace: Arc<Workspace>, time: Duration) -> Self {
         let string = || json!({"type": "string"});
         let fields = json!({"name": string(), "role": string(), "task": string(), "output_path": string()});
         let worker = json!({
@@ -136,7 +136,7 @@ impl Spawn {
             {"name": "south", "role": "researcher", "task": SAMPLES[1], "output_path": "south.md"}
         ]});
         (spec.core, spec.parallel, spec.timeout, spec.provider) = (true, false, time, Provider::Subagent);
-        Self { spec, crew, workspace }
+        Self { spec, pool, workspace }
     }
 
     /// The workers of a call, if all of them can be begun.
@@ -198,7 +198,7 @@ impl Tool for Spawn {
     fn call(&self, args: &Args, cx: &ToolCx) -> Result<Raw, ToolError> {
         let orders = self.orders(args)?;
         let runtime = Handle::try_current().map_err(|e| ToolError::Failed(e.to_string()))?;
-        let left = runtime.block_on(self.crew.work(&orders, &cx.cancel));
+        let left = runtime.block_on(self.pool.work(&orders, &cx.cancel));
         let text = left.iter().map(|left| left.text.as_str()).collect::<Vec<_>>().join("\n");
         if left.iter().any(|left| left.done) { Ok(Raw::text(text)) } else { Err(ToolError::Failed(text)) }
     }

@@ -1,16 +1,17 @@
 //! Workers on a scripted model: what they leave, what they may not, and how they end.
 
 use super::*;
-use crate::agent::event::{Emitter, Event, Kind, Memory, Redactor};
+use crate::agent::event::{Emitter, Event, Kind, Memory};
 use crate::agent::guard::{Budget, Guard, Policy, Rights};
 use crate::agent::observe::MemoryArtifacts;
 use crate::agent::plan::Plan;
-use crate::agent::runtime::{Approval, Approver, Config, Driven, Forgetful, Nobody, Question};
+use crate::agent::runtime::{Approval, Approver, Config, DenyAll, Driven, NoCheckpoints, Question};
 use crate::agent::state::Limits;
 use crate::agent::tool::{Hazard, Registry};
 use crate::agent::turn::{Report, Turn};
 use crate::model::Cancel;
 use crate::model::scripted::Scripted;
+use crate::policy::Redactor;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -99,11 +100,11 @@ fn bench_for(time: Duration, first: &str, workers: &[(&str, &[&str])], tools: Ve
         registry,
         guards: guards(),
         providers: Vec::new(),
-        approver: Arc::new(Nobody),
+        approver: Arc::new(DenyAll),
         artifacts: Some(Arc::new(MemoryArtifacts::default())),
         notes: None,
-        checkpoints: Arc::new(Forgetful),
-        adviser: None,
+        checkpoints: Arc::new(NoCheckpoints),
+        suggester: None,
         bill: None,
         emitter: Arc::new(Emitter::new("run_1", 1, Redactor::default(), vec![lead.clone()])),
         cancel: Cancel::new(),
@@ -263,11 +264,11 @@ fn who_leaves_nothing_has_failed_and_the_lead_is_told_the_path() {
 #[test]
 fn a_long_output_is_shortened_and_its_file_named() {
     let bench = bench(ANSWER, &[], Vec::new());
-    let crew = Crew::new(bare(&bench), bench.workspace.clone(), Arc::new(Books(Arc::default())), Arc::default());
+    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), Arc::new(Books(Arc::default())), Arc::default());
     let left = |text: &str| {
         let path = format!("{}.md", text.len());
         bench.workspace.write(&path, text, crate::agent::workspace::Mode::Create).unwrap();
-        crew.found(&path, text.len() as u64)
+        pool.found(&path, text.len() as u64)
     };
     assert_eq!(left("two\nlines\n"), "two\nlines");
     let long = left(&"many words ".repeat(500));
@@ -286,9 +287,9 @@ fn no_worker_has_workers() {
     let Ok(lead) = bench.runtime.registry.get(SPAWN) else { panic!() };
     assert_eq!(lead.spec().provider, Provider::Subagent);
     let books = Arc::new(Books(Arc::default()));
-    let crew = Crew::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
+    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
     let order = Order { name: "a".into(), role: "x".into(), task: "count".into(), output_path: "a.md".into() };
-    let (worker, mut turn) = crew.begin(&order, "worker_1", &Cancel::new()).unwrap();
+    let (worker, mut turn) = pool.begin(&order, "worker_1", &Cancel::new()).unwrap();
     assert!(matches!(worker.registry.get(SPAWN), Err(ToolError::Unknown { .. })));
     (turn, _) = worker.preview(turn);
     assert!(turn.tools().iter().all(|tool| tool.name != SPAWN) && turn.tools().iter().any(|tool| tool.name == WRITE));
@@ -416,8 +417,8 @@ fn it_has_a_workspace_from_then_on_and_wrong_orders_begin_nobody() {
     }
     bench.workspace.write("there.md", "x", crate::agent::workspace::Mode::Create).unwrap();
     let books = Arc::new(Books(Arc::default()));
-    let crew = Crew::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
-    let spawn = Spawn::new(crew, bench.workspace.clone(), TIME);
+    let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
+    let spawn = Spawn::new(pool, bench.workspace.clone(), TIME);
     let order =
         |name: &str, task: &str, path: &str| json!({"name": name, "role": "x", "task": task, "output_path": path});
     let fine = order("a", "count the apples", "a.md");

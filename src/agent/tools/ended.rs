@@ -56,11 +56,11 @@ pub(super) fn outcome(script: &Script, status: Status, stdout: &[u8], stderr: &[
     let reported = || !nothing || reports_elsewhere(script) || stderr.trim_ascii().contains(&b'\n');
     match status {
         Status::Exited(0) if starved && nothing && !quiet => Outcome::Failed,
-        Status::Exited(0) => Outcome::Done,
+        Status::Exited(0) => Outcome::Succeeded,
         // who only looks says no that way, too: no such process, no such package; 123 is what `xargs` makes of it
-        Status::Exited(1 | 123) if quiet && says_no() => Outcome::Done,
+        Status::Exited(1 | 123) if quiet && says_no() => Outcome::Succeeded,
         // a part of what was looked for is there, and beside it why the rest is not
-        Status::Exited(_) if reads && !nothing => Outcome::Done,
+        Status::Exited(_) if reads && !nothing => Outcome::Succeeded,
         // no such program, or none that may be run
         Status::Exited(126 | 127) => Outcome::Failed,
         Status::Exited(_) if !reads && reported() => Outcome::FailedLate,
@@ -72,13 +72,13 @@ pub(super) fn outcome(script: &Script, status: Status, stdout: &[u8], stderr: &[
 mod tests {
     use super::*;
     use crate::shell::{Dialect, parse};
-    use Outcome::{Done, Failed, FailedLate};
+    use Outcome::{Failed, FailedLate, Succeeded};
 
     #[test]
     fn a_deed_that_ends_with_an_error_has_failed_and_a_look_that_finds_nothing_has_not() {
         for (line, code, stdout, stderr, expected) in [
-            ("make", 0, "built", "", Done),
-            ("mkdir a", 0, "", "", Done),
+            ("make", 0, "built", "", Succeeded),
+            ("mkdir a", 0, "", "", Succeeded),
             // however much it printed before
             ("make", 2, "cc a.c", "make: *** [a.o] Error 1", FailedLate),
             ("./build.sh", 1, "compiling", "", FailedLate),
@@ -93,31 +93,31 @@ mod tests {
             ("sh -c 'exit 3'", 3, "", "", Failed),
             ("touch x && false", 1, "", "", Failed),
             // it says no
-            ("grep -c x a.log", 1, "0", "", Done),
-            ("grep x a.log > found.txt", 1, "", "", Done),
-            ("cd src && diff -r a b > changes.txt", 1, "", "", Done),
-            ("test -e x", 1, "", "", Done),
-            ("pgrep nothing", 1, "", "", Done),
-            ("systemctl is-active x", 3, "inactive", "", Done),
-            ("sudo grep x a.log > found.txt", 1, "", "", Done),
-            ("env LC_ALL=C grep x a.log > found.txt", 1, "", "", Done),
-            ("find . -name '*.py' | xargs grep -l TODO", 123, "", "", Done),
-            ("find . -name '*.py' | xargs grep -l TODO > found.txt", 123, "", "", Done),
+            ("grep -c x a.log", 1, "0", "", Succeeded),
+            ("grep x a.log > found.txt", 1, "", "", Succeeded),
+            ("cd src && diff -r a b > changes.txt", 1, "", "", Succeeded),
+            ("test -e x", 1, "", "", Succeeded),
+            ("pgrep nothing", 1, "", "", Succeeded),
+            ("systemctl is-active x", 3, "inactive", "", Succeeded),
+            ("sudo grep x a.log > found.txt", 1, "", "", Succeeded),
+            ("env LC_ALL=C grep x a.log > found.txt", 1, "", "", Succeeded),
+            ("find . -name '*.py' | xargs grep -l TODO", 123, "", "", Succeeded),
+            ("find . -name '*.py' | xargs grep -l TODO > found.txt", 123, "", "", Succeeded),
             // what hangs on a condition
-            ("[ -d build ] && make", 1, "", "", Done),
-            ("grep -q x f 2>/dev/null && cp f g", 1, "", "", Done),
-            ("for f in *.log; do grep -q ERROR \"$f\" && mv \"$f\" \"err_$f\"; done", 1, "", "", Done),
+            ("[ -d build ] && make", 1, "", "", Succeeded),
+            ("grep -q x f 2>/dev/null && cp f g", 1, "", "", Succeeded),
+            ("for f in *.log; do grep -q ERROR \"$f\" && mv \"$f\" \"err_$f\"; done", 1, "", "", Succeeded),
             // it says no to something else
             ("npm run build > log 2>&1 && grep -c warn log > n", 1, "", "", FailedLate),
             ("make || grep -q x f && touch g", 1, "", "make: *** No targets. Stop.", Failed),
             ("grep -q x a.log && make", 1, "cc a.c", "", FailedLate),
             ("grep x missing", 2, "", "grep: missing: No such file or directory", Failed),
             // a part of it
-            ("ls a missing", 2, "a", "ls: cannot access 'missing'", Done),
-            ("find / -name x", 1, "/x", "find: '/root': Permission denied", Done),
+            ("ls a missing", 2, "a", "ls: cannot access 'missing'", Succeeded),
+            ("find / -name x", 1, "/x", "find: '/root': Permission denied", Succeeded),
             // what a pipe makes of nothing
             ("cat missing | wc -l", 0, "0\n", "cat: missing: No such file or directory", Failed),
-            ("cat missing | wc -l", 0, "3\n", "cat: other: No such file or directory", Done),
+            ("cat missing | wc -l", 0, "3\n", "cat: other: No such file or directory", Succeeded),
         ] {
             let script = parse(line, Dialect::Bash);
             let came = outcome(&script, Status::Exited(code), stdout.as_bytes(), stderr.as_bytes());

@@ -1,9 +1,11 @@
 //! `knowledge_search`: what the person's own documents say.
 
 use super::text;
-use crate::agent::librarian::{Librarian, LibraryError};
-use crate::agent::observe::{Raw, compress};
+use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use crate::database::LibraryError;
+use crate::documents::Librarian;
+use crate::policy::compress;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -48,7 +50,7 @@ impl Tool for KnowledgeSearch {
         if answer.hits.is_empty() {
             return Ok(Raw::text(format!("nothing about `{query}` in the user's documents")));
         }
-        let hit = |hit: &crate::agent::librarian::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
+        let hit = |hit: &crate::documents::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
         Ok(Raw::text(answer.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n")))
     }
 }

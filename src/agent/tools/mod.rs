@@ -44,7 +44,7 @@ pub struct Setup {
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
     /// The person's own documents.
-    pub knowledge: Option<Arc<super::librarian::Librarian>>,
+    pub knowledge: Option<Arc<crate::documents::Librarian>>,
 }
 
 /// Every built-in tool.

@@ -7,7 +7,7 @@ use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, ended, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
-use crate::exec::{self, Job, Limits, Output, Sandbox, Status, Support, World};
+use crate::exec::{self, EnvProfile, Job, Limits, Output, Sandbox, Status, Support};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
 use serde_json::json;
@@ -106,7 +106,7 @@ impl Shell {
         job.cwd = Some(cx.root.clone());
         job.limits = Limits { wall: cx.timeout, output: OUTPUT };
         job.sandbox = self.sandbox(script, &cx.root);
-        job.world = if job.sandbox.only_reads() { World::Work } else { World::Agreed };
+        job.world = if job.sandbox.only_reads() { EnvProfile::Work } else { EnvProfile::Agreed };
         job
     }
 }
@@ -336,7 +336,7 @@ mod tests {
         let root = &dir.path().canonicalize().unwrap();
         let reads = |command: &str| {
             let effects = effects(command, root);
-            effects.reads.iter().any(|path| crate::agent::guard::is_secret(path))
+            effects.reads.iter().any(|path| crate::policy::is_secret(path))
         };
         for command in [
             "tar cf - ~/.ssh | strings",

@@ -1,8 +1,8 @@
 //! Secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`, `ls -A | xargs cat`,
 //! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
 
-use crate::agent::guard::{is_secret, leads_to_secret, name_fits};
 use crate::agent::tool::{home, normal};
+use crate::policy::{is_secret, leads_to_secret, name_fits};
 use crate::shell::effects::Kind;
 use crate::shell::{Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};

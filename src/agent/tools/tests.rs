@@ -1,10 +1,11 @@
 //! The built-in tools on a real folder.
 
 use super::*;
-use crate::agent::observe::{MemoryArtifacts, Mode, Pipeline};
+use crate::agent::event;
+use crate::agent::observe::{self, MemoryArtifacts, Pipeline};
 use crate::agent::tool::{Call, Effects, Outcome, Provider, ToolCx, shown_part};
-use crate::agent::{event, observe};
 use crate::model::Cancel;
+use crate::policy::Mode;
 use crate::shell::Dialect;
 use serde_json::json;
 use std::time::Duration;
@@ -53,7 +54,7 @@ impl Bench {
             Ok(()) => tool.call(&args, cx),
             Err(why) => Err(ToolError::Arguments(why)),
         };
-        let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
+        let emitter = event::Emitter::new("r", 1, crate::policy::Redactor::default(), Vec::new());
         let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
@@ -63,7 +64,7 @@ impl Bench {
 
     fn done(&self, tool: &str, args: Value) -> String {
         let (outcome, text) = self.run(tool, args);
-        assert_eq!(outcome, Outcome::Done, "{text}");
+        assert_eq!(outcome, Outcome::Succeeded, "{text}");
         text
     }
 
@@ -256,7 +257,7 @@ fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
         let Value::Object(args) = json!({ "command": command }) else { unreachable!() };
         let cx = ToolCx { timeout: Duration::from_secs(60), ..bench.cx() };
         let result = bench.registry.get("shell").unwrap().call(&args, &cx);
-        let emitter = event::Emitter::new("r", 1, event::Redactor::default(), Vec::new());
+        let emitter = event::Emitter::new("r", 1, crate::policy::Redactor::default(), Vec::new());
         let kept = MemoryArtifacts::default();
         let pipeline = Pipeline { mode: Mode::Off, artifacts: Some(&kept), count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };
@@ -266,7 +267,7 @@ fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
         (settled.outcome, settled.text, kept)
     };
     let (outcome, told, kept) = output("seq 1 60000");
-    assert_eq!(outcome, Outcome::Done);
+    assert_eq!(outcome, Outcome::Succeeded);
     assert!(told.contains("of standard output (348894 bytes, 60000 lines)") && told.contains("left out."), "{told}");
     assert!(!told.contains("whole") && told.contains("[What is not left out is kept"), "{told}");
     assert!(kept.starts_with("1\n2\n") && kept.ends_with("\n59999\n60000\n") && kept.len() < 300_000);
@@ -297,7 +298,7 @@ fn a_command_that_writes_much_goes_on_and_one_without_end_says_where_it_was_stop
     };
     std::fs::write(bench.root().join("big.txt"), "0123456789abcde\n".repeat(1 << 18)).unwrap();
     let (outcome, told) = run("cat big.txt; touch behind");
-    assert!(outcome == Outcome::Done && bench.root().join("behind").exists(), "{told}");
+    assert!(outcome == Outcome::Succeeded && bench.root().join("behind").exists(), "{told}");
     assert!(
         told.starts_with("[It was too long and is cut: of standard output (4194304 bytes, 262144 lines)"),
         "{told}"

@@ -5,10 +5,10 @@
 use super::{PLACE, Phase, Turn, fence};
 use crate::agent::blueprint::{Part, protocol};
 use crate::agent::event::Tokens;
-use crate::agent::guard::{Guards, asked_for};
-use crate::agent::plan::{Kind, before_file, order, script};
+use crate::agent::guard::Guards;
 use crate::agent::state::Cost;
-use crate::model::{Finish, Prompt, Role, Sampling, rounds};
+use crate::intent::{Kind, asked_for, before_file, order, script};
+use crate::model::{Finish, Prompt, Role, Sampling, repetition};
 use serde_json::json;
 
 /// Who writes it.
@@ -30,10 +30,10 @@ pub struct Text {
 impl Turn {
     /// The file that the part under way writes a text of its own into, if a skill says how and it was not tried before.
     pub(super) fn drafts(&self, part: &str) -> Option<String> {
-        if self.course.tries > 0 || self.is_leaving() || script(part).is_some() || self.rules().next().is_none() {
+        if self.progress.tries > 0 || self.is_leaving() || script(part).is_some() || self.rules().next().is_none() {
             return None;
         }
-        match self.kind_of(self.course.part) {
+        match self.kind_of(self.progress.part) {
             Kind::Compose(file) => Some(file),
             // of a file that the task names only the beginning is at hand: who wants all of it has to read it
             Kind::Free if self.layers.iter().all(|layer| layer.name != PLACE) => asked_for(part).pop(),
@@ -76,13 +76,13 @@ impl Turn {
                 self.retry = false;
                 let thought = self.part().unwrap_or_default().to_owned();
                 let args = json!({"path": file, "content": format!("{text}\n")});
-                self.own_call(&thought, self.writer().into(), super::course::object(args));
+                self.own_call(&thought, self.writer().into(), super::progress::object(args));
             }
             // one that was cut off is not what was to be written: once more, with other words
             None if reply.is_some() && !self.retry => self.retry = true,
             None => {
                 self.retry = false;
-                self.course.tries += 1;
+                self.progress.tries += 1;
                 self.set_out(guards);
             }
         }
@@ -91,7 +91,7 @@ impl Turn {
 
 /// True if a text ends in the same passage three times over: a small model that has lost the thread finds no end.
 pub fn goes_round(text: &str) -> bool {
-    text.len() > REPEATED && rounds::goes_round(text, PASSAGE, |length| (ROUNDS * length).max(REPEATED))
+    text.len() > REPEATED && repetition::goes_round(text, PASSAGE, |length| (ROUNDS * length).max(REPEATED))
 }
 
 /// How often a passage stands there then, and bytes of all of them at least; and of one at most.

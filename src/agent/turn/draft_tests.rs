@@ -3,7 +3,7 @@
 use super::tests::{TOKENS, task};
 use super::*;
 use crate::agent::evidence::{Changes, Entry};
-use crate::agent::id;
+use crate::id;
 use serde_json::json;
 
 const RULE: &str = "Every entry begins with `CHG:`.";
@@ -60,16 +60,16 @@ fn a_text_with_rules_is_written_with_these_and_nothing_else() {
     assert_eq!(call.args, *json!({"path": "entry.txt", "content": "CHG: a login page\n"}).as_object().unwrap());
     assert_eq!((turn.metric().total_requests, turn.metric().total_tokens), (1, TOKENS.request + TOKENS.response));
     let effects = Effects { writes: vec!["/w/entry.txt".into()], ..Effects::default() };
-    let settled = Settled {
+    let settled = ToolResult {
         call: Call { effects, ..call },
-        outcome: Outcome::Done,
+        outcome: Outcome::Succeeded,
         text: "wrote".into(),
         hash: id::hash("wrote"),
         ms: 1,
     };
     let entry = Entry { path: "entry.txt".into(), folder: false, text: None };
     let changes = Some(Changes { created: vec![entry], ..Changes::default() });
-    turn.acted(&[settled], &Seen { changes, ..Seen::default() }, &Guards::default());
+    turn.acted(&[settled], &StepObservation { changes, ..StepObservation::default() }, &Guards::default());
     assert_eq!(turn.end().unwrap().0, &End::Answered);
 }
 
@@ -77,12 +77,17 @@ fn a_text_with_rules_is_written_with_these_and_nothing_else() {
 fn what_was_found_before_is_at_hand() {
     let mut turn = run("count the users, and write a report to report.md", RULE);
     let args = json!({"command": "wc -l < users"}).as_object().unwrap().clone();
-    let advice = crate::agent::advise::Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    let advice = crate::agent::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     turn.advised(Some(advice), &Guards::default());
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
-    let settled =
-        Settled { call: calls[0].clone(), outcome: Outcome::Done, text: "4\n".into(), hash: id::hash("4\n"), ms: 1 };
-    turn.acted(&[settled], &Seen::default(), &Guards::default());
+    let settled = ToolResult {
+        call: calls[0].clone(),
+        outcome: Outcome::Succeeded,
+        text: "4\n".into(),
+        hash: id::hash("4\n"),
+        ms: 1,
+    };
+    turn.acted(&[settled], &StepObservation::default(), &Guards::default());
     let Step::Draft(ask) = turn.next() else { panic!("{:?}", turn.next()) };
     assert!(
         ask.prompt.turns[1].text.contains("<observations>\ncount the users:\n4\n</observations>\n\nwrite a report\n")

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::agent::guard::WARNING;
-use crate::agent::tool::{Outcome, Settled};
+use crate::agent::tool::{Outcome, ToolResult};
 
 /// Texts that are remembered.
 const MOST: usize = 8;
@@ -22,7 +22,7 @@ pub(super) const MISSING: &str = "The answer is only what a tool said when it fa
 
 impl Turn {
     /// Takes note of what failed. What a command of the shell prints is the task's own, also where it is an error.
-    pub(super) fn note_failures(&mut self, batch: &[Settled]) {
+    pub(super) fn note_failures(&mut self, batch: &[ToolResult]) {
         let said = batch.iter().filter(|one| match one.outcome {
             Outcome::Failed => one.call.tool != "shell",
             Outcome::Blocked => true,

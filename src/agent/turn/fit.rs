@@ -3,11 +3,10 @@
 
 use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
-use crate::agent::action;
 use crate::agent::blueprint::Part;
-use crate::agent::known;
-use crate::agent::observe::compress;
-use crate::agent::tool::{Outcome, Settled};
+use crate::agent::tool::{Outcome, ToolResult};
+use crate::agent::{action, known};
+use crate::policy::compress;
 
 /// When a conversation is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +62,10 @@ pub struct Compression {
 }
 
 /// A call in one line.
-pub(super) fn brief(settled: &Settled) -> String {
+pub(super) fn brief(settled: &ToolResult) -> String {
     let first: String = settled.line().chars().take(80).collect();
     let word = match settled.outcome {
-        Outcome::Done => "",
+        Outcome::Succeeded => "",
         Outcome::Failed | Outcome::FailedLate | Outcome::TimedOut => " failed:",
         Outcome::Blocked | Outcome::Denied => " was not run:",
         Outcome::Cancelled => " was stopped:",

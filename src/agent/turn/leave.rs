@@ -2,7 +2,7 @@
 //! showed is left as it is, without a model; about anything else the model writes.
 
 use super::{BEGINS_WITH, NOT_SHOWN, PLACE, Turn};
-use crate::agent::plan::{Kind, composes, kind};
+use crate::intent::{Kind, composes, kind};
 use std::path::Path;
 
 /// The tool that writes a file of the person's.
@@ -49,7 +49,7 @@ impl Turn {
 
     /// True if what is left to do is to leave what was found.
     pub(super) fn is_leaving(&self) -> bool {
-        self.leaves.is_some() && self.course.part + 1 == self.task.plan.parts.len()
+        self.leaves.is_some() && self.progress.part + 1 == self.task.plan.parts.len()
     }
 
     /// True if that is done already: a model may have done it of its own accord.

@@ -2,8 +2,8 @@
 
 use super::tests::TOKENS;
 use super::*;
-use crate::agent::advise::Advice;
-use crate::agent::id;
+use crate::agent::suggest::Suggestion;
+use crate::id;
 use serde_json::json;
 
 fn worker(task: &str) -> Turn {
@@ -20,7 +20,7 @@ fn worker(task: &str) -> Turn {
 fn advise(turn: &mut Turn, command: &str, printed: &str) {
     let Step::Advise(_) = turn.next() else { panic!("{:?}", turn.next()) };
     let args = json!({ "command": command }).as_object().unwrap().clone();
-    turn.advised(Some(Advice { tool: "shell".into(), args, confidence: 0.9, doubt: false }), &Guards::default());
+    turn.advised(Some(Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false }), &Guards::default());
     done(turn, printed);
 }
 
@@ -31,8 +31,8 @@ fn done(turn: &mut Turn, text: &str) -> (String, serde_json::Value) {
     let writes = if calls[0].tool.ends_with("write") { vec![format!("/ws/{path}").into()] } else { Vec::new() };
     let call = Call { effects: Effects { writes, ..Effects::default() }, ..calls[0].clone() };
     let settled =
-        Settled { call: call.clone(), outcome: Outcome::Done, text: text.into(), hash: id::hash(text), ms: 1 };
-    turn.acted(&[settled], &Seen::default(), &Guards::default());
+        ToolResult { call: call.clone(), outcome: Outcome::Succeeded, text: text.into(), hash: id::hash(text), ms: 1 };
+    turn.acted(&[settled], &StepObservation::default(), &Guards::default());
     (call.tool, json!(call.args))
 }
 

@@ -15,26 +15,25 @@
 //! Within a run each prompt extends the one before it (so that its computed state is kept), unless [`Turn::fit`] had to
 //! shorten it.
 
-mod course;
 mod draft;
 mod echo;
 mod fit;
 mod leave;
-mod named;
+mod progress;
 mod prompt;
 mod reply;
 mod shown;
 mod sum;
+mod tool_targets;
 
-pub use course::{BEGINS_WITH, NOT_SHOWN, PLACE, Seen};
 pub use draft::{Text, goes_round};
 pub use fit::{Compression, Fitting, Mode, Strategy};
+pub use progress::{BEGINS_WITH, NOT_SHOWN, PLACE, StepObservation};
 pub use prompt::{fence, prompt_tokens};
 pub use reply::{HEADING, KNOWLEDGE, Reply, TEXTS};
 pub use sum::{Falling, lines};
 
 use super::action::{self, ActionSet, Choice};
-use super::advise::Brief;
 use super::assemble::{Assembly, Layer, Query};
 use super::event::Tokens;
 use super::guard::{Guards, Halt, as_told, is_example};
@@ -45,7 +44,8 @@ use super::plan::{Plan, Source};
 use super::reflect::Reflection;
 use super::retrieve::MOST;
 use super::state::{Cost, Limits, RunState, Stats};
-use super::tool::{Call, Effects, Outcome, Settled, ToolSpec};
+use super::tool::{Call, Effects, Outcome, ToolResult, ToolSpec};
+use crate::agent::suggest::SuggestRequest;
 use crate::model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -58,7 +58,7 @@ pub enum Step {
     /// Bring the layers of context and the tools to show.
     Assemble(Query),
     /// Ask for advice on the part under way.
-    Advise(Box<Brief>),
+    Advise(Box<SuggestRequest>),
     /// Ask the model for the text of a file, if that is not there yet.
     Draft(Box<Text>),
     /// Ask the model for an answer out of the texts that there are.
@@ -316,7 +316,7 @@ pub struct Turn {
     step: u32,
     state: RunState,
     #[serde(default)]
-    course: course::Course,
+    progress: progress::PlanProgress,
     metric: Metric,
     /// The latest thought, for a run that ends without an answer.
     thought: String,
@@ -355,7 +355,7 @@ impl Turn {
             bare: false,
             step: 1,
             state: RunState::default(),
-            course: course::Course::default(),
+            progress: progress::PlanProgress::default(),
             metric: Metric::default(),
             thought: String::new(),
             end: None,
@@ -520,7 +520,7 @@ impl Turn {
     }
 
     /// Takes what became of the calls: one result each, in their order, and what the driver saw beside them.
-    pub fn acted(&mut self, batch: &[Settled], seen: &Seen, guards: &Guards) {
+    pub fn acted(&mut self, batch: &[ToolResult], seen: &StepObservation, guards: &Guards) {
         if !matches!(self.phase, Phase::Act(_)) {
             return;
         }
@@ -767,14 +767,14 @@ impl Turn {
 }
 
 #[cfg(test)]
-mod course_tests;
-#[cfg(test)]
 mod draft_tests;
 #[cfg(test)]
 mod leave_tests;
 #[cfg(test)]
-mod named_tests;
+mod progress_tests;
 #[cfg(test)]
 mod reply_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tool_targets_tests;

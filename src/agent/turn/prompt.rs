@@ -2,7 +2,7 @@
 
 use super::{Entry, Turn};
 use crate::agent::action::ActionSet;
-use crate::agent::guard::asked_for;
+use crate::intent::asked_for;
 use crate::model::{Prompt, Role};
 
 /// Tokens that a turn costs beside its text, at most.

@@ -8,9 +8,10 @@ use crate::agent::blueprint::Part;
 use crate::agent::event::Tokens;
 use crate::agent::excerpt::leaves_out;
 use crate::agent::guard::Guards;
-use crate::agent::plan::{asks_documents, is_told_at_length, who};
-use crate::agent::retrieve::{tells, words};
+use crate::agent::plan::who;
 use crate::agent::state::{Cost, facts};
+use crate::intent::tokens::{tells, words};
+use crate::intent::{asks_documents, is_told_at_length};
 use crate::model::{Finish, Prompt, Role, Sampling};
 
 /// The layer with the texts that a task names, where it only wants to be told what stands there.
@@ -110,7 +111,7 @@ impl Turn {
 
     /// The end of a run whose parts are all answered by these words.
     fn told(&mut self, text: String, guards: &Guards) {
-        self.course.complete(self.task.plan.parts.len(), &text);
+        self.progress.complete(self.task.plan.parts.len(), &text);
         self.close(text, guards);
     }
 

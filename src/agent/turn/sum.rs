@@ -2,9 +2,9 @@
 //! becomes of its lines.
 
 use super::{Entry, Fitting, Strategy, Turn, fence, prompt_tokens};
-use crate::agent::assemble::Errand;
-use crate::agent::observe::compress;
+use crate::agent::assemble::ProviderRequest;
 use crate::model::{Prompt, Role, Shape};
+use crate::policy::compress;
 use serde::{Deserialize, Serialize};
 
 /// Lines of a summary, characters of each, and tokens of all of them.
@@ -29,7 +29,7 @@ pub struct Falling {
     /// How many entries from the first.
     upto: usize,
     /// The request.
-    pub errand: Errand,
+    pub errand: ProviderRequest,
 }
 
 /// The grammar of a summary: so many lines at most, each of an item.
@@ -74,7 +74,7 @@ impl Turn {
             from += 2;
             prompt = self.sum(from, upto, SIDES[3]);
         }
-        let errand = Errand { name: "summary", prompt, shape: lines(LINES, LINE), max_tokens: TOKENS };
+        let errand = ProviderRequest { name: "summary", prompt, shape: lines(LINES, LINE), max_tokens: TOKENS };
         Some(Falling { upto, errand })
     }
 

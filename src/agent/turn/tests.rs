@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::agent::guard::{ActionGuard, Budget, Guard, LoopGuard, LoopLimits};
-use crate::agent::observe::Mode;
 use crate::agent::plan::Plan;
 use crate::agent::reflect::reflect;
+use crate::policy::Mode;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 use serde_json::json;
@@ -50,9 +50,11 @@ fn say(turn: &mut Turn, text: &str) {
 
 fn act(turn: &mut Turn, outcome: Outcome, text: &str) {
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
-    let settled: Vec<Settled> =
-        calls.into_iter().map(|call| Settled { call, outcome, text: text.into(), hash: text.into(), ms: 1 }).collect();
-    turn.acted(&settled, &Seen::default(), &guards());
+    let settled: Vec<ToolResult> = calls
+        .into_iter()
+        .map(|call| ToolResult { call, outcome, text: text.into(), hash: text.into(), ms: 1 })
+        .collect();
+    turn.acted(&settled, &StepObservation::default(), &guards());
 }
 
 fn done(turn: &mut Turn) -> Report {
@@ -92,7 +94,7 @@ fn a_run_from_its_beginning_to_its_report() {
             .starts_with("<recalled_memories>\nthe memory\n</recalled_memories>\n\nFolder: /w\n\nTask: count")
     );
     say(&mut turn, READ);
-    act(&mut turn, Outcome::Done, "ERROR 1\nERROR 2\nERROR 3");
+    act(&mut turn, Outcome::Succeeded, "ERROR 1\nERROR 2\nERROR 3");
     assert!(last_user(&turn).ends_with("Step 2 of 6. If every part is done, answer; else do what is left."));
     say(&mut turn, ANSWER);
     let report = done(&mut turn);
@@ -107,7 +109,7 @@ fn each_prompt_extends_the_one_before() {
     let mut before = turn.prompt().turns;
     for name in ["a", "b", "c"] {
         say(&mut turn, &READ.replace("app.log", name));
-        act(&mut turn, Outcome::Done, name);
+        act(&mut turn, Outcome::Succeeded, name);
         let now = turn.prompt().turns;
         assert_eq!(now[..before.len()], before);
         before = now;
@@ -118,7 +120,7 @@ fn each_prompt_extends_the_one_before() {
 fn at_the_last_step_only_the_end_is_left() {
     let mut turn = turn(2);
     say(&mut turn, READ);
-    act(&mut turn, Outcome::Done, "x");
+    act(&mut turn, Outcome::Succeeded, "x");
     let Step::Decide(decide) = turn.next() else { panic!() };
     assert_eq!(decide.actions.names(), ["answer", "cannot"]);
     assert!(last_user(&turn).contains("This is the last step"));
@@ -135,7 +137,7 @@ fn at_the_last_step_only_the_end_is_left() {
 fn a_stuck_run_answers() {
     let mut turn = turn(9);
     say(&mut turn, READ);
-    act(&mut turn, Outcome::Done, "x");
+    act(&mut turn, Outcome::Succeeded, "x");
     for _ in 0..2 {
         say(&mut turn, READ);
         act(&mut turn, Outcome::Blocked, "again");
@@ -180,7 +182,7 @@ fn what_stands_in_an_example_is_never_the_answer() {
     // where a tool or the person has it, it is a number like any other
     let mut seen = turn(2);
     say(&mut seen, READ);
-    act(&mut seen, Outcome::Done, "8317 app.log");
+    act(&mut seen, Outcome::Succeeded, "8317 app.log");
     say(&mut seen, &example("8317"));
     assert_eq!(own_words(&done(&mut seen).response), "There are 8317 lines.");
 }
@@ -203,7 +205,7 @@ fn what_a_tool_said_of_its_failure_is_no_answer() {
     // as a reason why it cannot be done, and of a guard's word to the model each part of it
     let mut run = turn(9);
     say(&mut run, READ);
-    act(&mut run, Outcome::Done, "ERROR 1");
+    act(&mut run, Outcome::Succeeded, "ERROR 1");
     say(&mut run, READ);
     act(&mut run, Outcome::Blocked, &format!("{}You have done this.", crate::agent::guard::WARNING));
     let cannot = "Thought: done\nAction: cannot {\"reason\": \"Loop detected.\"}";
@@ -214,7 +216,7 @@ fn what_a_tool_said_of_its_failure_is_no_answer() {
     assert_eq!((report.response.as_str(), report.termination_reason.as_str()), (NO_ANSWER, "cannot"));
     // said in words of one's own, with what it means; and what a command printed
     for (outcome, answer) in
-        [(Outcome::Failed, "There is no app.log here, so no errors can be counted."), (Outcome::Done, error)]
+        [(Outcome::Failed, "There is no app.log here, so no errors can be counted."), (Outcome::Succeeded, error)]
     {
         let mut turn = turn(9);
         say(&mut turn, READ);
@@ -244,7 +246,7 @@ fn what_was_cut_off_is_told_and_tried_again_with_other_words() {
     let Step::Decide(decide) = turn.next() else { panic!() };
     assert!(decide.sampling.temperature > 0.0);
     say(&mut turn, READ);
-    act(&mut turn, Outcome::Done, "x");
+    act(&mut turn, Outcome::Succeeded, "x");
     let Step::Decide(decide) = turn.next() else { panic!() };
     assert_eq!(decide.sampling, Sampling::GREEDY);
 }
@@ -253,7 +255,7 @@ fn what_was_cut_off_is_told_and_tried_again_with_other_words() {
 fn results_brought_twice_or_too_early_change_nothing() {
     let mut turn = turn(9);
     let fresh = turn.clone();
-    turn.acted(&[], &Seen::default(), &guards());
+    turn.acted(&[], &StepObservation::default(), &guards());
     turn.reflected(reflect("t", "r", &End::Answered, turn.state()), 1);
     assert_eq!(turn, fresh);
     say(&mut turn, READ);
@@ -308,7 +310,7 @@ fn long() -> Turn {
     let mut turn = turn(9);
     for name in ["a", "b", "c", "d", "e"] {
         say(&mut turn, &READ.replace("app.log", name));
-        act(&mut turn, Outcome::Done, &format!("the text of {name} {}", "word ".repeat(40)));
+        act(&mut turn, Outcome::Succeeded, &format!("the text of {name} {}", "word ".repeat(40)));
     }
     turn
 }
@@ -364,7 +366,7 @@ fn b5_what_falls_out_is_summed_up_by_a_model_or_goes() {
     assert!(turn.falls_out(limit, limit, &how, &count).is_none(), "once");
     // the next summary has the one before
     say(&mut turn, &READ.replace("app.log", "f"));
-    act(&mut turn, Outcome::Done, "the text of f");
+    act(&mut turn, Outcome::Succeeded, "the text of f");
     let falling = turn.falls_out(limit, limit, &how, &count).unwrap();
     let asked = &falling.errand.prompt.turns[1].text;
     assert!(asked.contains("- a, b and c were read") && asked.contains("the text of d"), "{asked}");
@@ -405,7 +407,7 @@ fn however_little_room_there_is_what_is_not_listed_cannot_be_called() {
         .insert(1, Layer { name: "tools".into(), priority: 20, text: "the tools".into(), tokens: 2, trusted: true });
     say(&mut told, READ);
     told.reveal(vec![ToolSpec::new("read_artifact", "shows a kept result.", json!({}), &[])]);
-    act(&mut told, Outcome::Done, &"word ".repeat(60));
+    act(&mut told, Outcome::Succeeded, &"word ".repeat(60));
     let whole = prompt_tokens(&told.prompt(), &count);
     let listed: Vec<bool> = (20..whole)
         .map(|limit| {
@@ -437,14 +439,14 @@ proptest! {
             let mut turn = turn(9);
             turn.layers[1].text = words.to_owned();
             say(&mut turn, READ);
-            act(&mut turn, Outcome::Done, words);
+            act(&mut turn, Outcome::Succeeded, words);
             let prompt = turn.prompt();
             let text = &prompt.turns.last().unwrap().text;
             let fences = (text.matches("</observation>").count(), text.matches("</observations>").count());
             let closes = prompt.turns[1].text.matches("</recalled_memories>").count();
             // the same once it is an old step, in a line of its own
             say(&mut turn, READ);
-            act(&mut turn, Outcome::Done, "plain");
+            act(&mut turn, Outcome::Succeeded, "plain");
             let steps = Fitting { mode: super::Mode::SlidingWindow(1), ..Fitting::default() };
             turn.fit(10_000, &steps, &|text| text.len());
             let folded = turn.prompt().turns[1].text.clone();
@@ -483,7 +485,7 @@ proptest! {
                         calls.iter().map(|c| format!("Action: read {{\"path\": \"{c}\"}}")).collect();
                     say(&mut turn, &format!("Thought: go\n{}", lines.join("\n")));
                     let outcomes = [
-                        Outcome::Done, Outcome::Failed, Outcome::TimedOut, Outcome::Blocked, Outcome::Denied,
+                        Outcome::Succeeded, Outcome::Failed, Outcome::TimedOut, Outcome::Blocked, Outcome::Denied,
                         Outcome::Cancelled,
                     ];
                     act(&mut turn, outcomes[usize::from(*outcome)], &"word ".repeat(*length));
@@ -531,7 +533,7 @@ proptest! {
                     let lines: Vec<String> =
                         calls.iter().map(|c| format!("Action: {tool} {{\"path\": \"{c}\"}}")).collect();
                     say(&mut turn, &format!("Thought: go\n{}", lines.join("\n")));
-                    let outcome = if outcome == 1 { Outcome::Failed } else { Outcome::Done };
+                    let outcome = if outcome == 1 { Outcome::Failed } else { Outcome::Succeeded };
                     act(&mut turn, outcome, &"word ".repeat(length / 10));
                 }
                 Happens::Garbage(text) => say(&mut turn, &text),

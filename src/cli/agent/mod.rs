@@ -26,11 +26,11 @@ use super::{Cx, Exit, Failure, Outcome};
 use crate::agent::Turn;
 use crate::agent::blueprint::Blueprint;
 use crate::agent::harness::Prepared;
-use crate::agent::librarian::needs_knowledge;
 use crate::agent::plan::{self, Plan, Source};
 use crate::agent::runtime::Driven;
 use crate::agent::state::Limits;
 use crate::agent::turn::{Step, Task};
+use crate::documents::needs_knowledge;
 use std::path::PathBuf;
 
 /// Work on a task in several steps, with tools

@@ -3,11 +3,11 @@
 use super::view::Shows;
 use crate::agent::guard::LoopLimits;
 use crate::agent::harness::Options;
-use crate::agent::librarian::{LIMIT, THRESHOLD};
-use crate::agent::observe;
+use crate::agent::knowledge::{LIMIT, THRESHOLD};
 use crate::agent::state::Limits;
 use crate::cli::settings::RESIDENTS;
 use crate::cli::{Failure, config};
+use crate::policy;
 use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 
@@ -134,11 +134,11 @@ impl Drive {
     }
 
     /// What is screened.
-    fn screened(&self) -> observe::Mode {
+    fn screened(&self) -> policy::Mode {
         match self.guardrail.as_str() {
-            "off" => observe::Mode::Off,
-            "input-only" => observe::Mode::InputOnly,
-            _ => observe::Mode::Full,
+            "off" => policy::Mode::Off,
+            "input-only" => policy::Mode::InputOnly,
+            _ => policy::Mode::Full,
         }
     }
 
@@ -180,7 +180,7 @@ impl Drive {
     /// # Errors
     /// If it is too long, or speaks to the model and that is screened.
     pub fn admit(&self, text: &str, what: &str) -> Result<(), Failure> {
-        observe::admit(text, self.screened()).map_err(|error| {
+        policy::admit(text, self.screened()).map_err(|error| {
             let hint = error.hint();
             Failure::usage(format!("the {what} cannot be taken: {error}")).hint(hint)
         })

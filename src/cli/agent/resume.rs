@@ -4,7 +4,6 @@ use super::Drive;
 use super::end::told;
 use super::view::Shows;
 use super::wire::{self, failure};
-use crate::agent::event::redact::is_redacted;
 use crate::agent::event::{Event, Kind};
 use crate::agent::store::{Run, Store, StoreError, is_alive};
 use crate::agent::turn::Report;
@@ -12,6 +11,7 @@ use crate::cli::ui::in_line;
 use crate::cli::wire::Wants;
 use crate::cli::{Cx, Failure, Outcome, download};
 use crate::model::fetch;
+use crate::policy::is_redacted;
 use serde_json::json;
 
 /// Go on with a run that was stopped

@@ -2,13 +2,13 @@
 
 use super::wire::{failure, kept};
 use crate::agent::harness::empty;
-use crate::agent::id;
 use crate::agent::store::{FILE, Store, is_alive};
 use crate::cli::history::History;
 use crate::cli::knowledge::no_home;
 use crate::cli::memory::memory;
 use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, Exit, Failure, Outcome, repair};
+use crate::id;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// List, show and remove sessions

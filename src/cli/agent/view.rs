@@ -2,12 +2,11 @@
 //! and questions come through one channel to one thread, so that nothing is printed into a question.
 
 use super::approve;
-use crate::agent::action;
 use crate::agent::event::{Event, Kind, Sink};
 use crate::agent::guard::WARNING;
 use crate::agent::runtime::{Approval, Approver, Question};
 use crate::agent::tool::{Outcome, is_exit_note};
-use crate::agent::{Args, Call};
+use crate::agent::{Args, Call, action};
 use crate::cli::ui::{Role, Ui, plural};
 use crate::cli::{Cx, Failure, present};
 use serde_json::Value;
@@ -213,9 +212,9 @@ fn step(cx: &Cx, event: &Event) {
         }
         Kind::ToolResult | Kind::ToolError => {
             let text = event.output.as_str().unwrap_or_default();
-            let outcome = serde_json::from_value(meta("outcome")).unwrap_or(Outcome::Done);
+            let outcome = serde_json::from_value(meta("outcome")).unwrap_or(Outcome::Succeeded);
             let (role, shown) = match outcome {
-                Outcome::Done => (Role::Dim, LINES),
+                Outcome::Succeeded => (Role::Dim, LINES),
                 Outcome::FailedLate => (Role::Caution, LINES),
                 _ => (Role::Caution, 1),
             };

@@ -1,23 +1,23 @@
 //! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
 
 use super::options::{Advise, Drive};
-use crate::agent::advise::Adviser;
-use crate::agent::event::Redactor;
 use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
-use crate::agent::librarian::Librarian;
 use crate::agent::mcp::Hub;
 use crate::agent::observe::Artifacts;
 use crate::agent::store::{FILE, Store, StoreError};
+use crate::agent::suggest::{CommandSuggester, Suggester};
 use crate::agent::tools::{self, ManualSource, Shell};
 use crate::agent::workspace::{Place, Workspace, Workspaces};
 use crate::agent::{Registry, Turn, subagent};
 use crate::cli::wire::{self, Wants};
 use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, undo};
-use crate::command::{CommandAdviser, Recipe};
+use crate::command::Recipe;
+use crate::documents::Librarian;
 use crate::host::ExecutionContext;
 use crate::manual::{Manual, Program, relevant};
 use crate::model::Cancel;
 use crate::model::fetch::{self, ModelSource};
+use crate::policy::Redactor;
 use crate::shell::Dialect;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -188,7 +188,7 @@ pub fn assemble(
         librarian: knowledge::librarian(cx).filter(|l| !drive.no_rag && l.exists()).map(Arc::new),
         memory: memory::memory(cx, settings)?,
         skills: (!drive.no_skills).then(|| skills::searched(root, cx)),
-        adviser: adviser(drive.advise, agent, &recipe, settings, root)?,
+        suggester: suggester(drive.advise, agent, &recipe, settings, root)?,
         store: Some(store),
         secrets: secrets.chain(mcp_secrets).chain(url).chain(key).collect(),
         options,
@@ -242,13 +242,13 @@ fn lasting(spec: String, source: &ModelSource) -> Option<String> {
 }
 
 /// Who gives advice on a part that one command can do, if anybody does.
-fn adviser(
+fn suggester(
     when: Advise,
     agent: &str,
     recipe: &Recipe,
     settings: &Settings,
     root: &Path,
-) -> Result<Option<Arc<dyn Adviser>>, Failure> {
+) -> Result<Option<Arc<dyn Suggester>>, Failure> {
     // a server's model is larger, and a script has its replies
     let is_local = fetch::computes_here(&settings.model);
     // in a conversation most words are no commands
@@ -258,7 +258,7 @@ fn adviser(
     }
     let (shell, dialect) = shell(&recipe.context)?;
     let place = request::Place { cwd: root.to_owned(), target: recipe.context.target, dialect };
-    Ok(Some(Arc::new(CommandAdviser { recipe: recipe.clone(), ask: request::part(&place, settings), shell })))
+    Ok(Some(Arc::new(CommandSuggester { recipe: recipe.clone(), ask: request::part(&place, settings), shell })))
 }
 
 /// Every tool there is in a folder, for who wants to see them. Asks no model.

@@ -3,7 +3,7 @@
 use super::{mib, ms, row};
 use crate::cli::settings::{AdapterUse, DEVICES};
 use crate::cli::{Cx, Exit, Failure, Outcome, Settings, adapter, download};
-use crate::command::answer::{Before, FewShot, View};
+use crate::command::answer::{FewShot, History, View};
 use crate::command::prompt;
 use crate::model::Prompt;
 use crate::model::adapter::AdapterChoice;
@@ -76,7 +76,7 @@ fn answers() -> Vec<(Prompt, String)> {
     let target = Target { os: Os::Linux, userland: Userland::Gnu };
     let pairs = ANSWERS.lines().filter_map(|line| line.split_once('\t'));
     let first = |request: &str| {
-        prompt::first(request, target, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default())
+        prompt::first(request, target, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default())
     };
     pairs.map(|(request, command)| (first(request), command.to_owned())).collect()
 }

@@ -3,7 +3,7 @@
 use super::compare::Outcome;
 use super::suite::{Fixture, Suite, Task};
 use crate::cli::Failure;
-use crate::exec::rehearse::{Change, Play, Rehearsal, RehearsalError, rehearse};
+use crate::exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, rehearse};
 use crate::exec::{Limits, Status};
 use crate::host::{Ambient, ExecutionContext};
 use crate::shell::{Dialect, Userland};
@@ -54,15 +54,15 @@ impl Stage {
         // Links on the way (`/tmp` on some systems) would show in what commands print.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let stage = Self { dir, made: BTreeMap::new(), runtime, helper: None };
-        let probe = Play::new(Path::new("/bin/sh"), "true", stage.dir.path());
+        let probe = RehearsalJob::new(Path::new("/bin/sh"), "true", stage.dir.path());
         stage.play(probe).map_err(|e| {
             Failure::no(format!("commands are run in a sandbox only, and there is none: {e}")).hint(e.hint())
         })?;
         Ok(stage)
     }
 
-    fn play(&self, play: Play) -> Result<Rehearsal, RehearsalError> {
-        self.runtime.block_on(rehearse(&Play { helper: self.helper.clone(), ..play }))
+    fn play(&self, play: RehearsalJob) -> Result<Rehearsal, RehearsalError> {
+        self.runtime.block_on(rehearse(&RehearsalJob { helper: self.helper.clone(), ..play }))
     }
 
     /// GNU, or whatever this machine has.
@@ -82,7 +82,7 @@ impl Stage {
         })?;
         let bin = self.dir.path().join("busybox");
         if !bin.exists() {
-            let mut play = Play::new(&busybox, "busybox --list", self.dir.path());
+            let mut play = RehearsalJob::new(&busybox, "busybox --list", self.dir.path());
             play.limits = Limits { wall: WALL, output: OUTPUT };
             let list = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
             fs::create_dir(&bin)?;
@@ -142,8 +142,10 @@ impl Stage {
         }
         set_modes(&work, &fixture.modes)?;
         if !fixture.setup.is_empty() {
-            let play =
-                Play { writable: Some(top.to_path_buf()), ..self.framed(&self.native(), &fixture.setup, &work, top) };
+            let play = RehearsalJob {
+                writable: Some(top.to_path_buf()),
+                ..self.framed(&self.native(), &fixture.setup, &work, top)
+            };
             let made = self.play(play).map_err(|e| Failure::internal(&e).hint(e.hint()))?;
             if !made.status.success() {
                 let said = String::from_utf8_lossy(&made.stderr);
@@ -156,8 +158,8 @@ impl Stage {
     }
 
     /// A line in a userspace, in a folder of the fixture at `top`.
-    fn framed(&self, space: &Userspace, line: &str, cwd: &Path, top: &Path) -> Play {
-        let mut play = Play::new(&space.shell[0], line, cwd);
+    fn framed(&self, space: &Userspace, line: &str, cwd: &Path, top: &Path) -> RehearsalJob {
+        let mut play = RehearsalJob::new(&space.shell[0], line, cwd);
         play.shell = space.shell.iter().map(|word| word.clone().into()).collect();
         play.limits = Limits { wall: WALL, output: OUTPUT };
         play.digests = true;

@@ -13,7 +13,7 @@ use super::interrupt::{During, Phase};
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
 use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, mcp, ui};
-use crate::agent::runtime::generate;
+use crate::inference::generate;
 use crate::model::fetch::{self, ModelSource};
 use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
 use crate::serve::http::lifecycle::Event;

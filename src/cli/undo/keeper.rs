@@ -5,7 +5,7 @@ use super::store;
 use crate::agent::tools::{Keeper, Kept};
 use crate::cli::{Cx, Settings};
 use crate::command::rehearsal::fit_to_show;
-use crate::exec::rehearse::{Play, Rehearsal, rehearse};
+use crate::exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
 use crate::shell::Script;
 use crate::undo::plan::{Plan, Touch};
 use crate::undo::scope::{MOMENT, scopes};
@@ -43,7 +43,7 @@ impl AgentKeeper {
         if !self.rehearse || fit_to_show(script).is_err() {
             return None;
         }
-        let mut play = Play::new(&self.shell, command, cwd);
+        let mut play = RehearsalJob::new(&self.shell, command, cwd);
         play.limits.wall = WAIT;
         play.env.extend(variables(command));
         let work = rehearse(&play);

@@ -8,7 +8,7 @@ use crate::cli::request::typed;
 use crate::cli::ui::{Role, in_line, plural, size};
 use crate::cli::{Exit, Failure, env};
 use crate::command::rehearsal::fit_to_show;
-use crate::exec::rehearse::{Play, Rehearsal, rehearse};
+use crate::exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
 use crate::shell::{Script, parse};
 use crate::undo::plan::{Cover, Plan, Touch};
 use crate::undo::preview::{Item, of_changes, of_targets};
@@ -220,7 +220,7 @@ pub(super) fn seen(rehearsal: &Rehearsal) -> Shown<'_> {
 fn shown(script: &Script, cmd: &str, run: &Run<'_>) -> Result<Rehearsal, String> {
     fit_to_show(script).map_err(|unfit| format!("`{}`: {}", unfit.token, unfit.why))?;
     let shell = execute::program(run.place.dialect, run.context).ok_or("its shell is not here")?;
-    let mut play = Play::new(&shell, cmd, &run.place.cwd);
+    let mut play = RehearsalJob::new(&shell, cmd, &run.place.cwd);
     play.limits.wall = if run.preview { ASKED } else { WAIT };
     play.env.extend(variables(cmd));
     let runtime = run.cx.runtime().map_err(|e| e.message)?;

@@ -1,16 +1,16 @@
 //! `sort -n` reads 10.0.0.101 as the number 10.0: addresses are in order by each of their four numbers.
 
-use super::Inspected;
+use super::CheckContext;
 use super::csv::begin;
 use super::edit::{Edits, is_cluster, warning, without};
 use crate::shell::{Finding, Invocation, Userland, Word};
 use std::net::Ipv4Addr;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     // files are looked into only where something is sorted by numbers
     let by_number = |sort: &Invocation| sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('n'));
     let cwd = it.cwd.filter(|_| it.script.commands.iter().any(|c| c.name() == Some("sort") && by_number(c)))?;

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::words::{Words, number};
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::{Finding, Word};
 
 const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
@@ -25,11 +25,11 @@ struct Age {
     sign: Option<char>,
 }
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_find(it).into_iter().collect()
 }
 
-fn of_find(it: &Inspected) -> Option<Finding> {
+fn of_find(it: &CheckContext) -> Option<Finding> {
     let command = find(it.script)?;
     let mut tests = command.words.windows(3).filter_map(|words| {
         let at = DAYS.iter().chain(&MINUTES).position(|test| words[1].text == *test)?;

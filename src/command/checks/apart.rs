@@ -1,10 +1,10 @@
 //! Two commands that nothing separates: `find a -exec x {} \; find b -exec y {} \;`.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::{Finding, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let finds = it.script.commands.iter().filter(|c| c.name() == Some("find"));
     finds
         .filter_map(|command| {

@@ -1,7 +1,7 @@
 //! `tar -czf notes.tar`: the name promises another compression than the flags give. `tar -cf a.tar src --exclude=x`: what is to
 //! be left out stands too late.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Severity, Userland};
@@ -14,7 +14,7 @@ const ENDINGS: [(&[&str], Option<char>); 4] = [
     (&[".tar"], None),
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script
         .commands
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `tar -xzf a.tgz | grep x`: files are written, and what reads behind gets nothing, or their names with `-v`.
-fn into_files(it: &Inspected, tar: &Invocation) -> Option<Finding> {
+fn into_files(it: &CheckContext, tar: &Invocation) -> Option<Finding> {
     const READERS: [&str; 11] = ["awk", "cat", "cut", "grep", "head", "less", "sed", "sort", "tail", "uniq", "wc"];
     let reads = it.script.reader(tar)?.name().is_some_and(|name| READERS.contains(&name));
     let bundle = tar.args().first()?;
@@ -44,7 +44,7 @@ fn into_files(it: &Inspected, tar: &Invocation) -> Option<Finding> {
 }
 
 /// `--exclude` behind what is packed, on GNU: tar warns that it has no effect, and fails.
-fn too_late(it: &Inspected, tar: &Invocation) -> Option<Finding> {
+fn too_late(it: &CheckContext, tar: &Invocation) -> Option<Finding> {
     let [program, args @ ..] = &tar.words[..] else { return None };
     let creates = args.first().is_some_and(|bundle| bundle.text.trim_start_matches('-').starts_with('c'));
     // the archive is the first word that is no option, or the value of one; what is packed comes behind it
@@ -68,7 +68,7 @@ const PACKERS: [&str; 10] =
 /// Letters of options that say so.
 const PACKER_LETTERS: [char; 6] = ['I', 'J', 'Z', 'a', 'j', 'z'];
 
-fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let [bundle, archive, ..] = command.args() else { return None };
     let letters = bundle.value.as_deref()?.trim_start_matches('-');
     // only the plain form, `-czf ARCHIVE` or `czf ARCHIVE`: what is written otherwise is not guessed at

@@ -1,7 +1,7 @@
 //! `awk '... END {print sum, max}'`, where nothing ever sets `max`: awk takes it for an empty text and says nothing. Nor does
 //! `awk '{ sum += $1 }'`, where nothing prints.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::warning;
 use crate::shell::{Finding, Invocation, Severity, Word};
 use std::collections::HashSet;
@@ -68,7 +68,7 @@ const WORDS: &[&str] = &[
     "while",
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let awks = it.script.commands.iter().filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk" | "nawk")));
     awks.filter_map(|awk| {
         // another program's text belongs to it

@@ -3,7 +3,7 @@
 
 use super::edit::{Edits, warning};
 use super::words::bare;
-use super::{Inspected, starting_points};
+use super::{CheckContext, starting_points};
 use crate::command::examples::Example;
 use crate::command::library;
 use crate::shell::effects::{Kind, effects};
@@ -12,12 +12,12 @@ use crate::shell::{Finding, Invocation, Severity, Word, quote};
 /// So many of the library's pairs may have been shown.
 const SHOWN: usize = 3;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let shown = library::nearest(it.request, it.target, SHOWN);
     file(it, &shown).or_else(|| place(it, &shown)).into_iter().collect()
 }
 
-fn file(it: &Inspected, shown: &[Example]) -> Option<Finding> {
+fn file(it: &CheckContext, shown: &[Example]) -> Option<Finding> {
     let (asked, text) = (it.request.to_lowercase(), &it.script.text);
     let said = shown.iter().flat_map(|e| e.request.split_whitespace().map(move |word| (word, &e.command)));
     let name = said
@@ -44,7 +44,7 @@ fn file(it: &Inspected, shown: &[Example]) -> Option<Finding> {
 }
 
 /// `find /srv/www ...` after an example that is about /srv/www, which is not here and which nobody spoke of: here is meant.
-fn place(it: &Inspected, shown: &[Example]) -> Option<Finding> {
+fn place(it: &CheckContext, shown: &[Example]) -> Option<Finding> {
     let cwd = it.cwd?;
     let asked = it.request.to_lowercase();
     let bare = |word: &str| bare(word).trim_end_matches('/').to_owned();

@@ -2,10 +2,10 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
@@ -16,7 +16,7 @@ enum Beyond {
     More(u64),
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const READERS: [&str; 7] = ["grep", "egrep", "sed", "awk", "gawk", "mawk", "rg"];
     let beyond = beyond(&Words::of(it.request))?;
     let commands = it.script.commands.iter().filter(|c| c.name().is_some_and(|n| READERS.contains(&n)));

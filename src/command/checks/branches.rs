@@ -2,14 +2,14 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::Finding;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const ALL: [&str; 7] = [
         "all branches",
         "every branch",

@@ -1,15 +1,15 @@
 //! `cal` for "a calendar of this year": it shows the month.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::Finding;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     month(it).into_iter().collect()
 }
 
-fn month(it: &Inspected) -> Option<Finding> {
+fn month(it: &CheckContext) -> Option<Finding> {
     const YEAR: [&str; 6] = ["this year", "whole year", "entire year", "full year", "current year", "the year"];
     let words = Words::of(it.request);
     let asked = words.say(&YEAR) && !words.say(&["month"]) && words.numbers().is_empty();

@@ -1,6 +1,6 @@
 //! `grep -v paid invoices.csv`, where "paid" is the name of a column: only the first line has that word.
 
-use super::Inspected;
+use super::CheckContext;
 use super::csv::names;
 use super::edit::warning;
 use super::separator::separated_by;
@@ -8,7 +8,7 @@ use crate::shell::{Finding, Invocation, Word};
 use std::path::Path;
 
 /// `lines` are the first ones of the file that `grep` reads.
-pub(super) fn check(it: &Inspected, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+pub(super) fn check(it: &CheckContext, grep: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     if !matches!(grep.name(), Some("grep" | "egrep" | "fgrep")) {
         return None;
     }
@@ -33,7 +33,7 @@ pub(super) fn check(it: &Inspected, grep: &Invocation, file: &Word, lines: &[Str
 }
 
 /// True if something before takes only some of the lines.
-fn is_cut(it: &Inspected) -> bool {
+fn is_cut(it: &CheckContext) -> bool {
     it.script.commands.iter().any(|c| matches!(c.name(), Some("head" | "tail")))
 }
 

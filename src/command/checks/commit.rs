@@ -1,25 +1,25 @@
 //! `git commit -m text` commits what is staged, where the request says everything; `git reset --hard` loses the work that it
 //! says to keep; a commit of its own is not the last one.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Severity};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let asked = Words::of(it.request);
     let of = [staged_only, loses, unstages, committed, another];
     of.iter().filter_map(|check| check(it, &asked)).collect()
 }
 
 /// The call of git that has this verb.
-fn git<'a>(it: &Inspected<'a>, verb: &str) -> Option<&'a Invocation> {
+fn git<'a>(it: &CheckContext<'a>, verb: &str) -> Option<&'a Invocation> {
     let mut calls = it.script.commands.iter().filter(|c| c.name() == Some("git"));
     calls.find(|c| c.operands().next().is_some_and(|word| word.text == verb))
 }
 
 /// `git reset --mixed HEAD~1` for "undo the last commit but leave the changes staged".
-fn unstages(it: &Inspected, asked: &Words) -> Option<Finding> {
+fn unstages(it: &CheckContext, asked: &Words) -> Option<Finding> {
     let reset = git(it, "reset")?;
     let mixed = reset.args().iter().find(|w| w.text == "--mixed")?;
     let fix = Edits::new(it.script).replace(mixed, "--soft").done();
@@ -30,7 +30,7 @@ fn unstages(it: &Inspected, asked: &Words) -> Option<Finding> {
 }
 
 /// `git commit` for "add the staged files to the last commit": that would be one more.
-fn another(it: &Inspected, asked: &Words) -> Option<Finding> {
+fn another(it: &CheckContext, asked: &Words) -> Option<Finding> {
     const SAID: [&str; 6] = [
         "to the last commit",
         "to my last commit",
@@ -50,7 +50,7 @@ fn another(it: &Inspected, asked: &Words) -> Option<Finding> {
 }
 
 /// `git diff` for "the diff of the last commit": it shows what is not committed yet.
-fn committed(it: &Inspected, asked: &Words) -> Option<Finding> {
+fn committed(it: &CheckContext, asked: &Words) -> Option<Finding> {
     const SAID: [&str; 6] = [
         "diff of the last commit",
         "diff of the latest commit",
@@ -69,7 +69,7 @@ fn committed(it: &Inspected, asked: &Words) -> Option<Finding> {
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
-fn loses(it: &Inspected, asked: &Words) -> Option<Finding> {
+fn loses(it: &CheckContext, asked: &Words) -> Option<Finding> {
     const KEPT: [&str; 12] = [
         "keep",
         "keeping",
@@ -92,7 +92,7 @@ fn loses(it: &Inspected, asked: &Words) -> Option<Finding> {
     kept.then(|| Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
 }
 
-fn staged_only(it: &Inspected, asked: &Words) -> Option<Finding> {
+fn staged_only(it: &CheckContext, asked: &Words) -> Option<Finding> {
     let all = ["everything", "all changes", "all my changes", "all the changes", "all files", "all my files"];
     if !asked.say(&["commit"]) || !asked.say(&all) || asked.say(&["staged", "stage", "except", "without", "but"]) {
         return None;

@@ -1,6 +1,6 @@
 //! `grep error app.log.1.gz` looks into what gzip wrote, where no such word stands: a compressed file is unpacked first.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::input::{files, is_reader};
 use crate::shell::{Finding, Invocation, Userland, Word};
@@ -23,11 +23,11 @@ const PACKERS: [Packer; 4] = [
     Packer { ending: ".zst", magic: &[0x28, 0xb5, 0x2f, 0xfd], program: "zstd", grep: "zstdgrep" },
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|command| of_command(it, command)).collect()
 }
 
-fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let name = command.name()?;
     let files = files(command)?;
     let (file, packer) = files.iter().find_map(|file| Some((*file, packer(it, command, file)?)))?;
@@ -41,7 +41,7 @@ fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// The same for the text of the files, in the plain cases.
-fn mended(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+fn mended(it: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
     let (name, program) = (command.name()?, command.words.first()?);
     let kind = match name {
         "grep" => "",
@@ -61,7 +61,7 @@ fn mended(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer
 }
 
 /// The program behind one that unpacks its files.
-fn piped(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
+fn piped(it: &CheckContext, command: &Invocation, files: &[&Word], packer: &Packer) -> Option<String> {
     let (name, program) = (command.name()?, command.words.first()?);
     let edits = Edits::new(it.script);
     let all_are = files.iter().all(|file| file.text.ends_with(packer.ending));
@@ -89,7 +89,7 @@ fn piped(it: &Inspected, command: &Invocation, files: &[&Word], packer: &Packer)
 }
 
 /// What the file is compressed with, by its name and, where it is here, by how it begins. Of archives the text is not all.
-fn packer(it: &Inspected, command: &Invocation, file: &Word) -> Option<&'static Packer> {
+fn packer(it: &CheckContext, command: &Invocation, file: &Word) -> Option<&'static Packer> {
     let name = if file.text == "{}" { found(it, command)? } else { &file.text };
     let packer = PACKERS.iter().find(|p| name.ends_with(p.ending))?;
     if name.trim_end_matches(packer.ending).ends_with(".tar") {
@@ -102,7 +102,7 @@ fn packer(it: &Inspected, command: &Invocation, file: &Word) -> Option<&'static 
 }
 
 /// The pattern by which `find` has found what it hands over.
-fn found<'a>(it: &'a Inspected, command: &Invocation) -> Option<&'a str> {
+fn found<'a>(it: &'a CheckContext, command: &Invocation) -> Option<&'a str> {
     let find = &it.script.commands.get(command.inside.as_ref()?.command).filter(|c| c.name() == Some("find"))?;
     let chooses = |word: &Word| matches!(word.text.as_str(), "!" | "-not" | "-prune" | "-o" | "-or" | "(");
     let at = find.args().iter().position(|w| matches!(w.text.as_str(), "-name" | "-iname"))?;
@@ -110,7 +110,7 @@ fn found<'a>(it: &'a Inspected, command: &Invocation) -> Option<&'a str> {
 }
 
 /// True where the file is to be read as it is: by its bytes, or to be handed on.
-fn reads_as_it_is(it: &Inspected, command: &Invocation, name: &str) -> bool {
+fn reads_as_it_is(it: &CheckContext, command: &Invocation, name: &str) -> bool {
     let short = |letter, long| command.has_option(Some(letter), long);
     match name {
         "head" | "tail" | "wc" => short('c', "bytes"),

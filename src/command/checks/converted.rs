@@ -1,7 +1,7 @@
 //! `convert a.png jpg` makes a file called `jpg`: what comes of a conversion has a name, and the format is its ending.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Word};
 
 /// Programs whose last operand is the file that they write.
@@ -13,11 +13,11 @@ const FORMATS: [&str; 18] = [
     "wav", "webp",
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|c| of_command(it, c)).collect()
 }
 
-fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (last, before) = command.args().split_last()?;
     let converts = command.name().is_some_and(|name| CONVERTERS.contains(&name));
     let bare = FORMATS.contains(&last.text.to_lowercase().as_str());

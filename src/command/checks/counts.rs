@@ -2,10 +2,10 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     if words.negate() || words.say(&["each", "per", "every", "by", "respectively"]) {
         return Vec::new();
@@ -76,7 +76,7 @@ const FILES: [&str; 17] = [
     "scripts",
 ];
 
-fn number(it: &Inspected, words: &Words) -> Option<Finding> {
+fn number(it: &CheckContext, words: &Words) -> Option<Finding> {
     let noun = counted(words)?;
     let about = |nouns: &[&str]| noun.iter().any(|w| nouns.contains(&w.as_str()));
     let last = last_of_pipeline(it)?;
@@ -112,7 +112,7 @@ fn number(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `find ... -exec wc -l {} +` for "count the text files".
-fn contents(it: &Inspected, words: &Words) -> Option<Finding> {
+fn contents(it: &CheckContext, words: &Words) -> Option<Finding> {
     let noun = counted(words)?;
     // words, characters and bytes are no count of files already
     const INSIDE: [&str; 9] = ["line", "lines", "row", "rows", "record", "records", "word", "entries", "character"];
@@ -132,7 +132,7 @@ fn contents(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// The command whose output is seen, if the script is one pipeline.
-fn last_of_pipeline<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
+fn last_of_pipeline<'a>(it: &CheckContext<'a>) -> Option<&'a Invocation> {
     let commands = &it.script.commands;
     match commands.as_slice() {
         [one] if one.inside.is_none() => Some(one),
@@ -151,7 +151,7 @@ fn last_of_pipeline<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
     }
 }
 
-fn names(it: &Inspected, words: &Words) -> Option<Finding> {
+fn names(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 13] = [
         "which files contain",
         "which files mention",
@@ -193,7 +193,7 @@ fn names(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `grep -r x . | awk -F: '{print $2}'` for "only their names": those are in the first field, and `grep -l` has them alone.
-fn wrong_field(it: &Inspected, words: &Words) -> Option<Finding> {
+fn wrong_field(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 9] = [
         "only their names",
         "just their names",
@@ -219,7 +219,7 @@ fn wrong_field(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `grep -l` for "show the matching lines".
-fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
+fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
     const VERBS: [&str; 6] = ["show", "print", "display", "list", "output", "see"];
     const BETWEEN: [&str; 5] = ["the", "all", "only", "matching", "matched"];
     let list = words.list();

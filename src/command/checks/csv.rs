@@ -4,14 +4,14 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use super::separator::{self, separated_by};
 use super::words::Words;
-use super::{Inspected, column_name, only};
+use super::{CheckContext, column_name, only};
 use crate::shell::{Finding, Invocation, Word};
 use std::path::Path;
 
 /// Bytes of a file that are looked at.
 const LOOK: u64 = 4096;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let commands = &it.script.commands;
     let mut found = Vec::new();
     for (at, command) in commands.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(in crate::command) fn begin(file: &Path) -> Vec<String> {
 }
 
 /// `$3` for the ages, where the file's first line has them second.
-fn column(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
+fn column(it: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
     let by = separated_by(lines).filter(|_| lines.len() > 1)?;
     let words = Words::of(it.request);
     // who counts columns means their places: `the third column`, and not `the amount column`
@@ -252,7 +252,7 @@ fn takes_names(program: &str) -> bool {
 }
 
 /// Values are counted, and the name of their column, which the request says, with them.
-fn header(it: &Inspected, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
+fn header(it: &CheckContext, command: &Invocation, file: &Word, lines: &[String]) -> Option<Finding> {
     let distinct =
         |c: &Invocation| c.name() == Some("uniq") || c.name() == Some("sort") && c.has_option(Some('u'), "unique");
     let program = command.args().iter().find(|w| w.text.starts_with('{') && w.raw.starts_with('\''));

@@ -3,7 +3,7 @@
 use super::edit::{Edits, cluster_with, warning, without};
 use super::excluded::negated;
 use super::words::{Words, is_subfolder};
-use super::{Inspected, find, starting_points};
+use super::{CheckContext, find, starting_points};
 use crate::shell::{Finding, Invocation};
 
 /// What a request says about subfolders.
@@ -13,7 +13,7 @@ enum Depth {
     All,
 }
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let said = depth(&Words::of(it.request));
     let found = nothing_left(it, said).or_else(|| match said? {
         Depth::One => one_level(it),
@@ -23,7 +23,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `find DIR ! -path 'DIR/*'` leaves out all that is in DIR.
-fn nothing_left(it: &Inspected, said: Option<Depth>) -> Option<Finding> {
+fn nothing_left(it: &CheckContext, said: Option<Depth>) -> Option<Finding> {
     let command = find(it.script)?;
     let root = match last_start(command) {
         0 => ".",
@@ -129,7 +129,7 @@ fn of_folders(before: &[String]) -> bool {
         || noun.is_some_and(|n| matches!(before[n].as_str(), "folders" | "directories"))
 }
 
-fn one_level(it: &Inspected) -> Option<Finding> {
+fn one_level(it: &CheckContext) -> Option<Finding> {
     const WHY: &str = "subfolders are not asked for, and this looks into them";
     if let Some(command) = find(it.script) {
         const BOUND: [&str; 9] =
@@ -158,7 +158,7 @@ fn last_start(command: &Invocation) -> usize {
     options + starting_points(command).count()
 }
 
-fn all_levels(it: &Inspected) -> Option<Finding> {
+fn all_levels(it: &CheckContext) -> Option<Finding> {
     const WHY: &str = "subfolders are asked for, and this does not look into them";
     let edits = Edits::new(it.script);
     if let Some(command) = find(it.script) {
@@ -198,7 +198,7 @@ fn all_levels(it: &Inspected) -> Option<Finding> {
 }
 
 /// `grep x DIR/*.md` looks at one folder; `grep -r --include='*.md' x DIR` below it too.
-fn of_grep(it: &Inspected, command: &Invocation, why: &str) -> Option<Finding> {
+fn of_grep(it: &CheckContext, command: &Invocation, why: &str) -> Option<Finding> {
     let operands: Vec<_> = command.operands().collect();
     let [_, place] = operands.as_slice() else { return None };
     if command.args().iter().any(|w| w.text.starts_with('-') && !super::edit::is_cluster(w))

@@ -1,7 +1,7 @@
 //! What `diff` prints, where less is asked for: which files differ, how many lines do; and `comm` and `join`, which want sorted
 //! files.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::parse::How;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Bytes of a file that are read to see whether it is sorted.
 const MOST: u64 = 1 << 20;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let of_diff = which(it, &words).or_else(|| lines(it, &words)).or_else(|| beside(it, &words));
     let of_comm = unsorted(it, &words).or_else(|| common(it, &words));
@@ -19,7 +19,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `diff a b` for "compare them side by side".
-fn beside(it: &Inspected, words: &Words) -> Option<Finding> {
+fn beside(it: &CheckContext, words: &Words) -> Option<Finding> {
     let diff = it.script.commands.iter().find(|c| c.name() == Some("diff"))?;
     let told = diff.has_option(Some('y'), "side-by-side") || it.target.userland == Userland::Busybox;
     let program = diff.words.first().filter(|_| words.say(&["side by side", "next to each other"]) && !told)?;
@@ -28,7 +28,7 @@ fn beside(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `comm a b` for "the lines that both have": it prints those of one only, too.
-fn common(it: &Inspected, words: &Words) -> Option<Finding> {
+fn common(it: &CheckContext, words: &Words) -> Option<Finding> {
     let comm = it.script.commands.iter().find(|c| c.name() == Some("comm"))?;
     let asked =
         words.say(&["common", "both", "shared"]) && !words.negate() && !words.say(&["only", "either", "unique"]);
@@ -39,7 +39,7 @@ fn common(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `comm -23 <(ls a.txt) <(ls b.txt)`: that compares two names. `comm -23 <(cat a.txt) <(cat b.txt)`: lines as they come.
-fn listed(it: &Inspected) -> Option<Finding> {
+fn listed(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let inside = |c: &Invocation| {
         let outer = c.inside.filter(|i| i.how == How::Process).and_then(|i| commands.get(i.command))?;
@@ -66,13 +66,13 @@ fn listed(it: &Inspected) -> Option<Finding> {
 }
 
 /// True for a text whose lines are in order, letters big or small.
-fn in_order(it: &Inspected, file: &Word) -> bool {
+fn in_order(it: &CheckContext, file: &Word) -> bool {
     let text = it.cwd.zip(file.value.as_deref()).and_then(|(cwd, name)| super::read(&cwd.join(name), MOST));
     text.is_some_and(|text| text.lines().is_sorted() || text.lines().map(str::to_lowercase).is_sorted())
 }
 
 /// `join a b` of files that are here and not sorted: it stops, or leaves lines out.
-fn unjoined(it: &Inspected) -> Option<Finding> {
+fn unjoined(it: &CheckContext) -> Option<Finding> {
     let [join] = it.script.commands.as_slice() else { return None };
     let (options, files): (Vec<&Word>, Vec<&Word>) = join.args().iter().partition(|w| w.text.starts_with('-'));
     let by = match options.as_slice() {
@@ -99,7 +99,7 @@ fn is_unsorted(file: &Path) -> bool {
 }
 
 /// `comm -23 a b` of files that nobody has sorted: what it prints is wrong, and it says so only on the side.
-fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
+fn unsorted(it: &CheckContext, words: &Words) -> Option<Finding> {
     let comm = it.script.commands.iter().find(|c| c.name() == Some("comm") && c.via.is_empty())?;
     let [one, other] = comm.operands().collect::<Vec<_>>()[..] else { return None };
     let plain = |w: &Word| w.value.is_some() && w.text != "-";
@@ -117,7 +117,7 @@ fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `diff a b` for "which files differ".
-fn which(it: &Inspected, words: &Words) -> Option<Finding> {
+fn which(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 8] = [
         "which files differ",
         "what files differ",
@@ -137,7 +137,7 @@ fn which(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `diff a b | wc -l` for "how many lines differ": the lines that say where are no lines of the files.
-fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
+fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
     let [diff, count] = it.script.commands.as_slice() else { return None };
     let plain = |c: &Invocation| c.args().iter().all(|w| !w.text.starts_with('-'));
     let asked = words.say(&["lines", "differences"]) && words.list().iter().any(|w| w.starts_with("diff"));

@@ -2,23 +2,23 @@
 
 use super::edit::{Edits, cluster_with, is_cluster, warning};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Userland, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let found = sum(it, &words).or_else(|| types(it, &words)).or_else(|| kind(it, &words)).or_else(|| counted(it));
     found.into_iter().collect()
 }
 
 /// The one command of a script that is this program.
-fn named<'a>(it: &Inspected<'a>, name: &str) -> Option<&'a Invocation> {
+fn named<'a>(it: &CheckContext<'a>, name: &str) -> Option<&'a Invocation> {
     let all = it.script.commands.iter().filter(|c| c.name() == Some(name) && c.inside.is_none());
     only(all)
 }
 
 /// `du -sb *.csv` for "the total size of the csv files".
-fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
+fn sum(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SUM: [&str; 9] = [
         "add up",
         "total size",
@@ -55,7 +55,7 @@ fn sum(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `df -h` for "the file systems and their types".
-fn types(it: &Inspected, words: &Words) -> Option<Finding> {
+fn types(it: &CheckContext, words: &Words) -> Option<Finding> {
     let df = named(it, "df").filter(|_| it.target.userland != Userland::Bsd)?;
     let asked = words.say(&["type", "types", "kind of file system", "kinds of file systems"]);
     let shown = df.args().iter().any(|w| w.text == "--print-type" || w.text.starts_with("--output"));
@@ -70,7 +70,7 @@ fn types(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `lsblk -o NAME,TYPE` for "the file system type of each partition": TYPE is disk or part.
-fn kind(it: &Inspected, words: &Words) -> Option<Finding> {
+fn kind(it: &CheckContext, words: &Words) -> Option<Finding> {
     let lsblk = named(it, "lsblk")?;
     let asked = words.say(&["filesystem", "filesystems", "file system", "file systems"])
         && words.say(&["type", "types", "which"]);
@@ -81,7 +81,7 @@ fn kind(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `du -sh . | grep -v .git`: one line for all is printed, and the folder is in it.
-fn counted(it: &Inspected) -> Option<Finding> {
+fn counted(it: &CheckContext) -> Option<Finding> {
     let du = named(it, "du").filter(|du| cluster_with(du.args(), 's').is_some() || du.has_option(None, "summarize"))?;
     let grep = it.script.reader(du).filter(|c| c.name() == Some("grep"))?;
     let [flag, pattern] = grep.args() else { return None };

@@ -1,18 +1,18 @@
 //! Files with the same content: `md5sum * | sort | uniq -d` compares whole lines, and each ends in another name.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Userland, Word};
 
 /// Programs that write a checksum before each name, and how many characters it has.
 const SUMS: [(&str, u32); 5] =
     [("md5sum", 32), ("sha1sum", 40), ("sha224sum", 56), ("sha256sum", 64), ("sha512sum", 128)];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let sums = commands.iter().filter_map(|c| SUMS.iter().find(|(name, _)| c.name() == Some(name)));
     let (name, length) = only(sums)?;

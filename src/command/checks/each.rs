@@ -3,17 +3,17 @@
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::Words;
-use super::{Inspected, starting_points};
+use super::{CheckContext, starting_points};
 use crate::shell::{Dialect, Finding};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let of_files = per_folder(it, &words).or_else(|| one_number(it, &words)).or_else(|| folders_too(it, &words));
     of_files.or_else(|| one_line(it, &words)).into_iter().collect()
 }
 
 /// `head -n 1 a.txt | cut -c1` for "the first character of each line".
-fn one_line(it: &Inspected, words: &Words) -> Option<Finding> {
+fn one_line(it: &CheckContext, words: &Words) -> Option<Finding> {
     let asked = words.say(&["each line", "every line", "all lines"]) && !words.say(&["first line", "line 1"]);
     let [head, reader] = it.script.commands.as_slice() else { return None };
     let one = head.name() == Some("head") && line_count(head).is_some_and(|(_, n)| n == 1) && head.feeds == [1];
@@ -26,7 +26,7 @@ fn one_line(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `find . -type f | wc -l` for "how many files are in each subfolder".
-fn per_folder(it: &Inspected, words: &Words) -> Option<Finding> {
+fn per_folder(it: &CheckContext, words: &Words) -> Option<Finding> {
     const EACH: [&str; 3] = ["each", "every", "per"];
     const FOLDERS: [&str; 5] = ["subfolder", "subdirectory", "folder", "directory", "subdir"];
     let phrases = EACH.iter().flat_map(|each| FOLDERS.map(|folder| format!("{each} {folder}")));
@@ -57,7 +57,7 @@ fn per_folder(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `grep -o x a.txt | wc -l` for "count how often each word occurs".
-fn one_number(it: &Inspected, words: &Words) -> Option<Finding> {
+fn one_number(it: &CheckContext, words: &Words) -> Option<Finding> {
     const COUNTS: [&str; 6] = ["count", "how many", "how often", "number of", "occurrences", "frequency"];
     const EACH: [&str; 3] = ["each", "per", "respectively"];
     const WHOLE: [&str; 8] = ["total", "altogether", "combined", "overall", "sum", "in all", "together", "each other"];
@@ -95,7 +95,7 @@ fn describes(words: &Words) -> bool {
 }
 
 /// `tar -tf a.tgz | wc -l` for "how many files are in it".
-fn folders_too(it: &Inspected, words: &Words) -> Option<Finding> {
+fn folders_too(it: &CheckContext, words: &Words) -> Option<Finding> {
     let [tar, wc] = it.script.commands.as_slice() else { return None };
     let lists = tar.name() == Some("tar")
         && tar.args().iter().any(|w| {

@@ -1,13 +1,13 @@
 //! Another machine: a user, a port or an address that the person did not name. `ssh` takes the first two from its own
 //! configuration, or the usual ones; an address that a model made up leads nowhere, or to somebody else.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::bare;
 use crate::command::library;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let own = |c: &&Invocation| matches!(c.name(), Some("ssh" | "scp" | "sftp" | "rsync" | "ssh-copy-id"));
     let named = it.script.commands.iter().filter(own).flat_map(|c| user(it, c).into_iter().chain(port(it, c)));
     named.chain(it.script.commands.iter().filter_map(|c| address(it, c))).collect()
@@ -15,7 +15,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// `wget http://packages.example/htop_2.2.deb` where nobody spoke of that host. One that our own examples ask, or of which only
 /// the front page is asked, is known to be there.
-fn address(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn address(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     if it.request.is_empty() || !matches!(command.name()?, "curl" | "wget" | "git" | "aria2c" | "axel") {
         return None;
     }
@@ -43,7 +43,7 @@ fn begin_alike(a: &str, b: &str) -> bool {
 }
 
 /// `user@host` where nobody spoke of `user`: the one that was named, or none.
-fn user(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn user(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     const STANDINS: [&str; 6] = ["user", "username", "your_user", "your_username", "remote_user", "remoteuser"];
     let (word, name) = command.args().iter().find_map(|w| {
         let (name, host) = w.text.split_once('@')?;
@@ -80,7 +80,7 @@ fn said_user(request: &str) -> Option<&str> {
 }
 
 /// `-P 2222` where no port was spoken of.
-fn port(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn port(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let option = match command.name()? {
         "scp" | "sftp" => "-P",
         "ssh" | "ssh-copy-id" => "-p",

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find, only};
+use super::{CheckContext, find, only};
 use crate::shell::{Finding, Userland, Word};
 
 /// Endings that are said as kinds of files: "csv files".
@@ -71,12 +71,12 @@ const KINDS: [&str; 52] = [
 /// What is of a kind: "text files".
 const DOCUMENTS: [&str; 6] = ["file", "files", "document", "documents", "format", "type"];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     missing(it).or_else(|| invented(it)).or_else(|| anywhere(it)).into_iter().collect()
 }
 
 /// `find . -type f` for "the log files".
-fn missing(it: &Inspected) -> Option<Finding> {
+fn missing(it: &CheckContext) -> Option<Finding> {
     let words = Words::of(it.request);
     let list = words.list();
     let mut said = list.iter().enumerate().filter_map(|(i, w)| {
@@ -121,7 +121,7 @@ const LANGUAGES: [(&str, &str); 12] = [
 ];
 
 /// `grep -rn TODO .` for "TODO in python files".
-fn anywhere(it: &Inspected) -> Option<Finding> {
+fn anywhere(it: &CheckContext) -> Option<Finding> {
     let words = Words::of(it.request);
     let of = |(name, ending): &(&str, &'static str)| {
         words.say(&[&format!("{name} files"), &format!("{name} file")]).then_some(*ending)
@@ -137,7 +137,7 @@ fn anywhere(it: &Inspected) -> Option<Finding> {
 }
 
 /// `grep --include='*.py'` where nobody spoke of a kind of file.
-fn invented(it: &Inspected) -> Option<Finding> {
+fn invented(it: &CheckContext) -> Option<Finding> {
     let request = it.request.to_lowercase();
     if request.is_empty() {
         return None;

@@ -1,12 +1,12 @@
 //! `tail -f log | tail -n 20`: what waits for the end of a stream that has none; and a stream where none was asked for.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
 use crate::shell::asked::only_looks;
 use crate::shell::{Finding, Invocation};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).or_else(|| unasked(it)).into_iter().collect()
 }
 
@@ -15,7 +15,7 @@ fn follows(tail: &Invocation) -> bool {
 }
 
 /// `tail -f error.log | sed ...` for "show error.log with other dates": what ends is asked for.
-fn unasked(it: &Inspected) -> Option<Finding> {
+fn unasked(it: &CheckContext) -> Option<Finding> {
     const STAYS: [&str; 36] = [
         "follow",
         "follows",
@@ -75,7 +75,7 @@ fn unasked(it: &Inspected) -> Option<Finding> {
     Some(warning("follows-unasked", flag, why, edits.done()))
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const WAITS: [&str; 4] = ["tail", "sort", "wc", "tac"];
     let commands = &it.script.commands;
     let tail = commands.iter().find(|c| follows(c))?;

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Word};
 
 /// What a list is sorted by.
@@ -12,11 +12,11 @@ enum Key {
     Time,
 }
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let sorting = commands.iter().filter(|c| matches!(c.name(), Some("sort" | "ls")));
     let sort = only(sorting)?;

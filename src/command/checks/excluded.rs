@@ -3,10 +3,10 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::{Finding, Invocation, Severity, Word, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of_find = find(it.script)
         .and_then(|command| nothing(it, command).or_else(|| root(it, command)).or_else(|| only_its_name(it, command)));
     of_find.or_else(|| files_alone(it)).into_iter().chain(emptied(it)).collect()
@@ -14,7 +14,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// `find ~ ! -name .ssh -delete`: the folder itself is spared, and all that is in it goes. True of every search that deletes below
 /// the folder and has nothing else against its content.
-fn emptied(it: &Inspected) -> Option<Finding> {
+fn emptied(it: &CheckContext) -> Option<Finding> {
     let command = find(it.script)?;
     let value = |option: &str| command.words.windows(2).find(|w| w[0].text == option).map(|w| w[1].text.as_str());
     let flat = value("-maxdepth") == Some("1");
@@ -38,7 +38,7 @@ fn emptied(it: &Inspected) -> Option<Finding> {
 }
 
 /// True if what the search finds is deleted: by itself, or by `rm` that it runs or feeds.
-fn deletes(it: &Inspected, command: &Invocation) -> bool {
+fn deletes(it: &CheckContext, command: &Invocation) -> bool {
     let by = |c: &Invocation| c.via.iter().any(|via| via == "xargs" || via == "find");
     command.args().iter().any(|w| w.text == "-delete")
         || it.script.commands.iter().any(|c| c.name() == Some("rm") && by(c))
@@ -46,7 +46,7 @@ fn deletes(it: &Inspected, command: &Invocation) -> bool {
 
 /// True for the name of a folder: by the disk where it says something, else for a hidden name without an ending, where not only
 /// files are searched.
-fn is_folder(it: &Inspected, command: &Invocation, name: &str, files: bool) -> bool {
+fn is_folder(it: &CheckContext, command: &Invocation, name: &str, files: bool) -> bool {
     let starts = super::starting_points(command).filter_map(|start| start.value.as_deref());
     let places = starts.filter_map(|start| Some(it.cwd?.join(start).join(name)));
     let seen: Vec<_> = places.filter_map(|path| path.symlink_metadata().ok()).collect();
@@ -63,7 +63,7 @@ pub(super) fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Itera
 }
 
 /// `! -name .git` for "outside of .git": the folder is not shown, and what is in it is.
-fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn only_its_name(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     // folders that are full of files nobody means, wherever they are
     const FULL: [&str; 8] = [".git", ".svn", ".hg", "node_modules", "__pycache__", ".venv", "venv", "vendor"];
     const OUT: [&str; 14] = [
@@ -100,7 +100,7 @@ fn only_its_name(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// `find /srv -not -path '*/srv/*'`: everything below is left out.
-fn root(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn root(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let [_, root, next, ..] = &command.words[..] else { return None };
     let alone = !root.text.starts_with(['-', '!', '(']) && next.text.starts_with(['-', '!', '(']);
     let path = format!("{}/", root.text.trim_end_matches('/'));
@@ -122,7 +122,7 @@ fn root(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// `grep -r --exclude=.git`: that leaves out files, and what is called so is a folder.
-fn files_alone(it: &Inspected) -> Option<Finding> {
+fn files_alone(it: &CheckContext) -> Option<Finding> {
     let cwd = it.cwd?;
     let greps = it.script.commands.iter().filter(|c| matches!(c.name(), Some("grep" | "egrep" | "fgrep")));
     greps.flat_map(Invocation::args).find_map(|word| {
@@ -138,7 +138,7 @@ fn files_alone(it: &Inspected) -> Option<Finding> {
 }
 
 /// `-name '.*' ! -path '*/.*'`: nothing is both.
-fn nothing(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn nothing(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let hidden = |w: &[Word]| w[0].text == "-name" && w[1].text.starts_with('.');
     let asked = command.words.windows(2).position(hidden)?;
     let turned = asked.checked_sub(1).is_some_and(|at| matches!(command.words[at].text.as_str(), "!" | "-not"));

@@ -1,12 +1,12 @@
 //! `scripts/backup.sh`, which nobody may execute: its interpreter can read it all the same.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, made};
+use super::{CheckContext, made};
 use crate::shell::Finding;
 use std::io::Read;
 use std::path::Path;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
@@ -14,7 +14,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 const BY_ENDING: [(&str, &str); 5] =
     [("sh", "sh"), ("bash", "bash"), ("py", "python3"), ("pl", "perl"), ("rb", "ruby")];
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let cwd = it.cwd?;
     let (program, file) = it.script.commands.iter().filter(|c| !c.remote).find_map(|command| {
         let program = command.words.first().filter(|w| w.value.is_some() && w.text.contains('/') && !w.glob)?;

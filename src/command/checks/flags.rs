@@ -1,17 +1,17 @@
 //! Does every flag exist in the installed version?
 
-use super::Inspected;
+use super::CheckContext;
 use crate::manual::{Entry, relevant};
 use crate::shell::{Finding, Invocation, Severity};
 
 /// Option lines shown as evidence for one wrong flag.
 const EVIDENCE: usize = 6;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter(|c| !c.remote).flat_map(|c| of_command(it, c)).collect()
 }
 
-fn of_command(it: &Inspected, command: &Invocation) -> Vec<Finding> {
+fn of_command(it: &CheckContext, command: &Invocation) -> Vec<Finding> {
     let Some((entry, skip)) = it.manual_of(command) else { return Vec::new() };
     let args = &command.args()[skip.min(command.args().len())..];
     let texts: Vec<&str> = args.iter().map(|w| w.text.as_str()).collect();

@@ -1,15 +1,15 @@
 //! `scp site box:/var/www` for a folder: without `-r` it is left out, and only a warning tells.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::written;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|c| of_command(it, c)).collect()
 }
 
-fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn of_command(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let operands: Vec<&Word> = command.operands().collect();
     // what is taken: all but the archive, or where it goes to
     let (taken, long) = match (command.name()?, operands.as_slice()) {
@@ -33,7 +33,7 @@ fn of_command(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// True for a folder that is here, and for what the request calls one.
-fn is_folder(it: &Inspected, word: &Word) -> bool {
+fn is_folder(it: &CheckContext, word: &Word) -> bool {
     let Some(name) = word.value.as_deref().map(|name| name.trim_end_matches('/')).filter(|name| !name.is_empty())
     else {
         return false;

@@ -1,11 +1,11 @@
 //! What `grep` is to find: files without something, whole words, whole lines, and what repeats.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, cluster_with, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     if let Some(nothing) = contradicted(it) {
         return vec![nothing];
     }
@@ -17,7 +17,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `grep x | grep -v x`: no line is left.
-fn contradicted(it: &Inspected) -> Option<Finding> {
+fn contradicted(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let finds = |c: &Invocation| c.name() == Some("grep") && !c.has_option(Some('v'), "invert-match");
     // what a match is has to be the same for both
@@ -36,7 +36,7 @@ fn contradicted(it: &Inspected) -> Option<Finding> {
 }
 
 /// `grep -ro x logs | sort -u`: what is found stands behind the name of its file, and so is never twice the same.
-fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+fn extracted(it: &CheckContext, grep: &Invocation, words: &Words) -> Option<Finding> {
     const TAKES: [&str; 7] = ["extract", "extracting", "collect", "unique", "distinct", "duplicates", "different"];
     const PLACE: [&str; 9] = [
         "file name",
@@ -70,7 +70,7 @@ fn extracted(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding
 }
 
 /// `grep -v -f b a` for "the lines of a that are not in b": its lines are no patterns, and parts of lines match.
-fn lines(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+fn lines(it: &CheckContext, grep: &Invocation, words: &Words) -> Option<Finding> {
     const PART: [&str; 16] = [
         "contain",
         "contains",
@@ -100,7 +100,7 @@ fn lines(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
 }
 
 /// `grep -o '[a-z]+'`: without `-E` the plus is a plus.
-fn repeated(it: &Inspected, grep: &Invocation) -> Option<Finding> {
+fn repeated(it: &CheckContext, grep: &Invocation) -> Option<Finding> {
     let said = grep.has_option(Some('E'), "extended-regexp")
         || grep.has_option(Some('P'), "perl-regexp")
         || grep.has_option(Some('F'), "fixed-strings")
@@ -115,7 +115,7 @@ fn repeated(it: &Inspected, grep: &Invocation) -> Option<Finding> {
 }
 
 /// `grep -l -v x` names the files with any line that has no x: nearly all. `grep -L x` names those without an x.
-fn lacking(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+fn lacking(it: &CheckContext, grep: &Invocation, words: &Words) -> Option<Finding> {
     let asked = words.negate() || words.say(&["lack", "lacking", "missing"]);
     let names = cluster_with(grep.args(), 'l').filter(|_| asked)?;
     let inverts = cluster_with(grep.args(), 'v')?;
@@ -131,7 +131,7 @@ fn lacking(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> 
 }
 
 /// "As a whole word", and nothing that says so to grep.
-fn whole(it: &Inspected, grep: &Invocation, words: &Words) -> Option<Finding> {
+fn whole(it: &CheckContext, grep: &Invocation, words: &Words) -> Option<Finding> {
     const SAID: [&str; 7] =
         ["whole word", "whole words", "entire word", "full word", "complete word", "exact word", "word boundaries"];
     let program = grep.words.first().filter(|_| words.say(&SAID))?;

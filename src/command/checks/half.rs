@@ -1,19 +1,19 @@
 //! `stat -c %a run.sh` for "who owns run.sh, and what are its permissions"; `cp -r` for "copy it with all permissions": half of
 //! what was asked.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Userland};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let told = owner(it, &words).or_else(|| addresses(it, &words));
     told.or_else(|| copied(it, &words)).or_else(|| moved(it, &words)).into_iter().collect()
 }
 
 /// `ip addr | awk '/inet / {print $2}'` for "the interfaces and their addresses".
-fn addresses(it: &Inspected, words: &Words) -> Option<Finding> {
+fn addresses(it: &CheckContext, words: &Words) -> Option<Finding> {
     let asked = words.say(&["interfaces", "adapters", "interface"])
         && words.list().iter().any(|w| w.starts_with("address") || w == "ips" || w == "ip")
         && words.say(&["with", "and", "their", "each", "of"]);
@@ -30,7 +30,7 @@ fn addresses(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `cp -r src copy` for "with all permissions": they are those that a new file gets.
-fn copied(it: &Inspected, words: &Words) -> Option<Finding> {
+fn copied(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 7] =
         ["permissions", "preserve", "preserving", "attributes", "timestamps", "ownership", "modification times"];
     let copies = words.list().iter().any(|w| w.starts_with("cop"));
@@ -44,7 +44,7 @@ fn copied(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `mv *.jpg pics` for "move them to a new folder pics": there is none yet.
-fn moved(it: &Inspected, words: &Words) -> Option<Finding> {
+fn moved(it: &CheckContext, words: &Words) -> Option<Finding> {
     let asked = words.say(&["new folder", "new directory", "new subfolder", "new subdirectory"]);
     let into = |c: &&Invocation| matches!(c.name(), Some("mv" | "cp")) && c.inside.is_none() && c.via.is_empty();
     let command = it.script.commands.first().filter(into).filter(|_| asked)?;
@@ -58,7 +58,7 @@ fn moved(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `stat -c %a run.sh` for "who owns it, and its permissions".
-fn owner(it: &Inspected, words: &Words) -> Option<Finding> {
+fn owner(it: &CheckContext, words: &Words) -> Option<Finding> {
     let owner = words.say(&["owns", "owner", "owned", "belongs"]) && !words.negate();
     let group = words.say(&["group"]) && !words.negate();
     let stat = it.script.commands.iter().find(|c| c.name() == Some("stat"))?;

@@ -1,7 +1,7 @@
 //! `ps aux | head -n 5` shows a line of headings and four processes where five were asked for. Which programs print such a
 //! line is data: `platform-rules/headers.toml`.
 
-use super::Inspected;
+use super::CheckContext;
 use crate::shell::rules::option;
 use crate::shell::{Finding, Invocation, Severity, Word};
 use std::sync::OnceLock;
@@ -43,11 +43,11 @@ impl Listing {
     }
 }
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     header(it).into_iter().collect()
 }
 
-fn header(it: &Inspected) -> Option<Finding> {
+fn header(it: &CheckContext) -> Option<Finding> {
     // who asks for lines counts the headings as one
     if it.request.to_lowercase().split_whitespace().any(|word| word.starts_with("line")) {
         return None;

@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::input::files;
 use super::words::written;
-use super::{Inspected, made};
+use super::{CheckContext, made};
 use crate::shell::{Finding, Invocation, Word};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const TOLD: usize = 6;
 /// The most entries of a folder that are looked at.
 const LOOKED_AT: usize = 500;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let Some(cwd) = it.cwd else { return Vec::new() };
     let commands = &it.script.commands;
     // where it runs in the end is not known then
@@ -25,7 +25,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `grep x logs`, where `logs` is a folder.
-fn folder(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+fn folder(it: &CheckContext, command: &Invocation, cwd: &Path) -> Option<Finding> {
     const FLAGS: [char; 3] = ['r', 'R', 'd'];
     let file = files(command)?.into_iter().find(|w| w.value.as_ref().is_some_and(|v| cwd.join(v).is_dir()))?;
     let (name, program) = (command.name()?, command.words.first()?);
@@ -39,7 +39,7 @@ fn folder(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
 }
 
 /// `grep 500 access.log`, where there is none, and nobody spoke of it.
-fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+fn nowhere(it: &CheckContext, command: &Invocation, cwd: &Path) -> Option<Finding> {
     let request = it.request.to_lowercase();
     let is_missing = |w: &&Word| {
         let Some(name) = w.value.as_deref().filter(|v| !v.starts_with('/') && !v.is_empty()) else { return false };
@@ -56,7 +56,7 @@ fn nowhere(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> 
 }
 
 /// `sort people.csv` where the only one is `data/people.csv`: a file that the request names without saying where it is.
-fn further_down(it: &Inspected, command: &Invocation, cwd: &Path) -> Option<Finding> {
+fn further_down(it: &CheckContext, command: &Invocation, cwd: &Path) -> Option<Finding> {
     let is_sought = |w: &&Word| {
         let Some(name) = w.value.as_deref().filter(|v| !v.contains('/') && Path::new(v).extension().is_some()) else {
             return false;

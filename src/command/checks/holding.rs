@@ -1,16 +1,15 @@
 //! "Folders that contain a file called X", and folders called X are looked for.
 
-use super::Inspected;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{find, only};
+use super::{CheckContext, find, only};
 use crate::shell::{Finding, Userland};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const HOLD: [&str; 16] = [
         "contain a file called",
         "contain a file named",

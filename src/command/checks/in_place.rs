@@ -2,17 +2,17 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Userland};
 
 /// The id of the finding that a file is to change and does not.
 pub(crate) const ID: &str = "edits-nothing";
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const PRINT: [&str; 5] = ["print", "show", "display", "output", "list"];
     const KEEP: [&str; 11] = [
         "in place",

@@ -1,7 +1,7 @@
 //! `grep -c x a.txt | grep -c x b.txt` throws away what the first one found: who is given a file does not read the pipe.
 //! `grep x | sort` has neither, and waits for somebody to type.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::{Words, bare};
 use crate::shell::{Finding, Invocation, Severity, Word, quote};
@@ -25,13 +25,13 @@ const READERS: [(&str, usize, &str); 13] = [
     ("wc", 0, ""),
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(|c| ignored(it, c));
     ignored.chain(waiting(it)).collect()
 }
 
 /// The first program of a line, which is given nothing to read.
-fn waiting(it: &Inspected) -> Option<Finding> {
+fn waiting(it: &CheckContext) -> Option<Finding> {
     // who says so means to type, or to paste
     const MEANT: [&str; 9] = ["stdin", "input", "pipe", "piped", "type", "typed", "paste", "clipboard", "keyboard"];
     let first = it.script.commands.first()?;
@@ -62,13 +62,13 @@ fn waiting(it: &Inspected) -> Option<Finding> {
 }
 
 /// True if a pipe stands right before it, not before a loop or a group around it.
-fn is_piped_into(command: &Invocation, it: &Inspected) -> bool {
+fn is_piped_into(command: &Invocation, it: &CheckContext) -> bool {
     let start = command.words.first().map_or(0, |w| w.span.start);
     let before = it.script.text.get(..start).unwrap_or_default().trim_end();
     command.inside.is_none() && command.via.is_empty() && before.ends_with('|') && !before.ends_with("||")
 }
 
-fn ignored(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn ignored(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let (name, file) = (command.name()?, *files(command)?.first()?);
     // what is to stand before or behind the file comes by the pipe
     let words = Words::of(it.request);

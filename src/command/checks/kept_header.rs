@@ -1,16 +1,16 @@
 //! "Sort it and keep the header on top": `sort` puts the names of the columns where they belong by their letters.
 
-use super::Inspected;
+use super::CheckContext;
 use super::csv::is_csv;
 use super::edit::warning;
 use super::words::Words;
 use crate::shell::{Finding, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const HEADER: [&str; 3] = ["header", "header line", "heading"];
     const NONE: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
     const STAYS: [&str; 14] = [

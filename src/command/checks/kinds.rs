@@ -2,10 +2,10 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find, only};
+use super::{CheckContext, find, only};
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     both(it, &words).or_else(|| summed(it, &words)).into_iter().chain(filled(it, &words)).collect()
 }
@@ -22,7 +22,7 @@ fn says_both(words: &Words) -> bool {
 }
 
 /// `find -type f` for "files and folders".
-fn both(it: &Inspected, words: &Words) -> Option<Finding> {
+fn both(it: &CheckContext, words: &Words) -> Option<Finding> {
     // those that take files as names, not what is in them
     const NAMES: [&str; 17] = [
         "rm", "chmod", "chown", "chgrp", "ls", "mv", "cp", "du", "stat", "touch", "basename", "dirname", "sort",
@@ -70,7 +70,7 @@ fn by_name_only(search: &Invocation) -> bool {
 }
 
 /// `du` for "the sizes of files and folders".
-fn summed(it: &Inspected, words: &Words) -> Option<Finding> {
+fn summed(it: &CheckContext, words: &Words) -> Option<Finding> {
     let du = it.script.commands.first().filter(|c| c.name() == Some("du") && says_both(words))?;
     let all = du.has_option(Some('a'), "all") || du.has_option(Some('s'), "summarize");
     if all || du.operands().any(|w| w.glob || w.expands) {
@@ -82,7 +82,7 @@ fn summed(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `find -type f` for "files that are not empty".
-fn filled(it: &Inspected, words: &Words) -> Option<Finding> {
+fn filled(it: &CheckContext, words: &Words) -> Option<Finding> {
     const LEFT_OUT: [&str; 10] =
         ["non", "nonempty", "ignore", "ignoring", "exclude", "excluding", "except", "skip", "skipping", "without"];
     let list = words.list();

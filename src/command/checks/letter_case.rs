@@ -1,16 +1,16 @@
 //! "Ignoring case", and no option for it; "in capitals", and an option that ignores case.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::{Words, bare};
 use crate::shell::{Finding, Invocation, Userland};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()
 }
 
 /// `grep -i ERROR` for "ERROR in capitals".
-fn exact(it: &Inspected) -> Option<Finding> {
+fn exact(it: &CheckContext) -> Option<Finding> {
     const SAID: [&str; 8] = [
         "in capitals",
         "in capital letters",
@@ -33,7 +33,7 @@ fn exact(it: &Inspected) -> Option<Finding> {
 }
 
 /// `grep todo` for "files that contain TODO": a word that was written in capitals.
-fn lowered(it: &Inspected) -> Option<Finding> {
+fn lowered(it: &CheckContext) -> Option<Finding> {
     // what is only spoken of may be written otherwise there: "TCP connections" are `tcp` to netstat
     const BEFORE: [&str; 9] =
         ["contain", "contains", "containing", "for", "word", "string", "text", "mention", "mentioning"];
@@ -51,7 +51,7 @@ fn lowered(it: &Inspected) -> Option<Finding> {
     Some(warning("letter-case", pattern, format!("the request says {word}, in capitals"), fix))
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const SAID: [&str; 16] = [
         "any case",
         "any letter case",
@@ -121,7 +121,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 }
 
 /// True for a program that tells upper from lower case here, and has an option not to.
-fn can_ignore(command: &Invocation, it: &Inspected) -> bool {
+fn can_ignore(command: &Invocation, it: &CheckContext) -> bool {
     match command.name() {
         Some("grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "sort" | "uniq") => true,
         Some("find") => command.args().iter().any(|w| matches!(w.text.as_str(), "-name" | "-path")),

@@ -1,12 +1,12 @@
 //! One line was asked for and the first so many are taken; a range of lines, and the end of it is counted wrongly.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::{Words, number};
 use crate::shell::{Finding, Invocation, Userland, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let found =
         one(it, &words).or_else(|| range(it, &words)).or_else(|| headless(it, &words)).or_else(|| beheaded(it, &words));
@@ -14,7 +14,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `head -n 5 f` for "the fifth line".
-fn one(it: &Inspected, words: &Words) -> Option<Finding> {
+fn one(it: &CheckContext, words: &Words) -> Option<Finding> {
     let [head] = it.script.commands.as_slice() else { return None };
     let asked = single(words)?;
     let (word, have) = line_count(head).filter(|_| head.name() == Some("head") && !words.negate())?;
@@ -26,7 +26,7 @@ fn one(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `tail -n +2 f | head -n 4` for "lines 2 to 4".
-fn range(it: &Inspected, words: &Words) -> Option<Finding> {
+fn range(it: &CheckContext, words: &Words) -> Option<Finding> {
     let (from, to) = bounds(words)?;
     let [first, second] = it.script.commands.as_slice() else { return None };
     if first.feeds != [1] || words.negate() {
@@ -45,7 +45,7 @@ fn range(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `... | head -n -1` for "without the header", which is the first line.
-fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
+fn headless(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 8] = [
         "without the header",
         "without header",
@@ -65,7 +65,7 @@ fn headless(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `tail -n +4 f` for "all but the last 3 lines": that leaves out the first ones.
-fn beheaded(it: &Inspected, words: &Words) -> Option<Finding> {
+fn beheaded(it: &CheckContext, words: &Words) -> Option<Finding> {
     const OUT: [&str; 7] = ["but", "except", "without", "out", "drop", "omit", "skip"];
     let list = words.list();
     let at = list.windows(2).position(|two| two[0] == "last" && number(&two[1]).is_some())?;
@@ -86,7 +86,7 @@ fn beheaded(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `sort | uniq` for "without duplicates, in the original order".
-fn unsorted(it: &Inspected, words: &Words) -> Option<Finding> {
+fn unsorted(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 14] = [
         "changing the order",
         "changing their order",

@@ -1,15 +1,15 @@
 //! A hard link was asked for and `ln -s` makes a symbolic one, or the other way round.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
 use crate::shell::Finding;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const HARD: [&str; 4] = ["hard link", "hard links", "hardlink", "hardlinks"];
     const SYMBOLIC: [&str; 8] =
         ["symbolic link", "symbolic links", "symlink", "symlinks", "soft link", "soft links", "softlink", "sym link"];

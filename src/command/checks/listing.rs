@@ -2,17 +2,17 @@
 
 use super::edit::{Edits, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::{Finding, Invocation, Userland, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let found = hidden(it, &words).or_else(|| only_hidden(it, &words)).or_else(|| only_folders(it, &words));
     found.into_iter().chain(long(it, &words)).chain(octal(it, &words)).collect()
 }
 
 /// `ls -a` for "hidden files only".
-fn only_hidden(it: &Inspected, words: &Words) -> Option<Finding> {
+fn only_hidden(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 8] = [
         "only hidden",
         "hidden files only",
@@ -43,7 +43,7 @@ fn only_hidden(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `ls -d *` for "only folders".
-fn only_folders(it: &Inspected, words: &Words) -> Option<Finding> {
+fn only_folders(it: &CheckContext, words: &Words) -> Option<Finding> {
     const FOLDERS: [&str; 4] = ["directories", "folders", "subdirectories", "subfolders"];
     let ls = ls(it)?;
     let asked = words.list().iter().any(|w| FOLDERS.contains(&w.as_str())) && !words.say(&["files"]);
@@ -55,7 +55,7 @@ fn only_folders(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `ls -l a` for "its permissions in octal".
-fn octal(it: &Inspected, words: &Words) -> Option<Finding> {
+fn octal(it: &CheckContext, words: &Words) -> Option<Finding> {
     let (ls, rest) = it.script.commands.split_first()?;
     let asked = words.say(&["octal"])
         && words
@@ -73,14 +73,14 @@ fn octal(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// The one `ls` of a script, where what it lists is printed as it is, or only cut and sorted.
-fn ls<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
+fn ls<'a>(it: &CheckContext<'a>) -> Option<&'a Invocation> {
     let (ls, rest) = it.script.commands.split_first()?;
     let plain = rest.iter().all(|c| matches!(c.name(), Some("head" | "tail" | "sort" | "wc")));
     (ls.name() == Some("ls") && plain).then_some(ls)
 }
 
 /// `ls` for "including hidden files".
-fn hidden(it: &Inspected, words: &Words) -> Option<Finding> {
+fn hidden(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 9] = [
         "including hidden",
         "including the hidden",
@@ -102,7 +102,7 @@ fn hidden(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `ls -t` for "a long listing".
-fn long(it: &Inspected, words: &Words) -> Option<Finding> {
+fn long(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 7] = [
         "long listing",
         "long list format",

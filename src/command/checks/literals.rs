@@ -2,10 +2,10 @@
 
 use super::edit::Edits;
 use super::words::bare;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Severity, Word, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let answer = plain(&it.script.text);
     // a date may be written in many ways, and the day before it may be the bound, but its year is there
     let dated = |name: &str| year(name).is_some_and(|y| [y, y - 1].iter().any(|y| answer.contains(&y.to_string())));
@@ -45,7 +45,7 @@ fn is_example(request: &str, name: &str) -> bool {
 }
 
 /// True for `node.js` where no file is called so and the answer speaks of `node`: a name of a program and not of a file.
-fn is_product(it: &Inspected, name: &str) -> bool {
+fn is_product(it: &CheckContext, name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, end)| {
         matches!(end.to_lowercase().as_str(), "js" | "net" | "io")
             && plain(&it.script.text).contains(&plain(stem))
@@ -54,7 +54,7 @@ fn is_product(it: &Inspected, name: &str) -> bool {
 }
 
 /// True if the name is there in another form: `a.txt{,.bak}`, `-C /srv www` for /srv/www, and a unit by its short name.
-fn in_pieces(it: &Inspected, name: &str) -> bool {
+fn in_pieces(it: &CheckContext, name: &str) -> bool {
     let said = |text: &str| {
         let mut words = it.script.commands.iter().flat_map(|c| c.args());
         words.any(|w| w.text.trim_end_matches('/') == text.trim_end_matches('/'))
@@ -74,7 +74,7 @@ fn in_pieces(it: &Inspected, name: &str) -> bool {
 }
 
 /// True where `index.txt` is made of `index.sh`: its stem is in the command, and its ending behind one that is cut off (`${f%.sh}.txt`).
-fn is_made_of_another(it: &Inspected, name: &str) -> bool {
+fn is_made_of_another(it: &CheckContext, name: &str) -> bool {
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
     let text = &it.script.text;
     let cut = text
@@ -84,7 +84,7 @@ fn is_made_of_another(it: &Inspected, name: &str) -> bool {
 }
 
 /// The command with a slip of the pen mended: a word that is the name but for one or two letters.
-fn copied(it: &Inspected, name: &str) -> Option<String> {
+fn copied(it: &CheckContext, name: &str) -> Option<String> {
     let length = name.chars().count();
     let slip = |w: &&Word| {
         let text = w.value.as_deref().unwrap_or_default();
@@ -97,7 +97,7 @@ fn copied(it: &Inspected, name: &str) -> Option<String> {
 
 /// The command with the name in the place of one that nobody named: `unzip file.zip` for "unzip a.zip". Only where the request
 /// names one file, and the command one of the same kind.
-fn stand_in(it: &Inspected, name: &str) -> Option<String> {
+fn stand_in(it: &CheckContext, name: &str) -> Option<String> {
     let ending = |text: &str| text.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, end)| end.to_owned());
     let kind = ending(name)?;
     let is_file = |other: &String| !other.contains('/') && ending(other).is_some();

@@ -1,6 +1,6 @@
 //! `cat jan.csv feb.csv > all.csv`: each file begins with the names of the columns, and they stand in the middle then.
 
-use super::Inspected;
+use super::CheckContext;
 use super::csv::{begin, is_csv, names};
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
@@ -11,11 +11,11 @@ use std::path::Path;
 /// Files of a folder that a pattern is taken to name at most.
 const MANY: usize = 50;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let (cat, rest) = it.script.commands.split_first()?;
     // one file of several; what is counted, compared or shown has all of their lines
     let words = Words::of(it.request);

@@ -1,6 +1,6 @@
 //! What is wrong with a command, told with evidence and without a model.
 //!
-//! Each check is one function from an [`Inspected`] command to findings. A check must make sense to a user who has
+//! Each check is one function from an [`CheckContext`] command to findings. A check must make sense to a user who has
 //! never seen our task files, and rather stay silent than accuse wrongly.
 
 mod addresses;
@@ -97,7 +97,7 @@ use std::sync::Arc;
 
 /// A command with everything the checks may look at.
 #[derive(Debug)]
-pub struct Inspected<'a> {
+pub struct CheckContext<'a> {
     /// The request that it answers; empty for `caro check`.
     pub request: &'a str,
     /// The command.
@@ -114,7 +114,7 @@ pub struct Inspected<'a> {
     pub manuals: &'a BTreeMap<String, Arc<Entry>>,
 }
 
-impl Inspected<'_> {
+impl CheckContext<'_> {
     /// The manual of an invocation, and how many of its arguments name the subcommand that the manual is about
     /// (`git log` has its own page).
     fn manual_of(&self, command: &Invocation) -> Option<(&Entry, usize)> {
@@ -128,7 +128,7 @@ impl Inspected<'_> {
 }
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&Inspected) -> Vec<Finding>; 65] = [
+const UNIX: [fn(&CheckContext) -> Vec<Finding>; 65] = [
     commit::check,
     branches::check,
     executable::check,
@@ -238,7 +238,7 @@ fn made(script: &Script, command: &Invocation, name: &str) -> bool {
 }
 
 /// Everything that the checks have against a command, heaviest first.
-pub fn run(it: &Inspected) -> Vec<Finding> {
+pub fn run(it: &CheckContext) -> Vec<Finding> {
     let mut findings = syntax::check(it);
     // what does not parse would only draw nonsense from the rest
     if findings.is_empty() {
@@ -277,14 +277,14 @@ mod tests {
     use super::*;
 
     /// What one check has against a bash command for Linux, with no manuals at hand.
-    pub(super) fn findings(check: fn(&Inspected) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
+    pub(super) fn findings(check: fn(&CheckContext) -> Vec<Finding>, request: &str, command: &str) -> Vec<Finding> {
         findings_in(None, check, request, command)
     }
 
     /// The same of one that is for this machine, where these are all its programs.
     pub(super) fn findings_among(
         programs: &[&str],
-        check: fn(&Inspected) -> Vec<Finding>,
+        check: fn(&CheckContext) -> Vec<Finding>,
         request: &str,
         command: &str,
     ) -> Vec<Finding> {
@@ -292,19 +292,35 @@ mod tests {
         context.available_commands = programs.iter().map(|p| ((*p).to_owned(), format!("/bin/{p}").into())).collect();
         let script = crate::shell::parse(command, Dialect::Bash);
         let (target, dialect, context) = (Target::ALL[0].1, Dialect::Bash, Some(&context));
-        check(&Inspected { request, script: &script, target, dialect, context, cwd: None, manuals: &BTreeMap::new() })
+        check(&CheckContext {
+            request,
+            script: &script,
+            target,
+            dialect,
+            context,
+            cwd: None,
+            manuals: &BTreeMap::new(),
+        })
     }
 
     /// The same of one that is to run in a folder.
     pub(super) fn findings_in(
         cwd: Option<&Path>,
-        check: fn(&Inspected) -> Vec<Finding>,
+        check: fn(&CheckContext) -> Vec<Finding>,
         request: &str,
         command: &str,
     ) -> Vec<Finding> {
         let script = crate::shell::parse(command, Dialect::Bash);
         let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
-        check(&Inspected { request, script: &script, target, dialect, context: None, cwd, manuals: &BTreeMap::new() })
+        check(&CheckContext {
+            request,
+            script: &script,
+            target,
+            dialect,
+            context: None,
+            cwd,
+            manuals: &BTreeMap::new(),
+        })
     }
 
     /// Right answers that one check or another once took for wrong ones.

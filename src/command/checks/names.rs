@@ -3,14 +3,14 @@
 
 use super::edit::{Edits, warning};
 use super::words::{Words, written};
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::{Finding, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_find(it).or_else(|| blank(it)).or_else(|| dot(it)).into_iter().collect()
 }
 
-fn of_find(it: &Inspected) -> Option<Finding> {
+fn of_find(it: &CheckContext) -> Option<Finding> {
     let search = find(it.script)?;
     let pair = search.words.windows(2).find(|w| {
         matches!(w[0].text.as_str(), "-name" | "-iname") && ending(&w[1].text).is_some_and(|n| is_whole(it.request, n))
@@ -26,7 +26,7 @@ fn of_find(it: &Inspected) -> Option<Finding> {
     ))
 }
 
-fn blank(it: &Inspected) -> Option<Finding> {
+fn blank(it: &CheckContext) -> Option<Finding> {
     const BLANK: [&str; 6] = ["space", "spaces", "blank", "blanks", "whitespace", "whitespaces"];
     const EDGE: [&str; 10] =
         ["end", "ends", "ending", "trailing", "last", "begin", "begins", "start", "starts", "leading"];
@@ -40,7 +40,7 @@ fn blank(it: &Inspected) -> Option<Finding> {
 }
 
 /// `find -name '*.py' -exec basename {} . \;` for names without their ending.
-fn dot(it: &Inspected) -> Option<Finding> {
+fn dot(it: &CheckContext) -> Option<Finding> {
     let cut = it.script.commands.iter().find(|c| c.name() == Some("basename"))?;
     let suffix = cut.operands().nth(1).filter(|w| w.text == ".")?;
     let search = find(it.script)?;

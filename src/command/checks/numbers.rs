@@ -3,10 +3,10 @@
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use super::words::{Words, number};
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::Finding;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     if words.negate() {
         return Vec::new();
@@ -16,7 +16,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `... | head -n 10` for "all processes, sorted by memory".
-fn unlimited(it: &Inspected, words: &Words) -> Option<Finding> {
+fn unlimited(it: &CheckContext, words: &Words) -> Option<Finding> {
     const WHOLE: [&str; 5] = ["all", "every", "sorted", "sort", "each"];
     const SOME: [&str; 31] = [
         "top",
@@ -82,7 +82,7 @@ fn without_order(list: &[String]) -> Vec<String> {
 }
 
 /// `s/\t/  /` for "tabs become four spaces".
-fn blanks(it: &Inspected, words: &Words) -> Option<Finding> {
+fn blanks(it: &CheckContext, words: &Words) -> Option<Finding> {
     let list = words.list();
     let at = list.iter().position(|w| matches!(w.as_str(), "spaces" | "blanks"))?;
     let asked = usize::try_from(number(list.get(at.checked_sub(1)?)?)?).ok().filter(|n| (1..=16).contains(n))?;
@@ -100,7 +100,7 @@ fn blanks(it: &Inspected, words: &Words) -> Option<Finding> {
     (have.len() != asked && words.numbers().len() == 1).then(|| warning("how-many", word, why, fix.done()))
 }
 
-fn lines(it: &Inspected, words: &Words) -> Option<Finding> {
+fn lines(it: &CheckContext, words: &Words) -> Option<Finding> {
     // programs that print a header, or several lines for each thing
     const HEADED: [&str; 14] = [
         "ps",
@@ -199,7 +199,7 @@ fn amount(words: &Words) -> Option<u64> {
     (!other && (ranked || rank)).then_some(*n)
 }
 
-fn column(it: &Inspected, words: &Words) -> Option<Finding> {
+fn column(it: &CheckContext, words: &Words) -> Option<Finding> {
     const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
     let list = words.list();
     let mut mentions = list.iter().enumerate().filter(|(_, w)| matches!(w.as_str(), "column" | "field"));

@@ -1,17 +1,17 @@
 //! Which end comes first: the direction of `sort` and `ls -t`, and the line `ls -l` begins with.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     direction(it, &words).into_iter().chain(total_line(it, &words)).chain(unkeyed(it, &words)).collect()
 }
 
 /// `ls -l | sort -rn` for "the largest": the first column holds permissions.
-fn unkeyed(it: &Inspected, words: &Words) -> Option<Finding> {
+fn unkeyed(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SIZE: [&str; 9] = ["size", "sizes", "largest", "biggest", "smallest", "heaviest", "large", "big", "larger"];
     let ls = it.script.commands.iter().find(|c| c.name() == Some("ls"))?;
     let sort = it.script.reader(ls).filter(|c| c.name() == Some("sort"))?;
@@ -42,7 +42,7 @@ fn descending(words: &Words) -> Option<bool> {
     (down != up && !words.negate()).then_some(down)
 }
 
-fn direction(it: &Inspected, words: &Words) -> Option<Finding> {
+fn direction(it: &CheckContext, words: &Words) -> Option<Finding> {
     let commands = &it.script.commands;
     if commands.iter().any(|c| matches!(c.name(), Some("tac" | "tail" | "head" | "awk" | "join" | "comm"))) {
         return None;
@@ -110,7 +110,7 @@ fn keyed(sort: &Invocation) -> bool {
 }
 
 /// `ls -lt | head -n 3` is the line "total 48" and two files.
-fn total_line(it: &Inspected, words: &Words) -> Option<Finding> {
+fn total_line(it: &CheckContext, words: &Words) -> Option<Finding> {
     let commands = &it.script.commands;
     let ls = commands.iter().find(|c| c.name() == Some("ls"))?;
     let head = it.script.reader(ls).filter(|c| c.name() == Some("head"))?;

@@ -1,7 +1,7 @@
 //! What stands in a file is lost: overwritten where something was to be added to it, or moved over before it was moved
 //! away, or kept when it was changed already; and what is added is glued to its last line.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::parse::Redirect;
@@ -9,7 +9,7 @@ use crate::shell::{Finding, Invocation};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     swapped(it)
         .or_else(|| too_late(it, &words))
@@ -20,7 +20,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// `mv a b && mv b a`: after the first, b is gone.
-fn swapped(it: &Inspected) -> Option<Finding> {
+fn swapped(it: &CheckContext) -> Option<Finding> {
     let moves: Vec<(&str, &str, &Invocation)> = it.script.commands.iter().filter_map(pair).collect();
     let [(a, b, first), (c, d, second)] = moves[..] else { return None };
     let words = || first.operands().chain(second.operands());
@@ -38,7 +38,7 @@ fn swapped(it: &Inspected) -> Option<Finding> {
 }
 
 /// `sed -i ... f && cp f f.bak`: what is kept is not the original.
-fn too_late(it: &Inspected, words: &Words) -> Option<Finding> {
+fn too_late(it: &CheckContext, words: &Words) -> Option<Finding> {
     const KEPT: [&str; 8] =
         ["backup", "backups", "back up", "original", "bak", ".bak", "old version", "previous version"];
     let [edit, copy] = it.script.commands.as_slice() else { return None };
@@ -70,7 +70,7 @@ const ADDS: [&str; 8] =
     ["add", "append", "insert", "prepend", "new first line", "at the top of", "at the end of", "at the beginning of"];
 
 /// `echo x > notes.txt` for "add x to notes.txt".
-fn replaced(it: &Inspected, words: &Words) -> Option<Finding> {
+fn replaced(it: &CheckContext, words: &Words) -> Option<Finding> {
     let cwd = it.cwd.filter(|_| words.say(&ADDS) && !words.say(&["replace", "overwrite", "instead", "add up"]))?;
     let over = |r: &&Redirect| r.writes() && !r.appends() && holds(&cwd.join(&r.target.text));
     it.script.commands.iter().find_map(|command| {
@@ -104,7 +104,7 @@ fn is_added_to(words: &Words, file: &str) -> bool {
 }
 
 /// `echo x >> notes.txt`, whose last line has no end.
-fn glued(it: &Inspected, words: &Words) -> Option<Finding> {
+fn glued(it: &CheckContext, words: &Words) -> Option<Finding> {
     // who wants the line continued or ended
     let open =
         words.say(&["newline", "line break", "last line", "same line", "to the line", "to that line", "no newline"]);

@@ -1,15 +1,15 @@
 //! `awk -F'\t' '$4 > 0.5' a.tsv | cut -d' ' -f1`: a line that is passed on as it was is separated as it was.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::{Dialect, Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|command| mismatch(it, command)).collect()
 }
 
 /// The first reader of whole lines that takes another separator for theirs.
-fn mismatch(it: &Inspected, first: &Invocation) -> Option<Finding> {
+fn mismatch(it: &CheckContext, first: &Invocation) -> Option<Finding> {
     let by = separator(first).filter(|_| passes_on(first))?.1;
     let mut reader = it.script.reader(first)?;
     // what is piped never comes back, and a line has few stages
@@ -25,7 +25,7 @@ fn mismatch(it: &Inspected, first: &Invocation) -> Option<Finding> {
     None
 }
 
-fn told(it: &Inspected, reader: &Invocation, word: &Word, by: char) -> Option<Finding> {
+fn told(it: &CheckContext, reader: &Invocation, word: &Word, by: char) -> Option<Finding> {
     let name = reader.name()?;
     let quoted = match by {
         ',' | ':' => Some(by.to_string()),

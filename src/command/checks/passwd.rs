@@ -1,18 +1,18 @@
 //! `awk -F: '$3 == "/bin/bash"' passwd`: which field of that file is which is the same everywhere (passwd(5)).
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::{Finding, Invocation};
 
 /// The place of the login shell.
 const SHELL: char = '7';
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|c| shell(it, c).or_else(|| any_shell(it, c))).collect()
 }
 
 /// `$7 != ""` for "users with a login shell": everybody has something there, and who may not log in has `nologin` or `false`.
-fn any_shell(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn any_shell(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let request = it.request.to_lowercase();
     let asked = ["login shell", "can log in", "can login", "able to log in"].iter().any(|said| request.contains(said));
     let is_awk = matches!(command.name(), Some("awk" | "gawk" | "mawk"));
@@ -24,7 +24,7 @@ fn any_shell(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// A field that is compared with a shell and is another one.
-fn shell(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn shell(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let args = command.args();
     let is_passwd = |text: &str| {
         let name = text.rsplit('/').next().unwrap_or(text);

@@ -4,18 +4,18 @@
 use super::edit::{Edits, warning};
 use super::input::files;
 use super::words::bare;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let Some(cwd) = it.cwd else { return Vec::new() };
     elsewhere(it, cwd).or_else(|| last_part(it, cwd)).into_iter().chain(unpacked(it, cwd)).collect()
 }
 
 /// `awk ... app.log` for "the hours in logs/app.log", and no `app.log` here.
-fn last_part(it: &Inspected, cwd: &Path) -> Option<Finding> {
+fn last_part(it: &CheckContext, cwd: &Path) -> Option<Finding> {
     let goes =
         |c: &Invocation| matches!(c.name(), Some("cd" | "pushd" | "git")) || c.args().iter().any(|w| w.text == "-C");
     if it.script.commands.iter().any(goes) {
@@ -34,7 +34,7 @@ fn last_part(it: &Inspected, cwd: &Path) -> Option<Finding> {
 }
 
 /// `find /srv/logs` for "the files in logs", where `logs` is in the working folder.
-fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
+fn elsewhere(it: &CheckContext, cwd: &Path) -> Option<Finding> {
     let names = named(it.request, cwd);
     let invented: Vec<&Word> =
         words(it).filter(|w| is_invented(w, it.request) && !says_where(w, it.request, &names)).collect();
@@ -70,7 +70,7 @@ fn elsewhere(it: &Inspected, cwd: &Path) -> Option<Finding> {
 }
 
 /// `tar -xf a.tar -C out`, and no `out`.
-fn unpacked(it: &Inspected, cwd: &Path) -> Option<Finding> {
+fn unpacked(it: &CheckContext, cwd: &Path) -> Option<Finding> {
     let [tar] = it.script.commands.as_slice() else { return None };
     let unpacks = tar.name() == Some("tar") && (tar.has_option(Some('x'), "extract") || is_old_style(tar));
     let at = tar.args().iter().position(|w| matches!(w.text.as_str(), "-C" | "--directory")).filter(|_| unpacks)?;
@@ -120,7 +120,7 @@ fn named(request: &str, cwd: &Path) -> Vec<Name> {
 }
 
 /// Every word after a program, and every file written to or read from. `/a b/c/` may be a pattern of sed or awk, and is none.
-fn words<'a>(it: &Inspected<'a>) -> impl Iterator<Item = &'a Word> {
+fn words<'a>(it: &CheckContext<'a>) -> impl Iterator<Item = &'a Word> {
     let has_patterns = |c: &Invocation| matches!(c.name(), Some("sed" | "awk" | "gawk" | "mawk" | "perl"));
     let of = move |c: &'a Invocation| {
         let patterns = has_patterns(c);
@@ -173,7 +173,7 @@ fn last(path: &str) -> &str {
 }
 
 /// True if the command uses the name anywhere.
-fn mentions(it: &Inspected, name: &str) -> bool {
+fn mentions(it: &CheckContext, name: &str) -> bool {
     words(it).any(|w| w.text.split(['/', '=', ':', ',']).any(|part| part == last(name)))
 }
 

@@ -1,6 +1,6 @@
 //! `--author="yourname"`: a word that stands for something the person did not say.
 
-use super::Inspected;
+use super::CheckContext;
 use crate::shell::{Finding, Severity, Word};
 
 /// Words of examples in manuals and answers, never real names; compared without case, quotes and separators.
@@ -36,7 +36,7 @@ const STANDINS: &[&str] = &[
     "placeholder",
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let request = plain(it.request);
     // whose operands are names of programs
     let about = |name: &str| matches!(name, "man" | "which" | "type" | "whatis" | "tldr" | "info" | "command");

@@ -1,7 +1,7 @@
 //! `find -name a -o -name b -delete` deletes what is called b, and nothing else.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::{Finding, Word};
 
 const ACTIONS: [&str; 10] =
@@ -27,11 +27,11 @@ const TESTS: [&str; 16] = [
     "-links",
 ];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_find(it).into_iter().collect()
 }
 
-fn of_find(it: &Inspected) -> Option<Finding> {
+fn of_find(it: &CheckContext) -> Option<Finding> {
     let words = &find(it.script)?.words;
     let is_or = |w: &Word| matches!(w.text.as_str(), "-o" | "-or");
     let is_action = |w: &Word| ACTIONS.contains(&w.text.as_str());

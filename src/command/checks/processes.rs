@@ -1,11 +1,11 @@
 //! What is asked of processes: `ps aux | grep sshd | awk '{print $2}'` finds the grep, too, and `ss -tln` does not say who listens.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Os, Userland, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it)
         .or_else(|| heading(it))
         .or_else(|| tree(it))
@@ -16,7 +16,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let at = commands.iter().position(|c| c.name() == Some("ps") && c.inside.is_none())?;
     let [ps, grep, awk] = commands.get(at..at + 3)? else { return None };
@@ -50,7 +50,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 }
 
 /// `ps -ef` for "the process tree": whose child is whose stands in a column of numbers.
-fn tree(it: &Inspected) -> Option<Finding> {
+fn tree(it: &CheckContext) -> Option<Finding> {
     let words = Words::of(it.request);
     let asked = words.say(&["process tree", "processes as a tree", "tree of processes", "tree of all processes"]);
     let ps = it.script.commands.iter().find(|c| c.name() == Some("ps"))?;
@@ -62,7 +62,7 @@ fn tree(it: &Inspected) -> Option<Finding> {
 }
 
 /// `taskset -c 0,1 1234`: without -p the number is a program to be started.
-fn pinned(it: &Inspected) -> Option<Finding> {
+fn pinned(it: &CheckContext) -> Option<Finding> {
     let is_id = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
     let is_started = |c: &&Invocation| c.via.last().is_some_and(|via| via == "taskset") && c.name().is_some_and(is_id);
     let started = it.script.commands.iter().find(is_started)?;
@@ -73,7 +73,7 @@ fn pinned(it: &Inspected) -> Option<Finding> {
 }
 
 /// `lsof -i :80 | awk '{print $2}' | xargs kill`: the first of the numbers is the word `PID`.
-fn heading(it: &Inspected) -> Option<Finding> {
+fn heading(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let lsof = commands.iter().find(|c| c.name() == Some("lsof") && !c.has_option(Some('t'), "terse"))?;
     let awk = it.script.reader(lsof).filter(|c| matches!(c.name(), Some("awk" | "gawk" | "mawk")))?;
@@ -85,13 +85,13 @@ fn heading(it: &Inspected) -> Option<Finding> {
 }
 
 /// The program that lists sockets here, on Linux: elsewhere its letters mean something else.
-fn socket_list<'a>(it: &Inspected<'a>) -> Option<&'a Invocation> {
+fn socket_list<'a>(it: &CheckContext<'a>) -> Option<&'a Invocation> {
     let mut lists = it.script.commands.iter().filter(|c| matches!(c.name(), Some("ss" | "netstat")) && !c.remote);
     lists.next().filter(|_| it.target.os == Os::Linux)
 }
 
 /// Sockets without their processes, where the request asks for these: `-p` shows them, on Linux.
-fn of_sockets(it: &Inspected) -> Option<Finding> {
+fn of_sockets(it: &CheckContext) -> Option<Finding> {
     let asked = Words::of(it.request);
     let who = asked.say(&[
         "which process",
@@ -129,7 +129,7 @@ fn of_sockets(it: &Inspected) -> Option<Finding> {
 }
 
 /// Sockets of TCP and UDP, where the request speaks of one of them.
-fn of_protocol(it: &Inspected) -> Option<Finding> {
+fn of_protocol(it: &CheckContext) -> Option<Finding> {
     let asked = Words::of(it.request);
     let (wanted, other, name) = match (asked.say(&["tcp"]), asked.say(&["udp"])) {
         (true, false) => ('t', 'u', "TCP"),

@@ -1,13 +1,13 @@
 //! Is every program there?
 
 use super::edit::Edits;
-use super::{Inspected, renamed};
+use super::{CheckContext, renamed};
 use crate::shell::parse::Invocation;
 use crate::shell::{Finding, Severity, extract_commands};
 
 pub(crate) const ID: &str = "unknown-program";
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let Some(context) = it.context else { return Vec::new() };
     extract_commands(it.script)
         .into_iter()
@@ -42,7 +42,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// The command with `doas` where it has `sudo`, or as it is run by who needs neither: root, in a container mostly. None if an
 /// option of sudo says more than that.
-fn without_sudo(it: &Inspected) -> Option<String> {
+fn without_sudo(it: &CheckContext) -> Option<String> {
     let instead = if exists("doas", it) { "doas" } else { "" };
     let mut edits = Edits::new(it.script);
     for sudo in it.script.commands.iter().filter(|c| c.name() == Some("sudo") && !c.remote) {
@@ -53,18 +53,18 @@ fn without_sudo(it: &Inspected) -> Option<String> {
 }
 
 /// The command with `python3` where it calls `python`.
-fn called(it: &Inspected, name: &str, other: &str) -> Option<String> {
+fn called(it: &CheckContext, name: &str, other: &str) -> Option<String> {
     let calls = it.script.commands.iter().filter(|c| c.name() == Some(name));
     calls.filter_map(|c| c.words.first()).fold(Edits::new(it.script), |edits, word| edits.replace(word, other)).done()
 }
 
-fn exists(name: &str, it: &Inspected) -> bool {
+fn exists(name: &str, it: &CheckContext) -> bool {
     let Some(context) = it.context else { return true };
     context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
 }
 
 /// True if each call of that program is one of these.
-fn always(name: &str, it: &Inspected, is: impl Fn(&Invocation) -> bool) -> bool {
+fn always(name: &str, it: &CheckContext, is: impl Fn(&Invocation) -> bool) -> bool {
     let mut calls = it.script.commands.iter().filter(|c| c.name() == Some(name)).peekable();
     calls.peek().is_some() && calls.all(is)
 }

@@ -1,6 +1,6 @@
 //! Is it a command at all? A model that has no command to give may answer in words, and a shell parses them.
 
-use super::Inspected;
+use super::CheckContext;
 use crate::command::library;
 use crate::shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
@@ -9,7 +9,7 @@ pub(crate) const ID: &str = "prose";
 /// One finding where the line only talks back, or nobody knows any program of the line: not this machine, not the shell, not
 /// our own tables and examples, and the person did not name it either, nor is it called as only a program is. For another
 /// machine only a name that no program has counts. What nobody asked a model for was written as a command.
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     if it.request.is_empty() {
         return Vec::new();
     }
@@ -43,7 +43,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 
 /// `echo "Hello, how are you?"` for "nice to meet you", `echo lorem ipsum` for "lorem ipsum": one `echo` of fixed words that
 /// are the request's own and no others, or none of the request's; and nobody asked for anything to be printed.
-fn only_talks(it: &Inspected) -> bool {
+fn only_talks(it: &CheckContext) -> bool {
     const ASKED: [&str; 18] = [
         "print", "echo", "show", "display", "output", "write", "say", "type", "put", "emit", "repeat", "line", "text",
         "message", "string", "banner", "greet", "greeting",
@@ -72,7 +72,7 @@ fn is_name(name: &str) -> bool {
 
 /// True for `smartctl -a /dev/sda`: with an option or an absolute path, which words do not have, it is a program that is not
 /// installed.
-fn is_called(it: &Inspected, name: &str) -> bool {
+fn is_called(it: &CheckContext, name: &str) -> bool {
     let is_option = |text: &str| {
         text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '-'))
     };
@@ -81,7 +81,7 @@ fn is_called(it: &Inspected, name: &str) -> bool {
 }
 
 /// True if the request names the program, and the command does more than to repeat the word.
-fn named(it: &Inspected, name: &str) -> bool {
+fn named(it: &CheckContext, name: &str) -> bool {
     let mut words = it.request.split(|c: char| c.is_whitespace() || ",;:?!\"'`()".contains(c));
     words.any(|word| word == name) && it.script.commands.iter().any(|c| !c.args().is_empty())
 }

@@ -1,17 +1,17 @@
 //! Quotes that are missing, and quotes that keep the shell from expanding what it must.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::{Dialect, Finding, Invocation, Severity, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c));
     it.script.commands.iter().filter_map(of).chain(torn(it)).collect()
 }
 
 /// `mv old name.txt new.txt` for a file that the person calls "old name.txt", and `for f in My Photos/*` for a folder
 /// that is here.
-fn torn(it: &Inspected) -> Option<Finding> {
+fn torn(it: &CheckContext) -> Option<Finding> {
     let is_here = |name: &str| it.cwd.is_some_and(|cwd| cwd.join(name).exists());
     let mut names = quoted(it.request).filter(|name| name.contains(' ') && (name.contains('.') || is_here(name)));
     let (name, at) = names.find_map(|name| Some((name, unquoted_at(&it.script.text, name)?)))?;
@@ -55,7 +55,7 @@ fn quoted(request: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `find -name *.txt`, `zip -d a.zip *.tmp`: the shell replaces the pattern by the names in this folder.
-fn pattern(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn pattern(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     const BEFORE: [&str; 8] = ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
     let (id, word, why) = match command.name()? {
         "find" => {
@@ -80,7 +80,7 @@ fn pattern(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// `ls '~/x'` and `cd '$HOME'`: names that only the shell can turn into the ones meant.
-fn kept(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn kept(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     const TAKE_FILES: [&str; 16] = [
         "ls", "cd", "cat", "cp", "mv", "mkdir", "du", "tar", "rm", "touch", "less", "find", "stat", "chmod", "tree",
         "wc",
@@ -105,7 +105,7 @@ fn kept(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// `tr -d \r` deletes every r, and `touch a\r` makes the file `ar`.
-fn escape(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn escape(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     // what is handed on is read by another shell, or by a program with its own rules
     if !command.via.is_empty() || command.remote || !matches!(it.dialect, Dialect::Bash | Dialect::Zsh) {
         return None;

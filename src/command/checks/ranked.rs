@@ -1,16 +1,16 @@
 //! "The largest files", and `du`, which adds up folders and names no file; "the largest folder", and the first one is that
 //! which they are all in.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const FOLDERS: [&str; 8] =
         ["folder", "folders", "directory", "directories", "subfolder", "subfolders", "subdirectory", "subdirectories"];
     let words = Words::of(it.request);
@@ -40,7 +40,7 @@ fn of_script(it: &Inspected) -> Option<Finding> {
 }
 
 /// `du -d 1 store | sort -rh | head -n 1` for "the largest folder in store": that is store itself.
-fn itself(it: &Inspected, du: &Invocation) -> Option<Finding> {
+fn itself(it: &CheckContext, du: &Invocation) -> Option<Finding> {
     let [du_too, sort, head] = it.script.commands.as_slice() else { return None };
     let falls = sort.name() == Some("sort") && sort.args().iter().any(|w| is_cluster(w) && w.raw.contains('r'));
     let one_level = |w: &Word| matches!(w.text.as_str(), "--max-depth=1" | "-d1");

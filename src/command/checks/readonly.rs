@@ -1,15 +1,15 @@
 //! `chmod a-r notes.txt` for "make it read only": nobody can read it then.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Severity};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     unreadable(it).into_iter().collect()
 }
 
-fn unreadable(it: &Inspected) -> Option<Finding> {
+fn unreadable(it: &CheckContext) -> Option<Finding> {
     let words = Words::of(it.request);
     let asked = words.say(&["read only", "readonly"]) && !words.negate();
     let chmod = it.script.commands.iter().find(|c| c.name() == Some("chmod"))?;

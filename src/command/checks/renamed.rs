@@ -3,13 +3,13 @@
 //! Two programs have that name: Perl's takes an expression, that of util-linux two words. Either is understood as far as
 //! `sed` can do it; what needs Perl is left alone.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::Edits;
 use crate::shell::parse::How;
 use crate::shell::{Dialect, Invocation, Word};
 
 /// The command with a loop in the place of its one `rename`; `None` where that cannot be written.
-pub(super) fn as_loop(it: &Inspected) -> Option<String> {
+pub(super) fn as_loop(it: &CheckContext) -> Option<String> {
     let commands = &it.script.commands;
     let mut calls = commands.iter().filter(|c| matches!(c.name(), Some("rename" | "prename" | "file-rename")));
     let rename = calls.next().filter(|_| calls.next().is_none())?;

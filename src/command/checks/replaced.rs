@@ -1,14 +1,14 @@
 //! "Change http:// to https://", and `sed` is to find something else than that.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let (old, new) = said(it.request)?;
     let seds = it.script.commands.iter().filter(|c| c.name() == Some("sed"));
     let sed = only(seds)?;

@@ -1,6 +1,6 @@
 //! "Save it to X", and nothing writes X.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::warning;
 use super::words::bare;
 use crate::shell::parse::How;
@@ -9,11 +9,11 @@ use crate::shell::{Dialect, Finding, Invocation, is_read_only, quote};
 /// The finding's id.
 pub(crate) const ID: &str = "not-saved";
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let (name, append) = destination(it.request)?;
     let text = it.script.text.trim_end();
     let commands = &it.script.commands;

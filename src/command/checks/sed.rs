@@ -1,17 +1,17 @@
 //! What the programs that mend text understand otherwise than it was meant: `\d`, and brackets that group nothing.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of = |c: &Invocation| digit(it, c).or_else(|| group(it, c));
     it.script.commands.iter().filter_map(of).collect()
 }
 
 /// `\d`, which only Perl's expressions know.
-fn digit(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn digit(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let name = command.name().filter(|n| matches!(*n, "sed" | "awk" | "gawk" | "mawk"))?;
     let word = command.args().iter().find(|w| digits(&w.raw).is_some())?;
     let fix = Edits::new(it.script).replace(word, &digits(&word.raw)?).done();
@@ -51,7 +51,7 @@ fn digits(raw: &str) -> Option<String> {
 }
 
 /// `sed 's/\(.*\)//'` for "what stands in parentheses": without `-E` these brackets group, and nothing uses the group.
-fn group(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn group(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let extended = command.args().iter().any(|w| {
         matches!(w.text.as_str(), "--regexp-extended")
             || w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(['E', 'P', 'F'])

@@ -1,7 +1,7 @@
 //! `awk '{s+=$3} ...' sales.csv` takes words for columns: in a file of separated values the separator has to be said, and it
 //! has to be that of the file.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::{Dialect, Finding, Invocation};
 
@@ -15,7 +15,7 @@ pub(in crate::command) fn separated_by(lines: &[String]) -> Option<char> {
     SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
 }
 
-pub(super) fn check(it: &Inspected, command: &Invocation, lines: &[String]) -> Option<Finding> {
+pub(super) fn check(it: &CheckContext, command: &Invocation, lines: &[String]) -> Option<Finding> {
     let args = || command.args().iter().map(|w| w.text.as_str());
     let (option, by_columns, said) = match command.name()? {
         "awk" | "gawk" | "mawk" => {
@@ -46,7 +46,7 @@ pub(super) fn check(it: &Inspected, command: &Invocation, lines: &[String]) -> O
 }
 
 /// `-F,` for a file whose columns are separated by semicolons.
-fn other_separator(it: &Inspected, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
+fn other_separator(it: &CheckContext, command: &Invocation, option: &str, lines: &[String]) -> Option<Finding> {
     let by = separated_by(lines).filter(|_| !lines.is_empty())?;
     let mut args = command.args().iter();
     let (word, raw) = args.find_map(|word| word.text.strip_prefix(option).map(|value| (word, value)))?;

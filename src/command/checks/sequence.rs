@@ -1,16 +1,16 @@
 //! `seq 10 1` prints nothing, and `echo hello | head -n 5` one line: a sequence that does not run as it is meant to.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::order::line_count;
 use crate::shell::{Finding, Invocation, Severity, Userland, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     down(it).or_else(|| once(it)).into_iter().collect()
 }
 
 /// `seq 10 1`: it counts up, and 1 is not above 10.
-fn down(it: &Inspected) -> Option<Finding> {
+fn down(it: &CheckContext) -> Option<Finding> {
     // that of BSD counts down by itself
     let is_ours = |c: &&Invocation| c.name() == Some("seq") && it.target.userland != Userland::Bsd;
     let seq = it.script.commands.iter().find(is_ours)?;
@@ -25,7 +25,7 @@ fn down(it: &Inspected) -> Option<Finding> {
 }
 
 /// `echo hello | head -n 5` for "five times".
-fn once(it: &Inspected) -> Option<Finding> {
+fn once(it: &CheckContext) -> Option<Finding> {
     let [say, head] = it.script.commands.as_slice() else { return None };
     let [text] = say.args() else { return None };
     let plain = match say.name()? {

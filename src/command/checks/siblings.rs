@@ -1,15 +1,15 @@
 //! `mkdir -p data/a/b/c` for "folders a, b and c in data": one within the other, where they are to be side by side.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::bare;
 use crate::shell::{Finding, quote};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     nested(it).into_iter().collect()
 }
 
-fn nested(it: &Inspected) -> Option<Finding> {
+fn nested(it: &CheckContext) -> Option<Finding> {
     let list = named(it.request)?;
     let command = it.script.commands.iter().find(|c| c.name() == Some("mkdir"))?;
     let mut operands = command.operands();

@@ -3,19 +3,19 @@
 
 use super::edit::{Edits, warning};
 use super::words::Words;
-use super::{Inspected, find};
+use super::{CheckContext, find};
 use crate::shell::Finding;
 use crate::shell::parse::How;
 
 /// What prints, or does something with what was found.
 const TELLS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).or_else(|| sound(it)).into_iter().collect()
 }
 
 /// The links that lead somewhere, for "the broken links".
-fn sound(it: &Inspected) -> Option<Finding> {
+fn sound(it: &CheckContext) -> Option<Finding> {
     const BROKEN: [&str; 6] = [
         "broken links",
         "broken symlinks",
@@ -48,7 +48,7 @@ fn sound(it: &Inspected) -> Option<Finding> {
     ))
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let search = find(it.script)?;
     let at = it.script.commands.iter().position(|c| std::ptr::eq(c, search))?;
     let mut inner =

@@ -2,15 +2,15 @@
 
 use super::edit::{Edits, cluster_with, is_cluster, warning, without};
 use super::words::Words;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Userland, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     unit(it).into_iter().chain(sorted(it)).chain(blocks(it)).collect()
 }
 
 /// `find -size +1024` for "more than 1 KiB": without a letter behind it, a size is in blocks of 512 bytes.
-fn blocks(it: &Inspected) -> Option<Finding> {
+fn blocks(it: &CheckContext) -> Option<Finding> {
     let said = said(it.request);
     let tests = it.script.commands.iter().filter(|c| c.name() == Some("find")).flat_map(|c| c.args().windows(2));
     let sizes = tests.filter(|pair| pair[0].text == "-size").map(|pair| &pair[1]);
@@ -56,7 +56,7 @@ fn said(request: &str) -> Vec<(u64, u64)> {
 }
 
 /// Bytes where sizes for people are asked for, or the other way round.
-fn unit(it: &Inspected) -> Option<Finding> {
+fn unit(it: &CheckContext) -> Option<Finding> {
     let words = Words::of(it.request);
     // dates are made readable too
     if words.negate() || words.say(&["date", "dates", "time", "times", "timestamp", "timestamps"]) {
@@ -100,7 +100,7 @@ fn unit(it: &Inspected) -> Option<Finding> {
 }
 
 /// `du -h | sort -n` puts 1.5G before 20K; `du | sort` puts 100 before 20.
-fn sorted(it: &Inspected) -> Option<Finding> {
+fn sorted(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let source = commands.iter().find(|c| c.name() == Some("du"))?;
     let sort = it.script.reader(outermost(commands, source)).filter(|c| c.name() == Some("sort"))?;

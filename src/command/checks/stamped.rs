@@ -1,15 +1,15 @@
 //! `touch -m 2024-01-15 08:00 notes.txt` makes files of that name: a time goes behind `-d`.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::literals::year;
 use crate::shell::{Finding, Target, Userland, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let Target { userland: Userland::Gnu, .. } = it.target else { return None };
     let touch = it.script.commands.iter().find(|c| c.name() == Some("touch"))?;
     let says = |w: &Word| {

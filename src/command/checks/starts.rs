@@ -1,14 +1,14 @@
 //! `find docs . -type f`: what is in docs is below `.` as well, and comes twice.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, find, starting_points};
+use super::{CheckContext, find, starting_points};
 use crate::shell::{Finding, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     twice(it).into_iter().collect()
 }
 
-fn twice(it: &Inspected) -> Option<Finding> {
+fn twice(it: &CheckContext) -> Option<Finding> {
     let search = find(it.script)?;
     let starts: Vec<&Word> = starting_points(search).collect();
     let [a, b] = starts[..] else { return None };

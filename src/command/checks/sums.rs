@@ -1,17 +1,17 @@
 //! `sha256sum -c data/SHA256SUMS` looks for the files where it stands; a list of sums mostly lies beside its files, and names
 //! them as they are called there.
 
-use super::Inspected;
+use super::CheckContext;
 use super::csv::begin;
 use super::edit::{Edits, warning};
 use crate::shell::{Finding, quote};
 use std::path::Path;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const SUMS: [&str; 7] = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
     let [command] = it.script.commands.as_slice() else { return None };
     let checks = command.name().is_some_and(|n| SUMS.contains(&n)) && command.has_option(Some('c'), "check");

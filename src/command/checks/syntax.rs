@@ -1,6 +1,6 @@
 //! Does it parse?
 
-use super::Inspected;
+use super::CheckContext;
 use crate::shell::{Dialect, Finding, Severity};
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const ID: &str = "syntax";
 /// Id of the finding about a command that cannot be followed to its bottom.
 const TOO_DEEP: &str = "too-deep";
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script
         .errors
         .iter()
@@ -19,7 +19,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
         .collect()
 }
 
-fn finding(it: &Inspected, span: &Range<usize>) -> Finding {
+fn finding(it: &CheckContext, span: &Range<usize>) -> Finding {
     if it.script.too_deep {
         return Finding {
             id: TOO_DEEP.into(),
@@ -72,7 +72,7 @@ mod tests {
             let (target, manuals) = (Target::ALL[0].1, Default::default());
             let (dialect, request) = (Dialect::Zsh, "");
             let it =
-                Inspected { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
+                CheckContext { request, script: &script, target, dialect, context: None, cwd: None, manuals: &manuals };
             check(&it).first().map(|f| f.severity)
         };
         for text in

@@ -1,18 +1,18 @@
 //! What becomes of a text: where a line is put in, what stands between joined lines, and whether empty ones stay.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
 use crate::shell::{Finding, Userland};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
     let found = top(it, &words).or_else(|| joined(it, &words)).or_else(|| empty(it, &words));
     found.or_else(|| echoed(it, &words)).or_else(|| longer(it, &words)).into_iter().collect()
 }
 
 /// `openssl rand -base64 16` for "16 characters": its number counts bytes, which take more characters.
-fn longer(it: &Inspected, words: &Words) -> Option<Finding> {
+fn longer(it: &CheckContext, words: &Words) -> Option<Finding> {
     let [openssl] = it.script.commands.as_slice() else { return None };
     let [rand, form, count] = openssl.args() else { return None };
     let list = words.list();
@@ -26,7 +26,7 @@ fn longer(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `... | xargs echo`: what was on lines of its own comes out on one.
-fn echoed(it: &Inspected, words: &Words) -> Option<Finding> {
+fn echoed(it: &CheckContext, words: &Words) -> Option<Finding> {
     const ONE_LINE: [&str; 6] = ["one line", "single line", "same line", "joined", "separated by", "space separated"];
     let (echo, xargs) = (it.script.commands.last()?, it.script.commands.iter().rev().nth(1)?);
     let bare = echo.name() == Some("echo") && echo.args().is_empty() && echo.via == ["xargs"];
@@ -39,7 +39,7 @@ fn echoed(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `echo x >> f` for "put x at the top of f".
-fn top(it: &Inspected, words: &Words) -> Option<Finding> {
+fn top(it: &CheckContext, words: &Words) -> Option<Finding> {
     const SAID: [&str; 11] = [
         "at the top",
         "to the top",
@@ -71,7 +71,7 @@ fn top(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// `tr '\n' ','` for "joined with commas": the last line ends in one, too.
-fn joined(it: &Inspected, words: &Words) -> Option<Finding> {
+fn joined(it: &CheckContext, words: &Words) -> Option<Finding> {
     let tr = it.script.commands.last().filter(|c| c.name() == Some("tr") && c.inside.is_none())?;
     let [newline, by] = tr.args() else { return None };
     let asked = words.list().iter().any(|w| ["join", "separat", "combin"].iter().any(|b| w.starts_with(b)))
@@ -90,7 +90,7 @@ fn joined(it: &Inspected, words: &Words) -> Option<Finding> {
 }
 
 /// Nothing takes out the empty lines that are to go.
-fn empty(it: &Inspected, words: &Words) -> Option<Finding> {
+fn empty(it: &CheckContext, words: &Words) -> Option<Finding> {
     const GO: [&str; 12] = [
         "remove",
         "removing",

@@ -1,15 +1,15 @@
 //! `wc -l *.py | awk '{s+=$1} END {print s}'` adds wc's own total to the sum.
 
-use super::Inspected;
+use super::CheckContext;
 use super::edit::{Edits, warning};
 use crate::shell::Finding;
 use crate::shell::parse::How;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let commands = &it.script.commands;
     let counter = commands.iter().find(|c| c.name() == Some("wc"))?;
     let [flag, files @ ..] = counter.args() else { return None };

@@ -1,11 +1,11 @@
 //! Something is removed, and the request only wants to see it.
 
 use super::edit::{Edits, warning};
-use super::{Inspected, made};
+use super::{CheckContext, made};
 use crate::shell::asked::only_looks;
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     // a copy, and then the original goes: that moves it
     let copies = |c: &Invocation| matches!(c.name(), Some("cp" | "rsync" | "tar" | "zip" | "install"));
     if !only_looks(it.request) || it.script.commands.iter().any(copies) {
@@ -15,7 +15,7 @@ pub(super) fn check(it: &Inspected) -> Vec<Finding> {
 }
 
 /// What a command takes away that was there before.
-fn removal(it: &Inspected, command: &Invocation) -> Option<Finding> {
+fn removal(it: &CheckContext, command: &Invocation) -> Option<Finding> {
     let why = "the request only wants to see it, and this removes it";
     let program = command.words.first()?;
     match command.name()? {
@@ -35,7 +35,7 @@ fn removal(it: &Inspected, command: &Invocation) -> Option<Finding> {
 }
 
 /// The script with what was to be removed printed: without `| xargs rm` at its end.
-fn shown(it: &Inspected, removal: &Invocation) -> Option<String> {
+fn shown(it: &CheckContext, removal: &Invocation) -> Option<String> {
     let at = removal.inside.filter(|_| removal.via == ["xargs"])?.command;
     let xargs = it.script.commands.get(at)?;
     let (first, last) = (xargs.words.first()?, removal.words.last()?);

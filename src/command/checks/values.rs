@@ -5,12 +5,12 @@ use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
 use super::words::Words;
-use super::{Inspected, read};
+use super::{CheckContext, read};
 use crate::shell::{Finding, Invocation, Word};
 use regex::Regex;
 use std::sync::LazyLock;
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let is_awk = |c: &&Invocation| matches!(c.name(), Some("awk" | "gawk" | "mawk"));
     it.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(it, awk).or_else(|| of_all(it, awk))).collect()
 }
@@ -32,7 +32,7 @@ fn program(awk: &Invocation) -> Option<&Word> {
     awk.args().iter().find(|w| w.raw.starts_with('\'') && w.text.contains(['{', '=', '<', '>', '~']))
 }
 
-fn other_case(it: &Inspected, awk: &Invocation) -> Option<Finding> {
+fn other_case(it: &CheckContext, awk: &Invocation) -> Option<Finding> {
     let (program, file) = (program(awk)?, awk.operands().find(|w| is_csv(w))?);
     // who has said otherwise what separates the columns means others
     let says = awk.args().iter().any(|w| w.text.starts_with("-F"));
@@ -55,7 +55,7 @@ fn other_case(it: &Inspected, awk: &Invocation) -> Option<Finding> {
 }
 
 /// `$4 == "x" {s += $5} END {print s/NR}` for an average: a sum of some lines, by the number of all.
-fn of_all(it: &Inspected, awk: &Invocation) -> Option<Finding> {
+fn of_all(it: &CheckContext, awk: &Invocation) -> Option<Finding> {
     const SHARES: [&str; 9] =
         ["percent", "percentage", "share", "ratio", "fraction", "rate", "part", "proportion", "per"];
     let words = Words::of(it.request);

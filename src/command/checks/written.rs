@@ -2,14 +2,14 @@
 
 use super::edit::{Edits, warning};
 use super::words::bare;
-use super::{Inspected, only};
+use super::{CheckContext, only};
 use crate::shell::{Finding, Invocation, Word};
 
-pub(super) fn check(it: &Inspected) -> Vec<Finding> {
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()
 }
 
-fn of_script(it: &Inspected) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     let (name, folder) = place(it.request)?;
     // who goes there first writes there
     let goes = |c: &Invocation| matches!(c.name(), Some("cd" | "pushd")) || c.args().iter().any(|w| w.text == "-C");

@@ -9,9 +9,10 @@ mod read;
 
 use super::checks::{programs, prose};
 use super::library::Topic;
-use crate::agent::event::redact::Redactor;
-use crate::agent::librarian::{Hit, Librarian, LibraryError};
-use crate::agent::observe;
+use crate::database::LibraryError;
+use crate::documents::{Hit, Librarian};
+use crate::policy;
+use crate::policy::Redactor;
 use crate::shell::{self, Dialect, Finding, Severity};
 use read::Pair;
 
@@ -24,7 +25,7 @@ const ALIKE: f64 = 0.5;
 
 /// A command of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Known {
+pub struct DocumentedCommand {
     /// What the document says that it does.
     pub request: String,
     /// The command, on one line.
@@ -42,13 +43,13 @@ pub struct Known {
 ///
 /// # Errors
 /// If the documents' file cannot be read.
-pub fn alike(librarian: &Librarian, request: &str, dialect: Dialect) -> Result<Vec<Known>, LibraryError> {
+pub fn alike(librarian: &Librarian, request: &str, dialect: Dialect) -> Result<Vec<DocumentedCommand>, LibraryError> {
     Ok(nearest(&librarian.glance(request, PASSAGES)?, request, dialect))
 }
 
-fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
-    let (asked, mut found) = (Topic::of(request), Vec::<(f64, Known)>::new());
-    for passage in passages.iter().filter(|hit| !observe::screen(&hit.text).blocks()) {
+fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<DocumentedCommand> {
+    let (asked, mut found) = (Topic::of(request), Vec::<(f64, DocumentedCommand)>::new());
+    for passage in passages.iter().filter(|hit| !policy::screen(&hit.text).blocks()) {
         for Pair { line, said, command } in read::pairs(&passage.text, &passage.title) {
             let best = said.iter().map(|words| (asked.likeness(words), words)).max_by(|a, b| a.0.total_cmp(&b.0));
             let Some((share, words)) = best.filter(|(share, _)| *share >= ALIKE) else { continue };
@@ -58,7 +59,7 @@ fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
                 continue;
             }
             let (request, path) = (words.clone(), passage.path.clone());
-            found.push((share, Known { request, command, path, line: passage.first + line }));
+            found.push((share, DocumentedCommand { request, command, path, line: passage.first + line }));
         }
     }
     // stable: of equals the one of the better passage comes first
@@ -69,7 +70,7 @@ fn nearest(passages: &[Hit], request: &str, dialect: Dialect) -> Vec<Known> {
 
 /// Takes back what the checks have against programs that documents name, in a command of theirs: the person knows them.
 /// That one is not installed here is left as a hint.
-pub fn vouch(known: &[Known], dialect: Dialect, findings: &mut Vec<Finding>) {
+pub fn vouch(known: &[DocumentedCommand], dialect: Dialect, findings: &mut Vec<Finding>) {
     let names = |program: &String| {
         known.iter().any(|k| shell::extract_commands(&shell::parse(&k.command, dialect)).contains(program))
     };
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn who_named_a_program_knows_it() {
-        let known = Known { command: "sudo farmctl cycle".into(), ..Known::default() };
+        let known = DocumentedCommand { command: "sudo farmctl cycle".into(), ..DocumentedCommand::default() };
         let finding = |id: &str, token: &str| Finding {
             id: id.into(),
             severity: Severity::Error,

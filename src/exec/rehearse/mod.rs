@@ -62,7 +62,7 @@ pub const ROOM: u64 = 128 << 20;
 
 /// A script to be rehearsed.
 #[derive(Debug, Clone)]
-pub struct Play {
+pub struct RehearsalJob {
     /// The shell and its arguments before the script, such as `/bin/bash -c`.
     pub shell: Vec<OsString>,
     /// The script.
@@ -83,7 +83,7 @@ pub struct Play {
     pub helper: Option<PathBuf>,
 }
 
-impl Play {
+impl RehearsalJob {
     /// A line of this shell program, for at most a second.
     pub fn new(shell: &Path, script: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         let mut words = vec![shell.as_os_str().to_owned()];
@@ -163,7 +163,7 @@ impl RehearsalError {
 /// # Errors
 /// If there can be no view here. A script that fails, hangs or floods is no error.
 #[cfg(target_os = "linux")]
-pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
+pub async fn rehearse(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     /// What the helper may take on top of the script's time.
     const GRACE: Duration = Duration::from_millis(1500);
     let private = super::ending::Scratch::named(super::ending::VIEW)?;
@@ -210,7 +210,7 @@ pub async fn rehearse(play: &Play) -> Result<Rehearsal, RehearsalError> {
 /// # Errors
 /// Always.
 #[cfg(not(target_os = "linux"))]
-pub async fn rehearse(_: &Play) -> Result<Rehearsal, RehearsalError> {
+pub async fn rehearse(_: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     Err(RehearsalError::Unavailable("only Linux has them".into()))
 }
 
@@ -219,7 +219,7 @@ pub async fn rehearse(_: &Play) -> Result<Rehearsal, RehearsalError> {
 ///
 /// # Errors
 /// If this system has no such fence either, or the shell cannot be started.
-pub async fn read_only(play: &Play) -> Result<Rehearsal, RehearsalError> {
+pub async fn read_only(play: &RehearsalJob) -> Result<Rehearsal, RehearsalError> {
     if !super::support().holds_to_reading() {
         return Err(RehearsalError::Unavailable("writes and the network cannot be fenced".into()));
     }

@@ -21,7 +21,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    pub(super) fn of(play: &super::Play, private: &Path) -> Self {
+    pub(super) fn of(play: &super::RehearsalJob, private: &Path) -> Self {
         let bytes = |text: &std::ffi::OsStr| text.to_owned().into_vec();
         Self {
             shell: play.shell.iter().map(|word| bytes(word)).collect(),

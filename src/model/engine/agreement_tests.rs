@@ -106,8 +106,8 @@ impl Agreement {
             backend.feed(&prompt(&engine, text), &cancel).unwrap();
             judge(backend.logits(), answer[0]);
             let mut at = 1;
-            for tokens in answer[..TOKENS - 1].chunks(backend.burst()) {
-                backend.feed_burst(tokens, &cancel).unwrap();
+            for tokens in answer[..TOKENS - 1].chunks(backend.draft_window()) {
+                backend.feed_drafts(tokens, &cancel).unwrap();
                 (0..tokens.len()).for_each(|i| judge(backend.logits_at(i), answer[at + i]));
                 at += tokens.len();
             }

@@ -3,8 +3,8 @@
 
 use super::kernels::Kernels;
 use super::kv::{Kv, Lane};
+use super::matmul::multiply_add;
 use super::parallel::for_pieces;
-use super::product::multiply_add;
 use super::simd::{self, View};
 use super::threads::Pool;
 use std::cell::RefCell;

@@ -80,8 +80,8 @@ pub(super) trait Backend: Send {
     /// The logits after the last token.
     fn logits(&mut self) -> &mut [f32];
 
-    /// The most tokens that [`Self::feed_burst`] takes; 1 where several at once cost as much as one by one.
-    fn burst(&self) -> usize {
+    /// The most tokens that [`Self::feed_drafts`] takes; 1 where several at once cost as much as one by one.
+    fn draft_window(&self) -> usize {
         1
     }
 
@@ -90,11 +90,11 @@ pub(super) trait Backend: Send {
     ///
     /// # Errors
     /// As [`Self::feed`].
-    fn feed_burst(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+    fn feed_drafts(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
         self.feed(tokens, cancel)
     }
 
-    /// The logits after the token `index` of the last [`Self::feed_burst`].
+    /// The logits after the token `index` of the last [`Self::feed_drafts`].
     fn logits_at(&mut self, _index: usize) -> &[f32] {
         self.logits()
     }

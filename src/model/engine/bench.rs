@@ -209,11 +209,11 @@ fn bursts(backend: &mut dyn Backend, runs: usize, vocab: u32) -> Result<Vec<f64>
     let token = 1234 % vocab;
     backend.truncate(0);
     backend.feed(&[token; DECODED], &Cancel::new())?;
-    let mut times = vec![Vec::new(); backend.burst()];
+    let mut times = vec![Vec::new(); backend.draft_window()];
     for _ in 0..runs * 8 {
         for (more, times) in times.iter_mut().enumerate() {
             let start = Instant::now();
-            backend.feed_burst(&vec![token; more + 1], &Cancel::new())?;
+            backend.feed_drafts(&vec![token; more + 1], &Cancel::new())?;
             times.push(start.elapsed().as_secs_f64());
             backend.truncate(DECODED);
         }

@@ -49,7 +49,7 @@ impl SentenceEncoder {
 impl Net {
     fn open(folder: &Path) -> Result<Self, ModelError> {
         let weights = "model.safetensors";
-        super::ahead::read(&folder.join(weights));
+        super::readahead::read(&folder.join(weights));
         let bad = |name: &str, reason: String| {
             let file = folder.join(name).display().to_string();
             ModelError::BadFile { file, reason }

@@ -6,8 +6,8 @@
 
 use super::bytes::Bytes;
 use super::kernels::{Kernels, Tier, Weight};
+use super::matmul::multiply_add;
 use super::parallel::for_pieces;
-use super::product::multiply_add;
 use super::quant::Kind;
 use super::safetensors::SafeTensors;
 use super::simd::{self, View};

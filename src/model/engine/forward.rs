@@ -418,11 +418,11 @@ impl Backend for Forward {
         &mut self.scratch.logits[last..]
     }
 
-    fn burst(&self) -> usize {
+    fn draft_window(&self) -> usize {
         BURST
     }
 
-    fn feed_burst(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
+    fn feed_drafts(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
         self.check(tokens)?;
         Ok(self.pass(tokens, Want::All, cancel))
     }

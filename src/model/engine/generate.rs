@@ -1,11 +1,11 @@
 //! The generation loop: prompt in, tokens chosen one by one under the shape, completion out.
 
 use super::backend::{Backend, LaneToken};
-use super::emit::Emitter;
+use super::detokenize::Emitter;
 use super::grammar::{Grammar, Guide};
 use super::prefix::Store;
 use super::sample::{Peak, Ranked, Sampler};
-use super::speculate::{Guesser, Guesses, Known, Phrases};
+use super::speculate::{DraftStats, Drafter, Known, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
 use crate::model::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
@@ -44,11 +44,11 @@ impl Language<'_> {
 /// what is behind it is reused as a whole or not at all.
 pub(super) struct Sequence {
     backend: Box<dyn Backend>,
-    held: Vec<u32>,
+    tokens: Vec<u32>,
     /// How many of the tokens held are a stable beginning, computed by itself.
-    anchor: usize,
+    prefix_len: usize,
     /// True if what is held is a part of a stable beginning whose caller ran out of time.
-    begun: bool,
+    partial_prefix: bool,
     /// Where stable beginnings are kept.
     store: Option<Store>,
     /// True if the stable beginning is new to the store.
@@ -58,11 +58,11 @@ pub(super) struct Sequence {
     /// True while nothing is computed behind that prompt: its logits are those to go on from.
     is_repeated: bool,
     /// How many of the tokens held are certain; the others are guesses.
-    certain: usize,
+    verified: usize,
     /// Where the last burst began.
-    burst: usize,
+    draft_from: usize,
     /// None where nothing is guessed.
-    guesser: Option<Guesser>,
+    guesser: Option<Drafter>,
     /// True if what is held is computed with the adapter.
     is_adapted: bool,
 }
@@ -72,16 +72,16 @@ impl Sequence {
     pub fn new(backend: Box<dyn Backend>, store: Option<Store>, speculate: bool) -> Self {
         Self {
             backend,
-            held: Vec::new(),
-            anchor: 0,
-            begun: false,
+            tokens: Vec::new(),
+            prefix_len: 0,
+            partial_prefix: false,
             store,
             is_new: false,
             prompt: None,
             is_repeated: false,
-            certain: 0,
-            burst: 0,
-            guesser: speculate.then(Guesser::default),
+            verified: 0,
+            draft_from: 0,
+            guesser: speculate.then(Drafter::default),
             is_adapted: false,
         }
     }
@@ -128,30 +128,30 @@ impl Sequence {
     pub(super) fn reuse(&mut self, prompt: &Encoded) -> usize {
         let Encoded { ids, stable, adapted } = prompt;
         self.adapt(*adapted);
-        let begun = std::mem::take(&mut self.begun);
+        let begun = std::mem::take(&mut self.partial_prefix);
         self.is_repeated = false;
-        let common = self.held.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        let common = self.tokens.iter().zip(ids).take_while(|(a, b)| a == b).count();
         if *stable == 0 || !self.backend.is_resumable() {
             return self.cut(common.min(ids.len().saturating_sub(1)));
         }
-        if self.anchor == *stable && common >= *stable {
+        if self.prefix_len == *stable && common >= *stable {
             self.is_repeated = common == ids.len() && self.prompt.as_ref().is_some_and(|(len, _)| *len == common);
             return self.cut(if self.is_repeated { ids.len() } else { *stable });
         }
         let stable = &ids[..*stable];
-        if begun && stable.starts_with(&self.held) {
+        if begun && stable.starts_with(&self.tokens) {
             // Whole batches of it are held, and `complete` goes on behind them: on a slow machine each call would otherwise
             // run out of time where the one before did.
-            self.begun = true;
-            return self.held.len();
+            self.partial_prefix = true;
+            return self.tokens.len();
         }
         self.cut(0);
         let adapter = self.adapter_identity();
         if self.store.as_ref().is_some_and(|store| store.load(stable, &adapter, &mut *self.backend)) {
-            self.held.extend_from_slice(stable);
-            self.anchor = stable.len();
+            self.tokens.extend_from_slice(stable);
+            self.prefix_len = stable.len();
         }
-        self.anchor
+        self.prefix_len
     }
 
     /// The most continuations computed together; see [`Backend::lanes`].
@@ -206,11 +206,11 @@ impl Sequence {
             self.backend.truncate(len);
         }
         let len = self.backend.len().min(len);
-        self.begun &= len == self.held.len();
-        self.held.truncate(len);
-        self.certain = self.certain.min(len);
-        if len < self.anchor {
-            (self.anchor, self.is_new) = (0, false);
+        self.partial_prefix &= len == self.tokens.len();
+        self.tokens.truncate(len);
+        self.verified = self.verified.min(len);
+        if len < self.prefix_len {
+            (self.prefix_len, self.is_new) = (0, false);
         }
         self.prompt.take_if(|(prompt, _)| len < *prompt);
         len
@@ -219,18 +219,18 @@ impl Sequence {
     /// Computes what `reuse` has left of the prompt; false if cancelled.
     pub(super) fn complete(&mut self, prompt: &Encoded, request: &Request) -> Result<bool, ModelError> {
         let Encoded { ids, stable, .. } = prompt;
-        if (self.held.is_empty() || self.begun) && *stable > 0 && self.backend.is_resumable() {
-            let whole = self.feed(&ids[self.held.len()..*stable], request)?;
-            self.begun = !whole && !self.held.is_empty();
+        if (self.tokens.is_empty() || self.partial_prefix) && *stable > 0 && self.backend.is_resumable() {
+            let whole = self.feed(&ids[self.tokens.len()..*stable], request)?;
+            self.partial_prefix = !whole && !self.tokens.is_empty();
             if !whole {
                 return Ok(false);
             }
-            (self.anchor, self.is_new) = (*stable, true);
+            (self.prefix_len, self.is_new) = (*stable, true);
         }
         if self.is_repeated {
             return Ok(true);
         }
-        let whole = self.feed(&ids[self.held.len()..], request)?;
+        let whole = self.feed(&ids[self.tokens.len()..], request)?;
         if whole && *stable > 0 && self.backend.is_resumable() {
             self.prompt = Some((ids.len(), self.logits().to_vec()));
         }
@@ -242,19 +242,19 @@ impl Sequence {
         if std::mem::take(&mut self.is_new)
             && let Some(store) = &self.store
         {
-            store.save(&self.held[..self.anchor], &self.adapter_identity(), &*self.backend);
+            store.save(&self.tokens[..self.prefix_len], &self.adapter_identity(), &*self.backend);
         }
     }
 
     /// Appends tokens; false if cancelled.
     fn feed(&mut self, ids: &[u32], request: &Request) -> Result<bool, ModelError> {
-        let before = self.held.len();
+        let before = self.tokens.len();
         self.is_repeated = false;
         let result = self.backend.feed(ids, &request.cancel);
         // After a failure or a cancelled call part of them may be held.
         let got = self.backend.len().saturating_sub(before).min(ids.len());
-        self.held.extend_from_slice(&ids[..got]);
-        (self.certain, self.burst) = (self.held.len(), self.held.len().saturating_sub(1));
+        self.tokens.extend_from_slice(&ids[..got]);
+        (self.verified, self.draft_from) = (self.tokens.len(), self.tokens.len().saturating_sub(1));
         result
     }
 
@@ -263,7 +263,7 @@ impl Sequence {
         if let Some((_, logits)) = self.prompt.as_ref().filter(|_| self.is_repeated) {
             return logits;
         }
-        self.backend.logits_at(self.certain - 1 - self.burst)
+        self.backend.logits_at(self.verified - 1 - self.draft_from)
     }
 
     /// Makes `ids` the next certain tokens and computes what follows them, along with guesses at what may follow further,
@@ -275,41 +275,41 @@ impl Sequence {
         language: &Language<'_>,
         request: &Request,
     ) -> Result<bool, ModelError> {
-        let most = self.backend.burst();
+        let most = self.backend.draft_window();
         self.is_repeated = false;
         let Some(guesser) = self.guesser.as_mut().filter(|_| ids.len() <= most) else {
-            self.cut(self.certain);
+            self.cut(self.verified);
             return self.feed(ids, request);
         };
-        let guessed = &self.held[self.certain..];
+        let guessed = &self.tokens[self.verified..];
         let right = guessed.iter().zip(ids).take_while(|(a, b)| a == b).count();
         guesser.learn(right, right < ids.len().min(guessed.len()));
-        self.certain += right;
+        self.verified += right;
         let ids = &ids[right..];
         if ids.is_empty() {
             return Ok(true);
         }
-        let mut text = self.held[..self.certain].to_vec();
+        let mut text = self.tokens[..self.verified].to_vec();
         text.extend_from_slice(ids);
         let free = (most - ids.len()).min(room).min(self.backend.context() - text.len());
         let Language { tokenizer, phrases, ends, .. } = *language;
-        let known = Known { text: &text, stable: self.anchor, phrases, tokenizer, ends };
+        let known = Known { text: &text, stable: self.prefix_len, phrases, tokenizer, ends };
         let guess = guesser.guess(&known, free);
         text.extend(guess);
-        self.cut(self.certain);
-        self.burst = self.certain;
-        self.certain += ids.len();
-        let fed = self.backend.feed_burst(&text[self.burst..], &request.cancel);
+        self.cut(self.verified);
+        self.draft_from = self.verified;
+        self.verified += ids.len();
+        let fed = self.backend.feed_drafts(&text[self.draft_from..], &request.cancel);
         text.truncate(self.backend.len());
-        self.certain = self.certain.min(text.len());
-        self.held = text;
+        self.verified = self.verified.min(text.len());
+        self.tokens = text;
         fed
     }
 
     /// Forgets the guesses that nobody has confirmed.
-    fn settle(&mut self) -> Guesses {
-        self.cut(self.certain);
-        self.guesser.as_mut().map(Guesser::count).unwrap_or_default()
+    fn settle(&mut self) -> DraftStats {
+        self.cut(self.verified);
+        self.guesser.as_mut().map(Drafter::count).unwrap_or_default()
     }
 }
 
@@ -374,7 +374,7 @@ pub(super) fn replay(
         }
     }
     let decode = decoding.elapsed();
-    let Guesses { drafted, accepted } = sequence.settle();
+    let DraftStats { drafted, accepted } = sequence.settle();
     sequence.guesser = resting.or(sequence.guesser.take());
     result?;
     Ok(Usage {

@@ -2,12 +2,12 @@
 //!
 //! [`Engine`] is a [`crate::model::Model`] over a GGUF file. From the file up:
 //!
-//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `ahead` has it read in time;
+//! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `readahead` has it read in time;
 //! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
 //! - `config`, `kv`, `attention`, `forward`: the forward pass; `simd` and `parallel` are its plain arithmetic;
 //! - `candle`: the same behind candle, for other devices and architectures;
 //! - `tokenizer`, `template`: text to tokens;
-//! - `grammar`, `sample`, `emit`, `generate`, `lanes`: tokens to text, one by one; `speculate` guesses at them;
+//! - `grammar`, `sample`, `detokenize`, `generate`, `parallel_sampling`: tokens to text, one by one; `speculate` guesses at them;
 //! - [`BatchedEngine`]: several calls computed together;
 //! - `adapter`: low-rank additions to the matrices, turned on by a prompt;
 //! - `prefix`: the state of prompts' stable beginnings on disk;
@@ -18,7 +18,6 @@
 mod adapter;
 #[cfg(test)]
 mod agreement_tests;
-mod ahead;
 mod attention;
 mod backend;
 mod batch;
@@ -26,8 +25,8 @@ mod bench;
 pub mod bytes;
 mod candle;
 mod config;
+mod detokenize;
 mod embed;
-mod emit;
 mod encoder;
 mod forward;
 mod generate;
@@ -37,12 +36,13 @@ pub(crate) mod gguf_writer;
 mod grammar;
 pub mod kernels;
 mod kv;
-mod lanes;
 mod load;
+mod matmul;
 mod parallel;
+mod parallel_sampling;
 mod prefix;
-mod product;
 pub mod quant;
+mod readahead;
 mod safetensors;
 mod sample;
 mod simd;
@@ -226,7 +226,7 @@ impl Engine {
     /// ```
     pub fn open(path: &Path, id: &str, options: &Options) -> Result<Self, ModelError> {
         let began = Instant::now();
-        ahead::read(path);
+        readahead::read(path);
         let gguf = Gguf::open(path)?;
         let (tokenizer, backend) = std::thread::scope(|scope| {
             let beside = std::thread::Builder::new().spawn_scoped(scope, || load::tokenizer(&gguf));
@@ -312,7 +312,7 @@ impl Model for Engine {
     }
 
     fn sample(&self, request: &Request, count: usize) -> Result<Vec<Completion>, ModelError> {
-        if let Some(completions) = lanes::sample(&mut self.sequence(), &self.language(), request, count)? {
+        if let Some(completions) = parallel_sampling::sample(&mut self.sequence(), &self.language(), request, count)? {
             return Ok(completions);
         }
         crate::model::sample_one_by_one(self, request, count)

@@ -73,23 +73,23 @@ pub(super) struct Known<'a> {
 /// Looks the last tokens up in all that is known, and proposes what came next there most: requests name the files that
 /// commands name, and commands resemble each other.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Guesser {
+pub(super) struct Drafter {
     /// How likely each token of the guess under way seemed.
     odds: Vec<f32>,
     /// How many tokens of late were expected to be right, and how many were.
     expected: f32,
     right: f32,
-    count: Guesses,
+    count: DraftStats,
 }
 
 /// How many tokens were guessed, and how many of them rightly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Guesses {
+pub(super) struct DraftStats {
     pub drafted: usize,
     pub accepted: usize,
 }
 
-impl Guesser {
+impl Drafter {
     /// What may come next: as many tokens, at most `most`, as bring the most tokens per time, so none where guessing
     /// would not pay.
     pub fn guess(&mut self, known: &Known<'_>, most: usize) -> Vec<u32> {
@@ -128,7 +128,7 @@ impl Guesser {
     }
 
     /// The counts since the last call.
-    pub fn count(&mut self) -> Guesses {
+    pub fn count(&mut self) -> DraftStats {
         std::mem::take(&mut self.count)
     }
 }

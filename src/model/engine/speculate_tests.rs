@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The guess after `text`, which has a stable beginning.
-fn guess(guesser: &mut Guesser, text: &[u32], stable: usize, phrases: &[&str], most: usize, ends: &[u32]) -> Vec<u32> {
+fn guess(guesser: &mut Drafter, text: &[u32], stable: usize, phrases: &[&str], most: usize, ends: &[u32]) -> Vec<u32> {
     let tokenizer = testing::tiny_tokenizer("qwen2");
     let phrases = Phrases::new(phrases.iter().map(ToString::to_string).collect());
     guesser.guess(&Known { text, stable, phrases: &phrases, tokenizer: &tokenizer, ends }, most)
@@ -21,7 +21,7 @@ const TEXT: [u32; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3
 
 #[test]
 fn what_came_next_most_is_what_is_guessed() {
-    let next = |text: &[u32], stable, phrases: &[&str]| guess(&mut Guesser::default(), text, stable, phrases, 1, &[]);
+    let next = |text: &[u32], stable, phrases: &[&str]| guess(&mut Drafter::default(), text, stable, phrases, 1, &[]);
     assert_eq!(next(&TEXT, 0, &[]), [5]);
     assert_eq!(next(&[1, 2, 3, 9, 2, 3, 9, 7, 3, 8, 2, 3], 0, &[]), [9], "`2 3` counts more than `3`");
     assert_eq!(next(&[1, 2, 3, 8, 5, 1, 2, 3, 9, 6, 1, 2, 3], 5, &[]), [9], "the stable part counts less");
@@ -37,19 +37,19 @@ fn what_came_next_most_is_what_is_guessed() {
 
 #[test]
 fn a_guess_keeps_to_its_room_and_to_the_turn() {
-    let mut guesser = Guesser::default();
+    let mut guesser = Drafter::default();
     let whole = guess(&mut guesser, &TEXT, 0, &[], 7, &[]);
     assert!(whole.len() > 1 && TEXT[4..].starts_with(&whole), "{whole:?}");
     assert_eq!(guess(&mut guesser, &TEXT, 0, &[], 1, &[]), [5]);
     assert!(guess(&mut guesser, &TEXT, 0, &[], 0, &[]).is_empty());
     assert_eq!(guess(&mut guesser, &TEXT, 0, &[], 7, &[6]), [5]);
     assert_eq!(guesser.count().drafted, whole.len() + 2);
-    assert_eq!(guesser.count(), Guesses::default(), "counted once");
+    assert_eq!(guesser.count(), DraftStats::default(), "counted once");
 }
 
 #[test]
 fn guessing_stops_where_it_does_not_pay_and_is_tried_again() {
-    let mut guesser = Guesser::default();
+    let mut guesser = Drafter::default();
     let mut lengths = Vec::new();
     for _ in 0..300 {
         lengths.push(guess(&mut guesser, &TEXT, 0, &[], 7, &[]).len());
@@ -60,7 +60,7 @@ fn guessing_stops_where_it_does_not_pay_and_is_tried_again() {
     assert!(lengths[pause..].iter().any(|&length| length > 0), "{lengths:?}");
     let tried = lengths[pause..].iter().filter(|&&length| length > 0).count();
     assert!(tried * 4 < lengths.len(), "but seldom: {lengths:?}");
-    let mut guesser = Guesser::default();
+    let mut guesser = Drafter::default();
     for _ in 0..50 {
         let length = guess(&mut guesser, &TEXT, 0, &[], 7, &[]).len();
         assert!(length >= lengths[0]);
@@ -157,7 +157,7 @@ impl Backend for Parrot {
     }
 
     fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, ModelError> {
-        self.feed_burst(tokens, cancel)?;
+        self.feed_drafts(tokens, cancel)?;
         self.logits.drain(..self.logits.len() - self.vocab);
         Ok(true)
     }
@@ -167,11 +167,11 @@ impl Backend for Parrot {
         &mut self.logits[last..]
     }
 
-    fn burst(&self) -> usize {
+    fn draft_window(&self) -> usize {
         8
     }
 
-    fn feed_burst(&mut self, tokens: &[u32], _: &Cancel) -> Result<bool, ModelError> {
+    fn feed_drafts(&mut self, tokens: &[u32], _: &Cancel) -> Result<bool, ModelError> {
         assert!(!tokens.is_empty() && self.held.len() + tokens.len() <= self.context);
         let from = self.held.len();
         self.held.extend_from_slice(tokens);

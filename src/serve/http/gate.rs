@@ -7,7 +7,7 @@ use super::listen::Peer;
 use super::routes::{self, Access};
 use super::settings::{Rate, Settings};
 use super::{Problem, Server, openai};
-use crate::agent::id;
+use crate::id;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};

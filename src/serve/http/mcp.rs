@@ -7,13 +7,13 @@
 
 use super::command::{CancelOnDrop, Commands};
 use super::listen::Peer;
-use super::queue::Places;
+use super::queue::{self, Places};
 use super::runs::{self, RunOrder};
 use super::toolbox::{Means, Tools};
-use super::{Problem, Server, Token, body, queue, sse};
+use super::{Problem, Server, Token, body, sse};
 use crate::agent::event::Sink;
-use crate::agent::id;
 use crate::agent::turn::Report;
+use crate::id;
 use crate::model::Cancel;
 use crate::serve::mcp::work::{done, outcome};
 use crate::serve::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};

@@ -5,8 +5,8 @@
 
 use super::super::command::CancelOnDrop;
 use super::super::{Problem, Server, sse};
-use crate::agent::id;
-use crate::agent::runtime::generate;
+use crate::id;
+use crate::inference::generate;
 use crate::model::{Completion, Finish, Flow, Model, ModelError, Request, Usage};
 use axum::Json;
 use axum::response::{IntoResponse, Response};

@@ -8,7 +8,7 @@ use super::fields::{Body, Fields, unsupported, wrong};
 use super::options::Options;
 use super::tools::Tools;
 use super::{check_model, messages};
-use crate::agent::id;
+use crate::id;
 use crate::model::{Completion, Finish, Shape};
 use axum::extract::State;
 use axum::response::Response;

@@ -1,0 +1,321 @@
+//! One SQLite file (WAL), opened to write or only to read.
+
+use super as database;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, RowIndex};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a writer waits for another process.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Why a library has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The file cannot be opened or is none of ours.
+    #[error("could not open {path}: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The disk does not let it be read or written: full, broken or not allowed. Nothing is wrong with the file.
+    #[error("could not use {path}: {reason}")]
+    Disk {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A later version of this program made it.
+    #[error("{0} was made by a newer version of caro")]
+    Newer(String),
+    /// Nothing was ever put into it.
+    #[error("{0}")]
+    Empty(&'static str),
+    /// Nothing was found that could take the place of what is there.
+    #[error("nothing to read in was found, so what was there before is kept")]
+    Nothing,
+    /// What was to be read is not there, or may not be.
+    #[error("{path}: {reason}")]
+    Input {
+        /// The file or folder.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is nothing of that name.
+    #[error("there is no note `{0}`")]
+    Missing(String),
+    /// The beginning of an id fits several.
+    #[error("`{id}` fits several: {}", found.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        id: String,
+        /// What it fits.
+        found: Vec<String>,
+    },
+    /// What is to be kept says nothing.
+    #[error("{0}")]
+    Blank(&'static str),
+    /// Another process is writing to this file, and did not stop.
+    #[error("another process is writing to {0}")]
+    Busy(String),
+    /// It was stopped.
+    #[error("stopped; what was finished until then is kept")]
+    Cancelled,
+    /// A server does not do what it should.
+    #[error("{place}: {reason}")]
+    Remote {
+        /// Which server, without passwords.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+    /// What was asked for is not in this program.
+    #[error("`{what}` is not in this build of caro")]
+    NotBuilt {
+        /// What.
+        what: &'static str,
+    },
+    /// SQLite's own word.
+    #[error("the library failed: {0}")]
+    Sql(rusqlite::Error),
+}
+
+impl LibraryError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Open { path, .. } => repair_hint(path),
+            Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
+            Self::Newer(_) => "use that version, or move the file away to begin anew",
+            Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
+            Self::Nothing => "name a folder that has documents; `caro knowledge rm --all` forgets everything",
+            Self::Blank(_) => "`caro memory remember \"...\"` keeps a note, in plain words",
+            Self::Input { .. } => "give a folder or file that exists and that you can read",
+            Self::Missing(_) => "`caro memory list` shows what there is",
+            Self::Ambiguous { .. } => "give more of the id",
+            Self::Busy(_) => "wait for the other `caro` to end, and try again",
+            Self::Cancelled => "run it again: it goes on where it stopped",
+            Self::Remote { .. } => "check that the server runs and memory_url names it: `caro config` shows it",
+            Self::NotBuilt { .. } => "build it in with `cargo build --release --features redis`, or choose another",
+            Self::Sql(_) => "check that the disk is not full and the data folder can be written",
+        }
+    }
+
+    /// The same of this file: SQLite does not say which one it is about.
+    #[must_use]
+    pub fn at(self, file: &Path) -> Self {
+        let named = file.display().to_string();
+        match self {
+            Self::Busy(_) => Self::Busy(named),
+            Self::Open { reason, .. } => Self::Open { path: named, reason },
+            Self::Disk { reason, .. } => Self::Disk { path: named, reason },
+            other => other,
+        }
+    }
+}
+
+/// Does work on a file; what fails names it.
+///
+/// # Errors
+/// As the work.
+pub fn on<T>(file: &Path, work: impl FnOnce() -> Result<T, LibraryError>) -> Result<T, LibraryError> {
+    work().map_err(|error| error.at(file))
+}
+
+impl From<rusqlite::Error> for LibraryError {
+    fn from(error: rusqlite::Error) -> Self {
+        let unnamed = || "the file".to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(unnamed()),
+            Some(code @ (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
+                Self::Open { path: unnamed(), reason: damage(code, &error) }
+            }
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied,
+            ) => Self::Disk { path: unnamed(), reason: error.to_string() },
+            _ => Self::Sql(error),
+        }
+    }
+}
+
+/// What is wrong with a file, as a person knows it.
+fn damage(code: ErrorCode, error: &rusqlite::Error) -> String {
+    match code {
+        ErrorCode::NotADatabase => format!("it is no file of caro's, or its beginning was overwritten ({error})"),
+        _ => format!("it is damaged ({error})"),
+    }
+}
+
+/// What to do about a file that cannot be opened, by its name: which verb keeps what can be saved of it.
+pub fn repair_hint(path: &str) -> &'static str {
+    match Path::new(path).file_stem().and_then(|stem| stem.to_str()) {
+        Some("knowledge") => "`caro knowledge repair` saves what can be read, and keeps the file beside the new one",
+        Some("memory" | "conversations") => {
+            "`caro memory repair` saves what can be read, and keeps the file beside the new one"
+        }
+        Some("agent") => "`caro session repair` saves what can be read, and keeps the file beside the new one",
+        _ => "check that the data folder can be written; move the file away to begin anew",
+    }
+}
+
+/// A layout: what makes the tables of an empty file, and its number.
+pub struct Layout<'a> {
+    /// The statements.
+    pub tables: &'a str,
+    /// `user_version` of a file that has them.
+    pub version: i64,
+}
+
+/// Opens a file to write, and makes it if there is none.
+///
+/// # Errors
+/// If it cannot be opened or made, or is none of ours.
+pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryError> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
+    }
+    let mut sql = Connection::open(file).map_err(|e| unopened(e, file))?;
+    // Others' documents and one's own notes are nobody else's business.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let _ = std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600));
+    }
+    let mut prepare = || {
+        database::share(&sql, BUSY)?;
+        database::overwrite(&sql)?;
+        sql.pragma_update(None, "foreign_keys", true)?;
+        database::tables(&mut sql, layout.tables, layout.version)
+    };
+    let found = prepare().map_err(|e| unopened(e, file))?;
+    check(file, found, layout)?;
+    Ok(sql)
+}
+
+/// Opens a file to read only; another process may be writing to it meanwhile. Nothing if there is none.
+///
+/// # Errors
+/// If it cannot be opened or is none of ours.
+pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, LibraryError> {
+    let open = |e: rusqlite::Error| unopened(e, file);
+    match file.try_exists() {
+        Ok(false) => return Ok(None),
+        Err(e) => return Err(LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() }),
+        Ok(true) => {}
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let sql = Connection::open_with_flags(file, flags).map_err(open)?;
+    sql.busy_timeout(BUSY).map_err(open)?;
+    // the file is read through the page cache itself, not copied page by page
+    sql.pragma_update(None, "mmap_size", 1_i64 << 28).map_err(open)?;
+    let found = version(&sql).map_err(open)?;
+    if found == 0 {
+        // its maker has not come to the tables yet
+        return Ok(None);
+    }
+    check(file, found, layout)?;
+    Ok(Some(sql))
+}
+
+/// Why a file cannot be opened; what SQLite has no better word for is the file's own fault.
+fn unopened(error: rusqlite::Error, file: &Path) -> LibraryError {
+    match LibraryError::from(error).at(file) {
+        LibraryError::Sql(e) => LibraryError::Open { path: file.display().to_string(), reason: e.to_string() },
+        other => other,
+    }
+}
+
+/// A text; what is damaged in it is marked, so that one damaged row does not hide the others.
+///
+/// # Errors
+/// If the column is no text.
+pub fn text(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
+}
+
+/// A count as SQLite has numbers: with a sign.
+pub fn int(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+/// And back; what was never written so is 0.
+///
+/// # Errors
+/// If the column is no number.
+pub fn count<T: TryFrom<i64> + Default>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
+    Ok(T::try_from(row.get::<_, i64>(column)?).unwrap_or_default())
+}
+
+fn version(sql: &Connection) -> rusqlite::Result<i64> {
+    sql.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn check(file: &Path, found: i64, layout: &Layout<'_>) -> Result<(), LibraryError> {
+    if found > layout.version {
+        return Err(LibraryError::Newer(file.display().to_string()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout<'_> = Layout { tables: "CREATE TABLE t (x);", version: 3 };
+
+    #[test]
+    fn a_reader_needs_no_writer_and_finds_nothing_where_nothing_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("data/x.db");
+        assert!(read(&file, &LAYOUT).unwrap().is_none());
+        assert!(!file.exists());
+        let writer = write(&file, &LAYOUT).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (1);").unwrap();
+        let reader = read(&file, &LAYOUT).unwrap().unwrap();
+        let count = || reader.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0)).unwrap();
+        assert_eq!(count(), 0, "a reader does not wait for an open transaction");
+        writer.execute_batch("COMMIT").unwrap();
+        assert_eq!(count(), 1);
+        assert!(reader.execute("INSERT INTO t VALUES (2)", []).is_err());
+    }
+
+    #[test]
+    fn what_is_none_of_ours_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        std::fs::write(&file, "this is no database, and long enough to be looked at".repeat(30)).unwrap();
+        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Open { .. })));
+        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Open { .. })));
+        let file = dir.path().join("y.db");
+        drop(write(&file, &Layout { tables: "", version: 4 }).unwrap());
+        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Newer(_))));
+        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Newer(_))));
+        assert!(matches!(read(dir.path(), &LAYOUT), Err(LibraryError::Disk { .. })));
+        assert!(matches!(write(&file.join("x.db"), &LAYOUT), Err(LibraryError::Disk { .. })), "no folder can be there");
+    }
+
+    #[test]
+    fn what_the_disk_does_not_let_do_is_not_held_against_the_file() {
+        use rusqlite::ffi;
+        let of = |code: i32| LibraryError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_PERM]
+        {
+            let error = of(code).at(Path::new("/data/x.db"));
+            assert!(matches!(&error, LibraryError::Disk { path, .. } if path == "/data/x.db"), "{code}: {error}");
+            assert!(!error.hint().contains("move the file away"), "{code}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            assert!(matches!(of(code), LibraryError::Open { .. }), "{code}");
+        }
+        assert!(matches!(of(ffi::SQLITE_BUSY), LibraryError::Busy(_)));
+        assert!(matches!(of(ffi::SQLITE_ERROR), LibraryError::Sql(_)));
+    }
+}

@@ -1,0 +1,391 @@
+//! Passages searched by words and by meaning: two tables of one SQLite file, used by documents and by notes alike.
+//!
+//! Words: FTS5 with its `bm25()`. Meaning: the exact cosine with every vector, which for 10 000 of them is a few
+//! milliseconds. The two rankings are fused by reciprocal rank: their scores have no common unit, their ranks do. Source:
+//! Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods"
+//! (2009), whose constant [`K`] is.
+
+use super::words::Terms;
+use crate::database::file;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// How little the first ranks differ from one another in the fused score.
+pub const K: f64 = 60.0;
+
+/// A word in the title counts as much as so many in the body.
+const TITLE: f64 = 3.0;
+
+/// The fewest passages that each ranking brings into the fusion.
+const POOL: usize = 50;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Match {
+    /// The passage.
+    pub id: i64,
+    /// Reciprocal ranks, added up; only good for the order.
+    pub fused: f64,
+    /// Cosine with the query, where both have a vector and it is among the nearest.
+    pub cosine: Option<f32>,
+}
+
+/// An index by the name that its tables begin with.
+#[derive(Debug, Clone, Copy)]
+pub struct Index(pub &'static str);
+
+/// A passage to be searched for.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage<'a> {
+    /// Its number: whoever owns the index knows what it stands for.
+    pub id: i64,
+    /// What it is about.
+    pub title: &'a str,
+    /// Its text.
+    pub body: &'a str,
+    /// Its meaning, if there is an embedder; a vector of length 1.
+    pub vector: Option<&'a [f32]>,
+}
+
+impl Index {
+    /// The statements that make its tables, if they are not there.
+    pub fn layout(self) -> String {
+        let name = self.0;
+        format!(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS {name}_words USING fts5(title, body, content='', contentless_delete=1,
+                 tokenize=\"porter unicode61 remove_diacritics 2\");
+             CREATE TABLE IF NOT EXISTS {name}_vectors (id INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+             CREATE TABLE IF NOT EXISTS {name}_embedder (id TEXT NOT NULL);"
+        )
+    }
+
+    /// Has vectors be those of `embedder`: those of another are dropped.
+    ///
+    /// # Errors
+    /// If SQLite fails; likewise everything below.
+    pub fn use_embedder(self, sql: &Connection, embedder: &str) -> rusqlite::Result<()> {
+        if self.embedder(sql)?.as_deref() != Some(embedder) {
+            let name = self.0;
+            sql.execute_batch(&format!("DELETE FROM {name}_vectors; DELETE FROM {name}_embedder;"))?;
+            sql.execute(&format!("INSERT INTO {name}_embedder VALUES (?1)"), [embedder])?;
+        }
+        Ok(())
+    }
+
+    /// The embedder whose vectors these are.
+    pub fn embedder(self, sql: &Connection) -> rusqlite::Result<Option<String>> {
+        sql.query_row(&format!("SELECT id FROM {}_embedder", self.0), [], |row| row.get(0)).optional()
+    }
+
+    /// Adds a passage under a number that is not taken.
+    pub fn put(self, sql: &Connection, passage: &Passage<'_>) -> rusqlite::Result<()> {
+        let add = format!("INSERT INTO {}_words (rowid, title, body) VALUES (?1, ?2, ?3)", self.0);
+        let body = super::words::with_parts(passage.body);
+        sql.prepare_cached(&add)?.execute(params![passage.id, passage.title, body])?;
+        match passage.vector {
+            Some(vector) => self.put_vector(sql, passage.id, vector),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the vector of a passage that is there.
+    pub fn put_vector(self, sql: &Connection, id: i64, vector: &[f32]) -> rusqlite::Result<()> {
+        let add = format!("INSERT OR REPLACE INTO {}_vectors VALUES (?1, ?2)", self.0);
+        sql.prepare_cached(&add)?.execute(params![id, pack(vector)])?;
+        Ok(())
+    }
+
+    /// Removes a passage.
+    pub fn remove(self, sql: &Connection, id: i64) -> rusqlite::Result<()> {
+        sql.prepare_cached(&format!("DELETE FROM {}_words WHERE rowid = ?1", self.0))?.execute([id])?;
+        sql.prepare_cached(&format!("DELETE FROM {}_vectors WHERE id = ?1", self.0))?.execute([id])?;
+        Ok(())
+    }
+
+    /// Has a passage that is there found by these words; its vector stays.
+    pub fn reword(self, sql: &Connection, passage: &Passage<'_>) -> rusqlite::Result<()> {
+        sql.prepare_cached(&format!("DELETE FROM {}_words WHERE rowid = ?1", self.0))?.execute([passage.id])?;
+        self.put(sql, passage)
+    }
+
+    /// Removes everything.
+    pub fn clear(self, sql: &Connection) -> rusqlite::Result<()> {
+        let name = self.0;
+        sql.execute_batch(&format!(
+            "INSERT INTO {name}_words({name}_words) VALUES ('delete-all'); DELETE FROM {name}_vectors;"
+        ))
+    }
+
+    /// Takes the words of removed passages out of the file: until then SQLite only notes that they no longer count. It
+    /// writes the whole index of words anew.
+    pub fn purge(self, sql: &Connection) -> rusqlite::Result<()> {
+        let name = self.0;
+        sql.execute_batch(&format!("INSERT INTO {name}_words({name}_words) VALUES ('optimize');"))
+    }
+
+    /// How many passages there are.
+    pub fn passages(self, sql: &Connection) -> rusqlite::Result<usize> {
+        sql.query_row(&format!("SELECT count(*) FROM {}_words_docsize", self.0), [], |row| file::count(row, 0))
+    }
+
+    /// How many of them have a vector.
+    pub fn vectors(self, sql: &Connection) -> rusqlite::Result<usize> {
+        sql.query_row(&format!("SELECT count(*) FROM {}_vectors", self.0), [], |row| file::count(row, 0))
+    }
+
+    /// True if any has a vector of this embedder.
+    pub fn knows(self, sql: &Connection, embedder: &str) -> rusqlite::Result<bool> {
+        Ok(self.embedder(sql)?.as_deref() == Some(embedder)
+            && sql.prepare(&format!("SELECT 1 FROM {}_vectors", self.0))?.exists([])?)
+    }
+
+    /// Passages that hold any of the terms, the best first.
+    pub fn lexical(self, sql: &Connection, terms: &Terms, limit: usize) -> rusqlite::Result<Vec<i64>> {
+        let Some(expression) = terms.any() else { return Ok(Vec::new()) };
+        let name = self.0;
+        let find = format!(
+            "SELECT rowid FROM {name}_words WHERE {name}_words MATCH ?1 ORDER BY bm25({name}_words, {TITLE:.1}, 1.0), rowid LIMIT ?2"
+        );
+        let mut find = sql.prepare_cached(&find)?;
+        find.query_map(params![expression, limit as i64], |row| row.get(0))?.collect()
+    }
+
+    /// The passages nearest in meaning, with their cosine: exact, over all of them.
+    pub fn nearest(self, sql: &Connection, query: &[f32], limit: usize) -> rusqlite::Result<Vec<(i64, f32)>> {
+        let mut find = sql.prepare_cached(&format!("SELECT id, vector FROM {}_vectors", self.0))?;
+        let mut rows = find.query([])?;
+        // the worst of the best so far is on top
+        let mut best: BinaryHeap<Reverse<Near>> = BinaryHeap::with_capacity(limit + 1);
+        let mut unpacked = vec![0f32; query.len()];
+        while let Some(row) = rows.next()? {
+            let blob = row.get_ref(1)?.as_blob().unwrap_or_default();
+            if !unpack(blob, &mut unpacked) {
+                continue;
+            }
+            let near = Near { cosine: dot(query, &unpacked), id: row.get(0)? };
+            if best.len() < limit {
+                best.push(Reverse(near));
+            } else if best.peek().is_some_and(|worst| near > worst.0) {
+                best.pop();
+                best.push(Reverse(near));
+            }
+        }
+        Ok(best.into_sorted_vec().into_iter().map(|Reverse(near)| (near.id, near.cosine)).collect())
+    }
+
+    /// Both, fused: the best first, at most `limit`.
+    pub fn search(
+        self,
+        sql: &Connection,
+        terms: &Terms,
+        vector: Option<&[f32]>,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Match>> {
+        let pool = POOL.max(2 * limit);
+        let lexical = self.lexical(sql, terms, pool)?;
+        let near = vector.map_or(Ok(Vec::new()), |vector| self.nearest(sql, vector, pool))?;
+        let cosines: BTreeMap<i64, f32> = near.iter().copied().collect();
+        let mut fused: BTreeMap<i64, f64> = BTreeMap::new();
+        let rankings = [lexical, near.iter().map(|(id, _)| *id).collect()];
+        for (rank, id) in rankings.iter().flat_map(|ranking| ranking.iter().enumerate()) {
+            *fused.entry(*id).or_default() += 1.0 / (K + rank as f64 + 1.0);
+        }
+        let mut matches: Vec<Match> =
+            fused.into_iter().map(|(id, fused)| Match { id, fused, cosine: cosines.get(&id).copied() }).collect();
+        matches.sort_by(|a, b| b.fused.total_cmp(&a.fused).then(a.id.cmp(&b.id)));
+        matches.truncate(limit);
+        Ok(matches)
+    }
+
+    /// For each of these passages, which part of the terms it holds, 0 to 1: rare terms weigh more, by the same measure
+    /// as in BM25. A term that no passage holds weighs as much as the others on average.
+    pub fn coverage(self, sql: &Connection, terms: &Terms, ids: &[i64]) -> rusqlite::Result<Vec<f64>> {
+        let name = self.0;
+        let total = self.passages(sql)? as f64;
+        let mut how_many =
+            sql.prepare_cached(&format!("SELECT count(*) FROM {name}_words WHERE {name}_words MATCH ?1"))?;
+        let mut holds =
+            sql.prepare_cached(&format!("SELECT 1 FROM {name}_words WHERE {name}_words MATCH ?1 AND rowid = ?2"))?;
+        let mut covered = vec![0.0; ids.len()];
+        let (mut all, mut known, mut unknown) = (0.0, 0.0, 0.0);
+        for term in terms.each() {
+            let holders: f64 = how_many.query_row([&term], |row| row.get(0))?;
+            if holders == 0.0 {
+                unknown += 1.0;
+                continue;
+            }
+            known += 1.0;
+            let weight = ((total - holders + 0.5).max(0.0) / (holders + 0.5) + 1.0).ln();
+            all += weight;
+            for (sum, id) in covered.iter_mut().zip(ids) {
+                if holds.exists(params![term, id])? {
+                    *sum += weight;
+                }
+            }
+        }
+        if known > 0.0 {
+            all += unknown * all / known;
+            covered.iter_mut().for_each(|sum| *sum /= all);
+        }
+        Ok(covered)
+    }
+}
+
+/// A passage by its cosine; among equals the older one is the nearer.
+#[derive(PartialEq)]
+struct Near {
+    cosine: f32,
+    id: i64,
+}
+
+impl Eq for Near {}
+
+impl PartialOrd for Near {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Near {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.cosine.total_cmp(&other.cosine).then(other.id.cmp(&self.id))
+    }
+}
+
+/// A vector as it is stored: half precision, little-endian. Of a vector of length 1 that changes a cosine by less than
+/// 0.001.
+fn pack(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect()
+}
+
+/// And back; false if it has another number of components.
+fn unpack(blob: &[u8], into: &mut [f32]) -> bool {
+    if blob.len() != 2 * into.len() {
+        return false;
+    }
+    // in pieces that stay in registers, so that nothing is allocated and the conversion is the processor's own
+    let mut halves = [f16::ZERO; 64];
+    for (bytes, floats) in blob.chunks(2 * halves.len()).zip(into.chunks_mut(halves.len())) {
+        let halves = &mut halves[..floats.len()];
+        for (half, bytes) in halves.iter_mut().zip(bytes.chunks_exact(2)) {
+            *half = f16::from_le_bytes([bytes[0], bytes[1]]);
+        }
+        halves.convert_to_f32_slice(floats);
+    }
+    true
+}
+
+/// The dot product, in eight sums that do not wait for one another.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0f32; 8];
+    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
+    for (a, b) in a.zip(b) {
+        for (sum, (x, y)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += x * y;
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const INDEX: Index = Index("test");
+
+    fn open(passages: &[(&str, &str, Option<Vec<f32>>)]) -> Connection {
+        let sql = Connection::open_in_memory().unwrap();
+        sql.execute_batch(&INDEX.layout()).unwrap();
+        for (i, (title, body, vector)) in passages.iter().enumerate() {
+            let passage = Passage { id: i as i64 + 1, title, body, vector: vector.as_deref() };
+            INDEX.put(&sql, &passage).unwrap();
+        }
+        sql
+    }
+
+    fn count(sql: &Connection) -> (usize, usize) {
+        (INDEX.passages(sql).unwrap(), INDEX.vectors(sql).unwrap())
+    }
+
+    fn ids(matches: &[Match]) -> Vec<i64> {
+        matches.iter().map(|m| m.id).collect()
+    }
+
+    #[test]
+    fn words_and_meaning_each_find_what_the_other_does_not_and_together_they_win() {
+        let sql = open(&[
+            ("", "the printer is out of paper", Some(vec![1.0, 0.0])),
+            ("", "deploying to production", Some(vec![0.0, 1.0])),
+            ("", "deploy, deploy the printer driver", Some(vec![0.6, 0.8])),
+        ]);
+        let terms = Terms::of("deploy");
+        assert_eq!(ids(&INDEX.search(&sql, &terms, None, 9).unwrap()).len(), 2, "the stem is what counts");
+        let both = INDEX.search(&sql, &terms, Some(&[0.5, 0.866]), 9).unwrap();
+        assert_eq!((both.len(), both[0].id), (3, 3));
+        assert!(both[0].cosine.unwrap() > 0.98);
+        let nothing = INDEX.search(&sql, &Terms::of("giraffe"), None, 9).unwrap();
+        assert!(nothing.is_empty());
+    }
+
+    #[test]
+    fn coverage_is_the_weighted_part_of_the_words() {
+        let sql = open(&[("", "red apple", None), ("", "red pear", None), ("", "red plum pie", None)]);
+        let covered = INDEX.coverage(&sql, &Terms::of("red plum"), &[1, 3]).unwrap();
+        assert!(covered[1] > 0.999 && covered[0] < 0.3, "{covered:?}");
+        let half = INDEX.coverage(&sql, &Terms::of("plum giraffe"), &[3]).unwrap();
+        assert!((half[0] - 0.5).abs() < 1e-9, "{half:?}");
+        assert_eq!(INDEX.coverage(&sql, &Terms::of("giraffe"), &[1]).unwrap(), [0.0]);
+    }
+
+    #[test]
+    fn removed_is_gone_and_another_embedder_starts_anew() {
+        let sql = open(&[("a", "apple", Some(vec![1.0])), ("b", "apple", Some(vec![1.0]))]);
+        INDEX.remove(&sql, 1).unwrap();
+        assert_eq!(ids(&INDEX.search(&sql, &Terms::of("apple"), Some(&[1.0]), 9).unwrap()), [2]);
+        assert_eq!(count(&sql), (1, 1));
+        INDEX.use_embedder(&sql, "one").unwrap();
+        assert_eq!(count(&sql), (1, 0), "nobody knew whose they were");
+        assert!(!INDEX.knows(&sql, "one").unwrap());
+        INDEX.put_vector(&sql, 2, &[1.0]).unwrap();
+        assert!(INDEX.knows(&sql, "one").unwrap() && !INDEX.knows(&sql, "two").unwrap());
+        INDEX.use_embedder(&sql, "one").unwrap();
+        assert_eq!(count(&sql), (1, 1));
+        INDEX.use_embedder(&sql, "two").unwrap();
+        assert_eq!((count(&sql), INDEX.embedder(&sql).unwrap().as_deref()), ((1, 0), Some("two")));
+        INDEX.clear(&sql).unwrap();
+        assert_eq!(count(&sql), (0, 0));
+    }
+
+    #[test]
+    fn a_vector_of_another_length_is_passed_over() {
+        let sql = open(&[("", "a", Some(vec![1.0, 0.0])), ("", "b", Some(vec![1.0]))]);
+        assert_eq!(INDEX.nearest(&sql, &[1.0], 9).unwrap(), [(2, 1.0)]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_are_those_of_a_full_sort(vectors in proptest::collection::vec([-1f32..1.0, -1.0..1.0, -1.0..1.0], 1..60), limit in 1usize..9) {
+            let sql = open(&vectors.iter().map(|v| ("", "", Some(v.to_vec()))).collect::<Vec<_>>());
+            let query = [0.3, -0.8, 0.5];
+            let found = INDEX.nearest(&sql, &query, limit).unwrap();
+            let mut all: Vec<(i64, f32)> = vectors.iter().enumerate().map(|(i, v)| {
+                let rounded: Vec<f32> = v.iter().map(|x| f16::from_f32(*x).to_f32()).collect();
+                (i as i64 + 1, dot(&query, &rounded))
+            }).collect();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            all.truncate(limit);
+            prop_assert_eq!(found, all);
+        }
+
+        #[test]
+        fn any_text_can_be_asked_for(text in "\\PC{0,60}") {
+            let sql = open(&[("t", "some body", None)]);
+            prop_assert!(INDEX.search(&sql, &Terms::of(&text), None, 5).is_ok());
+        }
+    }
+}

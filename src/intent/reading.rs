@@ -1,0 +1,347 @@
+//! Tasks that only want to be told something: what a text says, of files that they name or of the person's own documents;
+//! or what anybody knows. What a command finds out better (numbers of things, sums, the largest) is none of them. By their
+//! words alone.
+
+use super::courtesy::asked;
+use super::split::parts;
+use super::targets::asked_for;
+use super::tokens::is_in;
+use super::verbs::{BEGINS, TELLS, THINKS, asks, changes};
+use std::path::Path;
+
+/// Verbs that open a text.
+const LOOKS: &str = "check go have look open read see study take view";
+
+/// What may stand around the names of files behind one of them: `take a look at the two letters a.txt and b.txt`.
+const AROUND: &str = "a all an and at both carefully chapter chapters document documents email emails file files first \
+four in into letter letters list log logs look manual minutes my note notes our page pages please \
+report reports text texts the these this three through to two";
+
+/// Words that a question begins with.
+const QUESTIONS: &str = "am are can could did do does has have how is may must should was were what what's when when's where \
+where's which who who's whom whose why will";
+
+/// Those of them that ask wherever a clause begins with them.
+const ASKS: &str = "how what what's when when's where where's which who who's whom whose why";
+
+/// Ends of names of files that hold prose: a question about one of these is a question about what it says.
+const PROSE: &str = "adoc markdown md org rst tex text txt";
+
+/// Ends of names of files that hold settings and the like, and of those that hold records: a question with one of the first
+/// words, or of the second, is one about what stands there. More about them a command finds out better.
+const SETTINGS: &str = "cfg conf config eml ini json properties toml xml yaml yml";
+const OF_SETTINGS: &str = "does is what what's when where which who who's whom whose why";
+const RECORDS: &str = "err log out";
+const OF_RECORDS: &str = "when who who's whom whose why";
+
+/// Words for what is found out by computing, and not by reading.
+const COMPUTED: &str = "alphabetical altogether average biggest earliest frequent fewest highest largest latest \
+least longest lowest maximum median minimum most newest oldest percent percentage shortest smallest \
+sum total weekday";
+
+/// Things that a command counts.
+const COUNTED: &str = "bytes characters columns commits directories entries errors files folders letters lines matches \
+occurrences often processes rows times users words";
+
+/// Words for this machine and what is on it: no document knows better than a look.
+const HERE: &str = "computer cpu currently directory disk file files folder folders here installed kernel laptop machine \
+now processes ram running";
+
+/// Words of those who speak of their own things, or of this moment.
+const OURS: &str = "he her here his i it its latest me mine my now our ours she that their them these they this those today \
+tomorrow us we yesterday you your";
+
+/// Words behind `what is` that no thing begins with.
+const NO_THING: &str = "at behind from in inside left missing new next on under up with wrong";
+
+/// Things of a machine: with `the` before them, of this one.
+const MACHINE: &str = "account address app backup battery branch cache cluster code command commit config configuration \
+connection container database date dependency desktop device directory disk display document domain driver email entry \
+environment error file firewall folder function gateway git gpu group home host hostname image index interface ip job \
+kernel key line link load locale log machine memory module mount network note owner package partition password path \
+permission pipeline port printer process program project proxy queue ram readme release repo repository route router \
+schedule screen script server service session setting shell site size socket space status swap system table task terminal \
+test time timezone token umask uptime usage user variable version volume warning website wifi window";
+
+/// True for a task that wants to be told what stands in `files`, which are all the texts that it names.
+pub fn reads(task: &str, files: &[&str]) -> bool {
+    let (mut looks, mut tells) = (false, false);
+    if files.is_empty() || !asked_for(task).is_empty() {
+        return false;
+    }
+    let all_are = |ends: &str| {
+        let end = |file: &&str| Path::new(file).extension().map(|end| end.to_string_lossy().to_lowercase());
+        files.iter().all(|file| end(file).is_some_and(|end| is_in(ends, &end)))
+    };
+    let prose = all_are(PROSE);
+    let begins = |words: &str| is_in(words, &first(asked(task.trim())));
+    let kept = all_are(SETTINGS) && begins(OF_SETTINGS) || all_are(RECORDS) && begins(OF_RECORDS);
+    for part in parts(task) {
+        let verb = first(&part);
+        let explains = asks(&verb, THINKS) && asks(&verb, TELLS) || is_about_saying(&part, SAYS);
+        let asked = (looks || prose || kept) && (asks(&verb, TELLS) || is_question(&part, task));
+        if is_look(&part, files) {
+            looks = true;
+        } else if !changes(&part) && !computes(&part) && (explains || asked || looks && verb == "compare") {
+            tells = true;
+        } else {
+            return false;
+        }
+    }
+    tells
+}
+
+/// True for a task that asks for what stands in documents, and not for anything on this machine.
+pub fn asks_documents(task: &str) -> bool {
+    let whole = asked(task.trim());
+    // `how do I restart the printer` is asked, and is no order to do it
+    let how = first(whole) == "how";
+    let here = words(whole).any(|word| is_in(HERE, &word));
+    let all = parts(task);
+    let told = |part: &String| how || is_question(part, task) || asks(&first(part), TELLS) && !changes(part);
+    !here && !computes(whole) && asked_for(task).is_empty() && !all.is_empty() && all.iter().all(told)
+}
+
+/// True for a task whose answer is a text of its own, as a summary or a comparison is, and no fact.
+pub fn is_told_at_length(task: &str) -> bool {
+    parts(task).iter().any(|part| {
+        let verb = first(part);
+        let of_all = || words(part).last().is_some_and(|last| is_in("about for", &last));
+        asks(&verb, THINKS) || verb == "compare" || is_about_saying(part, "do mean") || of_all()
+    })
+}
+
+/// True for a question about the world at large: what things and words mean, why, and who did what. A model has nothing to
+/// look up for it here. What could be about this machine or its owner is none.
+pub fn asks_world(task: &str) -> bool {
+    let whole = asked(task.trim().trim_end_matches(['?', '.', '!']));
+    let spoken: Vec<String> = words(whole).collect();
+    let at = |i: usize| spoken.get(i).map(String::as_str).unwrap_or_default();
+    let ours = || spoken.iter().any(|word| is_in(OURS, word));
+    let is_named = || whole.split_whitespace().skip(1).any(|word| word.starts_with(char::is_uppercase));
+    // `a process` is any, `the process` is one of this machine
+    let is_any = |i: usize| i > 0 && is_in("a an", at(i - 1));
+    let machine = || (0..spoken.len()).any(|i| is_in(MACHINE, at(i).trim_end_matches('s')) && !is_any(i));
+    let path = || {
+        whole.contains(['/', '~', '_'])
+            || whole.split_whitespace().any(|word| word.trim_start_matches('.').contains('.'))
+    };
+    let form = match (at(0), at(1)) {
+        ("explain" | "describe" | "why", _) => true,
+        ("who", "was" | "wrote" | "invented" | "painted" | "discovered" | "composed" | "founded") => true,
+        ("when" | "where", "was" | "did") => is_named(),
+        ("what", "does" | "do") => at(spoken.len() - 1) == "mean",
+        ("what", "is" | "are" | "was" | "were") | ("what's", _) => {
+            let third = if at(0) == "what" { at(2) } else { at(1) };
+            let difference = spoken.iter().any(|word| word == "between");
+            let goes_on = spoken.iter().any(|word| word.len() > 4 && word.ends_with("ing"));
+            !goes_on && !is_in(NO_THING, third) && (third != "the" || is_named() || difference)
+        }
+        _ => false,
+    };
+    form && spoken.len() > 2 && parts(task).len() == 1 && asks_documents(task) && !ours() && !machine() && !path()
+}
+
+/// By its first word; or, of a task of one part, in any language by its mark, which is no more than a habit behind an order.
+fn is_question(part: &str, task: &str) -> bool {
+    let verb = first(part);
+    let marked = || task.trim_end().ends_with(['?', '？', '؟']) && parts(task).len() == 1;
+    // `pump stall - which firmware mends it`
+    let behind =
+        || [" - ", ": ", ", "].iter().any(|mark| part.split(mark).skip(1).any(|rest| is_in(ASKS, &first(rest))));
+    is_in(QUESTIONS, &verb)
+        || behind() && !changes(part) && !asks(&verb, BEGINS)
+        || marked() && !changes(part) && !asks(&verb, BEGINS)
+}
+
+/// True for a part that does no more than open these files.
+fn is_look(part: &str, files: &[&str]) -> bool {
+    let mut rest = part.to_lowercase();
+    if !is_in(LOOKS, &first(part)) {
+        return false;
+    }
+    let mut names: Vec<&&str> = files.iter().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let before = rest.len();
+    for name in names {
+        rest = rest.replace(&name.to_lowercase(), " ");
+    }
+    rest.len() < before && words(&rest).skip(1).all(|word| is_in(AROUND, &word))
+}
+
+/// What a question about what a file says ends with or has in it.
+const SAYS: &str = "about do for mean mention say state tell";
+
+/// `what does FILE say about ...`, `what is FILE about`, `what does script.sh do`, with one of these words.
+fn is_about_saying(part: &str, says: &str) -> bool {
+    let words: Vec<String> = words(part).collect();
+    let asks = words.first().is_some_and(|word| matches!(word.as_str(), "what" | "what's"));
+    let does = words.get(1).is_some_and(|word| matches!(word.as_str(), "do" | "does" | "did" | "is"));
+    asks && does && words.iter().skip(2).any(|word| is_in(says, word))
+}
+
+fn computes(part: &str) -> bool {
+    let words: Vec<String> = words(part).collect();
+    let has = |list: &str| words.iter().any(|word| is_in(list, word));
+    let pair = |a: &str, b: &str| words.windows(2).any(|pair| pair[0] == a && pair[1] == b);
+    has(COMPUTED)
+        || words.first().is_some_and(|word| word == "count")
+        || (pair("how", "many") || pair("how", "often") || pair("number", "of")) && has(COUNTED)
+        || pair("day", "of") && has("week")
+        || pair("how", "long") && has("until till")
+}
+
+fn first(part: &str) -> String {
+    words(part).next().unwrap_or_default()
+}
+
+/// The words of a text in lower case; `who's` is one.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let inside = |c: char| c.is_alphanumeric() || c == '\'';
+    text.split(move |c| !inside(c)).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_read_and_told() {
+        for (task, files, want) in [
+            ("read notes.md and tell me the name of the owner", &["notes.md"][..], true),
+            (
+                "Please read the two letters a.txt and b.txt, and tell me which of them is angrier.",
+                &["a.txt", "b.txt"],
+                true,
+            ),
+            (
+                "look at the logs north.log and west.log, and tell me which of them has a line with FIRE",
+                &["north.log", "west.log"],
+                true,
+            ),
+            ("what does contract.txt say about pets?", &["contract.txt"], true),
+            ("who signed contract.txt?", &["contract.txt"], true),
+            ("summarize letter.txt", &["letter.txt"], true),
+            ("could you explain what backup.sh does?", &["backup.sh"], true),
+            ("what does backup.sh do?", &["backup.sh"], true),
+            ("read jan.md and feb.md and compare them", &["jan.md", "feb.md"], true),
+            ("how many guests may I bring by rules.md?", &["rules.md"], true),
+            ("Wer hat vertrag.txt unterschrieben?", &["vertrag.txt"], true),
+            ("which port is smtp on in mail.ini?", &["mail.ini"], true),
+            ("why did the backup fail? it's in server.log", &["server.log"], true),
+            ("which requests in access.log were slow?", &["access.log"], false),
+            ("how do I change the port in mail.ini?", &["mail.ini"], false),
+            // files that are to be there
+            ("summarize letter.txt and write the summary to sum.txt", &["letter.txt"], false),
+            ("read a.txt and save the second line to b.txt", &["a.txt"], false),
+            // what a command does better
+            ("how many lines has notes.txt?", &["notes.txt"], false),
+            ("what is the largest number in values.txt?", &["values.txt"], false),
+            ("my appointment is in appointments.txt, what day of the week is that?", &["appointments.txt"], false),
+            ("who bought the boat in sales.csv?", &["sales.csv"], false),
+            ("read the first two lines of notes.txt and tell me what they say", &["notes.txt"], false),
+            // what changes something
+            ("read notes.md and delete it", &["notes.md"], false),
+            ("translate letter.txt to French", &["letter.txt"], false),
+            ("read notes.md", &["notes.md"], false),
+            ("what is the name of the owner?", &[], false),
+        ] {
+            assert_eq!(reads(task, files), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_at_length() {
+        for task in [
+            "summarize letter.txt",
+            "read jan.md and feb.md and compare them",
+            "please explain what backup.sh does",
+            "what does backup.sh do?",
+            "what is letter.txt about?",
+        ] {
+            assert!(is_told_at_length(task), "{task}");
+        }
+        for task in [
+            "who signed contract.txt?",
+            "what does contract.txt say about pets?",
+            "read notes.md and tell me whose boat it is",
+            "wer hat die Schlüssel?",
+            "",
+        ] {
+            assert!(!is_told_at_length(task), "{task}");
+        }
+    }
+
+    #[test]
+    fn what_anybody_knows() {
+        for task in [
+            "explain what a symlink is",
+            "What is the capital of France?",
+            "who wrote Faust?",
+            "what is a process?",
+            "what is docker",
+            "please explain the difference between TCP and UDP",
+            "what does idempotent mean?",
+            "why is the sky blue?",
+        ] {
+            assert!(asks_world(task), "{task}");
+        }
+        for task in [
+            "what is the default gateway?",
+            "what is my name?",
+            "what is listening on 8080?",
+            "who is logged in?",
+            "where is python?",
+            "explain the error in the log",
+            "explain what /etc/hosts is for",
+            "explain main.rs",
+            "why did the build server restart? show the last lines",
+            "what is in src?",
+            "why do the tests fail?",
+            "what is it?",
+            "what is nginx doing?",
+            "explain",
+            "describe the users of this system",
+            "what is the largest file?",
+            "é",
+            "explain é .",
+        ] {
+            assert!(!asks_world(task), "{task}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_documents() {
+        for task in [
+            "what is the guest network of the office called?",
+            "how do I restart the label printer?",
+            "explain how to restart the label printer",
+            "please tell me when the spring report is due",
+            "Is it allowed to bring a dog?",
+            "who's in charge of the keys",
+            "how many guests may a member bring?",
+            "label printer hangs - which button is it",
+            "¿quién tiene las llaves del taller?",
+            "鍵は誰が持っていますか？",
+        ] {
+            assert!(asks_documents(task), "{task}");
+        }
+        for task in [
+            "how many files are in docs?",
+            "which files here are larger than 1 MB?",
+            "what is the kernel version?",
+            "how much disk space is left",
+            "what is running on port 80?",
+            "restart the label printer",
+            "delete the list of keys?",
+            "find the list of keys?",
+            "what is in the folder?",
+            "delete the old logs",
+            "tell me the guest network and write it to wifi.txt",
+            "find the handbook",
+            "",
+        ] {
+            assert!(!asks_documents(task), "{task}");
+        }
+    }
+}

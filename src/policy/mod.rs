@@ -1,0 +1,12 @@
+//! What may be shown to whom, decided on text and paths alone: secrets in values ([`redact`]) and in files ([`secret`]), text that
+//! speaks to a model ([`screen`](mod@screen)), and text that is fit for a prompt ([`text`]). Asks no model and changes nothing.
+
+pub mod redact;
+pub mod screen;
+pub mod secret;
+pub mod text;
+
+pub use redact::{Redactor, is_redacted};
+pub use screen::{Evidence, InputError, LONGEST_INPUT, Mode, Passages, Screening, admit, cut_orders, screen};
+pub use secret::{is_secret, leads_to_secret, name_fits};
+pub use text::{compress, escape, head_tail, is_hidden, normalise};
