@@ -78,7 +78,7 @@ pub fn without_tests(text: &str) -> String {
 }
 
 /// The files below a folder of the project whose names end so, tests and all, with their texts.
-fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
+pub fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];

@@ -17,6 +17,7 @@ mod candidates;
 mod chat;
 mod check;
 mod checks;
+mod circles;
 mod cli;
 #[cfg(target_os = "linux")]
 mod demos;

@@ -1,6 +1,6 @@
 //! What the trainer tells the model is what the program tells it.
 
-use caro::command::{History, FewShot, View, prompt};
+use caro::command::{FewShot, History, View, prompt};
 use caro::model::Role;
 use caro::shell::{Dialect, Target};
 

@@ -5,8 +5,7 @@
 //! - [`ReadBefore`]: the layer that tells it.
 
 use super::assemble::{ContextProvider, Provided, ProviderError, Query};
-use super::state::file_of;
-use super::tool::{Outcome, ToolResult, shown_part};
+use super::tool::{Outcome, ToolResult, file_of, shown_part};
 use crate::policy::{is_redacted, is_secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

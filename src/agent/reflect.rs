@@ -2,11 +2,54 @@
 
 use super::state::RunState;
 use super::tool::Outcome;
-use super::turn::End;
 use serde::{Deserialize, Serialize};
 
 /// Characters of an objective.
 pub const OBJECTIVE: usize = 160;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The model answered of its own will.
+    Answered,
+    /// There is an answer, but what was seen does not bear it out: what is missing.
+    Unverified(Vec<String>),
+    /// The model says that it cannot be done.
+    Cannot,
+    /// No step was left, and the model had to answer.
+    MaxSteps,
+    /// It went in circles, and the model had to answer.
+    Stuck,
+    /// A budget ended it.
+    Halted(String),
+    /// The model failed.
+    Failed(String),
+}
+
+impl End {
+    /// `completed`, `incomplete` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::Answered => "completed",
+            Self::MaxSteps | Self::Stuck | Self::Unverified(_) => "incomplete",
+            Self::Cannot | Self::Halted(_) | Self::Failed(_) => "failed",
+        }
+    }
+
+    /// `answered`, `unverified`, `max_steps`, `consecutive_errors` ...
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Answered => "answered",
+            Self::Unverified(_) => "unverified",
+            Self::Cannot => "cannot",
+            Self::MaxSteps => "max_steps",
+            Self::Stuck => "stuck",
+            Self::Halted(reason) => reason,
+            Self::Failed(_) => "model_error",
+        }
+    }
+}
 
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

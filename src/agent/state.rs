@@ -3,7 +3,7 @@
 
 use super::event::Tokens;
 use super::known::{self, Known};
-use super::tool::{Call, Effects, Outcome, ToolResult};
+use super::tool::{Call, Effects, Outcome, ToolResult, file_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -290,14 +290,6 @@ fn totals(text: &str) -> Vec<u64> {
     }
     let sum = |column: usize| rows.iter().try_fold(0u64, |sum, row| sum.checked_add(row[column]));
     (0..width).filter_map(sum).collect()
-}
-
-/// The file that a shown text is of (see [`super::tool::shown_part`]).
-pub fn file_of(shown: &str) -> &str {
-    match shown.rsplit_once('#') {
-        Some((path, part)) if part.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') => path,
-        _ => shown,
-    }
 }
 
 fn name(path: &Path) -> String {

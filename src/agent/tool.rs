@@ -527,6 +527,14 @@ pub fn normal(root: &Path, path: &str) -> PathBuf {
     }
 }
 
+/// The file that a shown text is of (see [`shown_part`]).
+pub fn file_of(shown: &str) -> &str {
+    match shown.rsplit_once('#') {
+        Some((path, part)) if part.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') => path,
+        _ => shown,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

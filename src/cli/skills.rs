@@ -157,7 +157,7 @@ fn line(cx: &Cx, s: &skill::Skill, before: &str) -> std::io::Result<()> {
 fn document(s: &skill::Skill) -> serde_json::Value {
     serde_json::json!({
         "name": s.front.name, "description": s.front.description, "from": s.origin, "folder": s.folder,
-        "front": s.front.all, "scripts": skill::tools::scripts(s)
+        "front": s.front.all, "scripts": skill::script::scripts(s)
     })
 }
 

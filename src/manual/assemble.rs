@@ -1,6 +1,6 @@
 //! Makes an entry out of what was heard, and decides whether its options are all there are.
 
-use super::fetch::{Answer, Page, kind_of};
+use super::answer::{Answer, Page, kind_of};
 use super::index::{Kind, Text, mentions, read, usage};
 use super::{Entry, OptionEntry};
 use crate::exec::Status;

@@ -1,7 +1,8 @@
 //! Asks a program about itself: its man page, its `--version`, its `--help`, in the sandbox and within a second each.
 
+use super::answer::{Answer, Page};
 use super::assemble::{Heard, assemble};
-use super::index::{Kind, clean};
+use super::index::clean;
 use super::{Entry, Program, trust};
 use crate::exec::{Job, Limits, Status, capture, support};
 use std::path::{Path, PathBuf};
@@ -172,49 +173,6 @@ impl Fetcher {
     }
 }
 
-/// What came of asking for a man page.
-#[derive(Debug, Default)]
-pub(super) enum Page {
-    /// It, as plain text.
-    Text(String),
-    /// There is none.
-    #[default]
-    None,
-    /// It did not come in time: there may be one.
-    Late,
-}
-
-impl Page {
-    /// The page, if it is here.
-    pub(super) fn text(&self) -> Option<&str> {
-        if let Self::Text(text) = self { Some(text) } else { None }
-    }
-}
-
-/// What a program said when it was asked.
-#[derive(Debug, Clone)]
-pub(super) struct Answer {
-    /// How it ended; `None` if it could not be started.
-    pub(super) status: Option<Status>,
-    /// What it said: standard output, or the standard error of one that has nothing else to say.
-    pub(super) text: Option<String>,
-    /// False if the text was cut.
-    pub(super) whole: bool,
-}
-
-impl Answer {
-    /// What went wrong, in words; `None` if it ended by itself.
-    pub(super) fn problem(&self) -> Option<&'static str> {
-        match self.status {
-            None => Some("could not be started"),
-            Some(Status::TimedOut) => Some("did not answer within a second"),
-            Some(Status::Flooded) => Some("writes without end"),
-            Some(Status::Signaled(_)) => Some("crashed when asked for help"),
-            Some(Status::Exited(_)) => None,
-        }
-    }
-}
-
 /// Runs the job in the sandbox and keeps its words.
 async fn ask(mut job: Job, wall: Duration, output: usize) -> Answer {
     job.limits = Limits { wall, output };
@@ -223,11 +181,6 @@ async fn ask(mut job: Job, wall: Duration, output: usize) -> Answer {
     let text = clean(if output.stdout.trim_ascii().is_empty() { &output.stderr } else { &output.stdout });
     let said = matches!(output.status, Status::Exited(_)) && !text.trim().is_empty();
     Answer { status: Some(output.status), text: said.then_some(text), whole }
-}
-
-/// The kind of text that an answer to `--help` is: some programs open their man page.
-pub(super) fn kind_of(help: &str) -> Kind {
-    if help.contains("\nNAME\n") && help.contains("\nSYNOPSIS\n") { Kind::Page } else { Kind::Help }
 }
 
 #[cfg(all(test, unix))]

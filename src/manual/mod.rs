@@ -5,6 +5,7 @@
 //! - [`Entry::knows`], [`Entry::unknown_flags`]: flag truth. [`relevant`]: the lines that matter for a request.
 //! - `fetch`, `trust`, `assemble`: who is asked, whether it may be, and what comes of it. `index`: reads the texts. `store`: the file.
 
+mod answer;
 mod assemble;
 mod cache;
 mod entry;

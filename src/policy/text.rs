@@ -67,6 +67,12 @@ pub fn escape(text: &str) -> String {
     text.replace("</observation", "&lt;/observation").replace("<observation", "&lt;observation")
 }
 
+/// Others' words, marked as data by a tag that they cannot close.
+pub fn fence(name: &str, text: &str) -> String {
+    let close = format!("</{name}");
+    format!("<{name}>\n{}\n</{name}>", text.replace(&close, &close.replace('<', "&lt;")))
+}
+
 /// At most about `limit` characters: whole if it fits, else its beginning and its end with a note of what is hidden.
 pub fn compress(text: &str, limit: usize) -> String {
     let total = text.chars().count();

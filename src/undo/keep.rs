@@ -5,7 +5,7 @@ use super::journal::{Entry, Event};
 use super::look;
 use super::node::{Kept, Kind, Node, Role};
 use super::plan::Plan;
-use super::store::{Hold, Store};
+use super::store::{FILES, Hold, Store};
 use super::{MOST, UndoError, Watch};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
@@ -13,8 +13,6 @@ use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The folder of an entry that holds files, by number.
-pub(super) const FILES: &str = "files";
 /// The nodes before, one a line.
 pub(super) const BEFORE: &str = "before.jsonl";
 /// The nodes after.

@@ -6,10 +6,11 @@
 
 use super::content;
 use super::journal::{Entry, Event, State};
-use super::keep::{AFTER, BEFORE, FILES, Links, by_path, keep_as, read_nodes};
+use super::keep::{AFTER, BEFORE, Links, by_path, keep_as, read_nodes};
 use super::look;
-use super::node::{Attribute, Kept, Kind, Node, Role};
+use super::node::{Kept, Kind, Node, Role};
 use super::plan::{Cover, Plan, Target, Touch};
+use super::store::FILES;
 use super::store::{Hold, Store};
 use super::surface;
 use super::{UndoError, Watch};
@@ -401,9 +402,4 @@ fn with_read<T>(path: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => surface::opened(path, 0o400, act),
         done => done,
     }
-}
-
-/// The attributes of a list that another does not have.
-pub(super) fn missing<'a>(of: &'a [Attribute], other: &[Attribute]) -> Vec<&'a Attribute> {
-    of.iter().filter(|one| !other.contains(one)).collect()
 }

@@ -1,7 +1,6 @@
 //! The folder of all records: made for its owner alone, swept of what is old, abandoned or too much.
 
 use super::journal::{Entry, State};
-use super::keep::FILES;
 use super::{Limits, UndoError};
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -10,6 +9,8 @@ use std::os::unix::fs::{DirBuilderExt, DirEntryExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The folder of an entry that holds files, by number.
+pub(super) const FILES: &str = "files";
 /// A folder that is on its way out begins so.
 const GONE: &str = "gone-";
 /// The file that whoever works at an entry holds.

@@ -1,8 +1,7 @@
 //! Mode, owner, attributes and times of what is there, and what is made of nothing but these: pipes and devices.
 
 use super::look;
-use super::node::{Kind, Node, Role};
-use super::restore::missing;
+use super::node::{Attribute, Kind, Node, Role};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid};
 use std::fs::{self, Permissions};
 use std::io;
@@ -93,4 +92,9 @@ pub(super) fn opened<T>(path: &Path, rights: u32, act: impl FnOnce() -> io::Resu
     let done = act();
     fs::set_permissions(path, Permissions::from_mode(mode))?;
     done
+}
+
+/// The attributes of a list that another does not have.
+pub(super) fn missing<'a>(of: &'a [Attribute], other: &[Attribute]) -> Vec<&'a Attribute> {
+    of.iter().filter(|one| !other.contains(one)).collect()
 }

@@ -3,10 +3,11 @@
 
 use super::content;
 use super::journal::{Entry, Trashed};
-use super::keep::{BEFORE, FILES, read_nodes};
+use super::keep::{BEFORE, read_nodes};
 use super::node::{Kind, Node, Role};
 use super::plan::Touch;
 use super::restore::{Nodes, place};
+use super::store::FILES;
 use super::store::Store;
 use super::{UndoError, Watch};
 use std::fs::{self, DirBuilder};

@@ -3,8 +3,9 @@
 use super::Exchange;
 use super::window::{HEAD, whole};
 use crate::agent::assemble::ProviderRequest;
-use crate::agent::turn::{self, fence, prompt_tokens};
+use crate::agent::turn::{self, prompt_tokens};
 use crate::model::{Model, Prompt, Role};
+use crate::policy::fence;
 
 /// Tokens of a summary at most, and at least what is asked for.
 const MOST: usize = 320;

@@ -11,6 +11,7 @@
 //! verified. No finding is no proof.
 
 mod change;
+mod changes;
 mod cover;
 mod files;
 mod look;
@@ -20,6 +21,7 @@ mod rest;
 mod text;
 mod told;
 
+pub use changes::{Changes, Entry};
 pub use cover::lacks;
 pub use files::{Measured, NAMED, Query};
 pub use promised_files::promised;
@@ -29,83 +31,7 @@ pub use told::{answer, told};
 
 use super::tool::Effects;
 use regex::Regex;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
-
-/// A file or folder that came to be, or is another one than before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its path, from the working folder.
-    pub path: String,
-    /// True for a folder.
-    pub folder: bool,
-    /// Its text now, if it is small and text.
-    pub text: Option<String>,
-}
-
-/// What calls changed below the working folder. Paths start there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
-    /// What was not there before.
-    pub created: Vec<Entry>,
-    /// What is no longer there.
-    pub removed: Vec<String>,
-    /// Files with another text.
-    pub changed: Vec<Entry>,
-    /// What has other permissions and nothing else.
-    pub modes: Vec<String>,
-    /// What was there before.
-    pub before: BTreeSet<String>,
-}
-
-impl Changes {
-    /// True if all is as it was.
-    pub fn is_empty(&self) -> bool {
-        self.created.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.modes.is_empty()
-    }
-
-    /// What these and `later` ones come to, without what stands in the files and what was there before.
-    #[must_use]
-    pub fn then(&self, later: &Self) -> Self {
-        let bare = |entry: &Entry| Entry { text: None, ..entry.clone() };
-        let mut all = Self { created: self.created.iter().map(bare).collect(), ..Self::default() };
-        all.removed.clone_from(&self.removed);
-        all.changed = self.changed.iter().map(bare).collect();
-        all.modes.clone_from(&self.modes);
-        for path in &later.removed {
-            let made = all.created.iter().position(|entry| entry.path == *path);
-            match made {
-                Some(at) => _ = all.created.remove(at),
-                None => all.removed.push(path.clone()),
-            }
-            all.changed.retain(|entry| entry.path != *path);
-            all.modes.retain(|mode| mode != path);
-        }
-        for entry in &later.created {
-            match all.removed.iter().position(|path| *path == entry.path) {
-                Some(at) => {
-                    all.removed.remove(at);
-                    all.changed.push(bare(entry));
-                }
-                None => all.created.push(bare(entry)),
-            }
-        }
-        let known = |all: &[Entry], path: &str| all.iter().any(|entry| entry.path == path);
-        for entry in &later.changed {
-            if !known(&all.created, &entry.path) && !known(&all.changed, &entry.path) {
-                all.changed.push(bare(entry));
-            }
-        }
-        all.modes.extend(later.modes.iter().filter(|path| !self.modes.contains(path)).cloned());
-        all
-    }
-
-    /// What is new or another.
-    pub fn made(&self) -> impl Iterator<Item = &Entry> {
-        self.created.iter().chain(&self.changed)
-    }
-}
 
 /// A call that ended well, and what it is to be evidence for.
 #[derive(Debug, Clone, Copy)]

@@ -27,7 +27,7 @@ pub mod scan;
 mod trial;
 
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
-use super::skill::tools::{Which, program_of};
+use super::skill::script::{Which, program_of};
 use super::skill::{FILE, Skill};
 use crate::exec::{self, ExecError};
 use crate::inference::{Executor, Next, StateMachine, drive, sample};
@@ -277,7 +277,7 @@ impl Forge {
 /// The one script of a skill, and what of it is the forge's.
 fn old(skill: &Arc<Skill>) -> Result<Old, ForgeError> {
     let none = || ForgeError::NoScript(skill.front.name.clone());
-    let mut scripts: Vec<String> = super::skill::tools::scripts(skill);
+    let mut scripts: Vec<String> = super::skill::script::scripts(skill);
     scripts.retain(|script| Language::of_file(script).is_some_and(|l| l != Language::Awk));
     let [script] = scripts.as_slice() else { return Err(none()) };
     let script = format!("{SCRIPTS}/{script}");

@@ -1,8 +1,8 @@
 //! Refuses to show a file again that was shown before and has not changed since.
 
 use super::{Finding, Guard, GuardError, Verdict};
-use crate::agent::state::{RunState, file_of};
-use crate::agent::tool::Call;
+use crate::agent::state::RunState;
+use crate::agent::tool::{Call, file_of};
 
 /// `action`: a file is read once, until it changes. Reading through a tool and through `cat` are the same.
 #[derive(Debug, Default)]

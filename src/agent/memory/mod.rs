@@ -13,6 +13,7 @@ pub mod backend;
 mod conversation;
 mod in_memory;
 mod note;
+mod place;
 mod provider;
 #[cfg(feature = "redis")]
 mod redis;
@@ -20,9 +21,10 @@ mod search;
 mod sqlite;
 mod taker;
 
-pub use backend::{Backend, ConversationKey, KINDS, Kind, Place};
+pub use backend::{Backend, ConversationKey};
 pub use conversation::Conversation;
 pub use note::{CONTENT, Category, Draft, Note, Recalled, TITLE};
+pub use place::{KINDS, Kind, Place};
 pub use provider::Recall;
 pub use sqlite::repair;
 pub use taker::{NoteTaker, distil};

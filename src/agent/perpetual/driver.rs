@@ -1,12 +1,13 @@
 //! Drives the machine: channel, model, tools, notes and store are brought here; what is decided is decided there.
 
+use super::call::SkillCall;
 use super::channel::Channel;
 use super::history::{Entry, episodes};
 use super::machine::{Event, Need, Perpetual, Question, Returned, Run};
 use super::mailbox::{AskThere, Mailbox};
 use super::parameters::{Grammar, Parameters};
-use super::prompt::{Seen, fitted};
-use super::sexpr::SkillCall;
+use super::prompt::fitted;
+use super::seen::Seen;
 use super::skills::{DoneBy, grammar, skill, tool_call};
 use crate::agent::clock::parse_time;
 use crate::agent::event::{Actor, Draft, Kind, Sink};

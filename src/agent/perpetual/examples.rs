@@ -2,7 +2,7 @@
 
 use super::history::Entry;
 use super::machine::Question;
-use super::prompt::Seen;
+use super::seen::Seen;
 
 /// A turn of it: the new message, what the calls of the turn before came to, and what is called.
 struct Example {

@@ -1,6 +1,6 @@
 //! The history of a loop, an entry a turn: kept in the store, shown in prompts, found again by its time.
 
-use super::sexpr::quote;
+use super::call::quote;
 use crate::agent::clock::stamp;
 use serde::{Deserialize, Serialize};
 

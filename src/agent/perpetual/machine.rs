@@ -6,9 +6,10 @@
 //!         \-tick--> Asking --answered--> Acting --ended--> ... --> Waiting
 //! ```
 
+use super::call::{SkillCall, quote};
 use super::history::Entry;
 use super::parameters::Parameters;
-use super::sexpr::{SINGLE_FAILURE, SkillCall, print, quote, read};
+use super::sexpr::{SINGLE_FAILURE, print, read};
 use super::skills::{DoneBy, MOST_CALLS, fault, skill};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

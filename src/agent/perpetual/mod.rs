@@ -24,6 +24,7 @@
 //! each message has exactly `maxNewInputLoops` turns); the same words sent once more are new input once the turns of the
 //! first are over, and not before.
 
+pub mod call;
 pub mod channel;
 pub mod driver;
 mod examples;
@@ -32,6 +33,7 @@ pub mod machine;
 mod mailbox;
 pub mod parameters;
 pub mod prompt;
+pub mod seen;
 pub mod sexpr;
 pub mod skills;
 

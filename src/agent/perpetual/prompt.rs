@@ -3,16 +3,11 @@
 //! does what it has seen done. Up to there all is the same in every turn, and computed once.
 
 use super::examples::examples;
-use super::history::Entry;
-use super::machine::{Millis, Perpetual, Question};
 use super::parameters::Parameters;
+use super::seen::Seen;
 use super::skills::SKILLS;
-use crate::agent::clock::stamp;
-use crate::agent::turn::{fence, prompt_tokens};
+use crate::agent::turn::prompt_tokens;
 use crate::model::{Prompt, Role};
-
-/// Ends a prompt without a new message.
-pub const NO_SPAM: &str = "DO NOT RE-SEND OR SPAM!";
 
 /// One part in so many of the window is left for the answer.
 const ANSWER: usize = 8;
@@ -22,67 +17,6 @@ const PAST: usize = 8;
 
 /// The parts that grow get at least one part in so many of the window; else there are no examples.
 const GROWS: usize = 5;
-
-/// The parts of a turn's prompt that change.
-#[derive(Debug, Clone)]
-pub struct Seen<'a> {
-    /// The results of the turn before.
-    pub results: &'a str,
-    /// The history, oldest first.
-    pub history: &'a [Entry],
-    /// The note of the task under way.
-    pub pinned: &'a str,
-    /// The latest message.
-    pub previous: &'a str,
-    /// True if anything was sent since.
-    pub answered: bool,
-    /// Why the model is asked.
-    pub question: &'a Question,
-    /// The time.
-    pub now: Millis,
-}
-
-impl<'a> Seen<'a> {
-    /// The parts for a turn of this machine.
-    pub fn of(machine: &'a Perpetual, question: &'a Question, history: &'a [Entry], now: Millis) -> Self {
-        let (results, pinned, previous) = (machine.last_results(), machine.pinned(), machine.previous());
-        Self { results, history, pinned, previous, answered: machine.is_answered(), question, now }
-    }
-
-    /// The turn as a text, with at most so many characters of each part that grows.
-    pub fn turn(&self, results: usize, history: usize) -> String {
-        let Self { question, previous, .. } = self;
-        let latest = tail(self.results, results);
-        let mut text = part("LAST_SKILL_USE_RESULTS", "results", if latest.is_empty() { "()" } else { latest });
-        let lines: Vec<String> = self.history.iter().map(Entry::metta).collect();
-        text.push_str(&part("HISTORY", "history", tail(&lines.join("\n"), history)));
-        if !self.pinned.is_empty() {
-            text.push_str(&format!("PINNED: {}\n", self.pinned));
-        }
-        match (&question.message, question.woken) {
-            (Some(message), _) => text.push_str(&format!("HUMAN_MESSAGE: {}\n", head(message, results + history))),
-            (None, true) => text.push_str(
-                "There is no new message: you have woken by yourself, for work of your own, such as to clean up or to sum up \
-                 what you know.\n",
-            ),
-            (None, false) if previous.is_empty() => text.push_str("There is no message yet.\n"),
-            (None, false) => {
-                let state = if self.answered { "Already answered" } else { "Not answered yet" };
-                text.push_str(&format!("No new message. {state}: {}\n", head(previous, results + history)));
-            }
-        }
-        text.push_str(&format!("TIME: {}\nOUTPUT: one list of calls, ((skill \"text\") ...), or ().", stamp(self.now)));
-        if question.message.is_none() {
-            text.push_str(&format!(" {NO_SPAM}"));
-        }
-        text
-    }
-}
-
-/// A part with its name; what is in it is data.
-fn part(name: &str, tag: &str, text: &str) -> String {
-    format!("{name}:\n{}\n", fence(tag, text))
-}
 
 /// The persona, and the list of skills.
 fn standing(root: &str) -> String {
@@ -137,25 +71,6 @@ pub fn fitted(
         most /= 2;
     }
     (prompt, answer)
-}
-
-/// The end of a text, from the beginning of a line on where one begins there.
-fn tail(text: &str, most: usize) -> &str {
-    let count = text.chars().count();
-    if count <= most {
-        return text;
-    }
-    let start = text.char_indices().nth(count - most).map_or(0, |(at, _)| at);
-    let rest = &text[start..];
-    rest.split_once('\n').map_or(rest, |(_, lines)| lines)
-}
-
-/// The beginning of a text, and that it is one.
-fn head(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most.max(80)) {
-        Some((end, _)) => format!("{} ... (cut: it is too long)", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

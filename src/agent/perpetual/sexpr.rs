@@ -3,8 +3,8 @@
 //! Under the grammar every completion reads at once. A model that is held to none writes prose, bullets and half brackets:
 //! parentheses are balanced first, then lines are read one by one, and what is still no tuple gets one of two codes.
 
+use super::call::SkillCall;
 use super::skills::{Skill, skill};
-use serde::{Deserialize, Serialize};
 
 /// The error code of a text that is no tuple at all.
 pub const REMINDER: &str = "REMEMBER:OUTPUT_NOTHING_ELSE_THAN: ((skill arg) ...)";
@@ -16,43 +16,10 @@ pub const MULTI_FAILURE: &str =
 /// The error code of one call that failed.
 pub const SINGLE_FAILURE: &str = "SINGLE_COMMAND_FORMAT_ERROR_NOTHING_WAS_DONE_PLEASE_FIX_AND_RETRY";
 
-/// One call, as the model wrote it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkillCall {
-    /// The skill's name.
-    pub name: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-}
-
-impl SkillCall {
-    /// The call as an s-expression.
-    pub fn print(&self) -> String {
-        let arguments: String = self.arguments.iter().map(|text| format!(" {}", quote(text))).collect();
-        format!("({}{arguments})", self.name)
-    }
-}
-
 /// The tuple of these calls.
 pub fn print(calls: &[SkillCall]) -> String {
     let calls: Vec<String> = calls.iter().map(SkillCall::print).collect();
     format!("({})", calls.join(" "))
-}
-
-/// A text in quotes, in one line.
-pub fn quote(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 /// Reads what the model wrote, repaired where it has to be.

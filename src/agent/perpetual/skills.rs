@@ -1,6 +1,6 @@
 //! The skills: what the model may call, and which tool of the agent each of them is.
 
-use super::sexpr::SkillCall;
+use super::call::SkillCall;
 use crate::agent::tool::{Args, Call, Effects};
 
 /// The most calls of one turn, held by the grammar and by the dispatcher.

@@ -3,8 +3,8 @@
 
 use super::{CAP, Plan, Source};
 use crate::agent::assemble::Layer;
-use crate::agent::turn::fence;
 use crate::model::{Prompt, Role, Shape};
+use crate::policy::fence;
 
 /// Tokens of a plan at most.
 pub const TOKENS: usize = 300;

@@ -1,6 +1,6 @@
 //! What the author of a skill should mend: everything that keeps it from being used, and what is probably not meant.
 
-use super::tools::{interpreters, scripts};
+use super::script::{interpreters, scripts};
 use super::{FILE, Index, Origin, Place, Skill, front, read, render};
 use std::path::Path;
 

@@ -18,8 +18,8 @@
 //!
 //! An argument reaches the script as `--NAME VALUE`. Where no parameter is required, one has to be given all the same.
 
-use super::tools::{Which, effects_of, job_of, run_job};
-use super::{Skill, tools};
+use super::Skill;
+use super::script::{Which, effects_of, job_of, run_job, scripts};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
 use crate::exec::Sandbox;
@@ -54,7 +54,7 @@ pub struct Declared {
 pub fn declared(skill: &Skill) -> Vec<Declared> {
     let metadata = skill.front.all.get("metadata");
     let list = metadata.and_then(|metadata| metadata.get("scripts")).and_then(Value::as_array);
-    let there = tools::scripts(skill);
+    let there = scripts(skill);
     let all = list.into_iter().flatten().filter_map(one);
     all.filter(|script| there.contains(&script.file)).collect()
 }

@@ -21,6 +21,7 @@ pub mod index;
 pub mod layer;
 pub mod render;
 pub mod role;
+pub mod script;
 mod shelf;
 pub mod tools;
 

@@ -1,6 +1,6 @@
 //! Where skills are found, and which of them a task needs.
 
-use super::tools::Which;
+use super::script::Which;
 use super::{Chosen, Index, Place, SkillError, Skills, choose};
 use crate::model::embed::Embedder;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Skills on a real folder.
 
-use super::tools::Which;
+use super::script::Which;
 use super::*;
 use crate::agent::assemble::{ContextProvider, PATIENCE, Query, assemble};
 use crate::agent::tool::{Args, Hazard, Tool, ToolCx, ToolError};
@@ -108,7 +108,7 @@ fn scripts_are_found_whatever_else_there_is() {
     bench.write("user/.gitignore", "scripts\n*.sh\n");
     bench.write("user/a/.ignore", "*.py\n");
     let skill = bench.find().all[0].clone();
-    assert_eq!(tools::scripts(&skill), ["lib/more.py", "run.sh"]);
+    assert_eq!(script::scripts(&skill), ["lib/more.py", "run.sh"]);
     assert_eq!((skill.files(9).len(), skill.files(999).len()), (9, 253));
     assert!(skill.files(999).contains(&"scripts/run.sh".to_owned()));
 }

@@ -2,13 +2,14 @@
 //! written in a request of its own: what it is about, the rules, what is known, and nothing else. The call that puts it into
 //! its file is the harness' own, and judged like any other; where no text comes of it the model decides.
 
-use super::{PLACE, Phase, Turn, fence};
+use super::{PLACE, Phase, Turn};
 use crate::agent::blueprint::{Part, protocol};
 use crate::agent::event::Tokens;
 use crate::agent::guard::Guards;
 use crate::agent::state::Cost;
 use crate::intent::{Kind, asked_for, before_file, order, script};
 use crate::model::{Finish, Prompt, Role, Sampling, repetition};
+use crate::policy::fence;
 use serde_json::json;
 
 /// Who writes it.

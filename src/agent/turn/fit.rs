@@ -1,12 +1,12 @@
 //! Makes a prompt fit: the system turn and the task stay, the newest entries stay, older ones become one line a call, or
 //! go. Looked at before every request to the model.
 
-use super::prompt::fence;
 use super::{Entry, Phase, Turn, prompt_tokens};
 use crate::agent::blueprint::Part;
 use crate::agent::tool::{Outcome, ToolResult};
 use crate::agent::{action, known};
 use crate::policy::compress;
+use crate::policy::fence;
 
 /// When a conversation is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,8 +29,9 @@ mod tool_targets;
 pub use draft::{Text, goes_round};
 pub use fit::{Compression, Fitting, Mode, Strategy};
 pub use progress::{BEGINS_WITH, NOT_SHOWN, PLACE, StepObservation};
-pub use prompt::{fence, prompt_tokens};
-pub use reply::{HEADING, KNOWLEDGE, Reply, TEXTS};
+pub use prompt::prompt_tokens;
+pub use reply::{KNOWLEDGE, Reply};
+pub use shown::{HEADING, TEXTS};
 pub use sum::{Falling, lines};
 
 use super::action::{self, ActionSet, Choice};
@@ -41,6 +42,7 @@ use super::known::{self, Known};
 use super::observe;
 use super::plan::model::Ask;
 use super::plan::{Plan, Source};
+pub use super::reflect::End;
 use super::reflect::Reflection;
 use super::retrieve::MOST;
 use super::state::{Cost, Limits, RunState, Stats};
@@ -147,50 +149,6 @@ fn without_example(end: End) -> End {
             End::Unverified(vec!["The model has only repeated an example, and knows no answer.".to_owned()])
         }
         other => other,
-    }
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// The model answered of its own will.
-    Answered,
-    /// There is an answer, but what was seen does not bear it out: what is missing.
-    Unverified(Vec<String>),
-    /// The model says that it cannot be done.
-    Cannot,
-    /// No step was left, and the model had to answer.
-    MaxSteps,
-    /// It went in circles, and the model had to answer.
-    Stuck,
-    /// A budget ended it.
-    Halted(String),
-    /// The model failed.
-    Failed(String),
-}
-
-impl End {
-    /// `completed`, `incomplete` or `failed`.
-    pub fn status(&self) -> &'static str {
-        match self {
-            Self::Answered => "completed",
-            Self::MaxSteps | Self::Stuck | Self::Unverified(_) => "incomplete",
-            Self::Cannot | Self::Halted(_) | Self::Failed(_) => "failed",
-        }
-    }
-
-    /// `answered`, `unverified`, `max_steps`, `consecutive_errors` ...
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Answered => "answered",
-            Self::Unverified(_) => "unverified",
-            Self::Cannot => "cannot",
-            Self::MaxSteps => "max_steps",
-            Self::Stuck => "stuck",
-            Self::Halted(reason) => reason,
-            Self::Failed(_) => "model_error",
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Entry, Turn};
 use crate::agent::action::ActionSet;
 use crate::intent::asked_for;
 use crate::model::{Prompt, Role};
+use crate::policy::fence;
 
 /// Tokens that a turn costs beside its text, at most.
 const FRAME: usize = 8;
@@ -11,12 +12,6 @@ const FRAME: usize = 8;
 /// Tokens of a prompt, rounded up: its frame is counted generously.
 pub fn prompt_tokens(prompt: &Prompt, count: &dyn Fn(&str) -> usize) -> usize {
     prompt.turns.iter().map(|turn| count(&turn.text) + FRAME).sum::<usize>() + count(&prompt.prefill) + FRAME
-}
-
-/// Others' words, marked as data.
-pub fn fence(name: &str, text: &str) -> String {
-    let close = format!("</{name}");
-    format!("<{name}>\n{}\n</{name}>", text.replace(&close, &close.replace('<', "&lt;")))
 }
 
 /// The fence of a layer of data: its name, where that says what it is.

@@ -3,7 +3,8 @@
 //! question is put in a request of its own, with the texts and nothing else. Where they do not say it, or it says what they
 //! do not, the run goes its usual way.
 
-use super::{PLACE, Phase, Turn, fence, shown};
+use super::shown::{ABSENT, HEADING, TEXTS};
+use super::{PLACE, Phase, Turn, shown};
 use crate::agent::blueprint::Part;
 use crate::agent::event::Tokens;
 use crate::agent::excerpt::leaves_out;
@@ -13,17 +14,12 @@ use crate::agent::state::{Cost, facts};
 use crate::intent::tokens::{tells, words};
 use crate::intent::{asks_documents, is_told_at_length};
 use crate::model::{Finish, Prompt, Role, Sampling};
+use crate::policy::fence;
 
-/// The layer with the texts that a task names, where it only wants to be told what stands there.
-pub const TEXTS: &str = "texts";
 /// The layer with passages of the person's documents.
 pub const KNOWLEDGE: &str = "knowledge";
 /// The layer with notes of the person and of earlier runs.
 const MEMORY: &str = "memory";
-/// What a text in one of the first two begins with, before its name.
-pub const HEADING: &str = "### ";
-/// What the model says where the texts do not say it.
-pub(super) const ABSENT: &str = "NOT FOUND";
 
 /// Who answers.
 const PERSONA: &str = "You answer the user's question out of the texts that the user shows you. Use only what stands in them, \

@@ -2,9 +2,15 @@
 //! say so, a small model makes an answer of whatever stands near; having seen it done, it does so a third less often
 //! ([measured](../../../benches/records/2026-11-25-honest.md)).
 
-use super::fence;
-use super::reply::{ABSENT, HEADING, TEXTS};
 use crate::model::{Prompt, Role};
+use crate::policy::fence;
+
+/// The layer with the texts that a task names, where it only wants to be told what stands there.
+pub const TEXTS: &str = "texts";
+/// What a text in one of the first two begins with, before its name.
+pub const HEADING: &str = "### ";
+/// What the model says where the texts do not say it.
+pub(super) const ABSENT: &str = "NOT FOUND";
 
 /// A text, its name, and questions with the answer that stands in it; none where something like it stands there of another
 /// thing.

@@ -1,10 +1,11 @@
 //! A summary of steps that fall out of the prompt, written by a model where that is asked for: what it is asked, and what
 //! becomes of its lines.
 
-use super::{Entry, Fitting, Strategy, Turn, fence, prompt_tokens};
+use super::{Entry, Fitting, Strategy, Turn, prompt_tokens};
 use crate::agent::assemble::ProviderRequest;
 use crate::model::{Prompt, Role, Shape};
 use crate::policy::compress;
+use crate::policy::fence;
 use serde::{Deserialize, Serialize};
 
 /// Lines of a summary, characters of each, and tokens of all of them.

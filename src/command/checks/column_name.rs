@@ -1,9 +1,8 @@
 //! `grep -v paid invoices.csv`, where "paid" is the name of a column: only the first line has that word.
 
 use super::CheckContext;
-use super::csv::names;
 use super::edit::warning;
-use super::separator::separated_by;
+use super::separator::{names, separated_by};
 use crate::shell::{Finding, Invocation, Word};
 use std::path::Path;
 

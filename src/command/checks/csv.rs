@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::input::files;
-use super::separator::{self, separated_by};
+use super::separator::{self, names, separated_by};
 use super::words::Words;
 use super::{CheckContext, column_name, only};
 use crate::shell::{Finding, Invocation, Word};
@@ -193,16 +193,6 @@ fn places(text: &str, mark: &str) -> Vec<usize> {
         }
     }
     all
-}
-
-/// The cells of a line as they are.
-pub(in crate::command) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
-    line.split(by).map(|cell| cell.trim().trim_matches('"'))
-}
-
-/// The names that a first line has, in lower case.
-pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
-    cells(line, by).map(str::to_lowercase)
 }
 
 /// True if the request says the name of a column, or more of them.

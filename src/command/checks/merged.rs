@@ -1,9 +1,9 @@
 //! `cat jan.csv feb.csv > all.csv`: each file begins with the names of the columns, and they stand in the middle then.
 
 use super::CheckContext;
-use super::csv::{begin, is_csv, names};
+use super::csv::{begin, is_csv};
 use super::edit::{Edits, warning};
-use super::separator::separated_by;
+use super::separator::{names, separated_by};
 use super::words::Words;
 use crate::shell::{Finding, Word};
 use std::path::Path;

@@ -83,8 +83,8 @@ mod words;
 mod written;
 
 pub(super) use counts::asks_for_number;
-pub(super) use csv::{begin, cells};
-pub(super) use separator::separated_by;
+pub(super) use csv::begin;
+pub(super) use separator::{cells, separated_by};
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;

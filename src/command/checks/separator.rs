@@ -87,6 +87,16 @@ fn name(separator: char) -> &'static str {
     }
 }
 
+/// The cells of a line as they are.
+pub(in crate::command) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
+    line.split(by).map(|cell| cell.trim().trim_matches('"'))
+}
+
+/// The names that a first line has, in lower case.
+pub(super) fn names(line: &str, by: char) -> impl Iterator<Item = String> + '_ {
+    cells(line, by).map(str::to_lowercase)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::csv::check;

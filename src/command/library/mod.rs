@@ -13,6 +13,7 @@
 //!
 //! - `read`: the files. `words`: what is compared of a text. [`search`]: which pairs are nearest to a request.
 
+mod pair;
 mod read;
 mod search;
 mod words;
@@ -21,48 +22,10 @@ pub(super) use search::Topic;
 pub use search::{alike, has, nearest};
 pub(super) use words::{says_something, unquoted};
 
-use crate::shell::{Os, Target, Userland};
+use pair::{Pair, Text};
 use read::read;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
-
-/// What is read of a pair; what judges it is passed over.
-#[derive(Debug, Default, PartialEq)]
-#[cfg_attr(test, derive(Clone, serde::Deserialize))]
-struct Pair {
-    request: Text,
-    #[cfg_attr(test, serde(default))]
-    also: Vec<Text>,
-    cmd: Text,
-    macos: Option<Text>,
-    freebsd: Option<Text>,
-    busybox: Option<Text>,
-    powershell: Option<Text>,
-}
-
-/// A string of an embedded file: a piece of it where nothing in it is escaped.
-type Text = Cow<'static, str>;
-
-impl Pair {
-    /// All that is asked with.
-    fn wordings(&self) -> impl Iterator<Item = &Text> {
-        std::iter::once(&self.request).chain(&self.also)
-    }
-
-    /// Its command for a target, if there is one.
-    fn command(&self, target: Target) -> Option<&str> {
-        let macos = self.macos.as_ref().unwrap_or(&self.cmd);
-        let command = match (target.userland, target.os) {
-            (Userland::Gnu, _) => &self.cmd,
-            (Userland::Busybox, _) => self.busybox.as_ref().unwrap_or(&self.cmd),
-            (Userland::Bsd, Os::FreeBsd) => self.freebsd.as_ref().unwrap_or(macos),
-            (Userland::Bsd, _) => macos,
-            (Userland::PowerShell, _) => self.powershell.as_ref()?,
-        };
-        (!command.is_empty()).then_some(&**command)
-    }
-}
 
 /// The words of all wordings as they are written, in lower case, with how often each is there: what people ask with.
 pub fn vocabulary() -> &'static HashMap<&'static str, u32> {

@@ -1,6 +1,6 @@
 //! Reads the files of the library, quickly: at every call all of them are.
 
-use super::{Pair, Text};
+use super::pair::{Pair, Text};
 use std::borrow::Cow;
 
 /// Reads a file line by line: each field stands on a line of its own, and only what is passed over goes on to the next.

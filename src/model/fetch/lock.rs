@@ -1,8 +1,8 @@
 //! Two runs at once fetch once: an advisory lock on a file beside the model. The system drops it with the process,
 //! however that ends.
 
-use super::error::io_error;
-use super::{Cx, FetchError};
+use super::cx::Cx;
+use super::error::{FetchError, io_error};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -13,6 +13,7 @@
 //! calls block; none may run on an async worker.
 
 mod adapters;
+mod cx;
 mod error;
 mod header;
 mod hub;
@@ -40,12 +41,12 @@ pub use source::{ModelSource, computes_here, find, resolve};
 
 use super::Cancel;
 use super::catalog::{Card, CardFile};
+use cx::{Cx, hex};
 use error::{Stop, io_error};
 use lock::Lock;
 use partial::Partial;
 use record::Record;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -61,13 +62,6 @@ pub struct Fetcher<'a> {
     pub progress: &'a dyn Progress,
     /// Ends it early; what has come is kept.
     pub cancel: &'a Cancel,
-}
-
-/// Who is told, and who may stop us.
-#[derive(Clone, Copy)]
-struct Cx<'a> {
-    progress: &'a dyn Progress,
-    cancel: &'a Cancel,
 }
 
 /// Free bytes that are left alone.
@@ -350,13 +344,6 @@ fn sum_of(path: &Path, cx: &Cx<'_>) -> Result<String, FetchError> {
     };
     cx.progress.finish();
     end.map(|()| hex(&sum.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Refuses to start what the disk cannot hold.

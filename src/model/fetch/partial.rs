@@ -4,8 +4,8 @@
 //! Every mark carries the SHA-256 of all bytes before it: after a kill, a power cut or a bad disk only what is provably
 //! whole is kept, and no byte is hashed twice on its way.
 
+use super::cx::{Cx, hex};
 use super::error::{FetchError, io_error};
-use super::{Cx, hex};
 use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

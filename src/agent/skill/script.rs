@@ -1,0 +1,138 @@
+//! Scripts of skills: which program runs one, in which fence, and what its end means.
+
+use super::{Origin, Skill};
+use crate::agent::observe::Raw;
+use crate::agent::tool::{Effects, Hazard, ToolCx, ToolError, normal};
+use crate::agent::tools::child;
+use crate::exec::{self, EnvProfile, Job, Limits, Sandbox, Status};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a script may take if the call says nothing, and at most.
+const WALL: Duration = Duration::from_secs(30);
+pub(super) const LONGEST: u64 = 300;
+/// Bytes kept of each stream of a script.
+const OUTPUT: usize = 256 << 10;
+/// The folder of a skill's scripts.
+pub(super) const SCRIPTS: &str = "scripts";
+/// Files that are named where one is not there.
+pub(super) const NAMED: usize = 20;
+
+/// A program, and the arguments that come before the file.
+type Interpreter = (&'static str, &'static [&'static str]);
+
+/// The programs that run a script, by its extension: the first that is on PATH does.
+const INTERPRETERS: &[(&str, &[Interpreter])] = &[
+    ("py", &[("python3", &[]), ("python", &[])]),
+    ("sh", &[("bash", &[]), ("sh", &[])]),
+    ("js", &[("node", &[]), ("bun", &[]), ("deno", &["run"])]),
+    ("ts", &[("deno", &["run"]), ("bun", &[]), ("node", &["--experimental-strip-types"])]),
+    ("rb", &[("ruby", &[])]),
+    ("pl", &[("perl", &[])]),
+];
+
+/// Finds a program on PATH.
+pub type Which = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
+/// The programs that may run a file of this extension; empty where none is known.
+pub fn interpreters(extension: &str) -> Vec<&'static str> {
+    let known = INTERPRETERS.iter().find(|(e, _)| *e == extension);
+    known.map(|(_, all)| all.iter().map(|(name, _)| *name).collect()).unwrap_or_default()
+}
+
+/// The program that runs files of this extension, and the arguments that come before the file; `None` where none is here.
+pub fn program_of(extension: &str, which: &Which) -> Option<Vec<OsString>> {
+    let known = INTERPRETERS.iter().find(|(e, _)| *e == extension).map(|(_, all)| *all).unwrap_or_default();
+    let (program, before) = known.iter().find_map(|(name, before)| Some((which(name)?, *before)))?;
+    Some(std::iter::once(program.into_os_string()).chain(before.iter().map(OsString::from)).collect())
+}
+
+/// A script of a skill with these arguments, in the sandbox.
+pub(super) fn job_of(
+    skill: &Skill,
+    file: &Path,
+    given: Vec<String>,
+    seconds: Option<u64>,
+    which: &Which,
+    cx: &ToolCx,
+) -> Result<Job, ToolError> {
+    let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let Some(program) = program_of(&extension, which) else {
+        let of = interpreters(&extension).join(" or ");
+        let what = if of.is_empty() {
+            "a known extension (.py .sh .js .ts .rb .pl)".to_owned()
+        } else {
+            format!("{of} on this machine")
+        };
+        return Err(ToolError::Failed(format!("{} cannot be run: it needs {what}", file.display())));
+    };
+    let mut words = program.into_iter();
+    let program = words.next().unwrap_or_default();
+    let wall = seconds.map_or(WALL, |s| Duration::from_secs(s.clamp(1, LONGEST)));
+    let mut job = Job::new(program).args(words).args([file.as_os_str()]).args(given);
+    job = job.env("CARO_SKILL_DIR", skill.folder.as_os_str());
+    job.cwd = Some(cx.root.clone());
+    job.limits = Limits { wall, output: OUTPUT };
+    (job.sandbox, job.world) = (Sandbox::ReadOnly, EnvProfile::Script);
+    Ok(job)
+}
+
+/// The scripts of a skill, by name.
+pub fn scripts(skill: &Skill) -> Vec<String> {
+    skill.files_of(SCRIPTS, NAMED)
+}
+
+/// The effects of a script with these arguments.
+pub(super) fn effects_of<'a>(
+    skill: &Skill,
+    file: PathBuf,
+    said: impl Iterator<Item = &'a str>,
+    cx: &ToolCx,
+) -> Effects {
+    let support = exec::support();
+    // whatever is said to it may be a file that it prints
+    let reads = std::iter::once(file).chain(said.map(|word| normal(&cx.root, word))).collect();
+    let mut effects = Effects { reads, exec: true, ..Effects::default() };
+    let name = &skill.front.name;
+    if skill.origin == Origin::Project {
+        effects.hazard = Hazard::Change;
+        effects.reasons.push(format!("it runs a script that came with the project (skill `{name}`), in the sandbox"));
+    } else if !support.holds_to_reading() {
+        effects.hazard = Hazard::Change;
+        effects.opaque = true;
+        effects.reasons.push(format!("it runs a script of the skill `{name}`, and this system has no full sandbox"));
+    }
+    effects
+}
+
+/// Runs a script, and makes what it printed the result.
+pub(super) fn run_job(job: &Job, cx: &ToolCx) -> Result<Raw, ToolError> {
+    let wall = job.limits.wall.as_secs();
+    let Some(output) = child::run(job, &cx.cancel)? else { return Err(ToolError::TimedOut(wall)) };
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let cut = child::left_out(&output);
+    match output.status {
+        Status::Exited(0) if output.stdout.is_empty() && said.is_empty() => Ok(Raw::text("(no output)")),
+        Status::Exited(0) if output.stdout.is_empty() => Ok(Raw::text(said).cut(cut)),
+        Status::Exited(0) if said.is_empty() => Ok(Raw::bytes(output.stdout).cut(cut)),
+        // a script that was refused a write may end well all the same, and says so there
+        Status::Exited(0) => {
+            let out = String::from_utf8_lossy(&output.stdout);
+            Ok(Raw::text(format!("{}\n(it also said: {said})", out.trim_end())).cut(cut))
+        }
+        Status::Exited(code) if output.stdout.trim_ascii().is_empty() => {
+            Err(ToolError::Failed(format!("{said}\n(exit code {code})").trim().to_owned()))
+        }
+        Status::Exited(code) => {
+            let (out, note) = (output.stdout.trim_ascii_end(), format!("(exit code {code})"));
+            Ok(Raw::bytes(child::lines([out.into(), said.into(), note.into()])).cut(cut).failed_late())
+        }
+        Status::Signaled(signal) => {
+            Err(ToolError::Failed(format!("{said}\n(ended by signal {signal})").trim().to_owned()))
+        }
+        Status::TimedOut => Err(ToolError::TimedOut(wall)),
+        Status::Flooded => Err(ToolError::Failed(child::FLOODED.into())),
+    }
+}
