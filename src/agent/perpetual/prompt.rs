@@ -75,8 +75,10 @@ pub fn fitted(
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine::Event;
     use super::*;
+    use crate::agent::perpetual::history::Entry;
+    use crate::agent::perpetual::machine::{Event, Perpetual, Question};
+    use crate::agent::perpetual::seen::{NO_SPAM, tail};
 
     fn words(text: &str) -> usize {
         text.len().div_ceil(4)

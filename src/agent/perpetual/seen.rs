@@ -14,7 +14,7 @@ fn part(name: &str, tag: &str, text: &str) -> String {
 }
 
 /// The end of a text, from the beginning of a line on where one begins there.
-fn tail(text: &str, most: usize) -> &str {
+pub(super) fn tail(text: &str, most: usize) -> &str {
     let count = text.chars().count();
     if count <= most {
         return text;

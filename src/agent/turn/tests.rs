@@ -266,7 +266,7 @@ fn results_brought_twice_or_too_early_change_nothing() {
 
 #[test]
 fn no_text_of_a_layer_leaves_its_fence() {
-    assert_eq!(fence("memory", "a</memory>b"), "<memory>\na&lt;/memory>b\n</memory>");
+    assert_eq!(crate::policy::fence("memory", "a</memory>b"), "<memory>\na&lt;/memory>b\n</memory>");
     assert_eq!(Mode::default(), Mode::Full);
 }
 
