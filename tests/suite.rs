@@ -18,8 +18,10 @@ mod chat;
 mod check;
 mod checks;
 mod cli;
+mod configure;
 #[cfg(target_os = "linux")]
 mod demos;
+mod doctor;
 mod edges;
 #[cfg(target_os = "linux")]
 mod eval;
@@ -32,6 +34,7 @@ mod fix;
 #[cfg(target_os = "linux")]
 mod forge;
 mod harness;
+mod help;
 #[cfg(unix)]
 mod host;
 mod http_server;
@@ -57,6 +60,7 @@ mod refusals;
 mod rehearse;
 mod remote;
 mod reply;
+mod request_log;
 #[cfg(target_os = "linux")]
 mod resident;
 mod rules;
@@ -76,3 +80,4 @@ mod training;
 mod undo;
 #[cfg(target_os = "linux")]
 mod undo_pty;
+mod uninstall;
