@@ -347,14 +347,19 @@ const ON_DISK: &[(&str, &str)] = &[
     ("documents/", "reads the person's own documents, and keeps their index"),
     ("policy/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
     ("cli/bench/", "makes the folders that it measures in"),
+    ("cli/completions/", "writes manual pages into the folder that is named"),
     ("cli/config.rs", "reads the files of settings"),
+    ("cli/configure/", "changes the files of settings"),
+    ("cli/doctor/", "looks at folders and files of ours, and changes nothing"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
     ("cli/fix.rs", "reads the error text that is named"),
     ("cli/forge.rs", "reads the samples that are named"),
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
+    ("cli/request_log/", "keeps requests, once that is turned on"),
     ("cli/skills.rs", "makes a new skill"),
+    ("cli/uninstall/", "lists everything of ours, and takes it away"),
 ];
 
 #[test]

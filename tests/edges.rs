@@ -283,6 +283,55 @@ fn bash_completes_models_and_names_with_blanks() {
     assert_eq!(completed(&machine, &["agent", "--model", "qwen n"]), ["qwen notes.txt"]);
 }
 
+/// Fish asks its script as a person's key does; each candidate in a line, without what is said of it.
+#[cfg(unix)]
+#[test]
+fn fish_completes_words_options_and_what_is_on_this_machine() {
+    if !crate::machine::have("fish") {
+        return println!("skipped: there is no fish here");
+    }
+    let machine = Machine::new();
+    let script = machine.run(&["completions", "fish"]).out;
+    machine.write("caro.fish", format!("function caro; $BINARY $argv; end\n{script}"));
+    machine.run(&["history", "on"]);
+    for (line, wanted) in [
+        ("caro --target mac", "macos-bsd"),
+        ("caro --model qwen2.5", "qwen2.5-coder-1.5b"),
+        ("caro model pull qwen2.5", "qwen2.5-coder-1.5b"),
+        ("caro model adapter verify qwen", "qwen2.5-coder-1.5b-shell"),
+        ("caro config set time", "timeout"),
+        ("caro help exi", "exit-codes"),
+        ("caro help una", ""),
+        ("caro history o", "on"),
+        ("caro completions f", "fish"),
+    ] {
+        let mut fish = Command::new("fish");
+        let ask = format!("source {}; complete -C '{line}'", machine.path("caro.fish").display());
+        fish.args(["--no-config", "-c", &ask]).env_clear().envs(machine.env());
+        fish.env("BINARY", env!("CARGO_BIN_EXE_caro")).current_dir(machine.path("work")).stdin(Stdio::null());
+        let found = Ran::of(fish.output().unwrap()).out;
+        let found: Vec<&str> = found.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert_eq!(found.contains(&wanted), !wanted.is_empty(), "{line}: {found:?}");
+    }
+}
+
+/// Each script can be read by its own shell.
+#[cfg(unix)]
+#[test]
+fn completion_scripts_are_sound_to_their_shells() {
+    let machine = Machine::new();
+    for (shell, look) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+        if !crate::machine::have(shell) {
+            println!("skipped: there is no {shell} here");
+            continue;
+        }
+        machine.write("script", machine.run(&["completions", shell]).out);
+        let mut reads = Command::new(shell);
+        let ran = Ran::of(reads.arg(look).arg(machine.path("script")).stdin(Stdio::null()).output().unwrap());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}: {ran:#?}");
+    }
+}
+
 /// The one file of that name below a folder.
 fn find(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
     let mut folders = vec![folder.to_path_buf()];

@@ -19,8 +19,10 @@ mod check;
 mod checks;
 mod circles;
 mod cli;
+mod configure;
 #[cfg(target_os = "linux")]
 mod demos;
+mod doctor;
 mod edges;
 #[cfg(target_os = "linux")]
 mod eval;
@@ -33,6 +35,7 @@ mod fix;
 #[cfg(target_os = "linux")]
 mod forge;
 mod harness;
+mod help;
 #[cfg(unix)]
 mod host;
 mod http_server;
@@ -58,6 +61,7 @@ mod refusals;
 mod rehearse;
 mod remote;
 mod reply;
+mod request_log;
 #[cfg(target_os = "linux")]
 mod resident;
 mod rules;
@@ -77,3 +81,4 @@ mod training;
 mod undo;
 #[cfg(target_os = "linux")]
 mod undo_pty;
+mod uninstall;

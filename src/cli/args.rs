@@ -3,9 +3,9 @@
 use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
 use super::ui::ColorChoice;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, eval, explain, fix, forge, init,
-    knowledge, manual, mcp, memory, model, perpetual, serve, skills, status, stop, task, tools, undo, version,
-    workspace,
+    agent, artifacts, batch, bench, chat, check, completions, config, context, doctor, eval, explain, fix, forge, help,
+    init, knowledge, manual, mcp, memory, model, perpetual, request_log, serve, skills, status, stop, task, tools,
+    undo, uninstall, version, workspace,
 };
 use crate::command::fix::near::is_swapped;
 use crate::shell::{Dialect, Target};
@@ -24,7 +24,8 @@ use std::ffi::OsString;
     override_usage = "caro [OPTIONS] \"WORDS ...\"\n       caro VERB ...",
     subcommand_value_name = "VERB",
     subcommand_help_heading = "Verbs",
-    after_help = "A request whose first word is a verb: put it in quotes with its other words, or after `--`.\n\
+    after_help = "Topics: `caro help` TOPIC, as start, safety, undo, privacy, settings, exit-codes; `caro help topics` lists them.\n\
+                  A request whose first word is a verb: put it in quotes with its other words, or after `--`.\n\
                   Exit codes: 0 a command, 1 refused or none, 2 usage or internal, the child's own with -x, 124 timeout, 130 Ctrl-C, \
                   143 SIGTERM."
 )]
@@ -101,12 +102,21 @@ pub enum Verb {
     Tools(tools::Args),
     /// Put back what the last command that caro ran has deleted, moved or changed
     Undo(undo::Args),
-    /// Show the settings and where each comes from
+    /// Show and search what was asked for and what came of it, once it is turned on
+    History(request_log::Args),
+    /// Look over what works here and what does not, each with what to do about it
+    Doctor(doctor::Args),
+    /// Show and change the settings
     Config(config::Args),
     /// Put caro into the prompt of a shell: a key turns words on the line into a command
     Init(init::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Explain a topic, or show the flags of a verb
+    Help(help::Args),
+    /// Remove everything that caro has made on this machine
+    #[command(name = "self")]
+    Own(uninstall::Args),
     /// Print version and build
     Version(version::Args),
 }
@@ -264,7 +274,17 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
             i += if takes_value(&word) { 2 } else { 1 };
             continue;
         }
-        if let Some(verb) = command.find_subcommand(&word) {
+        if word == "help" {
+            match help_for(command, &argv[i + 1..]) {
+                Help::Verb => {
+                    argv.remove(i);
+                    argv.push("--help".into());
+                    argv[1..=i].rotate_right(1);
+                }
+                Help::Topic => argv[1..=i].rotate_right(1),
+                Help::Request => return request_of(argv, i, takes_value),
+            }
+        } else if let Some(verb) = command.find_subcommand(&word) {
             if verb.has_subcommands() && argv[i + 1..] == ["help"] {
                 argv[i + 1] = "--help".into();
             }
@@ -272,17 +292,42 @@ fn verb_first(command: &clap::Command, mut argv: Vec<OsString>) -> Vec<OsString>
                 return request_of(argv, i, takes_value);
             }
             argv[1..=i].rotate_right(1);
-        } else if word == "help"
-            && argv[i + 1..].iter().try_fold(command, |at, name| at.find_subcommand(name)).is_some()
-        {
-            // `help`, `help agent`, `help memory forget`; more words are a request (`help me with tar`)
-            argv.remove(i);
-            argv.push("--help".into());
-            argv[1..=i].rotate_right(1);
         }
         break;
     }
     argv
+}
+
+/// The things that a line which begins with `help` can ask for.
+enum Help {
+    /// The flags of all verbs, or of one: `help`, `help agent`, `help memory forget`.
+    Verb,
+    /// A topic, or a word that is none: `help privacy`.
+    Topic,
+    /// A command: `help me with tar`.
+    Request,
+}
+
+fn help_for(command: &clap::Command, rest: &[OsString]) -> Help {
+    let is_flag = |word: &&OsString| word.to_string_lossy().starts_with('-');
+    if let Some(word) = rest.first().and_then(|word| word.to_str())
+        && !word.starts_with('-')
+        && rest.iter().skip(1).all(|word| is_flag(&word))
+    {
+        let is_one = !word.contains(char::is_whitespace);
+        if help::topics::find(word).is_some() || is_one && command.find_subcommand(word).is_none() {
+            return Help::Topic;
+        }
+    }
+    match rest.iter().try_fold(command, |at, name| at.find_subcommand(name)) {
+        Some(_) => Help::Verb,
+        None => Help::Request,
+    }
+}
+
+/// True for the name of a verb.
+pub fn is_verb(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
 }
 
 /// The argument that a flag stands for, as it is typed: of short ones in one word the last.
@@ -315,12 +360,12 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
     match verb.get_name() {
         // `undo the last commit`; what it takes is a number
         "undo" => words.iter().any(|word| word.parse::<u64>().is_err()),
-        "init" | "stats" | "status" | "stop" => words.len() > 1,
+        "doctor" | "init" | "stats" | "status" | "stop" => words.len() > 1,
         // the command is one part in quotes; `fix the permissions of ...`
         "fix" => parts.len() > 1,
         // `loop over all files`; what it takes are parameters with their values
         "loop" => words.len() > 1 && words[0] != "history" && !words.iter().any(|word| word.contains('=')),
-        "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "serve" => words
+        "memory" | "knowledge" | "artifacts" | "workspace" | "task" | "self" | "serve" => words
             .first()
             .is_some_and(|word| verb.find_subcommand(word).is_none() && !(words.len() < 3 && is_usual(verb, word))),
         _ => false,
@@ -381,7 +426,7 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
         named(command, flag).is_some() || named(&cli, flag).is_none()
     };
     let meant = argv.iter().skip(1).map(|w| w.to_string_lossy()).any(|w| w.starts_with('-') && is_its_own(&w));
-    let may_be_request = words.len() > 2 || ["stats", "status", "stop"].contains(&verb.as_ref());
+    let may_be_request = words.len() > 2 || ["doctor", "stats", "status", "stop"].contains(&verb.as_ref());
     (may_be_request && !meant).then(|| {
         format!("`{verb}` is a verb; a request that begins with it stands in quotes: caro \"{}\"", words.join(" "))
     })
@@ -563,6 +608,20 @@ mod tests {
             let argv = std::iter::once("caro").chain(line.split(' ')).map(OsString::from);
             assert_eq!(parse(argv).unwrap_err().kind(), clap::error::ErrorKind::DisplayHelp, "{line}");
         }
-        assert_eq!(words(&["help", "stop", "containers"]), ["help", "stop", "containers"]);
+        for line in ["help stop containers", "help me find big files", "help me", "--json help me with tar"] {
+            let typed: Vec<&str> = line.split(' ').collect();
+            let request: Vec<&str> = typed.iter().copied().filter(|word| !word.starts_with('-')).collect();
+            match line {
+                "help me" => {
+                    assert!(matches!(parsed(&typed).verb, Some(Verb::Help(_))), "one word is a topic that is none")
+                }
+                _ => assert_eq!(words(&typed), request),
+            }
+        }
+        assert_eq!(words(&["help me find big files"]), ["help me find big files"]);
+        for line in ["help privacy", "help undo", "help fix", "-q help exit-codes", "help privcy", "help topics"] {
+            let typed: Vec<&str> = line.split(' ').collect();
+            assert!(matches!(parsed(&typed).verb, Some(Verb::Help(_))), "{line}");
+        }
     }
 }

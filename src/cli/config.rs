@@ -4,7 +4,7 @@
 //! stricter, and nothing else: it can neither pick a model (and with it a server) nor loosen anything.
 
 use super::settings::{AUTO, LEVELS, one_of};
-use super::{Cx, Dirs, Env, Exit, Failure, Outcome, Settings};
+use super::{Cx, Dirs, Env, Exit, Failure, Outcome, Settings, configure};
 use crate::files;
 use crate::model::catalog::DEFAULT_MODEL;
 use std::collections::BTreeMap;
@@ -26,11 +26,11 @@ const MAX_FILE: u64 = 64 * 1024;
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 /// Settings that are turned on and off: `true` and `false` do, too.
-const SWITCHES: [&str; 4] = ["rehearse", "resident", "knowledge", "undo"];
+pub(super) const SWITCHES: [&str; 5] = ["rehearse", "resident", "knowledge", "undo", "request_history"];
 
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Project {
+pub(super) enum Project {
     /// Set it.
     Sets,
     /// Only make it stricter than the user's.
@@ -50,7 +50,7 @@ pub struct Key {
     pub default: &'static str,
     /// What it does.
     pub what: &'static str,
-    project: Project,
+    pub(super) project: Project,
 }
 
 const fn key(
@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 31] = [
+pub const KEYS: [Key; 32] = [
     key(
         "model",
         "CARO_MODEL",
@@ -169,6 +169,14 @@ pub const KEYS: [Key; 31] = [
         Project::Never,
         "server of memory = redis: redis://[:PASSWORD@]HOST[/N]",
     ),
+    // A cloned project must not have anybody watched.
+    key(
+        "request_history",
+        "CARO_REQUEST_HISTORY",
+        "off",
+        Project::Never,
+        "on, off: are requests kept with their commands, on this machine, for `caro history`",
+    ),
     // A cloned project must not have anybody's conversations deleted.
     key(
         "history",
@@ -244,7 +252,7 @@ pub struct Config {
 }
 
 /// A setting with its value, as a file has it.
-type Line = (&'static Key, String, Origin);
+pub(super) type Line = (&'static Key, String, Origin);
 
 /// The flags that were given, as a layer of settings.
 pub fn given(flags: &[(&'static str, &Option<String>)]) -> Vec<(&'static str, String)> {
@@ -303,7 +311,7 @@ impl Config {
     }
 
     /// What holds where nothing is said.
-    fn defaults() -> Self {
+    pub(super) fn defaults() -> Self {
         let values = KEYS.iter().map(|k| (k.name, (k.default.to_string(), Origin::Default))).collect();
         Self { values, warnings: Vec::new() }
     }
@@ -311,6 +319,13 @@ impl Config {
     /// What is to be told of the files: lines that are passed over, and who else may write them.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// One value, and what holds where nothing is said.
+    pub(super) fn of(key: &Key, value: &str, origin: Origin) -> Self {
+        let mut alone = Self::defaults();
+        alone.set(key, value.into(), origin);
+        alone
     }
 
     fn set(&mut self, key: &Key, value: String, origin: Origin) {
@@ -324,17 +339,7 @@ impl Config {
 
     /// The same to be shown: without the password of a URL.
     pub(super) fn shown(&self, name: &str) -> String {
-        let text = self.text(name);
-        let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
-        let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
-            Some((scheme, host)) => format!("{scheme}://***@{host}"),
-            None => url.to_owned(),
-        };
-        match query {
-            Some(query) if query.contains("pass=") => format!("{url}?***"),
-            Some(query) => format!("{url}?{query}"),
-            None => url,
-        }
+        shown(self.text(name))
     }
 
     /// Where that value comes from.
@@ -355,9 +360,23 @@ impl Config {
     }
 }
 
+/// A value without the password of a URL.
+pub(super) fn shown(text: &str) -> String {
+    let (url, query) = text.split_once('?').map_or((text, None), |(url, query)| (url, Some(query)));
+    let url = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, host)) => format!("{scheme}://***@{host}"),
+        None => url.to_owned(),
+    };
+    match query {
+        Some(query) if query.contains("pass=") => format!("{url}?***"),
+        Some(query) => format!("{url}?{query}"),
+        None => url,
+    }
+}
+
 /// The nearest project file at or above `cwd`, not above the top of its repository. What another person has put there, say
 /// in `/tmp`, is none.
-fn project_file(cwd: &Path) -> Option<PathBuf> {
+pub(super) fn project_file(cwd: &Path) -> Option<PathBuf> {
     for dir in cwd.ancestors() {
         let file = dir.join(PROJECT_FILE);
         if std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && is_ours(&meta)) {
@@ -413,7 +432,7 @@ fn read(file: &Path) -> Result<Vec<Line>, Failure> {
 }
 
 /// The text of a file; nothing where there is none.
-fn text(file: &Path) -> Result<String, Failure> {
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
     let name = file.display();
     match files::read_text(file, MAX_FILE) {
         Ok(text) => Ok(text),
@@ -449,9 +468,7 @@ fn admitted((key, value, origin): Line, tell: &mut impl FnMut(Failure)) -> Resul
     if key.project == Project::Never {
         return Err(Failure::usage(format!("{origin}: a project may not set `{}`", key.name)));
     }
-    let mut alone = Config::defaults();
-    alone.set(key, value.clone(), origin.clone());
-    match Settings::of(&alone) {
+    match Settings::of(&Config::of(key, &value, origin.clone())) {
         Err(failure) if key.project == Project::Tightens => {
             tell(Failure::usage(format!("{}, so it is taken for `{}`", failure.message, LEVELS[0].0)));
             Ok((key, LEVELS[0].0.to_owned(), origin))
@@ -473,7 +490,7 @@ fn line_by_line(text: &str, file: &Path) -> Vec<Result<Line, Failure>> {
 
 /// The settings in a text that begins behind so many lines of its file: those that can be read, and what is wrong with
 /// others.
-fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failure>>, Failure> {
+pub(super) fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failure>>, Failure> {
     let line_of = |offset: usize| above + text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1;
     let name = file.display();
     let table = DeTable::parse(text).map_err(|e| {
@@ -511,7 +528,7 @@ fn parse(text: &str, file: &Path, above: usize) -> Result<Vec<Result<Line, Failu
 }
 
 /// The failure of a name that is none of a setting, at its place.
-fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
+pub(super) fn unknown(name: &str, is_table: bool, place: &str) -> Failure {
     if is_table {
         return Failure::usage(format!("{place}: `{name}` is a table, and settings stand in none"))
             .hint("take the line of the table out; `caro config` shows every setting");
@@ -550,25 +567,55 @@ enum What {
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(KEYS.iter().map(|k| k.name)))]
         key: String,
     },
+    /// Set a setting in your file
+    Set {
+        /// Its name
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(KEYS.iter().map(|k| k.name)))]
+        key: String,
+        /// Its new value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// In the project's file
+        #[arg(long)]
+        project: bool,
+    },
+    /// Take a setting out of your file
+    Unset {
+        /// Its name
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(KEYS.iter().map(|k| k.name)))]
+        key: String,
+        /// Out of the project's file
+        #[arg(long)]
+        project: bool,
+    },
+    /// Open your file in $VISUAL or $EDITOR, and write it if it can be read then
+    Edit {
+        /// The project's file
+        #[arg(long)]
+        project: bool,
+    },
     /// Print where the user's configuration file is, whether it exists or not
     Path,
 }
 
-/// Shows the settings in force.
+/// Shows the settings in force, or changes a file.
 ///
 /// # Errors
-/// If a layer is broken, or stdout cannot be written.
+/// If a layer is broken, a file cannot be changed, or stdout cannot be written.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    if let Some(What::Path) = args.what {
-        let path = cx.dirs.config_file.as_ref().ok_or_else(|| {
-            Failure::usage("there is no configuration file, because this user has no home folder")
-                .hint(format!("set {} to a file", super::env::CONFIG_FILE))
-        })?;
-        match args.json {
-            true => cx.ui.document(path)?,
-            false => cx.ui.data(&path.display().to_string())?,
+    match &args.what {
+        Some(What::Path) => {
+            let path = configure::own(cx)?;
+            match args.json {
+                true => cx.ui.document(&path)?,
+                false => cx.ui.data(&path.display().to_string())?,
+            }
+            return Ok(Exit::Success);
         }
-        return Ok(Exit::Success);
+        Some(What::Set { key, value, project }) => return configure::set(key, value, *project, cx),
+        Some(What::Unset { key, project }) => return configure::unset(key, *project, cx),
+        Some(What::Edit { project }) => return configure::edit(*project, cx),
+        Some(What::Get { .. }) | None => {}
     }
     let config = cx.config(&[])?;
     // a value that is wrong is shown as well: its error sends people here to see where it comes from

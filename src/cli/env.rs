@@ -26,6 +26,10 @@ pub const FAILED_COMMAND: &str = "CARO_FAILED_COMMAND";
 pub const FAILED_STATUS: &str = "CARO_FAILED_STATUS";
 /// The exit statuses of the stages of its pipeline.
 pub const FAILED_STAGES: &str = "CARO_FAILED_STAGES";
+/// The person's editor, for `caro config edit`: of a terminal that can draw.
+pub const VISUAL: &str = "VISUAL";
+/// The person's editor where [`VISUAL`] names none.
+pub const EDITOR: &str = "EDITOR";
 /// Any value but the empty one: no colour.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Any value but the empty one and `0`: colour even where the output is no terminal.
@@ -35,7 +39,7 @@ pub const TERM: &str = "TERM";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 13] = [
+pub const VARIABLES: [(&str, &str); 15] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
@@ -46,6 +50,8 @@ pub const VARIABLES: [(&str, &str); 13] = [
     (FAILED_COMMAND, "the command that failed last, for `caro fix` (from the hook of `caro init --fix`)"),
     (FAILED_STATUS, "its exit status"),
     (FAILED_STAGES, "the exit statuses of the stages of its pipeline"),
+    (VISUAL, "the editor of `caro config edit`"),
+    (EDITOR, "the same where VISUAL names none"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
     (TERM, "`dumb`: no colour, no moving status line"),
@@ -97,7 +103,8 @@ mod tests {
     fn every_variable_is_ours_or_a_convention() {
         for (name, what) in VARIABLES {
             assert!(
-                name.starts_with("CARO_") || [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY].contains(&name),
+                name.starts_with("CARO_")
+                    || [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY, VISUAL, EDITOR].contains(&name),
                 "{name}"
             );
             assert!(!what.is_empty());

@@ -40,11 +40,11 @@ pub struct Run<'a> {
     pub trash: bool,
 }
 
-/// Asks and runs.
+/// Asks and runs. `ran` is told which command that was in the end, and its exit code.
 ///
 /// # Errors
 /// If it may not be run, or cannot be started.
-pub fn run(answer: Answer, run: &Run<'_>) -> Outcome {
+pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
     let Run { place, context, cx, .. } = *run;
     if place.target.os != context.target.os {
         return Err(Failure::no(format!("this command is for {}, not for this machine", place.target.name()))
@@ -72,6 +72,7 @@ pub fn run(answer: Answer, run: &Run<'_>) -> Outcome {
         }
     };
     caught.ended(code, run);
+    *ran = Some((cmd, code));
     Ok(Exit::Child(u8::try_from(code).unwrap_or(1)))
 }
 

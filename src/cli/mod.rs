@@ -1,12 +1,14 @@
 //! Arguments, terminal, one file a verb. Nobody imports this module, and no other module prints.
 //!
-//! - [`args`]: what can be typed. [`config`]: what it is layered over. [`mod@env`]: every variable that is read.
+//! - [`args`]: what can be typed. [`config`]: what it is layered over; [`configure`]: changes to its files. [`mod@env`]: every variable that is read.
 //! - [`given`]: a command that a verb is to look at. [`edit`], [`piped`], [`history`]: lines that are typed, that come from
-//!   a pipe, that were typed before. [`repair`]: what was saved of a damaged file.
+//!   a pipe, that were typed before; [`request_log`]: what was asked for, where that is kept. [`repair`]: what was saved of a damaged file.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
+//! - [`doctor`]: what works here, a file a group of checks.
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
 //!   long.
+//! - [`help`]: topics out of our papers, and manual pages. [`uninstall`]: everything of ours, taken away.
 //! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`undo`]: the verb, and what happens around a run of `-x` so that it has something to undo.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
@@ -26,8 +28,10 @@ pub mod chat;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod configure;
 pub mod context;
 pub mod dirs;
+pub mod doctor;
 pub mod download;
 pub mod edit;
 pub mod env;
@@ -39,6 +43,7 @@ pub mod first;
 pub mod fix;
 pub mod forge;
 pub mod given;
+pub mod help;
 pub mod history;
 pub mod init;
 pub mod interrupt;
@@ -55,6 +60,7 @@ pub mod project;
 pub mod rehearsal;
 pub mod repair;
 pub mod request;
+pub mod request_log;
 pub mod resident;
 pub mod revise;
 pub mod serve;
@@ -73,6 +79,7 @@ pub mod undo;
 #[path = "undo/elsewhere.rs"]
 pub mod undo;
 pub mod unfetched;
+pub mod uninstall;
 pub mod version;
 pub mod wire;
 pub mod workspace;
@@ -282,6 +289,10 @@ fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
         Some(Verb::Mcp(args)) => mcp::run(args, cx),
         Some(Verb::Tools(args)) => tools::run(args, cx),
         Some(Verb::Config(args)) => config::run(args, cx),
+        Some(Verb::Doctor(args)) => doctor::run(args, cx),
+        Some(Verb::Help(args)) => help::run(args, cx),
+        Some(Verb::History(args)) => request_log::run(args, cx),
+        Some(Verb::Own(args)) => uninstall::run(args, cx),
         Some(Verb::Completions(args)) => completions::run(args, cx),
         Some(Verb::Check(args)) => check::run(args, cx),
         Some(Verb::Fix(args)) => fix::run(args, cx),

@@ -3,7 +3,7 @@
 use super::args::{self, AnswerArgs, RequestArgs};
 use super::execute::{self, With};
 use super::interrupt::Phase;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, revise, wire};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, request_log, revise, wire};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, CommandError, FewShot, History, View, library};
 use crate::host::ExecutionContext;
@@ -77,7 +77,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         }
     }
     let execute = args.execute.then_some(With { preview: args.preview, trash: args.trash });
-    let how = How { args: &args.answer, execute, widget: args.widget, also: None };
+    let how = How { args: &args.answer, execute, widget: args.widget, also: None, request: Some(&request) };
     deliver(answer, how, &place, &settings, &wired.recipe.context, cx)
 }
 
@@ -92,6 +92,8 @@ pub struct How<'a> {
     pub widget: bool,
     /// A further member of the document.
     pub also: Option<(&'static str, serde_json::Value)>,
+    /// The words that it answers, to be kept where that is turned on.
+    pub request: Option<&'a str>,
 }
 
 /// Shows an answer, or runs it.
@@ -105,6 +107,32 @@ pub fn deliver(
     settings: &Settings,
     context: &ExecutionContext,
     cx: &Cx,
+) -> Outcome {
+    let is_kept = settings.request_history && !answer.cmd.is_empty();
+    let Some(request) = (if is_kept { how.request } else { None }) else {
+        return hand_over(answer, how, place, settings, context, cx, &mut None);
+    };
+    let (command, asked) = (answer.cmd.clone(), how.execute.is_some());
+    let mut ran = None;
+    let outcome = hand_over(answer, how, place, settings, context, cx, &mut ran);
+    match &ran {
+        Some((command, code)) => request_log::keep(request, command, Some(*code), place, cx),
+        // what nobody was given is nothing to find again
+        None if asked || outcome.is_ok() => request_log::keep(request, &command, None, place, cx),
+        None => {}
+    }
+    outcome
+}
+
+/// Does it, and tells which command was run and how it ended.
+fn hand_over(
+    answer: Answer,
+    how: How<'_>,
+    place: &Place,
+    settings: &Settings,
+    context: &ExecutionContext,
+    cx: &Cx,
+    ran: &mut Option<(String, i32)>,
 ) -> Outcome {
     if how.args.timing {
         present::timing(&cx.ui, &answer.timing);
@@ -125,7 +153,7 @@ pub fn deliver(
         return Err(draft(&answer));
     }
     if let Some(With { preview, trash }) = how.execute {
-        return execute::run(answer, &execute::Run { place, settings, cx, context, preview, trash });
+        return execute::run(answer, &execute::Run { place, settings, cx, context, preview, trash }, ran);
     }
     if how.widget {
         cx.ui.command(&answer.cmd)?;

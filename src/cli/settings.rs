@@ -118,6 +118,8 @@ pub struct Settings {
     pub workspace_backend: workspace::Kind,
     /// In which bucket, if in one.
     pub workspace_url: Option<String>,
+    /// Are requests kept with their commands?
+    pub request_history: bool,
     /// How much of a conversation is remembered.
     pub history: Remember,
     /// When a run that has grown long is shortened, and how.
@@ -174,6 +176,7 @@ impl Settings {
                 Failure::usage(error).hint(hint)
             })?,
             workspace_url: url("workspace_url"),
+            request_history: config.parse("request_history", |v| one_of(&SWITCH, v))?,
             history: config.parse("history", super::chat::remember)?,
             context: config.parse("context", super::agent::fitting::read)?,
             perpetual: perpetual(config)?,

@@ -2,11 +2,13 @@
 
 use super as database;
 use super::file::{Layout, LibraryError, write};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// What came of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +108,69 @@ fn version(file: &Path) -> Option<i64> {
     Connection::open(file).ok()?.query_row("PRAGMA user_version", [], |row| row.get(0)).ok()
 }
 
+/// The state of a file, as far as it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// SQLite has nothing against any page of it.
+    Sound,
+    /// Nor against those that there was time for.
+    Unfinished,
+    /// It is no database any more, or pages of it are wrong; what.
+    Damaged(String),
+    /// It cannot be opened; why.
+    Unreadable(String),
+}
+
+/// Looks at a file for so long, and leaves it and its folder as they are: SQLite's own way makes files beside it.
+pub fn examine(file: &Path, patience: Duration) -> Health {
+    if beside(file, LOG).exists() {
+        return checked(file, "mode=ro", patience);
+    }
+    match checked(file, "immutable=1", patience) {
+        // somebody may have begun to write meanwhile
+        Health::Damaged(_) if beside(file, LOG).exists() => checked(file, "mode=ro", patience),
+        found => found,
+    }
+}
+
+fn checked(file: &Path, how: &str, patience: Duration) -> Health {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let name = file.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let sql = match Connection::open_with_flags(format!("file:{name}?{how}"), flags) {
+        Ok(sql) => sql,
+        Err(error) => return unwell(&error),
+    };
+    let handle = sql.get_interrupt_handle();
+    let (over, waits) = mpsc::channel::<()>();
+    let said = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                handle.interrupt();
+            }
+        });
+        // it reads every page once; the longer check holds indexes against their tables, too
+        let said = sql.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        drop(over);
+        said
+    });
+    match said {
+        Ok(said) if said == "ok" => Health::Sound,
+        Ok(said) => Health::Damaged(said.lines().last().unwrap_or_default().to_owned()),
+        Err(error) => unwell(&error),
+    }
+}
+
+/// An error of SQLite's as the state of a file.
+fn unwell(error: &rusqlite::Error) -> Health {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => Health::Unfinished,
+        // somebody writes: whoever can is no fault
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Health::Unfinished,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Health::Damaged(error.to_string()),
+        _ => Health::Unreadable(error.to_string()),
+    }
+}
+
 /// True if SQLite has nothing against any page of a file.
 fn is_sound(file: &Path) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -189,6 +254,24 @@ mod tests {
             assert!(!sql.prepare("PRAGMA foreign_key_check").unwrap().exists([]).unwrap());
         }
         assert!(best > 300, "{best}");
+    }
+
+    #[test]
+    fn a_look_tells_sound_from_damaged_and_ends_in_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.db");
+        assert!(matches!(examine(&file, Duration::MAX), Health::Unreadable(_)), "there is none");
+        filled(&file);
+        assert_eq!(examine(&file, Duration::from_secs(60)), Health::Sound);
+        for (at, length) in [(0, 100), (8 * 4096, 4096)] {
+            let damaged = dir.path().join(format!("{at}.db"));
+            fs::copy(&file, &damaged).unwrap();
+            overwrite(&damaged, at, length);
+            let before = fs::read(&damaged).unwrap();
+            assert!(matches!(examine(&damaged, Duration::from_secs(60)), Health::Damaged(_)), "{at}");
+            assert_eq!(fs::read(&damaged).unwrap(), before, "a look changes nothing");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "and makes nothing");
     }
 
     #[test]

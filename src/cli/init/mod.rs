@@ -11,10 +11,11 @@
 //! The way from the key to the command is the request's own `--widget`; nothing of it lives here.
 
 mod key;
-mod rc;
+pub(super) mod rc;
 
 use super::{Cx, Exit, Failure, Outcome};
 use key::Key;
+pub(super) use rc::Loading;
 
 /// The key for a command, and the one for an explanation, where no others are asked for.
 const COMMAND: Key = Key::Alt('e');
@@ -31,6 +32,20 @@ pub enum Shell {
     Zsh,
     /// 3 and newer
     Fish,
+}
+
+impl Shell {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
+
+    /// Its name, which is that of its program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+        }
+    }
 }
 
 /// Arguments of `caro init`.
@@ -75,7 +90,7 @@ pub struct Args {
 impl Args {
     /// The line that loads the script with these keys.
     fn load(&self) -> String {
-        let mut call = format!("caro init {}", self.name());
+        let mut call = format!("caro init {}", self.shell.name());
         for (flag, key, default) in [
             ("--key", self.key, COMMAND),
             ("--explain-key", self.explain_key, EXPLAIN),
@@ -93,14 +108,6 @@ impl Args {
         match self.shell {
             Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
             Shell::Fish => format!("{call} | source"),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self.shell {
-            Shell::Bash => "bash",
-            Shell::Zsh => "zsh",
-            Shell::Fish => "fish",
         }
     }
 

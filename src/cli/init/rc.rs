@@ -17,12 +17,9 @@ const LONGEST: u64 = 1 << 20;
 /// # Errors
 /// If there is no such file's place, nobody to ask, or the file cannot be read or written.
 pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
-    let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
-    let path = place(args.shell, std::env::home_dir().as_deref(), variable).ok_or_else(|| {
+    let path = file(args.shell).ok_or_else(|| {
         Failure::usage("this user has no home folder").hint("without --install the script is printed")
     })?;
-    // a link to a file in a folder of dotfiles stays one
-    let path = path.canonicalize().unwrap_or(path);
     let before = match files::read_text(&path, LONGEST) {
         Ok(text) => text,
         Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
@@ -66,7 +63,62 @@ fn by_hand(args: &Args) -> String {
     }
 }
 
-/// The file that a shell reads at the start of a session with a person.
+/// How a shell's own file loads the script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loading {
+    /// By the line between our marks.
+    Block,
+    /// By a line that was written by hand.
+    ByHand,
+    /// Not at all.
+    None,
+    /// The marks do not stand in pairs.
+    Broken,
+    /// The file cannot be read; why.
+    Unreadable(String),
+}
+
+/// How the shell whose own file this is loads the script.
+pub fn loading_of(file: &Path) -> Loading {
+    match files::read_text(file, LONGEST) {
+        Ok(text) => loading(&text),
+        Err(e) if e.kind() == ErrorKind::NotFound => Loading::None,
+        Err(e) => Loading::Unreadable(e.to_string()),
+    }
+}
+
+fn loading(text: &str) -> Loading {
+    let Some(rest) = without(text) else { return Loading::Broken };
+    let loads = |line: &str| line.contains("caro init ") && !line.trim_start().starts_with('#');
+    match rest.lines().any(loads) {
+        _ if rest != text => Loading::Block,
+        true => Loading::ByHand,
+        false => Loading::None,
+    }
+}
+
+/// The text without the line between our marks; `None` where they do not stand in pairs.
+pub fn without(text: &str) -> Option<String> {
+    edited(text, None)
+}
+
+/// The text of such a file.
+///
+/// # Errors
+/// If it cannot be read, or is longer than any such file is.
+pub fn read(file: &Path) -> std::io::Result<String> {
+    files::read_text(file, LONGEST)
+}
+
+/// The file of this user that a shell reads at the start of a session with a person.
+pub fn file(shell: Shell) -> Option<PathBuf> {
+    let variable = |name: &str| env::everything().find(|(of, _)| of == name).map(|(_, value)| PathBuf::from(value));
+    let path = place(shell, std::env::home_dir().as_deref(), variable)?;
+    // a link to a file in a folder of dotfiles stays one
+    Some(path.canonicalize().unwrap_or(path))
+}
+
+/// The same in that home, with these variables.
 fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let folder = |name: &str| variable(name).filter(|folder| folder.is_absolute());
     let home = home.filter(|home| home.is_absolute());
@@ -132,6 +184,22 @@ mod tests {
         assert_eq!(place(Shell::Zsh, None, |_| Some("/z".into())), Some("/z/.zshrc".into()));
         assert_eq!(place(Shell::Fish, home, |_| Some("/x".into())), Some("/x/fish/config.fish".into()));
         assert_eq!(place(Shell::Bash, Some(Path::new("relative")), none), None);
+    }
+
+    #[test]
+    fn a_file_says_how_it_loads_the_script() {
+        let block = edited("ls\n", Some("eval \"$(caro init bash)\"")).unwrap();
+        for (text, wanted) in [
+            (block.as_str(), Loading::Block),
+            ("eval \"$(caro init bash)\"\n", Loading::ByHand),
+            ("# eval \"$(caro init bash)\"\nls\n", Loading::None),
+            ("", Loading::None),
+            (BEGIN, Loading::Broken),
+        ] {
+            assert_eq!(loading(text), wanted, "{text}");
+        }
+        assert_eq!(loading_of(Path::new("/nowhere/.bashrc")), Loading::None);
+        assert!(matches!(loading_of(Path::new("/")), Loading::Unreadable(_)));
     }
 
     #[test]

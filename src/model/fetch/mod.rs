@@ -359,14 +359,14 @@ fn check_space(target: &Path, need: u64) -> Result<(), FetchError> {
 
 /// Bytes that this user can still write there, where the system tells.
 #[cfg(unix)]
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub fn free_bytes(folder: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(folder).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Elsewhere a full disk shows when it is written.
 #[cfg(not(unix))]
-fn free_bytes(_: &Path) -> Option<u64> {
+pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 

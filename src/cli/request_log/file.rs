@@ -1,0 +1,233 @@
+//! The file of requests: a line each, for its owner alone, bounded in number and age. Nothing is kept of one that has a secret.
+
+use crate::cli::Dirs;
+use crate::files::{self, Access};
+use crate::policy::Redactor;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Requests that are kept.
+pub const MOST: usize = 2000;
+/// Days that they are kept.
+pub const DAYS: u64 = 180;
+
+/// The most bytes that are read.
+const LARGEST: u64 = 64 << 20;
+
+/// A request, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Entry {
+    /// When, seconds since 1970.
+    pub at: u64,
+    /// The words.
+    pub request: String,
+    /// The command: that which was run, where one was.
+    pub command: String,
+    /// The machine that it is for.
+    pub target: String,
+    /// The shell that it is for.
+    pub shell: String,
+    /// Where it was asked.
+    pub folder: String,
+    /// True if caro ran it.
+    pub ran: bool,
+    /// Its exit status, where it was run.
+    pub status: Option<i32>,
+}
+
+/// The file.
+#[derive(Debug, Clone)]
+pub struct Log {
+    file: PathBuf,
+}
+
+impl Log {
+    /// The log of this person; nothing where there is no place for it. Opens nothing.
+    pub fn of(dirs: &Dirs) -> Option<Self> {
+        Some(Self { file: dirs.state.as_ref()?.join("requests.jsonl") })
+    }
+
+    /// Where it is.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Adds a request. False where it has a secret, and so is not kept.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn add(&self, entry: &Entry) -> io::Result<bool> {
+        let redactor = Redactor::default();
+        let texts = [&entry.request, &entry.command, &entry.folder];
+        if texts.into_iter().any(|text| redactor.text(text) != *text) {
+            return Ok(false);
+        }
+        let _lock = self.lock()?;
+        let mut line = serde_json::to_string(entry)?;
+        line.push('\n');
+        let kept = self.lines()?;
+        if kept.iter().any(|old| !is_recent(old, entry.at)) || kept.len() >= MOST + MOST / 10 {
+            let left = bounded(kept, entry.at);
+            let mut text = String::new();
+            for old in &left {
+                text.push_str(&serde_json::to_string(old)?);
+                text.push('\n');
+            }
+            text.push_str(&line);
+            return files::replace(&self.file, text.as_bytes(), Access::Private).map(|()| true);
+        }
+        let mut file = private().append(true).open(&self.file)?;
+        // somebody may have opened it up
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        file.write_all(line.as_bytes())?;
+        Ok(true)
+    }
+
+    /// The requests that are kept at this time, the oldest first.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn entries(&self, now: u64) -> io::Result<Vec<Entry>> {
+        Ok(bounded(self.lines()?, now))
+    }
+
+    /// Forgets all; how many there were.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn clear(&self) -> io::Result<usize> {
+        if !self.file.try_exists()? {
+            return Ok(0);
+        }
+        let _lock = self.lock()?;
+        let count = self.lines()?.len();
+        fs::remove_file(&self.file)?;
+        Ok(count)
+    }
+
+    /// The lines that can be read: one that was cut off, or of a newer program, is passed over.
+    fn lines(&self) -> io::Result<Vec<Entry>> {
+        match files::read(&self.file, LARGEST) {
+            Ok(bytes) => {
+                Ok(String::from_utf8_lossy(&bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Held while the file is changed; the system gives it back with the process.
+    fn lock(&self) -> io::Result<File> {
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).open(self.file.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+}
+
+/// How a file that is made is its owner's alone.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// True for one that is not too old.
+fn is_recent(entry: &Entry, now: u64) -> bool {
+    now.saturating_sub(entry.at) <= DAYS * 86_400
+}
+
+/// The latest of those that are not too old.
+fn bounded(mut entries: Vec<Entry>, now: u64) -> Vec<Entry> {
+    entries.retain(|entry| is_recent(entry, now));
+    let over = entries.len().saturating_sub(MOST);
+    entries.drain(..over);
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(at: u64, request: &str) -> Entry {
+        Entry {
+            at,
+            request: request.into(),
+            command: "ls".into(),
+            target: "linux-gnu".into(),
+            shell: "bash".into(),
+            folder: "/w".into(),
+            ran: false,
+            status: None,
+        }
+    }
+
+    fn log(dir: &Path) -> Log {
+        Log::of(&Dirs { state: Some(dir.join("state")), ..Dirs::default() }).unwrap()
+    }
+
+    #[test]
+    fn what_is_added_is_read_back_in_its_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        assert_eq!((log.entries(9).unwrap(), log.clear().unwrap()), (Vec::new(), 0));
+        let run = Entry { ran: true, status: Some(3), ..entry(2, "größte Dateien\nzeigen") };
+        assert!(log.add(&entry(1, "list files")).unwrap() && log.add(&run).unwrap());
+        assert_eq!(log.entries(9).unwrap(), [entry(1, "list files"), run]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(log.file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(log.clear().unwrap(), 2);
+        assert!(!log.file().exists());
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_request_with_a_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        let token = format!("ghp_{}", "a1".repeat(18));
+        assert!(!log.add(&entry(1, &format!("log in with {token}"))).unwrap());
+        assert!(!log.add(&Entry { command: format!("curl -u me:{token} x"), ..entry(1, "log in") }).unwrap());
+        assert!(!log.file().exists());
+    }
+
+    #[test]
+    fn the_oldest_go_by_number_and_by_age() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        let day = 86_400;
+        log.add(&entry(day, "old")).unwrap();
+        log.add(&entry(DAYS * day, "new")).unwrap();
+        let now = (DAYS + 2) * day;
+        assert_eq!(log.entries(now).unwrap().len(), 1, "what is too old is not shown");
+        log.add(&entry(now, "newest")).unwrap();
+        assert!(!fs::read_to_string(log.file()).unwrap().contains("\"old\""), "nor kept");
+        let many: String = (0..MOST + MOST / 10)
+            .map(|n| serde_json::to_string(&entry(now, &format!("n{n}"))).unwrap() + "\n")
+            .collect();
+        fs::write(log.file(), many).unwrap();
+        log.add(&entry(now, "last")).unwrap();
+        let kept = log.entries(now).unwrap();
+        assert_eq!((kept.len(), kept[MOST - 1].request.as_str()), (MOST, "last"));
+        assert_eq!(fs::read_to_string(log.file()).unwrap().lines().count(), MOST + 1);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path());
+        log.add(&entry(1, "a")).unwrap();
+        let text = fs::read_to_string(log.file()).unwrap();
+        fs::write(log.file(), format!("{text}{{\"at\": 5, \"requ\n{text}")).unwrap();
+        assert_eq!(log.entries(2).unwrap().len(), 2);
+    }
+}
