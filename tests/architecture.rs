@@ -307,6 +307,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/config.rs", "reads the files of settings"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
     ("cli/fix.rs", "reads the error text that is named"),
+    ("cli/followup/tty.rs", "reads the keys of the terminal"),
     ("cli/forge.rs", "reads the samples that are named"),
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),

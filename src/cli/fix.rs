@@ -173,6 +173,7 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
         execute: args.execute.then(execute::With::default),
         widget: args.widget,
         also: Some(("fix", also)),
+        asker: None,
     };
     request::deliver(answer, how, &place, &settings, &context, cx)
 }

@@ -95,6 +95,9 @@ pub struct Before {
     /// What the person's own documents have for nearly the same, the nearest first.
     #[serde(default)]
     pub known: Vec<Known>,
+    /// The beginning of what the command is to read on standard input: it is tried out on that.
+    #[serde(default)]
+    pub input: Option<String>,
 }
 
 impl Before {

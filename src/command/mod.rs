@@ -42,4 +42,5 @@ pub mod turn;
 
 pub use adviser::CommandAdviser;
 pub use answer::{Alternative, Answer, Ask, Before, CommandError, FewShot, Refine, Said, Timing, Trace, View};
+pub use named::input::{self, Input};
 pub use recipe::Recipe;

@@ -179,7 +179,7 @@ mod tests {
     fn what_was_said_before_is_a_conversation() {
         let said =
             Said { request: "find logs".into(), command: "ls *.log".into(), outcome: "It printed:\na.log".into() };
-        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
+        let before = Before { place: vec!["Files here: a.log".into()], said: vec![said], ..Before::default() };
         let plain =
             first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &Before::default());
         let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);

@@ -95,8 +95,9 @@ impl Recipe {
         ask.request = request;
         ask.before.known = self.known(&ask, trace).await;
         // the agent tells of the place itself
-        if ask.before.place.is_empty() {
-            ask.before.place = named::told(&ask.request, &ask.cwd, self.context.available_commands.contains_key("jq"));
+        if ask.before.place.is_empty() || ask.before.input.is_some() {
+            let has_jq = self.context.available_commands.contains_key("jq");
+            ask.before.place.extend(named::told(&ask.request, &ask.cwd, has_jq));
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {
