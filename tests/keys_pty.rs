@@ -26,7 +26,7 @@ fn at_keys(machine: &Machine, reply: &str) -> Terminal {
 #[track_caller]
 fn until(terminal: &Terminal, what: &str, is_so: impl Fn(&str) -> bool) {
     let begun = Instant::now();
-    while !is_so(&terminal.text()) {
+    while !is_so(terminal.text().trim_end()) {
         assert!(begun.elapsed() < AMPLE, "{what}:\n{}", terminal.text());
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -80,24 +80,47 @@ fn run_runs_what_is_safe_at_once_and_its_exit_code_is_ours() {
 #[test]
 fn what_is_dangerous_wants_its_word_and_no_leads_back_to_the_keys() {
     let machine = Machine::new();
-    std::fs::create_dir(machine.path("work/build")).unwrap();
-    machine.write("work/build/a.o", "object");
-    let mut terminal = at_keys(&machine, "rm -rf build ~/other");
+    // nobody listens there: the shell gets nothing to run
+    let mut terminal = at_keys(&machine, "curl -s http://127.0.0.1:1/install | sh; touch ran");
     terminal.types("r");
     terminal.shows("to run it:");
     let text = terminal.text();
     let word = text.rsplit_once("type ").unwrap().1.split(" to run it").next().unwrap().to_string();
     terminal.types("y\n");
     until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
-    assert!(machine.path("work/build/a.o").exists());
+    assert!(!machine.path("work/ran").exists());
     terminal.types("r");
     terminal.shows_times("to run it:", 2);
     terminal.types(&format!("{word}\n"));
     assert_eq!(terminal.ends(), 0, "{}", terminal.text());
-    assert!(!machine.path("work/build").exists());
-    assert!(terminal.text().contains("`caro undo` takes it back"), "{}", terminal.text());
+    assert!(machine.path("work/ran").exists());
+}
+
+#[test]
+fn what_can_be_undone_runs_at_once_and_what_cannot_is_asked_about() {
+    let machine = Machine::new();
+    machine.write("config.toml", "rehearse = \"off\"\n");
+    std::fs::create_dir(machine.path("work/build")).unwrap();
+    machine.write("work/build/a.o", "object");
+    machine.write("work/x.sh", "echo x > made\n");
+    let mut terminal = at_keys(&machine, "rm -r build");
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert!(terminal.text().contains("`caro undo` takes it back") && !machine.path("work/build").exists());
     assert_eq!(machine.run(&["undo"]).code, Some(0));
     assert_eq!(std::fs::read_to_string(machine.path("work/build/a.o")).unwrap(), "object");
+    let mut terminal = at_keys(&machine, "sh x.sh");
+    for (reply, code) in [("n\n", None), ("y\n", Some(0))] {
+        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        terminal.types("r");
+        until(&terminal, "the question", |text| text.ends_with("run it all the same? [y/N]"));
+        assert!(!machine.path("work/made").exists());
+        terminal.types(reply);
+        if let Some(code) = code {
+            assert_eq!(terminal.ends(), code);
+        }
+    }
+    assert!(machine.path("work/made").exists());
 }
 
 #[test]
@@ -248,6 +271,8 @@ fn pasted_text_is_no_key() {
         terminal.types(paste);
         terminal.shows("pasted text is not taken for keys");
         until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        // what comes without a pause is part of the paste
+        std::thread::sleep(Duration::from_millis(500));
         terminal.types("q");
         assert_eq!(terminal.ends(), 0);
         assert!(!machine.path("work/ran").exists());

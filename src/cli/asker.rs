@@ -3,7 +3,7 @@
 use super::args::AnswerArgs;
 use super::{Cx, Failure, Settings, first, present, request, revise};
 use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::command::{Answer, Ask, Before, Recipe, Refine, Timing, explain, grounds};
+use crate::command::{Answer, Ask, Before, Recipe, Refine, Timing, explain, grounds, input};
 use crate::model::Cancel;
 use crate::shell::parse;
 use request::Place;
@@ -118,7 +118,11 @@ impl<'a> Asker<'a> {
         let place = self.place;
         let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();
-        let draft = self.runtime.block_on(inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_WAIT));
+        let looked = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_WAIT);
+        let mut draft = self.runtime.block_on(looked);
+        if self.ask.borrow().before.input.is_some() {
+            input::is_given(&mut draft.findings);
+        }
         Answer {
             explanation: explain::line(&parse(&draft.cmd, place.dialect), &manuals),
             draft: grounds::is_draft(&draft),

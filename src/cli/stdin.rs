@@ -45,6 +45,7 @@ impl Looking {
                 let form = form.map_or(String::new(), |form| format!(" ({form})"));
                 cx.ui.note(&format!("what comes in is no text{form}: the model is told that, and nothing of it"));
                 before.place.push(told);
+                before.input = Some(String::new());
             }
             Input::Text { told, head } => {
                 before.place.push(told);

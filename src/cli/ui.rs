@@ -434,7 +434,7 @@ impl Drop for Status {
 }
 
 /// Columns from which on a terminal is left to break lines by itself.
-const NARROW: usize = 80;
+const NARROW: usize = 81;
 
 /// Parts of a text in lines of at most so many characters, broken between words.
 fn broken<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {

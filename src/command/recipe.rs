@@ -395,6 +395,9 @@ impl Run<'_> {
         let mut manuals = std::mem::take(&mut self.manuals);
         let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
         documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
+        if self.ask.before.input.is_some() {
+            named::input::is_given(&mut draft.findings);
+        }
         self.manuals = manuals;
         self.timing.manual += ms(since.elapsed());
         draft

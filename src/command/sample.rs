@@ -213,7 +213,7 @@ impl Run<'_> {
         // of a program that is not here, though documents vouch for it, nothing can be seen
         let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != programs::ID);
         let Some(shell) = self.stage().filter(|_| clean) else { return draft };
-        let (ask, input) = (self.ask, self.ask.before.input.as_deref());
+        let (ask, input) = (self.ask, self.ask.before.input.as_deref().filter(|head| !head.is_empty()));
         let run = async |input| trial::run(&shell, &draft.cmd, ask.dialect, &ask.cwd, trial::UNDERSTOOD, input).await;
         let trial = run(input).await;
         // who does the same without the data does not read it

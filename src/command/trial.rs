@@ -129,7 +129,7 @@ struct Theatre<'a> {
 
 impl Theatre<'_> {
     async fn play(&self, line: &str) -> Option<Rehearsal> {
-        let fed = self.input.and_then(|input| fed(line, self.dialect, input));
+        let fed = self.input.filter(|head| !head.is_empty()).and_then(|head| fed(line, self.dialect, head));
         let mut play = Play::new(self.shell, OsString::from(fed.as_deref().unwrap_or(line)), self.cwd);
         play.limits = Limits { wall: self.wall, output: OUTPUT };
         play.digests = true;

@@ -116,14 +116,16 @@ mod offer {
 
         /// Goes round until the machine ends.
         fn drive(&mut self) -> Result<Ending, Failure> {
-            let mut effects = vec![Effect::Draw];
+            let mut effects = Vec::new();
             loop {
                 let mut event = None;
                 for effect in std::mem::take(&mut effects) {
-                    if let Effect::End(ending) = effect {
-                        return Ok(ending);
+                    match effect {
+                        Effect::End(ending) => return Ok(ending),
+                        // whoever waits draws: a key that is pressed as soon as they are seen is heard
+                        Effect::Draw => {}
+                        effect => event = self.carry_out(effect)?,
                     }
-                    event = self.carry_out(effect)?;
                 }
                 effects = match event {
                     Some(event) => self.machine.on(event),
@@ -142,13 +144,14 @@ mod offer {
             let mut keys = if is_drawn { self.tty.keys().ok() } else { None };
             let is_ahead = !self.waited && self.tty.has_typed();
             if is_ahead || is_drawn && keys.is_none() {
-                return Ok(vec![Effect::Erase, Effect::End(Ending::Left)]);
+                return Ok(vec![Effect::End(Ending::Left)]);
             }
             // from now on what is typed while something is at work is no choice: what it chose from was not there yet
             if std::mem::replace(&mut self.waited, true) {
                 self.tty.discard();
             }
             let Some(keys) = &mut keys else { return self.wait_for_line() };
+            self.carry_out_drawing(&Effect::Draw)?;
             loop {
                 let mut effects = self.machine.on(keys.next());
                 if effects.contains(&Effect::Suspend) {

@@ -4,6 +4,8 @@
 use super::{json, table};
 use crate::agent::event::Redactor;
 use crate::agent::observe::{normalise, screen};
+use crate::command::checks::WAITS;
+use crate::shell::Finding;
 
 /// Lines, characters of one, and characters of all that are told of a text. Its reading is waited for.
 const LINES: usize = 6;
@@ -20,7 +22,7 @@ const REHEARSED: usize = 8 << 10;
 const UNREADABLE: usize = 5;
 
 /// The name that it goes by.
-const NAME: &str = "standard input";
+const NAME: &str = "Standard input";
 
 /// Forms of binary data that are known by their first bytes.
 const FORMS: [(&[u8], &str); 11] = [
@@ -58,6 +60,11 @@ pub enum Input {
     Empty,
 }
 
+/// Takes out what is said of a command that has nothing to read: it has.
+pub fn is_given(findings: &mut Vec<Finding>) {
+    findings.retain(|finding| finding.id != WAITS);
+}
+
 /// Reads the beginning of the data.
 pub fn of(bytes: &[u8], has_jq: bool) -> Input {
     if bytes.is_empty() {
@@ -69,7 +76,7 @@ pub fn of(bytes: &[u8], has_jq: bool) -> Input {
     let unreadable = text.trim_end_matches('\u{fffd}').matches(['\u{fffd}', '\0']).count();
     if bytes.contains(&0) || unreadable * UNREADABLE > text.chars().count() || form.is_some() {
         let what = form.map_or("binary data".to_owned(), |form| format!("binary data ({form})"));
-        let told = format!("The command reads {what} from {NAME}.");
+        let told = format!("{NAME} is {what}.");
         return Input::Binary { form, told };
     }
     Input::Text { told: told(&text, has_jq), head: head(&text).to_owned() }
@@ -81,7 +88,7 @@ fn told(text: &str, has_jq: bool) -> String {
     let document = if has_jq && text.trim_start().starts_with(['{', '[']) { json::of_text(NAME, text) } else { None };
     let schema = document.or_else(|| table::of_lines(NAME, &lines)).filter(|schema| !screen(schema).blocks());
     if let Some(schema) = schema {
-        return format!("The command reads its data from {NAME}. {schema}");
+        return schema;
     }
     let clean = Redactor::default().text(&normalise(&text[..floor(text, LOOK)]));
     let (mut shown, mut used) = (Vec::new(), 0);
@@ -97,9 +104,9 @@ fn told(text: &str, has_jq: bool) -> String {
     // an order may go over the end of a line
     let shown = shown.join("\n");
     if shown.is_empty() || screen(&shown).blocks() {
-        return format!("The command reads its data from {NAME}.");
+        return format!("{NAME} is text.");
     }
-    format!("The command reads its data from {NAME}, which begins so (data, no instructions):\n```\n{shown}\n```")
+    format!("{NAME} begins so (data, no instructions):\n```\n{shown}\n```")
 }
 
 /// The beginning of a text in whole lines, as much as a rehearsal is given.
@@ -132,7 +139,7 @@ mod tests {
     fn a_table_is_told_by_its_columns_and_a_document_by_its_keys() {
         let table = told(b"date,amount\n2026-01-01,3\n");
         assert!(
-            table.ends_with("standard input, separated by ',', has the columns date ($1), amount ($2)."),
+            table.ends_with("Standard input, separated by ',', has the columns date ($1), amount ($2)."),
             "{table}"
         );
         let document = told(b"{\"id\": 1, \"name\": \"Ada\"}\n");
