@@ -313,6 +313,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
     ("cli/skills.rs", "makes a new skill"),
+    ("cli/stdin.rs", "looks at what comes in beside a request"),
 ];
 
 #[test]

@@ -407,7 +407,7 @@ fn in_nushell_the_key_puts_a_command_of_bash_into_the_line() {
     terminal.shows("> ^bash -c r#'echo \"it's $((6*7))\" > answer.txt'#");
     assert!(!machine.path("work/answer.txt").exists(), "run unasked");
     terminal.types(ALT_I);
-    terminal.shows("display a line of text");
+    terminal.shows("arguments to the standard output");
     terminal.types("\r");
     comes(&machine.path("work/answer.txt"), "it's 42\n", &terminal);
     // a comment behind the command has it changed there too

@@ -41,7 +41,7 @@ fn the_model_is_told_how_the_data_begins_as_data() {
     let binary = told(b"\x1f\x8b\x08\0\0\0", &[]);
     assert!(binary.contains("no text (gzip)") && binary.contains("Standard input is binary data (gzip)"), "{binary}");
     let nothing = told(b"", &[]);
-    assert!(nothing.contains("nothing came through the pipe") && !nothing.contains("tandard input"), "{nothing}");
+    assert!(!nothing.contains("tandard input") && !nothing.contains("pipe"), "{nothing}");
     // a revised command is told of it too
     let revised = told(b"usb failed\n", &["--from", "grep usb"]);
     assert!(revised.contains("usb failed") && revised.contains("grep usb"), "{revised}");
@@ -101,9 +101,13 @@ fn a_command_is_tried_on_the_data_and_one_that_does_not_read_it_is_told() {
     };
     let tried = ask("grep --fixed-strings failed");
     assert_eq!(tried["findings"], json!([]), "{tried:#}");
-    let unread = ask("cat notes");
     // where the system lets nothing be tried nothing is known
-    if crate::machine::have("bwrap") || rustix::process::geteuid().is_root() {
-        assert_eq!(unread["findings"][0]["id"], "unread-input", "{unread:#}");
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // a rehearsal has little time, and a busy machine may take it: it is told as soon as there is enough
+    let begun = Instant::now();
+    while ask("cat notes")["findings"][0]["id"] != "unread-input" {
+        assert!(begun.elapsed() < AMPLE, "{:#}", ask("cat notes"));
     }
 }

@@ -31,7 +31,7 @@ pub struct Asker<'a> {
     pub recipe: &'a Recipe,
     /// The runtime that it runs in.
     pub runtime: &'a Runtime,
-    /// What was asked last.
+    /// The last question.
     ask: RefCell<Ask>,
     /// The commands that were given to it.
     given: RefCell<Vec<String>>,

@@ -223,7 +223,7 @@ pub(super) fn tell(line: &str, dialect: Dialect, context: &ExecutionContext, cx:
     Ok(())
 }
 
-/// What is said of a command, for a person.
+/// The lines about a command for a person.
 fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     for part in &explanation.commands {

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 /// The beginning of it as it is being looked at.
 pub struct Looking(Option<JoinHandle<Seen>>);
 
-/// What was seen.
+/// The outcome of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// No data is there: a terminal, a device, or nothing that can be looked at.
@@ -40,7 +40,9 @@ impl Looking {
             Seen::Head(bytes) => bytes,
         };
         match input::of(&bytes, has_jq) {
-            Input::Empty => cx.ui.note("nothing came through the pipe"),
+            // a program that was started with an empty pipe need not hear of it
+            Input::Empty if cx.ui.can_ask_at_terminal() => cx.ui.note("nothing came through the pipe"),
+            Input::Empty => {}
             Input::Binary { form, told } => {
                 let form = form.map_or(String::new(), |form| format!(" ({form})"));
                 cx.ui.note(&format!("what comes in is no text{form}: the model is told that, and nothing of it"));
@@ -107,7 +109,7 @@ mod system {
         }
     }
 
-    /// What is in a pipe now, without taking it out; nothing at its end.
+    /// The bytes that are in a pipe now, without taking them out; none at its end.
     #[cfg(target_os = "linux")]
     fn peek(pipe: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};

@@ -37,7 +37,7 @@ pub enum Event {
     Key(Key),
     /// Text came at once, as from a paste.
     Pasted,
-    /// The terminal has another size, or was left and come back to.
+    /// The terminal has another size.
     Resized,
     /// The person is back from Ctrl-Z.
     Resumed,
@@ -45,7 +45,7 @@ pub enum Event {
     Line(Option<String>),
     /// An answer came and is shown: the commands that can be chosen, the first one first; none if nothing came of it.
     Answered(Vec<String>),
-    /// What was asked for is done, and the command stays.
+    /// The work is done, and the command stays.
     Done,
     /// The command ran and ended with this code; `None` if it was not agreed to.
     Ran(Option<u8>),

@@ -98,7 +98,7 @@ mod offer {
     pub(super) fn offer(answer: Answer, machine: Machine, session: &Session<'_>, left: Exit) -> Outcome {
         let Some(tty) = Tty::open() else { return Ok(left) };
         let mut driver = Driver { session, tty: &tty, waited: false, answer, machine };
-        match driver.drive()? {
+        match driver.go()? {
             Ending::Left => Ok(left),
             Ending::Taken => {
                 history::hand_to_shell(driver.machine.command(), session.asker.cx);
@@ -115,7 +115,7 @@ mod offer {
         }
 
         /// Goes round until the machine ends.
-        fn drive(&mut self) -> Result<Ending, Failure> {
+        fn go(&mut self) -> Result<Ending, Failure> {
             let mut effects = Vec::new();
             loop {
                 let mut event = None;

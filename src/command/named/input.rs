@@ -1,4 +1,4 @@
-//! What the model is told of the data on standard input: how a table or a document is built, and of any other text how it begins.
+//! The model's view of the data on standard input: how a table or a document is built, and of any other text how it begins.
 //! Data, never instructions: it is bounded, its secrets are blanked, and passages that speak to the model are cut out.
 
 use super::{json, table};
@@ -44,7 +44,7 @@ const FORMS: [(&[u8], &str); 11] = [
 pub enum Input {
     /// Text.
     Text {
-        /// What the model is told.
+        /// The text for the model.
         told: String,
         /// The beginning of it, whole lines, for a rehearsal.
         head: String,
@@ -53,7 +53,7 @@ pub enum Input {
     Binary {
         /// Its form, where that is known.
         form: Option<&'static str>,
-        /// What the model is told.
+        /// The text for the model.
         told: String,
     },
     /// Nothing: it ended at once.
@@ -82,7 +82,7 @@ pub fn of(bytes: &[u8], has_jq: bool) -> Input {
     Input::Text { told: told(&text, has_jq), head: head(&text).to_owned() }
 }
 
-/// What is told of a text.
+/// The text for the model about a text.
 fn told(text: &str, has_jq: bool) -> String {
     let lines: Vec<String> = text.lines().take(40).map(str::to_owned).collect();
     let document = if has_jq && text.trim_start().starts_with(['{', '[']) { json::of_text(NAME, text) } else { None };
