@@ -579,7 +579,7 @@ mod tests {
         let word = format!("{}danger{:#}", Role::Danger.style(), Role::Danger.style());
         let line = format!("type {word} to run it, e to edit it:");
         assert_eq!(folded(&line, 80, ""), line);
-        assert_eq!(folded(&line, 18, "  "), format!("type {word} to run\n  it, e to edit it:"));
+        assert_eq!(folded(&line, 19, "  "), format!("type {word} to run\n  it, e to edit it:"));
         assert_eq!(folded("  a  b", 80, ""), "  a  b");
     }
 

@@ -71,9 +71,13 @@ pub fn of(bytes: &[u8], has_jq: bool) -> Input {
         return Input::Empty;
     }
     let form = FORMS.iter().find(|(first, _)| bytes.starts_with(first)).map(|(_, form)| *form);
-    let text = String::from_utf8_lossy(bytes);
     // the last character may be cut in half
-    let unreadable = text.trim_end_matches('\u{fffd}').matches(['\u{fffd}', '\0']).count();
+    let whole = match std::str::from_utf8(bytes) {
+        Err(e) if e.error_len().is_none() => &bytes[..e.valid_up_to()],
+        _ => bytes,
+    };
+    let text = String::from_utf8_lossy(whole);
+    let unreadable = text.matches('\u{fffd}').count();
     if bytes.contains(&0) || unreadable * UNREADABLE > text.chars().count() || form.is_some() {
         let what = form.map_or("binary data".to_owned(), |form| format!("binary data ({form})"));
         let told = format!("{NAME} is {what}.");
