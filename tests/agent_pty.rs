@@ -203,6 +203,20 @@ fn edits(terminal: &mut Terminal, times: usize, before: &str, after: &str) {
 }
 
 #[test]
+fn at_the_question_the_command_is_copied_and_asked_for_again() {
+    let machine = Machine::new();
+    let mut terminal = one_command(&machine, "touch one.txt");
+    asked(&terminal, 1);
+    terminal.types("c\n");
+    terminal.shows("copied through the terminal");
+    assert!(terminal.written().contains("\x1b]52;c;dG91Y2ggb25lLnR4dA==\x07"), "{}", terminal.text());
+    terminal.shows_times("allow it?", 2);
+    terminal.types("\x03");
+    assert_ne!(terminal.ends(), 0, "{}", terminal.text());
+    assert!(!machine.path("work/one.txt").exists());
+}
+
+#[test]
 fn an_edited_command_is_asked_for_as_it_is_now_and_runs_so() {
     let machine = Machine::new();
     let mut terminal = one_command(&machine, "touch one.txt");

@@ -353,6 +353,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/doctor/", "looks at folders and files of ours, and changes nothing"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),
     ("cli/fix.rs", "reads the error text that is named"),
+    ("cli/followup/tty.rs", "reads the keys of the terminal"),
     ("cli/forge.rs", "reads the samples that are named"),
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
@@ -360,6 +361,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/request_log/", "keeps requests, once that is turned on"),
     ("cli/skills.rs", "makes a new skill"),
     ("cli/uninstall/", "lists everything of ours, and takes it away"),
+    ("cli/stdin.rs", "looks at what comes in beside a request"),
 ];
 
 #[test]

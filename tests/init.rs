@@ -298,19 +298,24 @@ fn each_script_is_sound_to_its_own_shell() {
     let machine = Machine::new();
     for shell in shells() {
         let keys = ["--key", "f12", "--explain-key", "ctrl-g", "--fix", "--fix-tries"];
-        let script = machine.run(&[&["init", shell.name][..], &keys].concat());
-        assert_eq!(script.code, Some(0), "{script:#?}");
-        machine.write("script", &script.out);
-        let checked =
-            Command::new(shell.name).arg("-n").arg(machine.path("script")).env_clear().env("PATH", PATH).output();
-        let checked = Ran::of(checked.unwrap());
-        assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{}", shell.name);
+        let history: &[&str] = if shell.name == "fish" { &[] } else { &["--history"] };
+        for more in [&keys[..], history, &[&keys[..], history].concat()] {
+            let script = machine.run(&[&["init", shell.name][..], more].concat());
+            assert_eq!(script.code, Some(0), "{script:#?}");
+            machine.write("script", &script.out);
+            let checked =
+                Command::new(shell.name).arg("-n").arg(machine.path("script")).env_clear().env("PATH", PATH).output();
+            let checked = Ran::of(checked.unwrap());
+            assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{} {more:?}", shell.name);
+        }
     }
     if have("shellcheck") {
-        machine.write("script", machine.run(&["init", "bash", "--fix"]).out);
-        let checked = Command::new("shellcheck").args(["-s", "bash"]).arg(machine.path("script")).output();
-        let checked = Ran::of(checked.unwrap());
-        assert_eq!((checked.code, checked.out.as_str()), (Some(0), ""));
+        for more in [&["--fix"][..], &["--history"], &["--fix", "--history"]] {
+            machine.write("script", machine.run(&[&["init", "bash"][..], more].concat()).out);
+            let checked = Command::new("shellcheck").args(["-s", "bash"]).arg(machine.path("script")).output();
+            let checked = Ran::of(checked.unwrap());
+            assert_eq!((checked.code, checked.out.as_str()), (Some(0), ""), "{more:?}");
+        }
     } else {
         println!("skipped: no shellcheck is here");
     }
@@ -344,10 +349,95 @@ fn the_line_is_written_into_the_shells_own_file_and_taken_out_again() {
 }
 
 #[test]
+fn what_was_run_or_taken_at_the_keys_is_what_the_shell_remembers() {
+    for shell in shells().filter(|shell| shell.name != "fish") {
+        for (flags, key) in [(" --history", "r"), (" --history --fix", "\r")] {
+            let machine = Machine::new();
+            let rules = json!([{ "reply": "echo from the keys" }]);
+            let mut terminal = shell.open_with(&machine, rules, "export CARO_KEYS=on", flags);
+            terminal.types("caro say something\r");
+            terminal.shows("q quit");
+            terminal.types(key);
+            terminal.shows_times("here>", 2);
+            terminal.types("\x1b[A");
+            terminal.shows("here> echo from the keys");
+            terminal.types("\x1b[A");
+            terminal.shows("here> caro say something");
+            assert!(
+                std::fs::read_dir(std::env::temp_dir())
+                    .unwrap()
+                    .flatten()
+                    .all(|entry| { std::fs::read_to_string(entry.path()).unwrap_or_default() != "echo from the keys" })
+            );
+        }
+    }
+}
+
+/// nushell cannot run a script that its own file makes, but what lies in a folder of its: its line differs, and its commands.
+#[test]
+fn in_nushell_the_key_puts_a_command_of_bash_into_the_line() {
+    if !have("nu") {
+        println!("skipped: no nu is here");
+        return;
+    }
+    let machine = Machine::new();
+    let bin = machine.path("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_caro"), bin.join("caro")).unwrap();
+    let config = machine.path("home/.config/nushell/config.nu");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let own = format!(
+        "$env.config.show_banner = false\n$env.PATH = ($env.PATH | prepend '{}')\n$env.PROMPT_COMMAND = {{|| 'here' }}\n\
+         $env.PROMPT_COMMAND_RIGHT = ''\n",
+        bin.display()
+    );
+    std::fs::write(&config, &own).unwrap();
+    for _ in 0..2 {
+        let installed = machine.run(&["init", "nu", "--install", "--yes"]);
+        assert_eq!(installed.code, Some(0), "{installed:#?}");
+    }
+    assert_eq!(std::fs::read_to_string(&config).unwrap().matches(">>> caro").count(), 1);
+    let rules =
+        json!([{ "match": "largest", "reply": "echo changed" }, { "reply": "echo \"it's $((6*7))\" > answer.txt" }]);
+    let mut terminal = Terminal::start_program("nu", &machine, rules, &[]);
+    terminal.shows("here>");
+    terminal.types("six times seven");
+    terminal.shows("seven");
+    terminal.types(ALT_E);
+    terminal.shows("> ^bash -c r#'echo \"it's $((6*7))\" > answer.txt'#");
+    assert!(!machine.path("work/answer.txt").exists(), "run unasked");
+    terminal.types(ALT_I);
+    terminal.shows("arguments to the standard output");
+    terminal.types("\r");
+    comes(&machine.path("work/answer.txt"), "it's 42\n", &terminal);
+    // a comment behind the command has it changed there too
+    terminal.types("\x1b[A # the largest first");
+    terminal.shows("largest first");
+    terminal.types(ALT_E);
+    terminal.shows("> ^bash -c r#'echo changed'#");
+    let gone = machine.run(&["init", "nu", "--uninstall", "--yes"]);
+    assert_eq!((gone.code, std::fs::read_to_string(&config).unwrap()), (Some(0), own), "{gone:#?}");
+}
+
+#[test]
+fn for_nushell_and_powershell_what_they_cannot_have_is_refused() {
+    let machine = Machine::new();
+    for shell in ["nu", "pwsh"] {
+        machine.run(&["init", shell, "--fix"]).fails(2, &["no key that repairs"]);
+    }
+    machine.run(&["init", "nu", "--history"]).fails(2, &["takes no line"]);
+    let script = machine.run(&["init", "pwsh", "--key", "f2"]);
+    assert!(script.out.contains("-Chord 'F2'") && script.out.contains("caro init pwsh --key f2"), "{script:#?}");
+    assert_eq!(machine.run(&["init", "pwsh", "--install", "--yes"]).code, Some(0));
+    let profile = machine.path("home/.config/powershell/Microsoft.PowerShell_profile.ps1");
+    assert!(std::fs::read_to_string(profile).unwrap().contains("caro init pwsh | Out-String | Invoke-Expression"));
+}
+
+#[test]
 fn words_that_begin_with_init_are_a_request() {
     let machine = Machine::new();
     let ran = machine.ask(json!([{ "reply": "git init" }]), &["init", "a", "git", "repository"]);
     assert_eq!(ran.out, "git init\n", "{ran:#?}");
     let other = machine.run(&["init", "cmd"]);
-    assert!(other.code == Some(2) && other.err.contains("bash, zsh, fish"), "{other:#?}");
+    assert!(other.code == Some(2) && other.err.contains("bash, zsh, fish, nu, pwsh"), "{other:#?}");
 }

@@ -46,6 +46,8 @@ impl Machine {
             ("CARO_RUNTIME_DIR", self.path("run")),
             // nothing is left behind; the tests of the resident turn it on
             ("CARO_RESIDENT", "off".into()),
+            // an answer ends the call; the tests of the keys turn them on
+            ("CARO_KEYS", "off".into()),
         ]
     }
 

@@ -17,9 +17,22 @@ pub struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
-    keys: Box<dyn Write + Send>,
+    keys: Arc<Mutex<Box<dyn Write + Send>>>,
     child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn portable_pty::MasterPty + Send>,
+    master: Box<dyn portable_pty::MasterPty + Send>,
+}
+
+/// How a terminal is.
+pub struct Setting<'a> {
+    /// Variables beside those of the machine.
+    pub env: &'a [(&'a str, &'a str)],
+    pub cols: u16,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self { env: &[], cols: COLS }
+    }
 }
 
 impl Terminal {
@@ -28,7 +41,12 @@ impl Terminal {
     }
 
     pub fn start_program(program: &str, machine: &Machine, rules: Value, args: &[&str]) -> Self {
-        let pty = native_pty_system().openpty(PtySize { rows: ROWS, cols: COLS, ..PtySize::default() }).unwrap();
+        Self::start_in(&Setting::default(), program, machine, rules, args)
+    }
+
+    pub fn start_in(setting: &Setting, program: &str, machine: &Machine, rules: Value, args: &[&str]) -> Self {
+        let size = PtySize { rows: ROWS, cols: setting.cols, ..PtySize::default() };
+        let pty = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
@@ -36,22 +54,42 @@ impl Terminal {
             command.env(name, value);
         }
         command.env("CARO_MODEL", machine.model(rules));
+        for (name, value) in setting.env {
+            command.env(name, value);
+        }
         command.cwd(machine.path("work"));
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
-        let (rows, cols) = (NonZeroU16::new(ROWS).unwrap(), NonZeroU16::new(COLS).unwrap());
+        let (rows, cols) = (NonZeroU16::new(ROWS).unwrap(), NonZeroU16::new(setting.cols).unwrap());
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, cols, 0)));
         let written = Arc::<Mutex<Vec<u8>>>::default();
+        let keys = Arc::new(Mutex::new(pty.master.take_writer().unwrap()));
         let (mut reader, screen, log) = (pty.master.try_clone_reader().unwrap(), parser.clone(), written.clone());
+        let answers = keys.clone();
         let reader = std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(n @ 1..) = reader.read(&mut chunk) {
                 log.lock().unwrap().extend_from_slice(&chunk[..n]);
                 screen.lock().unwrap().process(&chunk[..n]);
+                // the line editor of nushell asks where the cursor is
+                if chunk[..n].windows(4).any(|bytes| bytes == b"\x1b[6n") {
+                    let (row, col) = screen.lock().unwrap().screen().cursor_position();
+                    let mut keys = answers.lock().unwrap();
+                    let _ = write!(keys, "\x1b[{};{}R", row + 1, col + 1).and_then(|()| keys.flush());
+                }
             }
         });
-        let keys = pty.master.take_writer().unwrap();
-        Self { parser, written, reader: Some(reader), keys, child, _master: pty.master }
+        Self { parser, written, reader: Some(reader), keys, child, master: pty.master }
+    }
+
+    /// Makes the terminal so wide.
+    pub fn resize(&self, cols: u16) {
+        self.parser
+            .lock()
+            .unwrap()
+            .screen_mut()
+            .set_size(NonZeroU16::new(ROWS).unwrap(), NonZeroU16::new(cols).unwrap());
+        self.master.resize(PtySize { rows: ROWS, cols, ..PtySize::default() }).unwrap();
     }
 
     pub fn screen(&self) -> vt100::Screen {
@@ -79,7 +117,7 @@ impl Terminal {
 
     /// Waits for words to be on the screen so many times.
     #[track_caller]
-    fn shows_times(&self, words: &str, times: usize) {
+    pub fn shows_times(&self, words: &str, times: usize) {
         let start = Instant::now();
         while self.text().matches(words).count() < times {
             assert!(start.elapsed() < AMPLE, "{words:?} is not there {times} times:\n{}", self.text());
@@ -88,8 +126,9 @@ impl Terminal {
     }
 
     pub fn types(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
+        let mut writer = self.keys.lock().unwrap();
+        writer.write_all(keys.as_bytes()).unwrap();
+        writer.flush().unwrap();
     }
 
     /// Waits for the end, and for the last of the output.
@@ -178,7 +217,7 @@ fn a_command_runs_after_yes_with_the_terminal_and_its_exit_code_is_ours() {
     let machine = Machine::new();
     let rules = one("test -t 0 && test -t 1 && echo on the terminal; exit 7");
     let mut terminal = Terminal::start(&machine, rules, &["-x", "look at the terminal", "--shell", "bash"]);
-    terminal.shows("run it? [y/N/e(dit)]");
+    terminal.shows("run it? [y/N/e(dit)/a(nother)/?]");
     assert!(!terminal.text().contains("\non the terminal"));
     terminal.types("y\n");
     assert_eq!(terminal.ends(), 7);
@@ -224,6 +263,39 @@ fn a_terminal_that_was_being_typed_at_is_given_back_by_who_is_ended() {
 }
 
 #[test]
+fn whoever_asks_back_is_told_and_asked_again_and_may_have_another_one() {
+    let machine = Machine::new();
+    let rules = json!([{ "replies": ["ls -a", "ls -a", "echo other", "echo other", "echo other"] }]);
+    let mut terminal = Terminal::start(&machine, rules, &["-x", "list all files", "--shell", "bash"]);
+    terminal.shows("run it?");
+    terminal.types("?\n");
+    terminal.shows("`y` runs it");
+    terminal.shows_times("run it?", 2);
+    assert!(terminal.text().contains("do not ignore entries"), "{}", terminal.text());
+    terminal.types("a\n");
+    terminal.shows("\necho other\n");
+    terminal.shows_times("run it?", 3);
+    terminal.types("c\n");
+    terminal.shows("copied through the terminal");
+    assert!(terminal.written().contains("\x1b]52;c;ZWNobyBvdGhlcg==\x07"));
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("\nother"), "{}", terminal.text());
+}
+
+#[test]
+fn the_person_is_asked_at_the_terminal_where_stdin_is_data_and_the_command_reads_that() {
+    let machine = Machine::new();
+    let line = "printf 'usb failed\\nall well\\n' | \"$0\" -x 'what failed?' --shell bash --refine never";
+    let args = ["-c", line, env!("CARGO_BIN_EXE_caro")];
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("grep -n failed"), &args);
+    terminal.shows("run it?");
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("\n1:usb failed"), "{}", terminal.text());
+}
+
+#[test]
 fn nothing_runs_after_no_nothing_or_the_end_of_input() {
     for keys in ["n\n", "\n", "maybe\n", "\x04"] {
         let machine = Machine::new();
@@ -236,12 +308,14 @@ fn nothing_runs_after_no_nothing_or_the_end_of_input() {
 }
 
 #[test]
-fn ctrl_c_at_the_question_runs_nothing() {
+fn ctrl_c_at_the_question_runs_nothing_and_what_comes_next_stands_below_it() {
     let machine = Machine::new();
-    let mut terminal = Terminal::start(&machine, one("touch ran"), &["-x", "make a file"]);
+    let args = ["-c", "trap : INT; \"$0\" -x 'make a file'; echo next $?", env!("CARGO_BIN_EXE_caro")];
+    let mut terminal = Terminal::start_program("/bin/sh", &machine, one("touch ran"), &args);
     terminal.shows("run it?");
     terminal.types("\x03");
-    assert_eq!(terminal.ends(), 130);
+    terminal.shows("\nnext 130");
+    assert_eq!(terminal.ends(), 0);
     assert!(!machine.path("work/ran").exists());
 }
 

@@ -41,6 +41,10 @@ mod host;
 mod http_server;
 #[cfg(unix)]
 mod init;
+#[cfg(target_os = "linux")]
+mod input;
+#[cfg(target_os = "linux")]
+mod keys_pty;
 mod knowledge;
 mod library;
 mod machine;

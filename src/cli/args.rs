@@ -130,6 +130,9 @@ pub struct Common {
     /// When to colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: ColorChoice,
+    /// For screen readers: no colour, nothing that moves or is drawn over, questions that a line answers
+    #[arg(long, global = true)]
+    pub plain: bool,
 }
 
 /// The default verb: a request.
@@ -150,6 +153,9 @@ pub struct RequestArgs {
     /// With -x: lay what it deletes into the desktop's trash, too
     #[arg(long, requires = "execute")]
     pub trash: bool,
+    /// Offer no keys after the answer at a terminal
+    #[arg(long)]
+    pub no_keys: bool,
     /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     pub widget: bool,

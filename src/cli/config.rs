@@ -26,7 +26,7 @@ const MAX_FILE: u64 = 64 * 1024;
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 /// Settings that are turned on and off: `true` and `false` do, too.
-pub(super) const SWITCHES: [&str; 5] = ["rehearse", "resident", "knowledge", "undo", "request_history"];
+pub(super) const SWITCHES: [&str; 6] = ["rehearse", "resident", "knowledge", "undo", "request_history", "keys"];
 
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 32] = [
+pub const KEYS: [Key; 33] = [
     key(
         "model",
         "CARO_MODEL",
@@ -125,6 +125,13 @@ pub const KEYS: [Key; 32] = [
         "danger",
         Project::Tightens,
         "worst risk that -x runs after asking: safe, caution, danger",
+    ),
+    key(
+        "keys",
+        "CARO_KEYS",
+        "on",
+        Project::Never,
+        "on, off: are keys offered after an answer at a terminal, to run, edit, revise or copy it",
     ),
     // A cloned project must not take the net away, nor make it hold less.
     key("undo", "CARO_UNDO", "on", Project::Never, "on, off: is what a command changes kept first, for `caro undo`"),

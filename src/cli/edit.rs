@@ -20,6 +20,19 @@ pub fn line(cmd: &str) -> Result<Option<String>, Failure> {
     }
 }
 
+/// Words after a prompt; `None` if the person gave them up with the end of the input.
+///
+/// # Errors
+/// As [`line`].
+pub fn words(prompt: &str) -> Result<Option<String>, Failure> {
+    match editor()?.readline(prompt) {
+        Ok(line) => Ok(Some(line)),
+        Err(ReadlineError::Eof) => Ok(None),
+        Err(ReadlineError::Interrupted) => Err(Failure::silent(Exit::Interrupted)),
+        Err(e) => Err(failure(e)),
+    }
+}
+
 /// An editor on the terminal itself: stdout may be a pipe that waits for the command's own output.
 fn editor() -> Result<Editor<(), MemHistory>, Failure> {
     let config = Config::builder().behavior(Behavior::PreferTerm).build();

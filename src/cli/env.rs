@@ -30,16 +30,26 @@ pub const FAILED_STAGES: &str = "CARO_FAILED_STAGES";
 pub const VISUAL: &str = "VISUAL";
 /// The person's editor where [`VISUAL`] names none.
 pub const EDITOR: &str = "EDITOR";
+/// The file that takes the command which was run or taken, for the history of the shell: from the script of `caro init --history`.
+pub const TAKEN: &str = "CARO_TAKEN";
 /// Any value but the empty one: no colour.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Any value but the empty one and `0`: colour even where the output is no terminal.
 pub const CLICOLOR_FORCE: &str = "CLICOLOR_FORCE";
 /// `dumb`: a terminal that knows no colour.
 pub const TERM: &str = "TERM";
+/// Any value but `0`: as `--plain`.
+pub const PLAIN: &str = "CARO_PLAIN";
+/// The locale, which says whether the terminal shows more than ASCII; the first one that is set.
+pub const LC_ALL: &str = "LC_ALL";
+/// See [`LC_ALL`].
+pub const LC_CTYPE: &str = "LC_CTYPE";
+/// See [`LC_ALL`].
+pub const LANG: &str = "LANG";
 
 /// Every variable that is read, with one line of documentation. Those of the settings (`CARO_MODEL` ...) come on top:
 /// see [`super::config::KEYS`].
-pub const VARIABLES: [(&str, &str); 15] = [
+pub const VARIABLES: [(&str, &str); 20] = [
     (CACHE_DIR, "folder of caches, instead of the platform's"),
     (MODELS_DIR, "folder of model files, instead of `models` in the cache folder"),
     (CONFIG_FILE, "the user's configuration file, instead of the platform's"),
@@ -52,9 +62,14 @@ pub const VARIABLES: [(&str, &str); 15] = [
     (FAILED_STAGES, "the exit statuses of the stages of its pipeline"),
     (VISUAL, "the editor of `caro config edit`"),
     (EDITOR, "the same where VISUAL names none"),
+    (TAKEN, "the file that takes the command that was run or taken (from the script of `caro init --history`)"),
     (NO_COLOR, "any value: no colour"),
     (CLICOLOR_FORCE, "any value but 0: colour even in a pipe"),
     (TERM, "`dumb`: no colour, no moving status line"),
+    (PLAIN, "any value but 0: as --plain, for screen readers"),
+    (LC_ALL, "the locale: without UTF-8 in it nothing but ASCII is drawn"),
+    (LC_CTYPE, "the same, if that is not set"),
+    (LANG, "the same, if neither is set"),
 ];
 
 /// The variables as they were when the program started. An empty variable counts as not set.
@@ -102,11 +117,9 @@ mod tests {
     #[test]
     fn every_variable_is_ours_or_a_convention() {
         for (name, what) in VARIABLES {
-            assert!(
-                name.starts_with("CARO_")
-                    || [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY, VISUAL, EDITOR].contains(&name),
-                "{name}"
-            );
+            const CONVENTIONS: [&str; 9] =
+                [NO_COLOR, CLICOLOR_FORCE, TERM, ANTHROPIC_KEY, VISUAL, EDITOR, LC_ALL, LC_CTYPE, LANG];
+            assert!(name.starts_with("CARO_") || CONVENTIONS.contains(&name), "{name}");
             assert!(!what.is_empty());
         }
     }

@@ -1,18 +1,20 @@
 //! `-x`: shows a command, asks, and runs it with the terminal as its own. Nothing ever runs unasked, and what is
 //! dangerous runs only after a word of it has been typed.
 
+use super::asker::Asker;
+use super::followup::clipboard;
 use super::interrupt::Phase;
 use super::request::{Place, typed};
 use super::settings::LEVELS;
-use super::ui::Role;
+use super::ui::{Role, in_line};
 use super::undo::{Looked, Net};
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, present};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, explain, history, present};
 use crate::command::Answer;
 use crate::exec;
 use crate::host::ExecutionContext;
 use crate::shell::safety::{self, Level, Risk};
-use crate::shell::{self, Dialect};
-use std::path::PathBuf;
+use crate::shell::{self, Dialect, Severity};
+use std::path::{Path, PathBuf};
 
 /// How a command is run, beside that it is asked for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +40,8 @@ pub struct Run<'a> {
     pub preview: bool,
     /// True if what it deletes is laid into the trash, too.
     pub trash: bool,
+    /// For another command, where one can be asked for.
+    pub asker: Option<&'a Asker<'a>>,
 }
 
 /// Asks and runs. `ran` is told which command that was in the end, and its exit code.
@@ -45,7 +49,48 @@ pub struct Run<'a> {
 /// # Errors
 /// If it may not be run, or cannot be started.
 pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
-    let Run { place, context, cx, .. } = *run;
+    let (shell, net) = ready(run)?;
+    let Some((cmd, looked)) = agreed(&answer, &net, run)? else {
+        return Err(Failure::silent(Exit::No));
+    };
+    let code = start(&shell, &cmd, looked, &net, run)?;
+    *ran = Some((cmd, i32::from(code)));
+    Ok(Exit::Child(code))
+}
+
+/// Runs a command that the person has before them and has just chosen to run: it is asked about only where it is dangerous, known
+/// to be wrong, or more than safe with no way back. Its exit code; `None` if it was not agreed to.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_shown(answer: Answer, run: &Run<'_>) -> Result<Option<u8>, Failure> {
+    let (shell, net) = ready(run)?;
+    let ui = &run.cx.ui;
+    within_limit(&answer.risk, run)?;
+    let looked = net.look(&answer.cmd, run);
+    net.tell(&looked, run);
+    let word = word_to_type(&answer.risk);
+    let is_wrong = answer.draft || answer.findings.iter().any(|f| f.severity == Severity::Error);
+    let is_agreed = match &word {
+        Some(word) => {
+            ui.ask(&format!("type {} to run it:", ui.paint_err(Role::Danger, word)));
+            typed(run.cx)?.is_some_and(|reply| reply == *word)
+        }
+        None if is_wrong || answer.risk.level > Level::Safe && !net.covers(&looked) => {
+            ui.ask("run it all the same? [y/N]");
+            typed(run.cx)?.is_some_and(|reply| is_yes(&reply))
+        }
+        None => true,
+    };
+    if !is_agreed {
+        return Ok(None);
+    }
+    start(&shell, &answer.cmd, looked, &net, run).map(Some)
+}
+
+/// The shell that a command is run in, and the net below it.
+fn ready(run: &Run<'_>) -> Result<(PathBuf, Net), Failure> {
+    let Run { place, context, .. } = *run;
     if place.target.os != context.target.os {
         return Err(Failure::no(format!("this command is for {}, not for this machine", place.target.name()))
             .hint("without -x it is printed"));
@@ -54,15 +99,18 @@ pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Ou
         Failure::no(format!("there is no {} here to run it in", place.dialect.name()))
             .hint("without -x the command is printed; --shell names another shell")
     })?;
-    let net = Net::new(run)?;
-    let Some((cmd, looked)) = agreed(&answer, &net, run)? else {
-        return Err(Failure::silent(Exit::No));
-    };
-    let caught = net.cast(looked, &cmd, run)?;
+    Ok((shell, Net::new(run)?))
+}
+
+/// Runs what was agreed to; its exit code.
+fn start(shell: &Path, cmd: &str, looked: Looked, net: &Net, run: &Run<'_>) -> Result<u8, Failure> {
+    let cx = run.cx;
+    let caught = net.cast(looked, cmd, run)?;
+    history::hand_to_shell(cmd, cx);
     let runtime = cx.runtime()?;
     let ended = {
         let _phase = cx.interrupt().during(Phase::Child);
-        runtime.block_on(exec::foreground(&shell, &cmd, None))
+        runtime.block_on(exec::foreground(shell, cmd, None))
     };
     let code = match ended {
         Ok(code) => code,
@@ -72,8 +120,22 @@ pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Ou
         }
     };
     caught.ended(code, run);
-    *ran = Some((cmd, code));
-    Ok(Exit::Child(u8::try_from(code).unwrap_or(1)))
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+/// Holds a risk against the worst that may be run.
+fn within_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
+    let most = run.settings.run_up_to;
+    if risk.level <= most {
+        return Ok(());
+    }
+    let allowed = LEVELS.iter().find(|(_, level)| *level == most).map_or("", |(name, _)| name);
+    Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
+        .hint("`caro config --origin` shows where `run_up_to` is set"))
+}
+
+fn is_yes(reply: &str) -> bool {
+    ["y", "yes"].contains(&reply.to_lowercase().as_str())
 }
 
 /// The shell program that speaks the dialect: the calling one, or the first on PATH.
@@ -96,49 +158,86 @@ pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> 
 /// The command that the person agreed to, perhaps after editing or choosing, and what it was seen to change; `None` if to
 /// none.
 fn agreed(answer: &Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, Looked)>, Failure> {
-    let Run { place, settings, cx, .. } = *run;
+    let Run { place, cx, .. } = *run;
+    let ui = &cx.ui;
     let mut cmd = match chosen(answer, cx)? {
         Some(cmd) => cmd,
         None => return Ok(None),
     };
-    let mut edited = cmd != answer.cmd;
-    loop {
+    let mut answer = answer.clone();
+    'shown: loop {
+        let edited = cmd != answer.cmd;
         let risk = if edited { safety::assess(&shell::parse(&cmd, place.dialect)) } else { answer.risk.clone() };
-        cx.ui.tell(&cx.ui.paint_err(Role::Command, &cmd));
+        ui.tell(&ui.paint_err(Role::Command, &cmd));
         if edited {
-            present::verdict(&cx.ui, &risk);
+            present::verdict(ui, &risk);
         } else {
-            present::all(&cx.ui, answer);
+            present::all(ui, &answer);
         }
-        if risk.level > settings.run_up_to {
-            let allowed = LEVELS.iter().find(|(_, l)| *l == settings.run_up_to).map_or("", |(name, _)| name);
-            return Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
-                .hint("`caro config --origin` shows where `run_up_to` is set"));
-        }
+        within_limit(&risk, run)?;
         let looked = net.look(&cmd, run);
         net.tell(&looked, run);
         let word = word_to_type(&risk);
-        match &word {
-            Some(word) => cx.ui.ask(&format!("type {} to run it, e to edit it:", cx.ui.paint_err(Role::Danger, word))),
-            None => cx.ui.ask("run it? [y/N/e(dit)]"),
-        }
-        let Some(reply) = typed(cx)? else {
-            cx.ui.tell("");
-            return Ok(None);
-        };
-        match (&word, reply.as_str()) {
-            (Some(word), reply) if reply == word => return Ok(Some((cmd, looked))),
-            (None, "y" | "Y" | "yes" | "Yes") => return Ok(Some((cmd, looked))),
-            (_, "e" | "E" | "edit") => {
-                let _phase = cx.interrupt().during(Phase::Ends);
-                match edit::line(&cmd)? {
-                    Some(line) if !line.trim().is_empty() => cmd = line,
-                    _ => return Ok(None),
-                }
-                edited = true;
+        loop {
+            match &word {
+                Some(word) => ui.ask(&format!("type {} to run it, e to edit it:", ui.paint_err(Role::Danger, word))),
+                None if run.asker.is_some() => ui.ask("run it? [y/N/e(dit)/a(nother)/?]"),
+                None => ui.ask("run it? [y/N/e(dit)/?]"),
             }
-            _ => return Ok(None),
+            let Some(reply) = typed(cx)? else {
+                ui.tell("");
+                return Ok(None);
+            };
+            if word.as_ref().map_or_else(|| is_yes(&reply), |word| reply == *word) {
+                return Ok(Some((cmd, looked)));
+            }
+            match (reply.to_lowercase().as_str(), run.asker) {
+                ("e" | "edit", _) => {
+                    let _phase = cx.interrupt().during(Phase::Ends);
+                    match edit::line(&cmd)? {
+                        Some(line) if !line.trim().is_empty() => cmd = line,
+                        _ => return Ok(None),
+                    }
+                    continue 'shown;
+                }
+                ("a" | "another", Some(asker)) => match asker.another() {
+                    Ok(other) => {
+                        (cmd, answer) = (other.cmd.clone(), other);
+                        continue 'shown;
+                    }
+                    Err(why) if why.exit == Exit::Interrupted => ui.aside(Role::Caution, "stopped"),
+                    Err(why) => ui.aside(Role::Caution, &why.message),
+                },
+                ("c" | "copy", _) => {
+                    ui.aside(Role::Dim, &clipboard::copy(&cmd, &run.context.available_commands, cx));
+                }
+                ("?" | "h" | "help", _) => explained(&cmd, &risk, word.as_deref(), run),
+                _ => return Ok(None),
+            }
         }
+    }
+}
+
+/// Tells a person who asks back what the command does, why it is rated so, and where each word leads.
+fn explained(cmd: &str, risk: &Risk, word: Option<&str>, run: &Run<'_>) {
+    let ui = &run.cx.ui;
+    // without it there is still the rest to tell
+    if let Err(why) = explain::tell(cmd, run.place.dialect, run.context, run.cx) {
+        ui.warn(&why.message);
+    }
+    for reason in &risk.reasons {
+        ui.aside_parts(&[
+            (present::level(reason.level).1, &in_line(&reason.token)),
+            (Role::Plain, &format!(": {}", reason.why)),
+        ]);
+    }
+    let yes = match word {
+        Some(word) => format!("`{word}`, typed in full, runs it"),
+        None => "`y` runs it".to_owned(),
+    };
+    ui.aside(Role::Plain, &format!("{yes}; `e` lets you change it first; `c` copies it; anything else leaves it"));
+    if run.asker.is_some() {
+        ui.aside(Role::Plain, "`a` looks for another command");
     }
 }
 

@@ -89,7 +89,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if asked.json {
         cx.ui.document(&explanation)?;
     } else {
-        print(&explanation, cx)?;
+        lines(&explanation, |role, text| cx.ui.paint(role, text)).iter().try_for_each(|line| cx.ui.line(line))?;
     }
     Ok(if explanation.errors.is_empty() { Exit::Success } else { Exit::No })
 }
@@ -208,43 +208,59 @@ fn flags_of(entry: &Entry, words: &[&str]) -> Vec<Flag> {
         .collect()
 }
 
-fn print(explanation: &Explanation, cx: &Cx) -> std::io::Result<()> {
-    let ui = &cx.ui;
+/// Tells of a command in the same words on stderr: stdout may be waiting for the command's own output.
+///
+/// # Errors
+/// If the system gives no threads.
+pub(super) fn tell(line: &str, dialect: Dialect, context: &ExecutionContext, cx: &Cx) -> Result<(), Failure> {
+    let explanation = {
+        let _status = cx.ui.status("looking it up");
+        cx.runtime()?.block_on(explain(line, dialect, context, &wire::manual(cx)))
+    };
+    for line in lines(&explanation, |role, text| cx.ui.paint_err(role, text)) {
+        cx.ui.tell(&cx.ui.fold(&format!("  {line}"), "      "));
+    }
+    Ok(())
+}
+
+/// The lines about a command for a person.
+fn lines(explanation: &Explanation, paint: impl Fn(Role, &str) -> String) -> Vec<String> {
+    let mut lines = Vec::new();
     for part in &explanation.commands {
         let margin = "  ".repeat(part.depth);
         let title = match &part.problem {
-            Some(problem) => ui.paint(Role::Caution, problem),
-            None => ui.paint(Role::Plain, &part.title),
+            Some(problem) => paint(Role::Caution, problem),
+            None => paint(Role::Plain, &part.title),
         };
-        ui.line(&format!("{margin}{}  {title}", ui.paint(Role::Command, &part.name)))?;
+        lines.push(format!("{margin}{}  {title}", paint(Role::Command, &part.name)));
         for flag in &part.flags {
             let written = match &flag.value {
                 Some(value) => format!("{} {value}", flag.flag),
                 None => flag.flag.clone(),
             };
             let said = match flag.known {
-                Known::Yes => ui.paint(Role::Plain, &flag.text),
-                Known::Unsure => ui.paint(Role::Dim, "its manual does not define it"),
+                Known::Yes => paint(Role::Plain, &flag.text),
+                Known::Unsure => paint(Role::Dim, "its manual does not define it"),
                 Known::No => {
                     let near = if flag.nearest.is_empty() {
                         String::new()
                     } else {
                         format!(" (perhaps {})", flag.nearest.join(" or "))
                     };
-                    ui.paint(Role::Danger, &format!("unknown to the installed {}{near}", part.name))
+                    paint(Role::Danger, &format!("unknown to the installed {}{near}", part.name))
                 }
             };
-            ui.line(&format!("{margin}  {}  {said}", ui.paint(Role::Accent, &format!("{written:<14}"))))?;
+            lines.push(format!("{margin}  {}  {said}", paint(Role::Accent, &format!("{written:<14}"))));
         }
     }
     if explanation.unlisted > 0 {
-        ui.line(&ui.paint(Role::Dim, &format!("and {}", plural(explanation.unlisted, "more command"))))?;
+        lines.push(paint(Role::Dim, &format!("and {}", plural(explanation.unlisted, "more command"))));
     }
     for error in &explanation.errors {
-        ui.line(&ui.paint(Role::Danger, &format!("syntax error: {error}")))?;
+        lines.push(paint(Role::Danger, &format!("syntax error: {error}")));
     }
     if explanation.commands.is_empty() && explanation.errors.is_empty() {
-        ui.line(&ui.paint(Role::Dim, "no program is called"))?;
+        lines.push(paint(Role::Dim, "no program is called"));
     }
-    Ok(())
+    lines
 }

@@ -174,6 +174,7 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
         widget: args.widget,
         also: Some(("fix", also)),
         request: None,
+        asker: None,
     };
     request::deliver(answer, how, &place, &settings, &context, cx)
 }

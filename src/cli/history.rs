@@ -1,10 +1,11 @@
-//! What was typed into conversations, for the arrow keys: one file, a line each, without secrets.
+//! What was typed into conversations, for the arrow keys: one file, a line each, without secrets. And the command that was run or
+//! taken, for the history of the shell that asks for it.
 
-use super::{Dirs, Failure};
+use super::{Cx, Dirs, Failure, env};
 use crate::files;
 use crate::policy::Redactor;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Lines that are kept.
 const MOST: usize = 1000;
@@ -61,6 +62,16 @@ impl History {
         let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         // what one says is nobody else's business
         files::replace(&self.file, text.as_bytes(), files::Access::Private)
+    }
+}
+
+/// Hands a command to the shell that has asked for it, in the file that it has made for that. One that is gone is not made anew:
+/// nobody would remove it.
+pub fn hand_to_shell(command: &str, cx: &Cx) {
+    let Some(file) = cx.env.get(env::TAKEN).map(Path::new) else { return };
+    if file.is_absolute() && file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+        // without it the history lacks a line
+        let _ = std::fs::write(file, command);
     }
 }
 

@@ -179,6 +179,46 @@ impl Terminal {
             let _ = rustix::termios::tcsetattr(tty, rustix::termios::OptionalActions::Now, modes);
         }
     }
+
+    /// The next line that is typed at it; `None` at the end of the input, and where there is none.
+    fn line(&self) -> std::io::Result<Option<String>> {
+        use std::io::{BufRead, Read};
+        let Some((tty, _)) = self.ours() else { return Ok(None) };
+        let mut line = Vec::new();
+        // the terminal gives a line at a time: no other one is read with it
+        std::io::BufReader::new(tty.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
+        let is_end = line.is_empty();
+        Ok(if is_end { None } else { Some(String::from_utf8_lossy(&line).trim().to_owned()) })
+    }
+}
+
+/// The longest line that is typed at a terminal, bytes; systems take no more than this.
+#[cfg(unix)]
+const LONGEST_LINE: u64 = 4096;
+
+/// True if this process has a terminal of its own, whatever its streams are.
+#[cfg(unix)]
+pub(super) fn has_terminal() -> bool {
+    Terminal::of_process().ours().is_some()
+}
+
+#[cfg(not(unix))]
+pub(super) fn has_terminal() -> bool {
+    false
+}
+
+/// The next line that is typed at the terminal itself.
+///
+/// # Errors
+/// If it cannot be read.
+#[cfg(unix)]
+pub(super) fn line_of_terminal() -> std::io::Result<Option<String>> {
+    Terminal::of_process().line()
+}
+
+#[cfg(not(unix))]
+pub(super) fn line_of_terminal() -> std::io::Result<Option<String>> {
+    Ok(None)
 }
 
 #[cfg(not(unix))]

@@ -3,12 +3,14 @@
 //! - [`args`]: what can be typed. [`config`]: what it is layered over; [`configure`]: changes to its files. [`mod@env`]: every variable that is read.
 //! - [`given`]: a command that a verb is to look at. [`edit`], [`piped`], [`history`]: lines that are typed, that come from
 //!   a pipe, that were typed before; [`request_log`]: what was asked for, where that is kept. [`repair`]: what was saved of a damaged file.
+//! - [`stdin`]: data on standard input, beside a request.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`doctor`]: what works here, a file a group of checks.
 //! - [`download`]: what fetching a model needs from this process.
 //! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
 //!   long.
 //! - [`help`]: topics out of our papers, and manual pages. [`uninstall`]: everything of ours, taken away.
+//! - [`followup`]: the keys after an answer at a terminal. [`asker`]: further answers for who has one.
 //! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
 //! - [`undo`]: the verb, and what happens around a run of `-x` so that it has something to undo.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
@@ -22,6 +24,7 @@ pub mod adapter;
 pub mod agent;
 pub mod args;
 pub mod artifacts;
+pub mod asker;
 pub mod batch;
 pub mod bench;
 pub mod chat;
@@ -41,6 +44,7 @@ pub mod explain;
 pub mod failure;
 pub mod first;
 pub mod fix;
+pub mod followup;
 pub mod forge;
 pub mod given;
 pub mod help;
@@ -68,6 +72,7 @@ pub mod settings;
 pub mod skills;
 pub mod spinner;
 pub mod status;
+pub mod stdin;
 pub mod stop;
 pub mod task;
 pub mod tldr;

@@ -74,7 +74,7 @@ pub fn notes(ui: &Ui, answer: &Answer) {
 pub fn all(ui: &Ui, answer: &Answer) {
     slips(ui, answer);
     if !answer.explanation.is_empty() {
-        folded(&answer.explanation).iter().for_each(|line| ui.aside(Role::Plain, line));
+        folded(&answer.explanation, ui.columns()).iter().for_each(|line| ui.aside(Role::Plain, line));
     }
     if let Some(known) = answer.documents.iter().find(|known| known.command == answer.cmd) {
         let missing = answer.findings.iter().find(|f| f.id == programs::ID);
@@ -103,13 +103,13 @@ fn doubts(ui: &Ui, answer: &Answer) {
     }
 }
 
-/// A text in lines that fit a terminal of 80 columns, broken between words.
-fn folded(text: &str) -> Vec<String> {
-    const WIDTH: usize = 76;
+/// A text in lines that fit a terminal of so many columns, and are no wider than one of 80, broken between words.
+fn folded(text: &str, columns: usize) -> Vec<String> {
+    let width = columns.saturating_sub(4).min(76);
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -234,9 +234,11 @@ mod tests {
     fn a_long_explanation_is_broken_between_words() {
         let text = "ps: report a snapshot of the current processes; head: output the first part of files (-n 6: print the \
                     first 6 lines instead of the first 10)";
-        let lines = folded(text);
-        assert!(lines.len() == 2 && lines.iter().all(|line| line.len() <= 76), "{lines:?}");
-        assert_eq!(lines.join(" "), text);
-        assert!(folded("").is_empty());
+        for (columns, count) in [(200, 2), (80, 2), (40, 4)] {
+            let lines = folded(text, columns);
+            assert!(lines.len() == count && lines.iter().all(|line| line.len() + 4 <= columns), "{lines:?}");
+            assert_eq!(lines.join(" "), text);
+        }
+        assert!(folded("", 80).is_empty());
     }
 }

@@ -1,9 +1,12 @@
 //! The default verb: plain words in, a command out.
 
 use super::args::{self, AnswerArgs, RequestArgs};
+use super::asker::Asker;
 use super::execute::{self, With};
-use super::interrupt::Phase;
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, keys, present, request_log, revise, wire};
+use super::interrupt::{Phase, has_terminal, line_of_terminal};
+use super::{
+    Cx, Exit, Failure, Outcome, Settings, edit, first, followup, keys, present, request_log, revise, stdin, wire,
+};
 use crate::command::recipe::{MAX_REQUEST, too_long};
 use crate::command::{Answer, Ask, CommandError, FewShot, History, View, library};
 use crate::host::ExecutionContext;
@@ -11,6 +14,7 @@ use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Severity, Target};
 use regex::Regex;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -35,7 +39,7 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let from = args.from.as_deref().map(revise::checked).transpose()?;
     let settings = cx.settings(&args.answer.layer())?;
     paired(&settings)?;
-    if args.execute && !cx.ui.can_ask() {
+    if args.execute && !cx.ui.can_ask_at_terminal() {
         return Err(Failure::no("-x asks before it runs anything, and here is nobody to ask")
             .hint("call it from a terminal; without -x the command is printed"));
     }
@@ -43,6 +47,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         cx.ui.warn("the working directory no longer exists");
     }
     let runtime = cx.runtime()?;
+    // the line editor of a shell has no data for the command
+    let data = if args.widget { None } else { Some(stdin::look()) };
     let keys = args.widget.then(|| keys::watch(cx.interrupt()));
     let wired = wire::open(cx, &settings)?;
     let place = Place::of(&wired.recipe.context, &settings, None);
@@ -50,7 +56,11 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let on_line = if args.widget { revise::split(&request, place.dialect, &wired.recipe.context) } else { None };
     let (from, words) = on_line.map_or((from, request.as_str()), |(command, words)| (Some(command), words));
     let ask = ask(words.to_owned(), &place, &settings, &args.answer, cx.interrupt().cancel());
-    let ask = Ask { before: from.map_or_else(History::default, revise::before), ..ask };
+    let mut before = from.map_or_else(History::default, revise::before);
+    if let Some(data) = data {
+        data.tell(&mut before, wired.recipe.context.available_commands.contains_key("jq"), cx);
+    }
+    let ask = Ask { before, ..ask };
     // The time runs from the start of the program; only a download is not counted.
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
     let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
@@ -66,7 +76,6 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     })
     .map_err(|e| failure(e, &settings))?;
     drop(keys);
-    super::wind_up(runtime);
     answer.timing.context = milliseconds(wired.opened.context);
     answer.timing.total = milliseconds(cx.started.elapsed());
     answer.resident = wired.resident.answers();
@@ -77,12 +86,32 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         }
     }
     let execute = args.execute.then_some(With { preview: args.preview, trash: args.trash });
-    let how = How { args: &args.answer, execute, widget: args.widget, also: None, request: Some(&request) };
-    deliver(answer, how, &place, &settings, &wired.recipe.context, cx)
+    let (recipe, context) = (&wired.recipe, &*wired.recipe.context);
+    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(args, &settings, cx);
+    let how =
+        How { args: &args.answer, execute, widget: args.widget, also: None, request: Some(&request), asker: None };
+    if !has_keys && execute.is_none() {
+        super::wind_up(runtime);
+        return deliver(answer, how, &place, &settings, context, cx);
+    }
+    if has_keys && args.answer.timing {
+        present::timing(&cx.ui, &answer.timing);
+    }
+    let outcome = {
+        let asker = Asker::new(cx, &args.answer, &settings, &place, recipe, &runtime, (ask, &answer));
+        match has_keys {
+            true => {
+                let request = settings.request_history.then_some(request.as_str());
+                followup::run(answer, &followup::Session { asker, context, request })
+            }
+            false => deliver(answer, How { asker: Some(&asker), ..how }, &place, &settings, context, cx),
+        }
+    };
+    super::wind_up(runtime);
+    outcome
 }
 
 /// How an answer is delivered.
-#[derive(Debug)]
 pub struct How<'a> {
     /// How it was asked for.
     pub args: &'a AnswerArgs,
@@ -94,6 +123,8 @@ pub struct How<'a> {
     pub also: Option<(&'static str, serde_json::Value)>,
     /// The words that it answers, to be kept where that is turned on.
     pub request: Option<&'a str>,
+    /// For another command, where one can be asked for.
+    pub asker: Option<&'a Asker<'a>>,
 }
 
 /// Shows an answer, or runs it.
@@ -149,21 +180,33 @@ fn hand_over(
         return Err(Failure::no(present::refusal(&answer)).hint(present::NO_COMMAND));
     }
     // whoever is asked is told what is wrong, and decides
-    if answer.draft && how.execute.is_none() {
-        return Err(draft(&answer));
-    }
     if let Some(With { preview, trash }) = how.execute {
-        return execute::run(answer, &execute::Run { place, settings, cx, context, preview, trash }, ran);
+        return execute::run(
+            answer,
+            &execute::Run { place, settings, cx, context, preview, trash, asker: how.asker },
+            ran,
+        );
     }
-    if how.widget {
+    if how.widget && !answer.draft {
         cx.ui.command(&answer.cmd)?;
         present::cautions(&cx.ui, &answer);
         return Ok(Exit::Success);
     }
-    present::answer(&cx.ui, &answer)?;
+    show(&answer, how.args, cx)
+}
+
+/// Shows an answer that has a command.
+///
+/// # Errors
+/// If it is a draft, or cannot be written.
+pub fn show(answer: &Answer, args: &AnswerArgs, cx: &Cx) -> Outcome {
+    if answer.draft {
+        return Err(draft(answer));
+    }
+    present::answer(&cx.ui, answer)?;
     let found = 1 + answer.alternatives.len();
-    if found < usize::from(how.args.alternatives) && answer.iterations > 0 {
-        cx.ui.note(&format!("{found} of {}: no other command came up", how.args.alternatives));
+    if found < usize::from(args.alternatives) && answer.iterations > 0 {
+        cx.ui.note(&format!("{found} of {}: no other command came up", args.alternatives));
     }
     Ok(Exit::Success)
 }
@@ -345,7 +388,9 @@ pub fn milliseconds(time: Duration) -> f64 {
 /// If stdin cannot be read.
 pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
     let _phase = cx.interrupt().during(Phase::Ends);
-    line()
+    let typed = line();
+    cx.ui.answered();
+    typed
 }
 
 /// The same while a run waits for it: Ctrl-C stops that run, and nothing was typed then.
@@ -354,7 +399,7 @@ pub fn typed(cx: &Cx) -> Result<Option<String>, Failure> {
 /// As [`typed`].
 pub fn typed_in_a_run(cx: &Cx) -> Result<Option<String>, Failure> {
     let interrupt = cx.interrupt();
-    if interrupt.has_turns() && cx.ui.can_ask() {
+    if interrupt.has_turns() && cx.ui.can_ask_at_terminal() {
         // the editor takes the whole line: the question stays above it
         cx.ui.tell("");
         let reply = edit::reply()?;
@@ -375,9 +420,14 @@ pub fn typed_in_a_run(cx: &Cx) -> Result<Option<String>, Failure> {
     }
 }
 
+/// A line of the person's: of stdin, or of the terminal itself where stdin is data.
 fn line() -> Result<Option<String>, Failure> {
+    let failed = |e| Failure::no(format!("no answer: {e}"));
+    if !std::io::stdin().is_terminal() && has_terminal() {
+        return line_of_terminal().map_err(failed);
+    }
     let mut line = String::new();
-    let n = std::io::stdin().read_line(&mut line).map_err(|e| Failure::no(format!("no answer: {e}")))?;
+    let n = std::io::stdin().read_line(&mut line).map_err(failed)?;
     Ok((n > 0).then(|| line.trim().to_string()))
 }
 

@@ -98,6 +98,8 @@ pub struct Settings {
     pub timeout_from: Option<String>,
     /// The worst risk that `-x` runs after asking.
     pub run_up_to: Level,
+    /// Are keys offered after an answer at a terminal?
+    pub keys: bool,
     /// Is what a command changes kept first?
     pub undo: bool,
     /// Bytes that undo copies for one command at most.
@@ -160,6 +162,7 @@ impl Settings {
                 _ => None,
             },
             run_up_to: config.parse("run_up_to", |v| one_of(&LEVELS, v))?,
+            keys: config.parse("keys", |v| one_of(&SWITCH, v))?,
             undo: config.parse("undo", |v| one_of(&SWITCH, v))?,
             undo_copies: config.parse("undo_copies", bytes)?,
             undo_total: config.parse("undo_total", bytes)?,

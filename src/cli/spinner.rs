@@ -7,7 +7,9 @@ use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAMES: &[char] = &['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/// The same where the terminal shows nothing but ASCII.
+const ASCII: &[char] = &['|', '/', '-', '\\'];
 const FRAME: Duration = Duration::from_millis(80);
 /// What is over sooner flashes nothing.
 const PATIENCE: Duration = Duration::from_millis(120);
@@ -24,7 +26,8 @@ struct State {
 
 impl Spinner {
     /// Starts it on a thread of its own.
-    pub fn start(what: &'static str) -> Self {
+    pub fn start(what: &'static str, unicode: bool) -> Self {
+        let frames = if unicode { FRAMES } else { ASCII };
         let shared = Arc::new((Mutex::new(State::default()), Condvar::new()));
         let theirs = shared.clone();
         // Without the thread there is no line, and nothing else is lost.
@@ -32,7 +35,7 @@ impl Spinner {
             let (state, wake) = &*theirs;
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             let mut wait = PATIENCE;
-            for frame in FRAMES.iter().cycle() {
+            for frame in frames.iter().cycle() {
                 state = wake.wait_timeout_while(state, wait, |s| !s.over).unwrap_or_else(PoisonError::into_inner).0;
                 if state.over {
                     break;

@@ -104,7 +104,7 @@ fn line(cx: &Cx, spec: &ToolSpec, score: Option<f64>) -> std::io::Result<()> {
     let from = cx.ui.entry(Role::Dim, &source(spec));
     let mut text: String = spec.description.chars().take(WIDTH).collect();
     if text.len() < spec.description.len() {
-        text.push('…');
+        text.push_str("...");
     }
     cx.ui.line(&format!("{score}{head}  {from}  {}", cx.ui.entry(Role::Plain, &text)))
 }

@@ -2,13 +2,14 @@
 
 use super::args::Common;
 use super::spinner::Spinner;
-use super::{Env, Failure, env};
+use super::{Env, Failure, env, interrupt};
 use crate::policy::is_hidden;
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When to colour.
@@ -110,7 +111,12 @@ pub struct Ui {
     err: Stream,
     quiet: bool,
     moving: bool,
+    /// Nothing is drawn over, for a screen reader or a terminal that cannot.
+    plain: bool,
+    unicode: bool,
     status: Arc<Slot>,
+    /// True while the cursor stands behind a question.
+    asking: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Ui {
@@ -122,15 +128,39 @@ impl std::fmt::Debug for Ui {
 impl Ui {
     /// The terminal of this process.
     pub fn new(common: &Common, env: &Env) -> Self {
-        let err = Stream::new(io::stderr(), common.color, env);
-        let moving = err.tty && !common.quiet && env.get(env::TERM).is_none_or(|t| t != "dumb");
+        let is_asked = common.plain || env.get(env::PLAIN).is_some_and(|value| value != "0");
+        let plain = is_asked || env.get(env::TERM).is_some_and(|terminal| terminal == "dumb");
+        let color = if is_asked { ColorChoice::Never } else { common.color };
+        let err = Stream::new(io::stderr(), color, env);
+        let moving = err.tty && !common.quiet && !plain;
         Self {
-            out: Stream::new(io::stdout(), common.color, env),
+            out: Stream::new(io::stdout(), color, env),
             err,
             quiet: common.quiet,
             moving,
+            plain,
+            unicode: has_unicode(env),
             status: Arc::default(),
+            asking: Arc::default(),
         }
+    }
+
+    /// True if the terminal that stderr is takes sequences that draw over what is there.
+    pub fn may_draw(&self) -> bool {
+        self.err.tty && !self.plain
+    }
+
+    /// The columns of the terminal that stderr is; 80 where it does not tell.
+    pub fn columns(&self) -> usize {
+        if self.err.tty { columns().unwrap_or(80) } else { 80 }
+    }
+
+    /// Writes sequences of the terminal, and text that went through [`Ui::paint_err`], to stderr as they are; true if they
+    /// were written.
+    pub fn draw(&self, sequences: &str) -> bool {
+        self.settle();
+        let mut err = self.err.lock();
+        err.write_all(sequences.as_bytes()).and_then(|()| err.flush()).is_ok()
     }
 
     /// True if the person sees stdout.
@@ -146,6 +176,16 @@ impl Ui {
     /// True if questions can be asked: the person sees stderr and types into stdin.
     pub fn can_ask(&self) -> bool {
         self.err.tty && io::stdin().is_terminal()
+    }
+
+    /// The same where stdin may be something else: the person is asked at the terminal itself.
+    pub fn can_ask_at_terminal(&self) -> bool {
+        self.can_ask() || self.err.tty && interrupt::has_terminal()
+    }
+
+    /// True if the person sees both streams.
+    pub fn is_at_terminal(&self) -> bool {
+        self.out.tty && self.err.tty
     }
 
     /// Text for stdout in the look of its role, made safe for a terminal.
@@ -238,8 +278,13 @@ impl Ui {
     /// The same with parts that look different.
     pub fn aside_parts(&self, parts: &[(Role, &str)]) {
         if !self.quiet {
-            let painted: String = parts.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
-            self.tell(&format!("  {painted}"));
+            let columns = self.columns();
+            // a wide terminal breaks lines well enough itself
+            let width = if self.err.tty && columns < NARROW { columns.saturating_sub(3) } else { usize::MAX };
+            for line in broken(parts, width) {
+                let painted: String = line.iter().map(|(role, text)| self.err.paint(*role, text)).collect();
+                self.tell(&format!("  {painted}"));
+            }
         }
     }
 
@@ -272,8 +317,25 @@ impl Ui {
     /// Writes a question to stderr, without a line end.
     pub fn ask(&self, painted: &str) {
         self.settle();
+        self.asking.store(true, Ordering::Relaxed);
         let mut err = self.err.lock();
+        let painted = self.fold(painted, "");
         let _ = write!(err, "{painted} ").and_then(|()| err.flush());
+    }
+
+    /// A line for stderr, broken between words where its terminal is narrow, with `indent` before what goes on below.
+    pub fn fold(&self, painted: &str, indent: &str) -> String {
+        let columns = self.columns();
+        if self.err.tty && columns < NARROW {
+            folded(painted, columns.saturating_sub(1), indent)
+        } else {
+            painted.to_owned()
+        }
+    }
+
+    /// Takes note that the question was answered: the cursor stands on a line of its own.
+    pub fn answered(&self) {
+        self.asking.store(false, Ordering::Relaxed);
     }
 
     /// Shows an error and what to do next.
@@ -295,7 +357,7 @@ impl Ui {
     /// Shows a moving line on stderr until the guard is dropped or something else is printed; nothing where nobody sees it.
     pub fn status(&self, what: &'static str) -> Status {
         if self.moving {
-            self.show(Moving::Spinner(Spinner::start(what)));
+            self.show(Moving::Spinner(Spinner::start(what, self.unicode)));
         }
         Status(self.status.clone())
     }
@@ -316,7 +378,7 @@ impl Ui {
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(if self.unicode { style } else { style.progress_chars("#> ") });
         }
         bar.set_message(what);
         self.show(Moving::Bar(bar.clone()));
@@ -333,10 +395,16 @@ impl Ui {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 
-    /// What clears the terminal from another thread, when the process ends at once.
+    /// What clears the terminal from another thread, when the process ends at once: what moves goes, and what comes next
+    /// stands below an open question.
     pub fn clearer(&self) -> impl Fn() + Send + Sync + 'static {
-        let status = self.status.clone();
-        move || clear(&status)
+        let (status, asking) = (self.status.clone(), self.asking.clone());
+        move || {
+            clear(&status);
+            if asking.swap(false, Ordering::Relaxed) {
+                let _ = writeln!(io::stderr());
+            }
+        }
     }
 }
 
@@ -363,6 +431,70 @@ impl Drop for Status {
     fn drop(&mut self) {
         clear(&self.0);
     }
+}
+
+/// Columns from which on a terminal is left to break lines by itself.
+const NARROW: usize = 81;
+
+/// Parts of a text in lines of at most so many characters, broken between words.
+fn broken<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str)>> {
+    let mut lines = vec![Vec::new()];
+    let mut used = 0;
+    for (role, text) in parts {
+        for word in text.split_inclusive(' ') {
+            let (shown, spaced) = (word.trim_end_matches(' ').chars().count(), word.chars().count());
+            if used > 0 && used + shown > width {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push((*role, word));
+            }
+            used += spaced;
+        }
+    }
+    lines
+}
+
+/// A painted line in lines of at most so many characters, broken at blanks; sequences that paint take no room.
+fn folded(painted: &str, width: usize, indent: &str) -> String {
+    let mut text = String::with_capacity(painted.len());
+    let mut used = 0;
+    for (i, word) in painted.split(' ').enumerate() {
+        let shown = anstream::adapter::strip_str(word).to_string().chars().count();
+        if used > 0 && used + 1 + shown > width {
+            text.push('\n');
+            text.push_str(indent);
+            used = indent.len();
+        } else if i > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += shown;
+    }
+    text
+}
+
+/// The columns of the terminal that stderr is.
+#[cfg(unix)]
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    if size.ws_col == 0 { None } else { Some(usize::from(size.ws_col)) }
+}
+
+#[cfg(not(unix))]
+fn columns() -> Option<usize> {
+    None
+}
+
+/// True if the locale says that the terminal shows more than ASCII. The first of the three that is set decides.
+fn has_unicode(env: &Env) -> bool {
+    let set = [env::LC_ALL, env::LC_CTYPE, env::LANG].into_iter().find_map(|name| env.get(name)?.to_str());
+    set.map_or(cfg!(windows), |locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// `1 file`, `2 files`.
@@ -427,6 +559,41 @@ mod tests {
         assert!(!Auto.resolve(&env(&[]), false));
         assert!(!Auto.resolve(&env(&[("TERM", "dumb")]), true));
         assert!(Auto.resolve(&env(&[("NO_COLOR", "")]), true));
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words_and_loses_nothing() {
+        let parts = [(Role::Danger, "danger"), (Role::Plain, ": it deletes everything below the folder")];
+        let lines = |width| -> Vec<String> {
+            broken(&parts, width).iter().map(|line| line.iter().map(|(_, text)| *text).collect()).collect()
+        };
+        assert_eq!(lines(usize::MAX), ["danger: it deletes everything below the folder"]);
+        assert_eq!(lines(20), ["danger: it deletes ", "everything below the ", "folder"]);
+        for width in 0..60 {
+            assert_eq!(lines(width).concat(), lines(usize::MAX)[0], "{width}");
+        }
+    }
+
+    #[test]
+    fn a_painted_line_is_folded_by_what_is_seen_of_it() {
+        let word = format!("{}danger{:#}", Role::Danger.style(), Role::Danger.style());
+        let line = format!("type {word} to run it, e to edit it:");
+        assert_eq!(folded(&line, 80, ""), line);
+        assert_eq!(folded(&line, 19, "  "), format!("type {word} to run\n  it, e to edit it:"));
+        assert_eq!(folded("  a  b", 80, ""), "  a  b");
+    }
+
+    #[test]
+    fn the_locale_says_whether_a_terminal_shows_more_than_ascii() {
+        for (vars, wanted) in [
+            (&[("LANG", "C.UTF-8")][..], true),
+            (&[("LANG", "de_DE.utf8")], true),
+            (&[("LC_ALL", "C"), ("LANG", "C.UTF-8")], false),
+            (&[("LC_CTYPE", "en_US.UTF-8"), ("LANG", "C")], true),
+            (&[], cfg!(windows)),
+        ] {
+            assert_eq!(has_unicode(&env(vars)), wanted, "{vars:?}");
+        }
     }
 
     #[test]

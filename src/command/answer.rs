@@ -95,6 +95,10 @@ pub struct History {
     /// What the person's own documents have for nearly the same, the nearest first.
     #[serde(default)]
     pub known: Vec<DocumentedCommand>,
+    /// The beginning of what the command is to read on standard input: it is tried out on that. Empty if there is something that
+    /// is not to be tried out.
+    #[serde(default)]
+    pub input: Option<String>,
 }
 
 impl History {

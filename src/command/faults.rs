@@ -46,6 +46,19 @@ pub(super) fn finding(tried: Tried<'_>, trial: &RehearsalResult) -> Option<Findi
     }
 }
 
+/// The finding of a command that does the same whether there is something on standard input or not.
+pub(super) fn unread(cmd: &str) -> Finding {
+    Finding {
+        id: "unread-input".into(),
+        severity: Severity::Warning,
+        token: cmd.to_owned(),
+        span: None,
+        why: "it does not read standard input, where the data is".into(),
+        evidence: Vec::new(),
+        fix: None,
+    }
+}
+
 /// True for an error that is the command's own: an option that is not known, a folder read as a file, a file that nobody named.
 /// The state of things is not (no permission), nor that what the request names is not there.
 fn is_own_fault(complaint: &str, script: &Script, request: &str) -> bool {

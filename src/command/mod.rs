@@ -39,4 +39,5 @@ pub mod trial;
 pub mod turn;
 
 pub use answer::{Alternative, Answer, Ask, CommandError, FewShot, History, PastExchange, Refine, Timing, Trace, View};
+pub use file_schema::input::{self, Input};
 pub use recipe::Recipe;

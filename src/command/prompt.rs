@@ -50,7 +50,10 @@ pub fn first(
         prompt.push(Role::Assistant, &said.command);
         opening.clone_from(&said.outcome);
     }
-    prompt.push(Role::User, after(&opening, request));
+    // a small model names a file unless it is told in the request itself that there is none
+    let from_input = before.input.is_some() && before.said.is_empty();
+    let request = if from_input { format!("from standard input: {request}") } else { request.to_owned() };
+    prompt.push(Role::User, after(&opening, &request));
     prompt
 }
 
@@ -182,13 +185,27 @@ mod tests {
             command: "ls *.log".into(),
             outcome: "It printed:\na.log".into(),
         };
-        let before = History { place: vec!["Files here: a.log".into()], said: vec![said], known: vec![] };
+        let before = History { place: vec!["Files here: a.log".into()], said: vec![said], ..History::default() };
         let plain =
             first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &History::default());
         let told = first("count its lines", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), &before);
         assert_eq!(told.turns[..plain.stable_turns], plain.turns[..plain.stable_turns]);
         let texts: Vec<&str> = told.turns[told.stable_turns..].iter().map(|t| t.text.as_str()).collect();
         assert_eq!(texts, ["Files here: a.log\n\nfind logs", "ls *.log", "It printed:\na.log\n\ncount its lines"]);
+    }
+
+    #[test]
+    fn a_command_that_is_to_read_standard_input_is_told_so_in_the_request() {
+        let of = |before: &History| {
+            let prompt = first("sum it", LINUX, Dialect::Bash, View::Examples, FewShot::Nearest(0), before);
+            prompt.turns.last().unwrap().text.clone()
+        };
+        let before =
+            History { place: vec!["Standard input is text.".into()], input: Some("1\n".into()), ..History::default() };
+        assert_eq!(of(&before), "Standard input is text.\n\nfrom standard input: sum it");
+        // words that change a command say nothing of that
+        let said = PastExchange { request: "sum it".into(), command: "awk x".into(), outcome: String::new() };
+        assert_eq!(of(&History { said: vec![said], place: Vec::new(), ..before }), "sum it");
     }
 
     #[test]

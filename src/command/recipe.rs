@@ -94,9 +94,9 @@ impl Recipe {
         ask.request = request;
         ask.before.known = self.known(&ask, trace).await;
         // the agent tells of the place itself
-        if ask.before.place.is_empty() {
-            ask.before.place =
-                file_schema::told(&ask.request, &ask.cwd, self.context.available_commands.contains_key("jq"));
+        if ask.before.place.is_empty() || ask.before.input.is_some() {
+            let has_jq = self.context.available_commands.contains_key("jq");
+            ask.before.place.extend(file_schema::told(&ask.request, &ask.cwd, has_jq));
         }
         let ask = &ask;
         if let Some(manual) = &self.manual {
@@ -394,6 +394,9 @@ impl Run<'_> {
         let mut manuals = std::mem::take(&mut self.manuals);
         let mut draft = self.inspector.inspect(cmd, confidence, self.subject(), &mut manuals, MANUAL_WAIT).await;
         documents::vouch(&self.ask.before.known, self.ask.dialect, &mut draft.findings);
+        if self.ask.before.input.is_some() {
+            file_schema::input::is_given(&mut draft.findings);
+        }
         self.manuals = manuals;
         self.timing.manual += ms(since.elapsed());
         draft

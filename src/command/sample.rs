@@ -213,8 +213,18 @@ impl Run<'_> {
         // of a program that is not here, though documents vouch for it, nothing can be seen
         let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != programs::ID);
         let Some(shell) = self.stage().filter(|_| clean) else { return draft };
-        let trial = trial::run(&shell, &draft.cmd, self.ask.dialect, &self.ask.cwd, trial::UNDERSTOOD).await;
+        let (ask, input) = (self.ask, self.ask.before.input.as_deref().filter(|head| !head.is_empty()));
+        let run = async |input| trial::run(&shell, &draft.cmd, ask.dialect, &ask.cwd, trial::UNDERSTOOD, input).await;
+        let trial = run(input).await;
+        // who does the same without the data does not read it
+        let without = match &trial {
+            Some(trial) if input.is_some() && trial.ending == Ending::Fine => run(None).await,
+            _ => None,
+        };
         if let Some(trial) = trial {
+            if without.is_some_and(|without| without.ending == Ending::Fine && without.agrees(&trial)) {
+                draft.findings.push(faults::unread(&draft.cmd));
+            }
             self.hold_against(&mut draft, &trial);
         }
         draft
@@ -244,8 +254,9 @@ impl Run<'_> {
         let mut trials = tokio::task::JoinSet::new();
         for (index, candidate) in candidates.iter().enumerate() {
             let (shell, line, cwd) = (shell.clone(), candidate.draft.cmd.clone(), self.ask.cwd.clone());
-            let dialect = self.ask.dialect;
-            trials.spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd, wall).await) });
+            let (dialect, input) = (self.ask.dialect, self.ask.before.input.clone());
+            trials
+                .spawn(async move { (index, trial::run(&shell, &line, dialect, &cwd, wall, input.as_deref()).await) });
         }
         while let Some(done) = trials.join_next().await {
             if let Ok((index, trial)) = done {

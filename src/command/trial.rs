@@ -5,7 +5,7 @@ use super::pipeline;
 use super::rehearsal::{Fit, fit};
 use crate::exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse};
 use crate::exec::{Limits, Status};
-use crate::shell::{Dialect, Invocation, Script, parse};
+use crate::shell::{Dialect, Invocation, Script, parse, quote};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -92,11 +92,19 @@ const OUTPUT: usize = 1 << 20;
 /// The most characters of a complaint.
 const COMPLAINT: usize = 160;
 
-/// Rehearses a line in `cwd` with this shell; `None` where it is not fit for that, or this system has no rehearsals.
-pub async fn run(shell: &Path, line: &str, dialect: Dialect, cwd: &Path, wall: Duration) -> Option<RehearsalResult> {
+/// Rehearses a line in `cwd` with this shell, with `input` on its standard input; `None` where it is not fit for that, or this
+/// system has no rehearsals.
+pub async fn run(
+    shell: &Path,
+    line: &str,
+    dialect: Dialect,
+    cwd: &Path,
+    wall: Duration,
+    input: Option<&str>,
+) -> Option<RehearsalResult> {
     let script = parse(line, dialect);
     let fit = fit(&script).ok()?;
-    let stage = Theatre { shell, cwd, wall, fit };
+    let stage = Theatre { shell, cwd, wall, fit, dialect, input };
     let rehearsal = stage.play(line).await?;
     let mut trial = RehearsalResult { minds: Sensitivity::of(&script), ..RehearsalResult::of(&rehearsal) };
     let out = String::from_utf8_lossy(&rehearsal.stdout);
@@ -115,11 +123,14 @@ struct Theatre<'a> {
     cwd: &'a Path,
     wall: Duration,
     fit: Fit,
+    dialect: Dialect,
+    input: Option<&'a str>,
 }
 
 impl Theatre<'_> {
     async fn play(&self, line: &str) -> Option<Rehearsal> {
-        let mut play = RehearsalJob::new(self.shell, OsString::from(line), self.cwd);
+        let fed = self.input.filter(|head| !head.is_empty()).and_then(|head| fed(line, self.dialect, head));
+        let mut play = RehearsalJob::new(self.shell, OsString::from(fed.as_deref().unwrap_or(line)), self.cwd);
         play.limits = Limits { wall: self.wall, output: OUTPUT };
         play.digests = true;
         match rehearse(&play).await {
@@ -145,6 +156,16 @@ impl Theatre<'_> {
             _ => {}
         }
     }
+}
+
+/// The line with a text on its standard input; `None` in a language that this is not written in.
+fn fed(line: &str, dialect: Dialect, input: &str) -> Option<String> {
+    let (open, close) = match dialect {
+        Dialect::Bash | Dialect::Zsh | Dialect::Sh => ("{", "}"),
+        Dialect::Fish => ("begin", "end"),
+        Dialect::PowerShell => return None,
+    };
+    Some(format!("printf '%s' {} | {open}\n{line}\n{close}", quote(input, dialect)))
 }
 
 /// The first line of what was complained.

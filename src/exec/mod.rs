@@ -3,6 +3,7 @@
 //!
 //! - [`capture`]: a child whose output is wanted, not its terminal. `kept`: what of it there is room for.
 //! - [`foreground`]: a command line that the person runs, with the terminal.
+//! - `handover`: a program that takes over a text and goes on by itself: the clipboard's.
 //! - [`piped`]: a child that we talk with as long as both live.
 //! - [`rehearse`]: a script that runs in a throw-away view of this machine, and what it would change.
 //! - `detach`: a child that goes on when we end. `ending`: that no other does.
@@ -19,6 +20,7 @@ mod ending;
 mod environment;
 mod fence;
 mod foreground;
+mod handover;
 #[cfg(unix)]
 mod inherited;
 mod kept;
@@ -35,6 +37,7 @@ pub use ending::{kill_all, outlive_large_files};
 pub use environment::find;
 pub use fence::{Support, support};
 pub use foreground::{foreground, shell_options};
+pub use handover::hand_over;
 pub use piped::{Piped, Process, piped};
 pub use standard::output_was_closed;
 

@@ -55,7 +55,7 @@ impl CommandSuggester {
         ask.request.clone_from(&brief.part);
         ask.cancel = cancel.clone();
         let place = brief.place.iter().map(|text| close(text)).collect();
-        ask.before = History { place, said: brief.done.iter().map(said).collect(), known: Vec::new() };
+        ask.before = History { place, said: brief.done.iter().map(said).collect(), ..History::default() };
         // that needs no model
         if let Some(wider) = wider(&brief.done) {
             return Ok(Some(Suggestion { tool: "shell".into(), args: command(&wider), confidence: 0.5, doubt: false }));
@@ -102,7 +102,7 @@ impl CommandSuggester {
         if !self.ask.rehearse || is_read_only(&parse(command, self.ask.dialect)) {
             return None;
         }
-        trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd, trial::COMPARED)
+        trial::run(&self.shell, command, self.ask.dialect, &self.ask.cwd, trial::COMPARED, None)
             .await
             .map(|trial| trial.ending)
     }

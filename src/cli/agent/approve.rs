@@ -3,10 +3,12 @@
 use crate::agent::runtime::{Approval, Question};
 use crate::agent::tool::Hazard;
 use crate::agent::{Args, Call};
+use crate::cli::followup::clipboard;
 use crate::cli::interrupt::Phase;
 use crate::cli::request::typed_in_a_run;
 use crate::cli::ui::{Role, plural};
 use crate::cli::{Cx, Exit, edit};
+use crate::host::ExecutionContext;
 use serde_json::Value;
 
 /// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.
@@ -42,6 +44,11 @@ pub fn ask(cx: &Cx, question: &Question) -> (Approval, Option<Args>) {
         match reply.as_str() {
             "v" | "view" if cut => cut = present(cx, call, reasons, None),
             "?" | "h" | "help" => explain(question).iter().for_each(|line| cx.ui.aside(Role::Plain, line)),
+            "c" | "copy" if can_edit => {
+                let programs = ExecutionContext::detect(cx.dirs.cache.as_deref()).available_commands;
+                let text = editable(call).and_then(|name| call.args.get(name)?.as_str()).unwrap_or_default();
+                cx.ui.aside(Role::Dim, &clipboard::copy(text, &programs, cx));
+            }
             _ => break reply,
         }
     };
@@ -120,7 +127,7 @@ fn explain(Question { call, reasons, lasting }: &Question) -> Vec<String> {
         ));
     }
     if editable(call).is_some() && !is_danger {
-        lines.push("`e` lets you change it first".into());
+        lines.push("`e` lets you change it first, `c` copies it".into());
     }
     lines.push("Ctrl-C stops the run".into());
     lines

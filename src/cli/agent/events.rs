@@ -86,7 +86,7 @@ fn gist(event: &Event) -> String {
     let line = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("  ").replace('\n', " ");
     let mut start: String = line.chars().take(140).collect();
     if start.len() < line.len() {
-        start.push('…');
+        start.push_str("...");
     }
     start
 }

@@ -53,7 +53,7 @@ pub(super) fn makes(args: &Args, text: &str, harness: &Harness, cx: &Cx) -> Resu
 
 /// Asks the person where there is a terminal; without one the answer is no.
 fn agrees(cx: &Cx) -> Result<bool, Failure> {
-    if !cx.ui.can_ask() {
+    if !cx.ui.can_ask_at_terminal() {
         return Ok(false);
     }
     cx.ui.ask("no skill fits: make one from the examples and try once more? [y/N]");

@@ -255,7 +255,7 @@ fn drive(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &C
 /// Drives a run.
 fn driven(run: &Prepared<'_>, turn: Turn, first_event: u64, drive: &Drive, cx: &Cx) -> Result<Driven, Failure> {
     view::while_shown(cx, drive.shows(), drive.verbose(), |signals| {
-        let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask()));
+        let runtime = run.runtime(first_event, vec![signals.sink()], signals.approver(cx.ui.can_ask_at_terminal()));
         Ok::<_, Failure>(cx.runtime()?.block_on(runtime.run(turn)))
     })
 }

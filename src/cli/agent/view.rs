@@ -323,7 +323,7 @@ fn for_a_person(text: &str) -> &str {
 fn short(line: &str) -> String {
     let mut start: String = line.chars().take(WIDTH).collect();
     if start.len() < line.len() {
-        start.push('…');
+        start.push_str("...");
     }
     start
 }

@@ -14,6 +14,22 @@ __caro_explain() {
     [[ $READLINE_LINE == *[![:space:]]* ]] || return 0
     printf '%s' "$READLINE_LINE" | command caro explain --shell bash - || return 0
 }
+@HISTORY@
+@HISTORY@# What was run or taken at the keys after an answer goes into the history, behind the call itself. caro hands it over in a
+@HISTORY@# file that is gone when the call is.
+@HISTORY@__caro_call() {
+@HISTORY@    local taken code
+@HISTORY@    taken=$(command mktemp) || { command caro "$@"; return; }
+@HISTORY@    CARO_TAKEN=$taken command caro "$@"
+@HISTORY@    code=$?
+@HISTORY@    [[ ! -s $taken ]] || history -s -- "$(<"$taken")"
+@HISTORY@    command rm -f -- "$taken"
+@HISTORY@    return "$code"
+@HISTORY@}
+@ONLY_HISTORY@
+@ONLY_HISTORY@caro() {
+@ONLY_HISTORY@    __caro_call "$@"
+@ONLY_HISTORY@}
 @FIX@
 @FIX@# Which command failed last. It stays in this shell; `caro fix` alone is told. @REPAIR_NAME@ puts the repaired one into the line.
 @FIX@__caro_status=0 __caro_stages=0 __caro_failed='' __caro_asked='' __caro_ran=1
@@ -47,7 +63,7 @@ __caro_explain() {
 @FIX@        __caro_last || __caro_failed=''
 @FIX@        CARO_FAILED_COMMAND=$__caro_failed CARO_FAILED_STATUS=$__caro_status CARO_FAILED_STAGES=$__caro_stages command caro "$@"
 @FIX@    else
-@FIX@        command caro "$@"
+@FIX@        @CALL@ "$@"
 @FIX@    fi
 @FIX@}
 @FIX@

@@ -50,6 +50,32 @@ impl Key {
         }
     }
 
+    /// The key code of a binding of nushell.
+    pub fn for_nu(self) -> String {
+        match self {
+            Self::Alt(c) | Self::Ctrl(c) => format!("char_{c}"),
+            Self::Function(n) => format!("f{n}"),
+        }
+    }
+
+    /// The modifier of a binding of nushell.
+    pub fn modifier(self) -> &'static str {
+        match self {
+            Self::Alt(_) => "alt",
+            Self::Ctrl(_) => "control",
+            Self::Function(_) => "none",
+        }
+    }
+
+    /// As `Set-PSReadLineKeyHandler` of PowerShell writes it.
+    pub fn for_psreadline(self) -> String {
+        match self {
+            Self::Alt(c) => format!("Alt+{c}"),
+            Self::Ctrl(c) => format!("Ctrl+{c}"),
+            Self::Function(n) => format!("F{n}"),
+        }
+    }
+
     fn sequence(self) -> &'static str {
         let Self::Function(number) = self else { return "" };
         FUNCTIONS.get(usize::from(number).saturating_sub(1)).copied().unwrap_or_default()
@@ -106,6 +132,12 @@ mod tests {
             assert_eq!(key.to_string().parse(), Ok(key));
         }
         assert_eq!("Alt-E".parse(), Ok(Key::Alt('e')));
+        for (name, modifier, nu, psreadline) in
+            [("alt-e", "alt", "char_e", "Alt+e"), ("ctrl-g", "control", "char_g", "Ctrl+g"), ("f2", "none", "f2", "F2")]
+        {
+            let key: Key = name.parse().unwrap();
+            assert_eq!((key.modifier(), key.for_nu(), key.for_psreadline()), (modifier, nu.into(), psreadline.into()));
+        }
     }
 
     #[test]

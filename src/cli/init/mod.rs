@@ -5,7 +5,7 @@
 //! A shell cannot keep what programs write to standard error without standing between them and the terminal, which breaks those
 //! that ask whether it is one. So the error is not kept: `caro fix` tries the command in a view in which nothing can be changed.
 //!
-//! - `bash.sh`, `zsh.zsh`, `fish.fish`: the scripts, as they are but for what stands between two `@`.
+//! - `bash.sh`, `zsh.zsh`, `fish.fish`, `nu.nu`, `pwsh.ps1`: the scripts, as they are but for what stands between two `@`.
 //! - [`key`]: keys by their names, as each shell writes them. [`rc`]: the line in the shell's own file.
 //!
 //! The way from the key to the command is the request's own `--widget`; nothing of it lives here.
@@ -32,11 +32,16 @@ pub enum Shell {
     Zsh,
     /// 3 and newer
     Fish,
+    /// nushell 0.101 and newer: commands are written for bash, and put into the line as bash runs them
+    Nu,
+    /// PowerShell 7.3 and newer
+    #[value(alias = "powershell")]
+    Pwsh,
 }
 
 impl Shell {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
+    pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Nu, Self::Pwsh];
 
     /// Its name, which is that of its program.
     pub fn name(self) -> &'static str {
@@ -44,6 +49,8 @@ impl Shell {
             Self::Bash => "bash",
             Self::Zsh => "zsh",
             Self::Fish => "fish",
+            Self::Nu => "nu",
+            Self::Pwsh => "pwsh",
         }
     }
 }
@@ -53,8 +60,9 @@ impl Shell {
 #[command(after_help = "A line for the shell's own file loads the script at every start:\n  \
                         eval \"$(caro init bash)\"    in ~/.bashrc\n  \
                         eval \"$(caro init zsh)\"     in ~/.zshrc\n  \
-                        caro init fish | source     in ~/.config/fish/config.fish\n\
-                        --install writes it there.")]
+                        caro init fish | source     in ~/.config/fish/config.fish\n  \
+                        caro init pwsh | Out-String | Invoke-Expression    in $PROFILE\n\
+                        For nushell it is longer; --install shows it, and writes it there.")]
 pub struct Args {
     /// The shell
     pub shell: Shell,
@@ -73,7 +81,8 @@ pub struct Args {
     /// With that key a command is tried where nothing can be changed, to see its error
     #[arg(long, requires = "fix")]
     pub fix_tries: bool,
-    /// Keep what was asked in the shell's history, as a comment before its command
+    /// Keep what was asked in the shell's history, as a comment before its command, and what was run or taken at the keys
+    /// after an answer
     #[arg(long)]
     pub history: bool,
     /// Show the line that the shell's own file needs, and write it there after asking
@@ -108,6 +117,12 @@ impl Args {
         match self.shell {
             Shell::Bash | Shell::Zsh => format!("eval \"$({call})\""),
             Shell::Fish => format!("{call} | source"),
+            // it reads what lies in that folder after its own file
+            Shell::Nu => format!(
+                "mkdir ($nu.data-dir | path join vendor autoload); \
+                 ^{call} | save --force ($nu.data-dir | path join vendor autoload caro.nu)"
+            ),
+            Shell::Pwsh => format!("{call} | Out-String | Invoke-Expression"),
         }
     }
 
@@ -117,6 +132,8 @@ impl Args {
             Shell::Bash => (include_str!("bash.sh"), Key::for_readline),
             Shell::Zsh => (include_str!("zsh.zsh"), Key::for_zle),
             Shell::Fish => (include_str!("fish.fish"), Key::for_fish),
+            Shell::Nu => (include_str!("nu.nu"), Key::for_nu),
+            Shell::Pwsh => (include_str!("pwsh.ps1"), Key::for_psreadline),
         };
         let filled = template
             .replace("@KEY@", &key(self.key))
@@ -124,11 +141,15 @@ impl Args {
             .replace("@REPAIR@", &key(self.fix_key))
             .replace("@REPAIR_NAME@", &self.fix_key.to_string())
             .replace("@TRIES@", if self.fix_tries { " --try" } else { "" })
+            .replace("@KEY_MODIFIER@", self.key.modifier())
+            .replace("@EXPLAIN_MODIFIER@", self.explain_key.modifier())
             .replace("@KEY_NAME@", &self.key.to_string())
             .replace("@EXPLAIN_NAME@", &self.explain_key.to_string())
+            .replace("@CALL@", if self.history { "__caro_call" } else { "command caro" })
             .replace("@LOAD@", &self.load());
         // a line behind a mark is there only where that was chosen
-        let chosen = [("@HISTORY@", self.history), ("@FIX@", self.fix)];
+        let only_history = self.history && !self.fix;
+        let chosen = [("@ONLY_HISTORY@", only_history), ("@HISTORY@", self.history), ("@FIX@", self.fix)];
         let lines = filled.lines().filter_map(|line| {
             let marked = chosen.iter().find_map(|(mark, is_given)| Some((line.split_once(mark)?, *is_given)));
             match marked {
@@ -152,9 +173,13 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.fix && [args.key, args.explain_key].contains(&args.fix_key) {
         return Err(Failure::usage(format!("{} cannot do both", args.fix_key)).hint("give --fix-key another key"));
     }
-    if args.history && args.shell == Shell::Fish {
-        return Err(Failure::usage("fish takes no line into its history that was not run")
+    if args.history && matches!(args.shell, Shell::Fish | Shell::Nu) {
+        return Err(Failure::usage(format!("{} takes no line into its history that was not run", args.shell.name()))
             .hint("without --history the command is kept, as every other that is run"));
+    }
+    if args.fix && matches!(args.shell, Shell::Nu | Shell::Pwsh) {
+        return Err(Failure::usage(format!("for {} there is no key that repairs yet", args.shell.name()))
+            .hint("without --fix there are the other two; `caro fix 'COMMAND'` repairs any command"));
     }
     if args.install || args.uninstall {
         return rc::edit(args, cx);
@@ -184,6 +209,8 @@ mod tests {
             ("bash", "eval \"$(caro init bash)\""),
             ("zsh", "eval \"$(caro init zsh)\""),
             ("fish", "caro init fish | source"),
+            ("nu", "vendor autoload caro.nu)"),
+            ("pwsh", "caro init pwsh | Out-String | Invoke-Expression"),
         ] {
             let script = args(&[shell]).script();
             assert!(script.lines().nth(1).unwrap().ends_with(load), "{script}");
@@ -198,6 +225,20 @@ mod tests {
         let script = chosen.script();
         assert!(script.contains("'^G' caro-command") && script.contains("'^[OQ' caro-explain"), "{script}");
         assert!(script.contains("print -sr") && !args(&["zsh"]).script().contains("print -sr"));
+    }
+
+    #[test]
+    fn the_script_of_powershell_parses_and_binds_its_keys() {
+        use crate::shell::{Dialect, parse};
+        let chosen = args(&["powershell", "--key", "f2", "--explain-key", "ctrl-g", "--history"]);
+        assert_eq!(
+            chosen.load(),
+            "caro init pwsh --key f2 --explain-key ctrl-g --history | Out-String | Invoke-Expression"
+        );
+        let script = chosen.script();
+        assert!(parse(&script, Dialect::PowerShell).errors.is_empty(), "{script}");
+        assert!(script.contains("-Chord 'F2'") && script.contains("-Chord 'Ctrl+g'"), "{script}");
+        assert!(script.contains("AddToHistory") && !args(&["pwsh"]).script().contains("AddToHistory"));
     }
 
     #[test]

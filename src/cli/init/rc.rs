@@ -129,6 +129,21 @@ fn place(shell: Shell, home: Option<&Path>, variable: impl Fn(&str) -> Option<Pa
             let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
             Some(config.join("fish/config.fish"))
         }
+        Shell::Nu if cfg!(windows) => Some(folder("APPDATA")?.join("nushell/config.nu")),
+        Shell::Nu if cfg!(target_os = "macos") && folder("XDG_CONFIG_HOME").is_none() => {
+            Some(home?.join("Library/Application Support/nushell/config.nu"))
+        }
+        Shell::Nu => {
+            let config = folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
+            Some(config.join("nushell/config.nu"))
+        }
+        Shell::Pwsh => {
+            let config = match cfg!(windows) {
+                true => home?.join("Documents/PowerShell"),
+                false => folder("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?.join("powershell"),
+            };
+            Some(config.join("Microsoft.PowerShell_profile.ps1"))
+        }
     }
 }
 
@@ -181,6 +196,11 @@ mod tests {
         assert_eq!(place(Shell::Bash, home, none), Some("/home/u/.bashrc".into()));
         assert_eq!(place(Shell::Zsh, home, none), Some("/home/u/.zshrc".into()));
         assert_eq!(place(Shell::Fish, home, none), Some("/home/u/.config/fish/config.fish".into()));
+        if cfg!(target_os = "linux") {
+            assert_eq!(place(Shell::Nu, home, none), Some("/home/u/.config/nushell/config.nu".into()));
+            let profile = "/home/u/.config/powershell/Microsoft.PowerShell_profile.ps1";
+            assert_eq!(place(Shell::Pwsh, home, none), Some(profile.into()));
+        }
         assert_eq!(place(Shell::Zsh, None, |_| Some("/z".into())), Some("/z/.zshrc".into()));
         assert_eq!(place(Shell::Fish, home, |_| Some("/x".into())), Some("/x/fish/config.fish".into()));
         assert_eq!(place(Shell::Bash, Some(Path::new("relative")), none), None);

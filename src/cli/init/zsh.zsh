@@ -19,6 +19,23 @@ __caro_explain() {
     zle -I
     print -rn -- "$BUFFER" | command caro explain --shell zsh - || return 0
 }
+@HISTORY@
+@HISTORY@# What was run or taken at the keys after an answer goes into the history, behind the call itself. caro hands it over in a
+@HISTORY@# file that is gone when the call is.
+@HISTORY@__caro_call() {
+@HISTORY@    emulate -L zsh
+@HISTORY@    local taken code
+@HISTORY@    taken=$(command mktemp) || { command caro "$@"; return; }
+@HISTORY@    CARO_TAKEN=$taken command caro "$@"
+@HISTORY@    code=$?
+@HISTORY@    [[ ! -s $taken ]] || print -sr -- "$(<$taken)"
+@HISTORY@    command rm -f -- "$taken"
+@HISTORY@    return "$code"
+@HISTORY@}
+@ONLY_HISTORY@
+@ONLY_HISTORY@caro() {
+@ONLY_HISTORY@    __caro_call "$@"
+@ONLY_HISTORY@}
 @FIX@
 @FIX@# Which command failed last. It stays in this shell; `caro fix` alone is told. @REPAIR_NAME@ puts the repaired one into the line.
 @FIX@typeset -g __caro_status= __caro_stages= __caro_failed= __caro_typed=
@@ -41,7 +58,7 @@ __caro_explain() {
 @FIX@    if [[ ${1-} == fix && -n $__caro_failed ]]; then
 @FIX@        CARO_FAILED_COMMAND=$__caro_failed CARO_FAILED_STATUS=$__caro_status CARO_FAILED_STAGES=$__caro_stages command caro "$@"
 @FIX@    else
-@FIX@        command caro "$@"
+@FIX@        @CALL@ "$@"
 @FIX@    fi
 @FIX@}
 @FIX@

@@ -57,6 +57,11 @@ impl Net {
     /// Tells nothing.
     pub fn tell(&self, _: &Looked, _: &Run<'_>) {}
 
+    /// Nothing is kept.
+    pub fn covers(&self, _: &Looked) -> bool {
+        false
+    }
+
     /// Keeps nothing.
     ///
     /// # Errors

@@ -125,6 +125,11 @@ impl Net {
         }
     }
 
+    /// True if all that it changes is kept, as far as is known before it runs.
+    pub fn covers(&self, looked: &Looked) -> bool {
+        self.store.is_some() && self.refusal(looked).is_none() && looked.plan.cover != Cover::Partly
+    }
+
     /// Why it is known already that it will not be kept.
     fn refusal(&self, looked: &Looked) -> Option<String> {
         refusal(self.store.as_ref()?, looked.demand.as_ref()?)

@@ -25,6 +25,9 @@ const READERS: [(&str, usize, &str); 13] = [
     ("wc", 0, ""),
 ];
 
+/// The finding of a command that has nothing to read.
+pub(in crate::command) const WAITS: &str = "no-input";
+
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(|c| ignored(it, c));
     ignored.chain(waiting(it)).collect()
@@ -58,7 +61,7 @@ fn waiting(it: &CheckContext) -> Option<Finding> {
     let fix = super::only(named.into_iter())
         .zip(first.words.last())
         .and_then(|(name, last)| Edits::new(it.script).after(last, &format!(" {}", quote(name, it.dialect))).done());
-    Some(warning("no-input", program, format!("{name} is given nothing to read: it waits for somebody to type"), fix))
+    Some(warning(WAITS, program, format!("{name} is given nothing to read: it waits for somebody to type"), fix))
 }
 
 /// True if a pipe stands right before it, not before a loop or a group around it.

@@ -84,6 +84,7 @@ mod written;
 
 pub(super) use counts::asks_for_number;
 pub(super) use csv::begin;
+pub(super) use input::WAITS;
 pub(super) use separator::{cells, separated_by};
 
 use crate::host::ExecutionContext;

@@ -18,8 +18,12 @@ const DEPTH: usize = 5;
 
 /// The keys of a file; of lines of JSON those of the first one. Nothing of what is no JSON, or has no keys.
 pub(super) fn of(name: &str, file: &Path) -> Option<String> {
-    let text = read(file, LOOK)?;
-    let (document, of_lines) = match serde_json::from_str::<Value>(&text) {
+    of_text(name, &read(file, LOOK)?)
+}
+
+/// The same of a text.
+pub(super) fn of_text(name: &str, text: &str) -> Option<String> {
+    let (document, of_lines) = match serde_json::from_str::<Value>(text) {
         Ok(document) => (document, false),
         Err(_) => (serde_json::from_str(text.lines().next()?).ok()?, true),
     };

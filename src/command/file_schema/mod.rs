@@ -1,8 +1,11 @@
 //! What the model is told of the files that a request names: how they are built, and nothing of what they hold. A small model
 //! takes the right column or key if it has seen its name, and guesses otherwise. The agent tells of such files itself.
 //!
+//! `input`: the same of what comes in on standard input, which has no name.
+//!
 //! Names in a file are others' words: only what looks like a name goes on, and nothing that reads like an order.
 
+pub mod input;
 mod json;
 mod table;
 

@@ -11,8 +11,12 @@ const WIDTH: usize = 400;
 
 /// The columns of a file; nothing if its first line is none of names.
 pub(super) fn of(name: &str, file: &Path) -> Option<String> {
-    let lines = begin(file);
-    let by = separated_by(&lines)?;
+    of_lines(name, &begin(file))
+}
+
+/// The same of lines that it begins with.
+pub(super) fn of_lines(name: &str, lines: &[String]) -> Option<String> {
+    let by = separated_by(lines)?;
     let line = lines.first().filter(|line| line.len() <= WIDTH)?;
     let names: Vec<&str> = cells(line, by).collect();
     if !COLUMNS.contains(&names.len()) || !names.iter().all(|name| is_name(name)) {

@@ -1,0 +1,149 @@
+//! Further answers for the person who has one before them: another command for the same words, or the same command changed.
+
+use super::args::AnswerArgs;
+use super::{Cx, Failure, Settings, first, present, request, revise};
+use crate::command::inspect::{Inspector, Manuals, Subject};
+use crate::command::{Answer, Ask, History, Recipe, Refine, Timing, explain, grounds, input};
+use crate::model::Cancel;
+use crate::shell::parse;
+use request::Place;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// How long the manuals may take for a command that the person has written.
+const MANUAL_WAIT: Duration = Duration::from_secs(1);
+
+/// The fewest commands to choose from where another one is wanted: with one there is no other.
+const CANDIDATES: u32 = 4;
+
+/// Asks once more, as the first time.
+pub struct Asker<'a> {
+    /// The terminal and the rest.
+    pub cx: &'a Cx,
+    /// How it was asked for.
+    pub args: &'a AnswerArgs,
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// Where, and for what.
+    pub place: &'a Place,
+    /// The recipe.
+    pub recipe: &'a Recipe,
+    /// The runtime that it runs in.
+    pub runtime: &'a Runtime,
+    /// The last question.
+    ask: RefCell<Ask>,
+    /// The commands that were given to it.
+    given: RefCell<Vec<String>>,
+}
+
+impl<'a> Asker<'a> {
+    /// One that goes on from this question and its answer.
+    pub fn new(
+        cx: &'a Cx,
+        args: &'a AnswerArgs,
+        settings: &'a Settings,
+        place: &'a Place,
+        recipe: &'a Recipe,
+        runtime: &'a Runtime,
+        (ask, answer): (Ask, &Answer),
+    ) -> Self {
+        let given = std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd));
+        let given = RefCell::new(given.cloned().collect());
+        Self { cx, args, settings, place, recipe, runtime, ask: RefCell::new(ask), given }
+    }
+
+    /// The command as the words say it is to be.
+    ///
+    /// # Errors
+    /// If nothing comes of it, or Ctrl-C was typed meanwhile.
+    pub fn revise(&self, command: &str, words: &str) -> Result<Answer, Failure> {
+        request::check(words).map_err(Failure::usage)?;
+        let command = revise::checked(command)?;
+        let asked = self.ask.borrow().before.clone();
+        let before = History { place: asked.place, input: asked.input, ..revise::before(command) };
+        let ask =
+            Ask { request: words.to_owned(), before, alternatives: 1, spent: Vec::new(), ..self.ask.borrow().clone() };
+        let answer = self.answer(&ask)?;
+        if answer.cmd.is_empty() {
+            return Err(Failure::no(present::refusal(&answer)));
+        }
+        *self.given.borrow_mut() = vec![answer.cmd.clone()];
+        *self.ask.borrow_mut() = ask;
+        Ok(answer)
+    }
+
+    /// A command for the same words that was not given yet.
+    ///
+    /// # Errors
+    /// As [`Asker::revise`].
+    pub fn another(&self) -> Result<Answer, Failure> {
+        let ask = self.ask.borrow().clone();
+        let ask = Ask {
+            spent: self.given.borrow().clone(),
+            alternatives: 1,
+            candidates: ask.candidates.max(CANDIDATES),
+            refine: if ask.refine == Refine::Never { Refine::Evidence } else { ask.refine },
+            ..ask
+        };
+        let answer = self.answer(&ask)?;
+        if answer.cmd.is_empty() || self.given.borrow().contains(&answer.cmd) {
+            return Err(Failure::no("no other command came up"));
+        }
+        self.given.borrow_mut().push(answer.cmd.clone());
+        Ok(answer)
+    }
+
+    fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
+        let begun = Instant::now();
+        // Ctrl-C stops this answer, and the next one can be stopped again
+        let cancel: Cancel = self.cx.interrupt().fresh();
+        let ask = Ask { timeout: self.settings.timeout, cancel, ..ask.clone() };
+        let answer = first::while_told(&self.cx.ui, false, || {
+            let trace = &mut |event| present::trace(&self.cx.ui, self.args, &event);
+            self.runtime.block_on(self.recipe.answer(&ask, trace))
+        });
+        let mut answer = answer.map_err(|e| request::failure(e, self.settings))?;
+        answer.timing.total = request::milliseconds(begun.elapsed());
+        if self.args.timing {
+            present::timing(&self.cx.ui, &answer.timing);
+        }
+        Ok(answer)
+    }
+
+    /// A command that the person has written, looked at as every other is.
+    pub fn checked(&self, command: String) -> Answer {
+        let recipe = self.recipe;
+        let inspector = Inspector::new(recipe.context.clone(), recipe.manual.clone());
+        let place = self.place;
+        let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
+        let mut manuals = Manuals::new();
+        let looked = inspector.inspect(command, 1.0, subject, &mut manuals, MANUAL_WAIT);
+        let mut draft = self.runtime.block_on(looked);
+        if self.ask.borrow().before.input.is_some() {
+            input::is_given(&mut draft.findings);
+        }
+        Answer {
+            explanation: explain::line(&parse(&draft.cmd, place.dialect), &manuals),
+            draft: grounds::is_draft(&draft),
+            cmd: draft.cmd,
+            confidence: draft.confidence,
+            commands_used: draft.commands_used,
+            changes: String::new(),
+            iterations: 0,
+            candidates: 1,
+            findings: draft.findings,
+            risk: draft.risk,
+            model: "person".into(),
+            adapter: None,
+            target: place.target.name().into(),
+            shell: place.dialect.name().into(),
+            timing: Timing::default(),
+            alternatives: Vec::new(),
+            documents: Vec::new(),
+            slips: Vec::new(),
+            resident: false,
+            refusal: None,
+        }
+    }
+}

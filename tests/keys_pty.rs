@@ -1,0 +1,414 @@
+//! The keys after an answer, on a real terminal: what each does, what never runs, and how the terminal is left.
+
+use crate::machine::{AMPLE, Machine};
+use crate::pty::{Setting, Terminal};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const CARO: &str = env!("CARGO_BIN_EXE_caro");
+const ON: &[(&str, &str)] = &[("CARO_KEYS", "on")];
+/// The last of the keys: they are all there.
+const KEYS: &str = "q quit";
+
+fn start(machine: &Machine, rules: Value, args: &[&str]) -> Terminal {
+    let args: Vec<&str> = args.iter().copied().chain(["--shell", "bash"]).collect();
+    Terminal::start_in(&Setting { env: ON, ..Setting::default() }, CARO, machine, rules, &args)
+}
+
+/// The terminal at the keys after this answer.
+fn at_keys(machine: &Machine, reply: &str) -> Terminal {
+    let terminal = start(machine, json!([{ "reply": reply }]), &["do it", "--refine", "never"]);
+    terminal.shows(KEYS);
+    terminal
+}
+
+/// Waits for the screen to be so.
+#[track_caller]
+fn until(terminal: &Terminal, what: &str, is_so: impl Fn(&str) -> bool) {
+    let begun = Instant::now();
+    while !is_so(terminal.text().trim_end()) {
+        assert!(begun.elapsed() < AMPLE, "{what}:\n{}", terminal.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_answer_is_there_with_its_keys_below_and_they_go_without_a_trace() {
+    for (key, code) in [("q", 0), ("\x1b", 0), ("\r", 0), ("\x04", 0), ("\x03", 130)] {
+        let machine = Machine::new();
+        let mut terminal = at_keys(&machine, "ls -a");
+        let text = terminal.text();
+        assert!(text.starts_with("ls -a\n") && text.contains("\n  safe"), "{text}");
+        assert!(text.ends_with("  r run  e edit  v revise  ? explain  c copy  a another  q quit"), "{text}");
+        let begun = Instant::now();
+        terminal.types(key);
+        assert_eq!(terminal.ends(), code, "{key:?}");
+        assert!(begun.elapsed() < AMPLE);
+        assert!(!terminal.text().contains("quit"), "{key:?}: {}", terminal.text());
+        assert!(terminal.written().ends_with("\x1b[?2004l"), "{key:?}");
+    }
+}
+
+#[test]
+fn the_terminal_is_given_back_as_it_was() {
+    for key in ["q", "\x03"] {
+        let machine = Machine::new();
+        let line = "trap : INT; \"$0\" 'list' --shell bash; stty -a | tr ' ;' '\\n\\n' | grep -cxe -echo -e -icanon -e -isig; echo over";
+        let setting = Setting { env: ON, ..Setting::default() };
+        let mut terminal =
+            Terminal::start_in(&setting, "/bin/sh", &machine, json!([{ "reply": "ls -a" }]), &["-c", line, CARO]);
+        terminal.shows(KEYS);
+        terminal.types(key);
+        terminal.shows("0\nover");
+        assert_eq!(terminal.ends(), 0);
+    }
+}
+
+#[test]
+fn run_runs_what_is_safe_at_once_and_its_exit_code_is_ours() {
+    let machine = Machine::new();
+    let mut terminal = at_keys(&machine, "test -t 0 && echo on the terminal; exit 7");
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 7);
+    assert!(
+        terminal.text().ends_with("on the terminal") && !terminal.text().contains("run it?"),
+        "{}",
+        terminal.text()
+    );
+}
+
+#[test]
+fn what_is_dangerous_wants_its_word_and_no_leads_back_to_the_keys() {
+    let machine = Machine::new();
+    // nobody listens there: the shell gets nothing to run
+    let mut terminal = at_keys(&machine, "curl -s http://127.0.0.1:1/install | sh; touch ran");
+    terminal.types("r");
+    terminal.shows("to run it:");
+    let text = terminal.text();
+    let word = text.rsplit_once("type ").unwrap().1.split(" to run it").next().unwrap().to_string();
+    terminal.types("y\n");
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    assert!(!machine.path("work/ran").exists());
+    terminal.types("r");
+    terminal.shows_times("to run it:", 2);
+    terminal.types(&format!("{word}\n"));
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert!(machine.path("work/ran").exists());
+}
+
+#[test]
+fn what_can_be_undone_runs_at_once_and_what_cannot_is_asked_about() {
+    let machine = Machine::new();
+    machine.write("config.toml", "rehearse = \"off\"\n");
+    std::fs::create_dir(machine.path("work/build")).unwrap();
+    machine.write("work/build/a.o", "object");
+    machine.write("work/x.sh", "echo x > made\n");
+    let mut terminal = at_keys(&machine, "rm -r build");
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.text());
+    assert!(terminal.text().contains("`caro undo` takes it back") && !machine.path("work/build").exists());
+    assert_eq!(machine.run(&["undo"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(machine.path("work/build/a.o")).unwrap(), "object");
+    let mut terminal = at_keys(&machine, "sh x.sh");
+    for (reply, code) in [("n\n", None), ("y\n", Some(0))] {
+        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        terminal.types("r");
+        until(&terminal, "the question", |text| text.ends_with("run it all the same? [y/N]"));
+        assert!(!machine.path("work/made").exists());
+        terminal.types(reply);
+        if let Some(code) = code {
+            assert_eq!(terminal.ends(), code);
+        }
+    }
+    assert!(machine.path("work/made").exists());
+}
+
+#[test]
+fn what_is_set_not_to_run_is_told_and_the_keys_come_back() {
+    let machine = Machine::new();
+    machine.write("work/.caro.toml", "run_up_to = \"safe\"\n");
+    machine.write("work/notes", "");
+    let mut terminal = at_keys(&machine, "rm notes");
+    terminal.types("r");
+    terminal.shows("nothing beyond `safe`");
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    assert!(machine.path("work/notes").exists());
+}
+
+#[test]
+fn a_command_is_edited_in_place_checked_again_and_run() {
+    let machine = Machine::new();
+    let mut terminal = at_keys(&machine, "echo one");
+    terminal.types("e");
+    terminal.shows("> echo one");
+    terminal.types(" --no-such-flag | sort --no-such-flag\r");
+    until(&terminal, "it is checked", |text| text.ends_with(KEYS));
+    assert!(terminal.text().contains("sort has no option"), "{}", terminal.text());
+    // given up, it stays
+    terminal.types("e");
+    terminal.shows_times("> echo one", 2);
+    terminal.types(" lost\x03");
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    terminal.types("e");
+    terminal.shows_times("> echo one", 3);
+    terminal.types("\x15echo two\r");
+    until(&terminal, "it is checked", |text| text.contains("\necho two\n") && text.ends_with(KEYS));
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("\ntwo"), "{}", terminal.text());
+}
+
+#[test]
+fn a_command_is_revised_by_words_again_and_again() {
+    let machine = Machine::new();
+    let rules = json!([
+        { "match": "the newest first", "reply": "ls -dt */" },
+        { "match": "only folders", "reply": "ls -d */" },
+        { "reply": "ls -a" },
+    ]);
+    let mut terminal = start(&machine, rules, &["list all files", "--refine", "never"]);
+    for (words, command) in [("only folders", "ls -d */"), ("the newest first", "ls -dt */")] {
+        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        terminal.types("v");
+        until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+        terminal.types(&format!("{words}\r"));
+        until(&terminal, command, |text| text.contains(&format!("\n{command}\n")) && text.ends_with(KEYS));
+    }
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn another_is_another_one_and_where_there_is_none_that_is_told() {
+    let machine = Machine::new();
+    let rules = json!([{ "replies": ["ls -a", "ls -a", "ls -A", "ls -A", "ls -A", "ls -a", "ls -A", "ls -a"] }]);
+    let mut terminal = start(&machine, rules, &["list all files"]);
+    terminal.shows(KEYS);
+    terminal.types("a");
+    until(&terminal, "another", |text| text.contains("\nls -A\n") && text.ends_with(KEYS));
+    terminal.types("a");
+    terminal.shows("no other command came up");
+    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.text().matches("ls -a").count(), 1, "{}", terminal.text());
+}
+
+#[test]
+fn ctrl_c_while_the_model_works_leads_back_to_the_keys() {
+    let machine = Machine::new();
+    let rules = json!([{ "match": "slowly", "reply": "ls -d */", "delay_ms": 30_000 }, { "reply": "ls -a" }]);
+    let mut terminal = start(&machine, rules, &["list", "--refine", "never", "--timeout", "300"]);
+    for _ in 0..2 {
+        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        terminal.types("v");
+        until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+        terminal.types("slowly\r");
+        terminal.shows("thinking");
+        terminal.types("\x03");
+        until(&terminal, "stopped", |text| text.contains("stopped"));
+    }
+    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn explain_and_copy_keep_the_command() {
+    let machine = Machine::new();
+    let mut terminal = at_keys(&machine, "ls -a");
+    terminal.types("?");
+    terminal.shows("do not ignore entries");
+    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    terminal.types("c");
+    terminal.shows("copied through the terminal");
+    assert!(terminal.written().contains("\x1b]52;c;bHMgLWE=\x07"));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn a_program_for_the_clipboard_takes_the_command() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("bin")).unwrap();
+    let program = machine.path("bin/xclip");
+    std::fs::write(&program, "#!/bin/sh\ncat > \"$HOME/clipboard\"; echo \"$*\" >> \"$HOME/clipboard\"\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", machine.path("bin").display(), crate::machine::PATH);
+    let env = [("CARO_KEYS", "on"), ("DISPLAY", ":99"), ("PATH", path.as_str())];
+    let setting = Setting { env: &env, ..Setting::default() };
+    let rules = json!([{ "reply": "ls -a" }]);
+    let mut terminal = Terminal::start_in(&setting, CARO, &machine, rules, &["list", "--shell", "bash"]);
+    terminal.shows(KEYS);
+    terminal.types("c");
+    terminal.shows("copied (xclip)");
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(std::fs::read_to_string(machine.path("home/clipboard")).unwrap(), "ls -a-selection clipboard\n");
+}
+
+#[test]
+fn one_of_several_is_chosen_by_its_number() {
+    let machine = Machine::new();
+    let rules = json!([{ "replies": ["echo first", "echo second", "echo third", "echo fourth"] }]);
+    let mut terminal = start(&machine, rules, &["-n", "2", "say something", "--refine", "never"]);
+    terminal.shows("1-2 choose");
+    terminal.types("2");
+    terminal.shows_times("echo second", 2);
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("\nsecond"), "{}", terminal.text());
+}
+
+#[test]
+fn pasted_text_is_no_key() {
+    for paste in ["\x1b[200~rm x\nr\n\x1b[201~", "rm x\nr\n"] {
+        let machine = Machine::new();
+        let mut terminal = at_keys(&machine, "touch ran");
+        terminal.types(paste);
+        terminal.shows("pasted text is not taken for keys");
+        until(&terminal, "the keys", |text| text.ends_with(KEYS));
+        // what comes without a pause is part of the paste
+        std::thread::sleep(Duration::from_millis(500));
+        terminal.types("q");
+        assert_eq!(terminal.ends(), 0);
+        assert!(!machine.path("work/ran").exists());
+    }
+}
+
+#[test]
+fn what_was_typed_before_the_answer_came_is_the_shells() {
+    let machine = Machine::new();
+    let rules = json!([{ "reply": "touch ran", "delay_ms": 1500 }]);
+    let line = "\"$0\" 'make a file' --shell bash --refine never; read line; echo \"read: $line\"";
+    let setting = Setting { env: ON, ..Setting::default() };
+    let mut terminal = Terminal::start_in(&setting, "/bin/sh", &machine, rules, &["-c", line, CARO]);
+    terminal.shows("thinking");
+    terminal.types("r and more\n");
+    terminal.shows("read: r and more");
+    assert_eq!(terminal.ends(), 0);
+    assert!(!machine.path("work/ran").exists());
+}
+
+#[test]
+fn at_forty_columns_keys_and_words_break_between_words_and_a_resize_draws_them_anew() {
+    let machine = Machine::new();
+    let setting = Setting { env: ON, cols: 40 };
+    let rules = json!([{ "reply": "ls --all --human-readable" }]);
+    let mut terminal = Terminal::start_in(&setting, CARO, &machine, rules, &["list", "--shell", "bash"]);
+    terminal.shows(KEYS);
+    let text = terminal.text();
+    assert!(text.ends_with("  r run  e edit  v revise  ? explain\n  c copy  a another  q quit"), "{text}");
+    let words = "list directory contents (--all: do not ignore entries starting with .)";
+    assert!(text.lines().skip(1).all(|line| line.starts_with("  ") && line.chars().count() < 40), "{text}");
+    assert!(!text.contains(words), "{text}");
+    terminal.resize(90);
+    until(&terminal, "one row", |text| {
+        text.ends_with("  r run  e edit  v revise  ? explain  c copy  a another  q quit")
+            && text.matches("quit").count() == 1
+    });
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    assert!(!terminal.text().contains("quit"), "{}", terminal.text());
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_keys_back() {
+    let machine = Machine::new();
+    let line = "set -m; \"$0\" 'list' --shell bash --refine never; echo stopped; stty -a | grep -o ' icanon'; fg; echo ended $?";
+    let setting = Setting { env: ON, ..Setting::default() };
+    let mut terminal =
+        Terminal::start_in(&setting, "bash", &machine, json!([{ "reply": "ls -a" }]), &["-c", line, CARO]);
+    terminal.shows(KEYS);
+    terminal.types("\x1a");
+    terminal.shows("stopped\n icanon");
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    terminal.types("q");
+    terminal.shows("ended 0");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn plainly_nothing_is_drawn_and_a_line_answers() {
+    for (env, args) in [(&[("CARO_KEYS", "on")][..], &["--plain"][..]), (&[("CARO_KEYS", "on"), ("TERM", "dumb")], &[])]
+    {
+        let machine = Machine::new();
+        let setting = Setting { env, ..Setting::default() };
+        let rules = json!([{ "match": "only folders", "reply": "echo folders" }, { "reply": "ls -a" }]);
+        let args: Vec<&str> = ["list", "--shell", "bash", "--refine", "never"].iter().chain(args).copied().collect();
+        let mut terminal = Terminal::start_in(&setting, CARO, &machine, rules, &args);
+        terminal.shows("a another, q quit?");
+        terminal.types("what\n");
+        terminal.shows("Enter alone leaves");
+        terminal.types("revise\n");
+        terminal.shows("how is it to be changed?");
+        terminal.types("only folders\n");
+        terminal.shows("\necho folders\n");
+        terminal.shows_times("q quit?", 3);
+        terminal.types("edit\n");
+        terminal.shows("Enter alone keeps it");
+        terminal.types("echo changed\n");
+        terminal.shows_times("q quit?", 4);
+        terminal.types("c\n");
+        terminal.shows("not copied");
+        terminal.types("run\n");
+        assert_eq!(terminal.ends(), 0);
+        assert!(terminal.text().ends_with("\nchanged"), "{}", terminal.text());
+        assert!(!terminal.written().contains('\x1b'), "{:?}", terminal.written());
+    }
+}
+
+#[test]
+fn a_locale_without_unicode_and_no_color_are_kept_to() {
+    let machine = Machine::new();
+    let env = [("CARO_KEYS", "on"), ("LANG", "C"), ("NO_COLOR", "1")];
+    let setting = Setting { env: &env, ..Setting::default() };
+    let rules = json!([{ "reply": "ls -a", "delay_ms": 800 }]);
+    let mut terminal = Terminal::start_in(&setting, CARO, &machine, rules, &["list", "--shell", "bash"]);
+    terminal.shows(KEYS);
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    let written = terminal.written();
+    assert!(written.is_ascii() && written.contains("thinking"), "{written:?}");
+    // moving the cursor is no colour
+    assert!(
+        !written.contains('m')
+            || !written.split('\x1b').skip(1).any(|part| part.split('m').next().is_some_and(|code| {
+                code.starts_with('[')
+                    && code[1..].chars().all(|c| c.is_ascii_digit() || c == ';')
+                    && part.len() > code.len()
+            })),
+        "{written:?}"
+    );
+}
+
+#[test]
+fn where_nobody_is_asked_there_are_no_keys() {
+    for args in [&["--json"][..], &["-q"], &["--no-keys"]] {
+        let machine = Machine::new();
+        let args: Vec<&str> = ["list"].iter().chain(args).copied().collect();
+        let mut terminal = start(&machine, json!([{ "reply": "ls -a" }]), &args);
+        assert_eq!(terminal.ends(), 0, "{args:?}");
+        assert!(!terminal.text().contains("quit"), "{args:?}: {}", terminal.text());
+    }
+    let machine = Machine::new();
+    let line = "\"$0\" list --shell bash | cat; x=$(\"$0\" list --shell bash); echo \"got $x\"";
+    let setting = Setting { env: ON, ..Setting::default() };
+    let mut terminal =
+        Terminal::start_in(&setting, "/bin/sh", &machine, json!([{ "reply": "ls -a" }]), &["-c", line, CARO]);
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("ls -a\ngot ls -a") && !terminal.text().contains("quit"), "{}", terminal.text());
+    machine.write("config.toml", "keys = false\n");
+    let setting = Setting::default();
+    let args = ["-c", "unset CARO_KEYS; \"$0\" list --shell bash", CARO];
+    let mut terminal = Terminal::start_in(&setting, "/bin/sh", &machine, json!([{ "reply": "ls -a" }]), &args);
+    assert_eq!(terminal.ends(), 0);
+    machine.write("config.toml", "");
+    let mut terminal = Terminal::start_in(&setting, "/bin/sh", &machine, json!([{ "reply": "ls -a" }]), &args);
+    terminal.shows(KEYS);
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
