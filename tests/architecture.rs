@@ -311,6 +311,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
+    ("cli/policy.rs", "reads the files of policies"),
     ("cli/skills.rs", "makes a new skill"),
 ];
 

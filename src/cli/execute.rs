@@ -109,6 +109,11 @@ fn agreed(answer: &Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, L
         } else {
             present::all(&cx.ui, answer);
         }
+        if let Some(reason) = risk.refused() {
+            return Err(
+                Failure::no(reason.why.clone()).hint("a policy forbids it: what it says is in that file, at that line")
+            );
+        }
         if risk.level > settings.run_up_to {
             let allowed = LEVELS.iter().find(|(_, l)| *l == settings.run_up_to).map_or("", |(name, _)| name);
             return Err(Failure::no(format!("-x is set to run nothing beyond `{allowed}`"))
@@ -177,8 +182,14 @@ mod tests {
     use crate::shell::safety::Reason;
 
     fn risk(level: Level, token: &str) -> Risk {
-        let reason =
-            Reason { level, effect: "delete".into(), token: token.into(), span: None, why: "it deletes".into() };
+        let reason = Reason {
+            level,
+            effect: "delete".into(),
+            token: token.into(),
+            span: None,
+            why: "it deletes".into(),
+            scope: None,
+        };
         Risk { level, reasons: vec![reason] }
     }
 

@@ -1,6 +1,7 @@
 //! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 
+pub(super) mod database;
 mod expanded;
 mod handed;
 mod paths;
@@ -13,10 +14,10 @@ use super::Dialect;
 use super::embedded::{Act, Language};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
-use super::unwrap::keeps_functions;
+use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
-pub(super) use paths::opened;
 pub use paths::{Place, is_socket, place_of};
+pub(super) use paths::{opened, resolved};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
@@ -185,10 +186,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         doing.plain(Kind::Unknown, first);
     }
     let read = Reading::of(command, program);
+    if asks_for_help(command, &read) {
+        return;
+    }
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
         // `sh -c '...'` runs nothing but what is in the text and is judged by itself.
-        if kind != Kind::Run || !wraps {
+        // code of another language does more than the commands in it
+        if kind != Kind::Run || !wraps || command.name().is_some_and(is_interpreter) {
             doing.plain(kind, first);
         }
     }
@@ -204,11 +209,34 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
             doing.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
+    if let Some(kind) = database::effect(script, index, program, &read, wraps) {
+        doing.plain(kind, first);
+    }
     of_values(&mut doing, program, &read);
     if let Some(language) = program.language {
         of_language(&mut doing, language, program, &read);
     }
     of_operands(&mut doing, program, &read, &handed);
+}
+
+/// The same of a command by itself.
+pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
+    let program = command.key().and_then(|key| table::program(&key, dialect));
+    program.is_some_and(|program| asks_for_help(command, &Reading::of(command, program)))
+}
+
+/// True for a command that only shows how it is used. Shells and interpreters take the word for an argument of what they run.
+fn asks_for_help(command: &Invocation, read: &Reading<'_>) -> bool {
+    const RUNNERS: [&str; 12] =
+        ["xargs", "find", "env", "sudo", "npm", "npx", "cargo", "go", "make", "eval", "exec", "ssh"];
+    let name = command.name().unwrap_or_default();
+    let last = command.words.last().is_some_and(|w| matches!(w.text.as_str(), "--help" | "--version"));
+    let asked = last || read.options.first().is_some_and(|(name, _)| name == "--help");
+    asked
+        && read.has_any(&["--help".to_owned(), "--version".to_owned()])
+        && !is_shell(name)
+        && !is_interpreter(name)
+        && !RUNNERS.contains(&name)
 }
 
 /// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table
@@ -332,6 +360,15 @@ pub(super) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &st
     let operand = Reading::of(command, program).operands.first().copied()?;
     let index = command.words.iter().position(|w| std::ptr::eq(w, operand.word))?;
     Some((index, operand.text()))
+}
+
+/// The operands of a command with the index of their word, the values of options set aside.
+pub(super) fn operands_of(command: &Invocation, dialect: Dialect) -> Vec<(usize, &str)> {
+    let plain = Program::default();
+    let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
+    let read = Reading::of(command, program);
+    let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
+    read.operands.iter().filter_map(|o| Some((index(o.word)?, o.text()))).collect()
 }
 
 /// True if what follows this letter in a cluster of options is its value: `econds` of `date -Iseconds`.
