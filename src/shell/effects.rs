@@ -166,6 +166,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let Some(first) = command.words.first() else { return };
     let key = key_of(script, command);
     let Some(program) = table::program(&key, script.dialect_of(command)) else {
+        if script.dialect_of(command) == Dialect::PowerShell && is_reading_cmdlet(&key) {
+            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+        }
+        // by its bare name it is one that is installed, and this is all that it is asked
+        let asks = |w: &Word| matches!(w.text.as_str(), "--version" | "--help" | "-V" | "version" | "help");
+        if !command.args().is_empty() && command.args().iter().all(asks) && !first.text.contains(['/', '\\']) {
+            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+        }
         if !is_function(script, index, &first.text) {
             Doing { script, index, command, found }.plain(Kind::Unknown, first);
         }
@@ -237,6 +245,28 @@ fn asks_for_help(command: &Invocation, read: &Reading<'_>) -> bool {
         && !is_shell(name)
         && !is_interpreter(name)
         && !RUNNERS.contains(&name)
+}
+
+/// True for a cmdlet whose verb says that it only shows: which ones there are depends on the modules that are here.
+fn is_reading_cmdlet(key: &str) -> bool {
+    const VERBS: [&str; 14] = [
+        "get",
+        "test",
+        "measure",
+        "show",
+        "find",
+        "search",
+        "compare",
+        "resolve",
+        "convertto",
+        "convertfrom",
+        "format",
+        "group",
+        "select",
+        "sort",
+    ];
+    let verb = key.split_once('-').map(|(verb, _)| verb);
+    verb.is_some_and(|verb| VERBS.contains(&verb)) && !key.starts_with("format-volume")
 }
 
 /// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table

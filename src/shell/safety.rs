@@ -4,6 +4,7 @@
 //! the network or out of a decoder into something that runs it, and the `confirm` and `deny` rules of
 //! `platform-rules/all.toml`.
 
+mod behind;
 mod code;
 mod database;
 mod disguise;
@@ -84,6 +85,7 @@ pub(super) fn judged(script: &Script) -> Risk {
     reasons.extend(database::reasons(script));
     reasons.extend(code::reasons(script));
     reasons.extend(endless::reasons(script, &all));
+    reasons.extend(behind::reasons(script, &all));
     reasons.extend(processes::reasons(script));
     reasons.extend(startup::reasons(script, &all));
     reasons.extend(disguise::reasons(script));

@@ -2,7 +2,7 @@
 //! text of a command.
 
 use crate::shell::Dialect;
-use crate::shell::effects::{Place, has_value, operands_of, place_of, resolved, verb};
+use crate::shell::effects::{Place, canonical, has_value, is_known, operands_of, place_of, resolved, verb};
 use crate::shell::parse::{Construct, How, Invocation, Script, Word};
 use crate::shell::pattern::Pattern;
 use crate::shell::safety::given;
@@ -50,6 +50,12 @@ pub struct Condition {
     /// What follows an option.
     #[serde(default)]
     pub next: Option<Next>,
+    /// True: the table of programs must not know it.
+    #[serde(default)]
+    pub unknown: bool,
+    /// The program's name, in lower case, must match.
+    #[serde(default)]
+    pub program: Option<Pattern>,
     /// Its operands, joined with blanks and the values of options set aside, must match: `^s3 rm `.
     #[serde(default)]
     pub operands: Option<Pattern>,
@@ -187,6 +193,12 @@ fn operands(command: &Invocation) -> impl Iterator<Item = (usize, &str)> {
 impl Condition {
     /// Index of the word that makes the rule match, if it does: the program word where no other is to blame.
     pub fn holds(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
+        let key = command.key().unwrap_or_default();
+        if self.unknown && is_known(&canonical(&key, script.dialect), script.dialect_of(command))
+            || self.program.as_ref().is_some_and(|p| !p.is_match(&key))
+        {
+            return None;
+        }
         let mut blamed = 0;
         let mut blame = |word: usize| {
             if blamed == 0 {

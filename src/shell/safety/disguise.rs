@@ -71,7 +71,14 @@ fn of_word(script: &Script, word: &Word, program: bool) -> Option<Reason> {
     {
         return danger(format!("`{run}` mixes letters of two alphabets: it is not what it looks like"));
     }
-    let hidden = word.raw.chars().any(is_invisible) && !word.quoted;
+    // what joins two pictures into one is seen in what it makes
+    let mut before = None;
+    let hides = word.raw.chars().any(|c| {
+        let joins = c == '\u{200d}' && before.is_some_and(|b: char| !b.is_ascii());
+        before = Some(c);
+        is_invisible(c) && !joins
+    });
+    let hidden = hides && !word.quoted;
     hidden.then(|| {
         let why = "it holds characters that are not shown, so it is another word than it looks like";
         reason(Level::Caution, "disguise", &word.raw, word.span.clone(), why)

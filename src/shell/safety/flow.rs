@@ -251,7 +251,9 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
                 ["base64", "pack", "chr(", "decode", "fromhex", "unhexlify", "atob", "b64", "from(", "[::-1]"];
             command.args().iter().any(|w| MAKES.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
         }
-        _ => false,
+        "cat" | "tee" | "sudo" | "sh" | "bash" | "xargs" | "grep" | "sort" | "head" | "tail" => false,
+        // any other filter of a text that stands there in full
+        _ => command.stdin_pipe && spelled_out(script, command),
     };
     decodes.then_some(Origin::Decoder)
 }

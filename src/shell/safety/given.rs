@@ -9,8 +9,6 @@ const MAX_STAGES: usize = 8;
 /// A text that a command is given.
 pub(in crate::shell) struct Given {
     pub text: String,
-    /// The command that prints it; the command itself where a redirection holds it.
-    pub by: usize,
 }
 
 /// Lists what that command reads from its standard input, one text for each that prints into it.
@@ -30,13 +28,13 @@ fn follow(script: &Script, index: usize, depth: usize, found: &mut Vec<Given>) {
         _ => r.body.as_ref().map(|body| body.text.clone()),
     });
     let before = found.len();
-    found.extend(held.map(|text| Given { text, by: index }));
+    found.extend(held.map(|text| Given { text }));
     if found.len() > before {
         return;
     }
     for (at, feeder) in script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&index)) {
         match feeder.name() {
-            Some("echo" | "printf" | "print") => found.push(Given { text: printed(feeder), by: at }),
+            Some("echo" | "printf" | "print") => found.push(Given { text: printed(feeder) }),
             // what passes through these stays what it is, as far as lines go
             Some("cat" | "tee" | "sudo" | "sort" | "uniq" | "grep") => follow(script, at, depth + 1, found),
             _ => {}

@@ -99,6 +99,10 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             let own_words = command.args().iter().any(|w| w.expands && w.text.contains('$') && !w.text.contains("$("));
             elsewhere.clone().filter(|_| own_words && (asks(command) || sends(command)))
         };
+        // a backup goes over ssh or to a store; nothing else takes a whole database
+        let stores =
+            matches!(command.name(), Some("ssh" | "rsync" | "scp" | "aws" | "gsutil" | "rclone" | "gcloud" | "az"));
+        let read_there = read_there.filter(|secret| !stores || !secret.starts_with("a dump"));
         if let Some(secret) = own
             .map(str::to_owned)
             .or(read_there)
@@ -237,6 +241,7 @@ fn secret_of(command: &Invocation, words: bool) -> Option<String> {
         Some("aws" | "az" | "gcloud" | "kubectl" | "oc" | "vault" | "gh") if tells_keys(command) => {
             Some("a key of the account")
         }
+        Some("pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" | "mongoexport") => Some("a dump of a database"),
         Some("find" | "fd" | "locate") if command.args().iter().any(|w| KEY_FILES.contains(&w.text.as_str())) => {
             Some("files of keys")
         }
