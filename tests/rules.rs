@@ -4,6 +4,9 @@ use caro::shell::rules::{Verdict, catalogue, rewritten, rule_matches};
 use caro::shell::{Dialect, Severity, Target, parse};
 use std::collections::HashSet;
 
+/// The files that hold on every system.
+const EVERYWHERE: [&str; 3] = ["all", "machine", "services"];
+
 /// The dialects that a file's examples are read in: its own, or for a system those that run there.
 fn dialect_of(file: &str) -> Dialect {
     match file {
@@ -23,7 +26,9 @@ fn every_rule_holds_on_its_examples() {
         let cmdlet = |text: &str| {
             text.split(' ').next().is_some_and(|w| w.contains('-') && w.starts_with(|c: char| c.is_ascii_uppercase()))
         };
-        let dialect = |text: &str| if file == "all" && cmdlet(text) { Dialect::PowerShell } else { dialect_of(file) };
+        let dialect = |text: &str| {
+            if EVERYWHERE.contains(&file) && cmdlet(text) { Dialect::PowerShell } else { dialect_of(file) }
+        };
         for text in &rule.matches {
             if !rule_matches(rule, &parse(text, dialect(text))) {
                 wrong.push(format!("{file}/{} must match {text}", rule.id));
@@ -61,8 +66,8 @@ fn every_rule_is_whole() {
         if judged == rule.effect.is_empty() {
             say("effect is for confirm and deny, and required there");
         }
-        if judged && *file != "all" {
-            say("harm is judged on every system: it belongs to all.toml");
+        if judged && !EVERYWHERE.contains(file) {
+            say("harm is judged on every system: it belongs to all.toml, machine.toml or services.toml");
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

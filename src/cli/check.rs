@@ -1,4 +1,9 @@
 //! `caro check 'COMMAND'`: what is wrong with a command and how dangerous it is. No model.
+//!
+//! `lines`: verdicts on many commands. `hook`: the answer to another agent that is about to run one.
+
+mod hook;
+mod lines;
 
 use super::interrupt::Phase;
 use super::request::Place;
@@ -28,8 +33,21 @@ const PIECE: usize = 120;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The command, as one quoted argument; `-` reads it from standard input
-    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
-    command: String,
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true, required_unless_present_any = ["jsonl", "hook"])]
+    command: Option<String>,
+    /// Read a command from each line of standard input, as {"command": "ls", "shell": "bash", "id": 1}, and print a verdict
+    /// for each
+    #[arg(long, conflicts_with_all = ["command", "json", "rehearse", "target"])]
+    jsonl: bool,
+    /// With --jsonl: print how many of each verdict there were and how long one took, and no verdicts
+    #[arg(long, requires = "jsonl")]
+    summary: bool,
+    /// Answer another agent's question on standard input: may this command run?
+    #[arg(long, value_enum, value_name = "AGENT", conflicts_with_all = ["command", "jsonl", "json", "rehearse", "target"])]
+    hook: Option<hook::Asker>,
+    /// Make the exit code 1, and a hook say no, from this verdict on. Without it: danger, and for one command findings, too
+    #[arg(long, value_enum, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -42,6 +60,35 @@ pub struct Args {
     /// Check for another shell than the one that called
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
     shell: Option<String>,
+}
+
+/// The findings and verdicts that make a check fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// A danger
+    Danger,
+    /// A danger or a caution
+    Caution,
+    /// A finding that is an error: the command fails or does something else; and a danger
+    Error,
+    /// Nothing
+    Never,
+}
+
+impl FailOn {
+    /// True if that verdict fails.
+    fn fails(self, level: Level) -> bool {
+        match self {
+            Self::Danger | Self::Error => level == Level::Danger,
+            Self::Caution => level >= Level::Caution,
+            Self::Never => false,
+        }
+    }
+
+    /// True if a command with these findings and that verdict fails.
+    fn fails_with(self, findings: &[Finding], level: Level) -> bool {
+        self.fails(level) || self == Self::Error && findings.iter().any(|f| f.severity == Severity::Error)
+    }
 }
 
 /// The document of `--json`.
@@ -94,7 +141,17 @@ impl Bound {
 /// # Errors
 /// If the command is empty or too long, or standard input cannot be read.
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
-    let command = given::command(&args.command, "check", "find . -nmae \"*.log\"")?;
+    if args.jsonl || args.hook.is_some() {
+        let fail_on = args.fail_on.unwrap_or(FailOn::Danger);
+        let named = args.shell.as_deref().and_then(|name| Dialect::ALL.iter().find(|(n, _)| *n == name));
+        // what an agent or a file has is a command of bash, whichever shell called us
+        let shell = named.map_or(Dialect::Bash, |(_, dialect)| *dialect);
+        return match args.hook {
+            Some(asker) => hook::run(asker, fail_on, shell, cx),
+            None => lines::run(args.summary, fail_on, shell, cx),
+        };
+    }
+    let command = given::command(args.command.as_deref().unwrap_or_default(), "check", "find . -nmae \"*.log\"")?;
     let runtime = cx.runtime()?;
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let mut settings = cx.settings(&[])?;
@@ -109,18 +166,24 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);
     let bound = if args.json { LISTED } else { SHOWN };
-    let looked = look(command, &place, context, super::wire::manual(cx), args.rehearse, bound);
+    let looked = look(command.clone(), &place, context, super::wire::manual(cx), args.rehearse, bound);
     let (report, clean) = runtime.block_on(looked)?;
     super::wind_up(runtime);
     if args.json {
         cx.ui.document(&report)?;
     } else {
         print(&report.findings, &report.risk, report.unlisted, cx)?;
+        if cx.ui.out_is_terminal() {
+            for told in super::undo::counted(&command, &place) {
+                cx.ui.line(&cx.ui.paint(Role::Caution, &told))?;
+            }
+        }
         if let Some(shown) = &report.rehearsal {
             rehearsal::print(shown, &place.cwd, cx)?;
         }
     }
-    Ok(if clean { Exit::Success } else { Exit::No })
+    let fails = args.fail_on.map_or(!clean, |on| on.fails_with(&report.findings, report.risk.level));
+    Ok(if fails { Exit::No } else { Exit::Success })
 }
 
 /// Looks at a command; true if there is nothing against it but hints.

@@ -123,8 +123,13 @@ fn start(shell: &Path, cmd: &str, looked: Looked, net: &Net, run: &Run<'_>) -> R
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
-/// Holds a risk against the worst that may be run.
+/// Holds a risk against the policies, and against the worst that may be run.
 fn within_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
+    if let Some(reason) = risk.refused() {
+        return Err(
+            Failure::no(reason.why.clone()).hint("a policy forbids it: what it says is in that file, at that line")
+        );
+    }
     let most = run.settings.run_up_to;
     if risk.level <= most {
         return Ok(());
@@ -277,8 +282,14 @@ mod tests {
     use crate::shell::safety::Reason;
 
     fn risk(level: Level, token: &str) -> Risk {
-        let reason =
-            Reason { level, effect: "delete".into(), token: token.into(), span: None, why: "it deletes".into() };
+        let reason = Reason {
+            level,
+            effect: "delete".into(),
+            token: token.into(),
+            span: None,
+            why: "it deletes".into(),
+            scope: None,
+        };
         Risk { level, reasons: vec![reason] }
     }
 

@@ -12,6 +12,7 @@
 //! - [`help`]: topics out of our papers, and manual pages. [`uninstall`]: everything of ours, taken away.
 //! - [`followup`]: the keys after an answer at a terminal. [`asker`]: further answers for who has one.
 //! - [`serve`]: the verb of the HTTP server. [`agent`]: the verbs around a run of several steps. [`project`]: where a project keeps what is for agents.
+//! - [`policy`]: the files of rules that stand beside the built-in verdict.
 //! - [`undo`]: the verb, and what happens around a run of `-x` so that it has something to undo.
 //! - [`wire`]: builds the recipe out of model, machine and manual. [`unfetched`]: a model that is not here, and only
 //!   measures. [`interrupt`]: Ctrl-C. [`keys`]: what gives up while a shell's line editor waits.
@@ -59,6 +60,7 @@ pub mod memory;
 pub mod model;
 pub mod perpetual;
 pub mod piped;
+pub mod policy;
 pub mod present;
 pub mod project;
 pub mod rehearsal;
@@ -267,8 +269,34 @@ fn ended(exit: Exit, interrupt: Option<&Interrupt>) -> u8 {
     }
 }
 
+/// True for verbs that judge commands: no policy is read for the others.
+fn judges(verb: Option<&Verb>) -> bool {
+    match verb {
+        None => true,
+        Some(verb) => matches!(
+            verb,
+            Verb::Agent(_)
+                | Verb::Chat(_)
+                | Verb::Loop(_)
+                | Verb::Resume(_)
+                | Verb::Batch(_)
+                | Verb::Check(_)
+                | Verb::Explain(_)
+                | Verb::Fix(_)
+                | Verb::Eval(_)
+                | Verb::Mcp(_)
+                | Verb::Serve(_)
+                | Verb::Forge(_)
+                | Verb::Task(_)
+        ),
+    }
+}
+
 /// Runs the verb that was asked for; without one, the words are a request.
 fn dispatch(cli: &Cli, cx: &Cx) -> Outcome {
+    if judges(cli.verb.as_ref()) {
+        policy::load(cx)?;
+    }
     match &cli.verb {
         None => request::run(&cli.request, cx),
         Some(Verb::Context(args)) => context::run(args, cx),

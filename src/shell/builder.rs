@@ -106,6 +106,8 @@ impl Builder {
             redirects: Vec::new(),
             assignments: Vec::new(),
             functions: Vec::new(),
+            loops: Vec::new(),
+            background: Vec::new(),
             constructs: Vec::new(),
             errors: Vec::new(),
             too_deep: false,

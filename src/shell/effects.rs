@@ -1,6 +1,7 @@
 //! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
 
+pub(super) mod database;
 mod expanded;
 mod handed;
 mod paths;
@@ -13,10 +14,10 @@ use super::Dialect;
 use super::embedded::{Act, Language};
 use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
-use super::unwrap::keeps_functions;
+use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
-pub(super) use paths::opened;
 pub use paths::{Place, is_socket, place_of};
+pub(super) use paths::{opened, resolved};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
@@ -165,6 +166,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     let Some(first) = command.words.first() else { return };
     let key = key_of(script, command);
     let Some(program) = table::program(&key, script.dialect_of(command)) else {
+        if script.dialect_of(command) == Dialect::PowerShell && is_reading_cmdlet(&key) {
+            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+        }
+        // by its bare name it is one that is installed, and this is all that it is asked
+        let asks = |w: &Word| matches!(w.text.as_str(), "--version" | "--help" | "-V" | "version" | "help");
+        if !command.args().is_empty() && command.args().iter().all(asks) && !first.text.contains(['/', '\\']) {
+            return Doing { script, index, command, found }.plain(Kind::Fetch, first);
+        }
         if !is_function(script, index, &first.text) {
             Doing { script, index, command, found }.plain(Kind::Unknown, first);
         }
@@ -185,10 +194,14 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
         doing.plain(Kind::Unknown, first);
     }
     let read = Reading::of(command, program);
+    if asks_for_help(command, &read) {
+        return;
+    }
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
         // `sh -c '...'` runs nothing but what is in the text and is judged by itself.
-        if kind != Kind::Run || !wraps {
+        // code of another language does more than the commands in it
+        if kind != Kind::Run || !wraps || command.name().is_some_and(is_interpreter) {
             doing.plain(kind, first);
         }
     }
@@ -204,11 +217,56 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
             doing.push(Kind::Delete, Some(root), true, narrowed, read.word("-delete").unwrap_or(first));
         }
     }
+    if let Some(kind) = database::effect(script, index, program, &read, wraps) {
+        doing.plain(kind, first);
+    }
     of_values(&mut doing, program, &read);
     if let Some(language) = program.language {
         of_language(&mut doing, language, program, &read);
     }
     of_operands(&mut doing, program, &read, &handed);
+}
+
+/// The same of a command by itself.
+pub(super) fn is_help(command: &Invocation, dialect: Dialect) -> bool {
+    let program = command.key().and_then(|key| table::program(&key, dialect));
+    program.is_some_and(|program| asks_for_help(command, &Reading::of(command, program)))
+}
+
+/// True for a command that only shows how it is used. Shells and interpreters take the word for an argument of what they run.
+fn asks_for_help(command: &Invocation, read: &Reading<'_>) -> bool {
+    const RUNNERS: [&str; 12] =
+        ["xargs", "find", "env", "sudo", "npm", "npx", "cargo", "go", "make", "eval", "exec", "ssh"];
+    let name = command.name().unwrap_or_default();
+    let last = command.words.last().is_some_and(|w| matches!(w.text.as_str(), "--help" | "--version"));
+    let asked = last || read.options.first().is_some_and(|(name, _)| name == "--help");
+    asked
+        && read.has_any(&["--help".to_owned(), "--version".to_owned()])
+        && !is_shell(name)
+        && !is_interpreter(name)
+        && !RUNNERS.contains(&name)
+}
+
+/// True for a cmdlet whose verb says that it only shows: which ones there are depends on the modules that are here.
+fn is_reading_cmdlet(key: &str) -> bool {
+    const VERBS: [&str; 14] = [
+        "get",
+        "test",
+        "measure",
+        "show",
+        "find",
+        "search",
+        "compare",
+        "resolve",
+        "convertto",
+        "convertfrom",
+        "format",
+        "group",
+        "select",
+        "sort",
+    ];
+    let verb = key.split_once('-').map(|(verb, _)| verb);
+    verb.is_some_and(|verb| VERBS.contains(&verb)) && !key.starts_with("format-volume")
 }
 
 /// True if that name stands for a function of the script there, whose body is judged by itself. A program that the table
@@ -332,6 +390,15 @@ pub(super) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &st
     let operand = Reading::of(command, program).operands.first().copied()?;
     let index = command.words.iter().position(|w| std::ptr::eq(w, operand.word))?;
     Some((index, operand.text()))
+}
+
+/// The operands of a command with the index of their word, the values of options set aside.
+pub(super) fn operands_of(command: &Invocation, dialect: Dialect) -> Vec<(usize, &str)> {
+    let plain = Program::default();
+    let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
+    let read = Reading::of(command, program);
+    let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
+    read.operands.iter().filter_map(|o| Some((index(o.word)?, o.text()))).collect()
 }
 
 /// True if what follows this letter in a cluster of options is its value: `econds` of `date -Iseconds`.

@@ -12,6 +12,7 @@ mod fish;
 mod mask;
 pub mod parse;
 mod pattern;
+pub mod policy;
 mod posix;
 mod powershell;
 pub mod rules;

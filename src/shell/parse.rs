@@ -2,7 +2,9 @@
 
 use super::Dialect;
 use super::builder::{Builder, Cx, MAX_DEPTH, Place, Source};
-pub use super::script::{Assignment, Construct, Function, How, Inside, Invocation, Redirect, Script, Stage, Word};
+pub use super::script::{
+    Assignment, Construct, Function, How, Inside, Invocation, Loop, Redirect, Script, Stage, Word,
+};
 
 /// Parses a command line. Never fails: what is no shell shows in [`Script::errors`].
 ///

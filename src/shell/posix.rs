@@ -2,7 +2,7 @@
 
 use super::builder::{Builder, Cx, Place, Source, assignment_of};
 use super::mask::mask;
-use super::script::{Assignment, Construct, Function, How, Invocation, Redirect, Word};
+use super::script::{Assignment, Construct, Function, How, Invocation, Loop, Redirect, Word};
 use super::{Dialect, effects, substitution, tree};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
     for missing in tree::missing(&parsed) {
         builder.error(source.map(missing));
     }
-    let mut walker = Walker { builder, source, placed: HashMap::new() };
+    let mut walker = Walker { builder, source, placed: HashMap::new(), spilled: HashMap::new() };
     walker.visit(parsed.root_node(), cx);
 }
 
@@ -48,6 +48,8 @@ struct Walker<'b, 's, 't> {
     source: &'s Source<'t>,
     /// Which command a `command` node became.
     placed: HashMap<usize, usize>,
+    /// Words of a `command` node that stand behind a redirection: `-rf /` of `rm 2>/dev/null -rf /`.
+    spilled: HashMap<usize, Vec<Range<usize>>>,
 }
 
 impl Walker<'_, '_, '_> {
@@ -98,7 +100,12 @@ impl Walker<'_, '_, '_> {
                     self.builder.error(self.source.map(node.byte_range()));
                 }
                 self.note(kind, node);
+                let start = self.builder.script.commands.len();
                 self.children(node, cx);
+                if self.is_endless(kind, node) {
+                    let commands = start..self.builder.script.commands.len();
+                    self.builder.script.loops.push(Loop { span: self.source.map(node.byte_range()), commands });
+                }
             }
         }
     }
@@ -131,11 +138,37 @@ impl Walker<'_, '_, '_> {
         }
     }
 
+    /// True for a loop whose own test never ends it.
+    fn is_endless(&self, kind: &str, node: Node<'_>) -> bool {
+        let condition = node.child_by_field_name("condition").map(|c| self.text(c).trim_end_matches([';', ' ', '\n']));
+        match kind {
+            "while_statement" if self.text(node).starts_with("until") => condition == Some("false"),
+            "while_statement" => {
+                const TRUE: [&str; 9] =
+                    ["true", ":", "[ 1 ]", "[ true ]", "[[ 1 ]]", "[[ true ]]", "((1))", "(( 1 ))", "test 1"];
+                condition.is_some_and(|c| TRUE.contains(&c))
+            }
+            "c_style_for_statement" => condition.is_none_or(|c| c == "1"),
+            _ => false,
+        }
+    }
+
     fn children(&mut self, node: Node<'_>, cx: &Cx) {
         if node.child_count() == 0 {
             return;
         }
         let deeper = cx.deeper();
+        let mut before = None;
+        for child in tree::all(node) {
+            if child.kind() == "&"
+                && let Some(range) = before.take()
+            {
+                self.builder.script.background.push(self.source.map(range));
+            }
+            if child.is_named() {
+                before = Some(child.byte_range());
+            }
+        }
         for child in tree::named(node) {
             self.visit(child, &deeper);
         }
@@ -158,6 +191,7 @@ impl Walker<'_, '_, '_> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for (index, (stage, redirects)) in stages.iter().enumerate() {
             let start = self.builder.script.commands.len();
+            self.spill(redirects, *stage);
             self.visit(*stage, &Builder::stage(cx, pipeline, index, stages.len()));
             self.redirects(redirects, Some(*stage), cx);
             ranges.push(start..self.builder.script.commands.len());
@@ -201,7 +235,9 @@ impl Walker<'_, '_, '_> {
             return;
         }
         let words = self.glued(&nodes);
-        let list = words.iter().map(|(word, _)| word.clone()).collect();
+        let behind = self.spilled.remove(&node.id()).unwrap_or_default();
+        let list = words.iter().map(|(word, _)| word.clone());
+        let list = list.chain(behind.into_iter().map(|range| self.source.word(range))).collect();
         let index = self.builder.script.commands.len();
         let placed = self.builder.invoke(self.source, list, assignments, cx);
         self.placed.insert(node.id(), index);
@@ -290,10 +326,35 @@ impl Walker<'_, '_, '_> {
             stages.extend(tree::named(rest).into_iter().flat_map(nested));
             self.pipes(rest, &stages, cx);
         } else if let Some(body) = body {
+            let redirects: Vec<Node<'_>> = children.iter().copied().filter(is_redirect).collect();
+            self.spill(&redirects, body);
             self.visit(body, &cx.deeper());
         }
         let redirects: Vec<Node<'_>> = children.into_iter().filter(is_redirect).collect();
         self.redirects(&redirects, body, cx);
+    }
+
+    /// Notes the words behind redirections for the command that they belong to: the grammar hangs them on the redirection.
+    fn spill(&mut self, redirects: &[Node<'_>], body: Node<'_>) {
+        let mut at = body;
+        while at.kind() != "command" {
+            if !matches!(at.kind(), "pipeline" | "list" | "negated_command" | "redirected_statement") {
+                return;
+            }
+            match tree::named(at).into_iter().rev().find(|c| !c.kind().ends_with("_redirect")) {
+                Some(last) => at = last,
+                None => return,
+            }
+        }
+        let literal = |n: &Node<'_>| n.kind() != "file_descriptor" && !n.kind().ends_with("_redirect");
+        let own = redirects.iter().filter(|r| r.kind() == "file_redirect");
+        let behind = own.flat_map(|r| tree::named(*r).into_iter().filter(literal).skip(1));
+        // `>& f 0>&1`: what touches the next redirection is the number of a descriptor
+        let follows = |end: usize| self.source.text[end..].starts_with(['<', '>']);
+        let ranges: Vec<Range<usize>> = behind.map(|n| n.byte_range()).filter(|range| !follows(range.end)).collect();
+        if !ranges.is_empty() {
+            self.spilled.entry(at.id()).or_default().extend(ranges);
+        }
     }
 
     /// Puts redirections that stand after `body`, which was visited, to its last command.
@@ -346,8 +407,9 @@ impl Walker<'_, '_, '_> {
         if word.text == "/dev/null" {
             self.construct(Construct::DevNull, node);
         }
-        if let Some(target) = target {
-            self.visit(target, &cx.deeper());
+        // what is behind the target is a word of the command, and may hold a substitution
+        for part in children.iter().filter(is_target) {
+            self.visit(*part, &cx.deeper());
         }
         Redirect { operator, target: word, body: None }
     }

@@ -49,6 +49,9 @@ pub struct Rule {
     /// For `confirm` and `deny`: the kind of harm (`delete`, `device` ...).
     #[serde(default)]
     pub effect: String,
+    /// For `confirm` and `deny`: how far it reaches, in a few words (`every row of the table`).
+    #[serde(default)]
+    pub scope: String,
     /// A mechanical repair from the closed set of [`rewrite`](self).
     #[serde(default)]
     pub rewrite: Option<rewrite::Rewrite>,
@@ -156,7 +159,7 @@ pub fn check(script: &Script, target: Target) -> Vec<Finding> {
 
 /// Every rule that matches; without a target only those that hold everywhere.
 pub(crate) fn matching(script: &Script, target: Option<Target>) -> Vec<Match<'_>> {
-    let mut names = vec!["all"];
+    let mut names = load::EVERYWHERE.to_vec();
     if let Some(target) = target {
         names.push(target.name());
         names.push(file_of(script.dialect));

@@ -4,15 +4,24 @@
 //! the network or out of a decoder into something that runs it, and the `confirm` and `deny` rules of
 //! `platform-rules/all.toml`.
 
+mod behind;
+mod code;
+mod database;
+mod disguise;
+mod endless;
 mod flow;
+mod given;
 mod indices;
+mod processes;
 mod secrets;
+mod startup;
 
 use super::Dialect;
-use super::effects::{Effect, Kind, Place, Variable, effects, opened, place_of, variable};
+use super::effects::{Effect, Kind, Place, Variable, effects, is_help, opened, place_of, resolved, variable};
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
 use super::substitution;
+pub(super) use given::given;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -50,6 +59,9 @@ pub struct Reason {
     pub span: Option<Range<usize>>,
     /// One sentence for a person.
     pub why: String,
+    /// The reach of it, where that can be told: `everything on this disk`, `all rows of users`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scope: Option<String>,
 }
 
 /// Judges a parsed command.
@@ -60,20 +72,37 @@ pub struct Reason {
 /// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
 /// ```
 pub fn assess(script: &Script) -> Risk {
+    super::policy::applied(script, judged(script))
+}
+
+/// The verdict without any policy.
+pub(super) fn judged(script: &Script) -> Risk {
     let all = effects(script);
     let mut reasons: Vec<Reason> = all.iter().filter_map(|e| of_effect(script, &all, e)).collect();
     reasons.extend(flow::reasons(script));
     reasons.extend(secrets::reasons(script));
     reasons.extend(indices::reasons(script));
+    reasons.extend(database::reasons(script));
+    reasons.extend(code::reasons(script));
+    reasons.extend(endless::reasons(script, &all));
+    reasons.extend(behind::reasons(script, &all));
+    reasons.extend(processes::reasons(script));
+    reasons.extend(startup::reasons(script, &all));
+    reasons.extend(disguise::reasons(script));
     reasons.extend(of_structure(script));
     for found in matching(script, None) {
+        let help = |at: usize| is_help(&script.commands[at], script.dialect_of(&script.commands[at]));
+        if found.rule.verdict >= Verdict::Confirm && found.command.is_some_and(help) {
+            continue;
+        }
         let level = match found.rule.verdict {
             Verdict::Confirm => Level::Caution,
             Verdict::Deny => Level::Danger,
             Verdict::Hint | Verdict::Warn | Verdict::Error => continue,
         };
         let effect = if found.rule.effect.is_empty() { "system" } else { &found.rule.effect };
-        reasons.push(reason(level, effect, &found.token, found.span, found.rule.why.clone()));
+        let made = reason(level, effect, &found.token, found.span, found.rule.why.clone());
+        reasons.push(made.reaching(&found.rule.scope));
     }
     reasons.sort_by_key(|r| (std::cmp::Reverse(r.level), r.span.as_ref().map_or(0, |s| s.start)));
     let mut seen = HashSet::new();
@@ -95,11 +124,27 @@ pub fn is_read_only(script: &Script) -> bool {
         && script.commands.iter().all(|c| !c.remote && c.name().is_some())
         && !assigned(script).any(|a| is_code(a, script.dialect))
         && effects(script).iter().all(reads)
+        // a policy may ask about reading; that it allows something makes nothing of it reading
+        && judged(script).level == Level::Safe
         && assess(script).level == Level::Safe
 }
 
 fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl Into<String>) -> Reason {
-    Reason { level, effect: effect.to_owned(), token: token.to_owned(), span: Some(span), why: why.into() }
+    Reason { level, effect: effect.to_owned(), token: token.to_owned(), span: Some(span), why: why.into(), scope: None }
+}
+
+impl Risk {
+    /// The reason of a policy that forbids the command, if one does: it is not run, whoever agrees.
+    pub fn refused(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|r| r.effect == super::policy::DENIED)
+    }
+}
+
+impl Reason {
+    /// The same with how far it reaches.
+    fn reaching(self, scope: impl Into<String>) -> Self {
+        Self { scope: Some(scope.into()).filter(|scope| !scope.is_empty()), ..self }
+    }
 }
 
 /// True if a program may run other code because of that assignment.
@@ -127,7 +172,7 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
     let place = effect.path.as_deref().map_or(Place::Ordinary, place_of);
     let path = effect.path.as_deref().unwrap_or_default();
     let say = |level, name: &str, why: String| {
-        let mut made = reason(level, name, &effect.token, effect.span.clone(), why);
+        let mut made = reason(level, name, &effect.token, effect.span.clone(), why).reaching(path);
         if effect.remote {
             made.why.push_str(" (on another machine or in a container)");
         }
@@ -148,7 +193,12 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
         }
         Kind::Create => None,
         Kind::Delete => {
-            let level = deletion(effect, place);
+            let hidden = |at: usize| script.commands[at].inside.is_some_and(|i| i.how == How::Substitution);
+            // nobody looks for it among the words of another command
+            let level = match effect.recursive && effect.command.is_some_and(hidden) && place != Place::Temporary {
+                true => Danger,
+                false => deletion(effect, place),
+            };
             let what = match place {
                 _ if effect.narrowed => format!("what it finds below {path}"),
                 Place::Root => "everything on this disk".to_owned(),
@@ -160,7 +210,13 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
                 _ => path.to_owned(),
             };
             let how = if effect.recursive && !effect.narrowed { " with all below it" } else { "" };
-            say(level, "delete", format!("it deletes {what}{how}, and no shell brings it back"))
+            let made = say(level, "delete", format!("it deletes {what}{how}, and no shell brings it back"));
+            let scope = match place {
+                Place::Root | Place::Home | Place::Here if !effect.narrowed => what,
+                Place::System | Place::Variable if !effect.narrowed => format!("{path}{how}"),
+                _ => format!("{what}{how}"),
+            };
+            made.map(|reason| reason.reaching(scope))
         }
         Kind::Overwrite | Kind::Append => {
             let word = if effect.kind == Kind::Append { "adds to" } else { "overwrites" };
@@ -271,12 +327,41 @@ fn deletion(effect: &Effect, place: Place) -> Level {
         // what fits a name or an age, and not all of it
         Place::Home | Place::Personal if effect.narrowed => Level::Caution,
         Place::Root | Place::System | Place::Home | Place::Device => Level::Danger,
-        Place::Personal if effect.recursive => Level::Danger,
+        Place::Personal if effect.recursive || effect.path.as_deref().is_some_and(is_key) => Level::Danger,
         Place::Personal => Level::Caution,
         Place::Configuration if effect.recursive || glob => Level::Danger,
         Place::Here | Place::Variable if effect.recursive && !effect.narrowed => Level::Danger,
+        // the whole history of a project
+        Place::Ordinary if effect.recursive && effect.path.as_deref().is_some_and(is_history) => Level::Danger,
+        // `/data`, `/srv/git`, `/var/www`: a whole part of the disk
+        Place::Ordinary if effect.recursive && !effect.narrowed && effect.path.as_deref().is_some_and(is_top) => {
+            Level::Danger
+        }
         _ => Level::Caution,
     }
+}
+
+/// True for what lets one in somewhere, or others in here.
+fn is_key(path: &str) -> bool {
+    path.ends_with("/authorized_keys") || secrets::is_secret(path)
+}
+
+/// True for the folder in which a version control system keeps a project, and what it cannot do without in there.
+fn is_history(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    [".git", ".hg", ".svn", ".jj", ".git/objects", ".git/refs"]
+        .iter()
+        .any(|own| path == *own || path.ends_with(&format!("/{own}")))
+}
+
+/// True for a folder at the top of the disk, or right below one of the system's for data, and for all that is in it.
+fn is_top(path: &str) -> bool {
+    let parts: Vec<&str> = path.trim_end_matches(['/', '*']).split('/').filter(|p| !p.is_empty()).collect();
+    let data = matches!(
+        parts.as_slice(),
+        ["srv" | "opt" | "mnt" | "media", _] | ["var", "www"] | ["var", "www", _] | ["usr", "local", _]
+    );
+    path.starts_with('/') && (parts.len() == 1 || data)
 }
 
 /// True for a `PATH` that begins with a folder in which everybody may write.
@@ -335,6 +420,27 @@ fn of_braces(script: &Script, word: &str, args: &[super::parse::Word], span: &Ra
     inner.reasons.into_iter().map(|r| Reason { span: Some(span.clone()), ..r }).collect()
 }
 
+/// The dangers of a command line whose words the script itself has put into variables: `x='rm -rf /'; eval $x`, also behind an
+/// `IFS` of its own.
+fn spelled_out(script: &Script, command: &super::parse::Invocation) -> Vec<Reason> {
+    let words: Vec<String> = command.words.iter().flat_map(|w| resolved(script, w)).collect();
+    let separators =
+        script.assignments.iter().rfind(|a| a.name == "IFS").and_then(|a| a.value.value.clone()).unwrap_or_default();
+    let mut line = words.join(" ");
+    for separator in separators.chars().filter(|c| !c.is_alphanumeric()) {
+        line = line.replace(separator, " ");
+    }
+    let known = !line.contains('$')
+        && line.contains(' ')
+        && line.len() < 4096
+        && words != command.words.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
+    let Some(span) = command.words.first().map(|w| w.span.clone()).filter(|_| known) else { return Vec::new() };
+    let inner = super::parse(&line, script.dialect);
+    // what is spelled out holds no variable, so this ends
+    let inner = judged(&inner).reasons.into_iter().filter(|r| r.level == Level::Danger);
+    inner.map(|r| Reason { span: Some(span.clone()), ..r }).collect()
+}
+
 /// What the shape of the script says: fork bombs, programs named by a variable, text that is no shell.
 fn of_structure(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();
@@ -353,17 +459,28 @@ fn of_structure(script: &Script) -> Vec<Reason> {
     for command in &script.commands {
         let Some(first) = command.words.first().filter(|w| w.value.is_none()) else { continue };
         found.extend(of_braces(script, &first.text, command.args(), &first.span));
+        found.extend(spelled_out(script, command));
         let why = format!("which program runs depends on `{}`", first.raw);
         let vital = |w: &super::parse::Word| {
             let recursive = command.has_option(Some('r'), "recursive") || command.has_option(Some('R'), "");
             matches!(place_of(&w.text), Place::Root | Place::Home | Place::Device)
                 || recursive && place_of(&w.text) == Place::System
         };
-        let level =
-            match command.args().iter().any(vital) || first.text.contains("$IFS") || first.text.contains("${IFS}") {
-                true => Level::Danger,
-                false => Level::Caution,
-            };
+        // `/b?n/r?`: written so that nobody reads its name
+        let cut = first
+            .text
+            .split("${")
+            .skip(1)
+            .any(|part| part.split('}').next().is_some_and(|p| p.contains(':') && !p.contains(":-")));
+        let hidden = first.glob && first.text.contains('?') || cut;
+        let level = match hidden
+            || command.args().iter().any(vital)
+            || first.text.contains("$IFS")
+            || first.text.contains("${IFS}")
+        {
+            true => Level::Danger,
+            false => Level::Caution,
+        };
         found.push(reason(level, "code", &first.raw, first.span.clone(), why));
     }
     for assignment in assigned(script) {
@@ -395,14 +512,30 @@ fn of_structure(script: &Script) -> Vec<Reason> {
             let inner = assess(&super::parse(value.text.trim_start_matches('|'), script.dialect));
             // what is only exported runs some day, and `EDITOR=vim` is no harm
             let exported = script.assignments.contains(assignment);
+            // what is run at each prompt is not seen when it deletes
+            let each_time = |r: Reason| match (name, r.effect.as_str()) {
+                ("PROMPT_COMMAND", "delete") => Reason { level: Level::Danger, ..r },
+                _ => r,
+            };
             let idle = |r: &Reason| exported && matches!(r.effect.as_str(), "code" | "unknown");
             let reasons = inner.reasons.into_iter().filter(|r| !idle(r));
-            found.extend(reasons.map(|r| Reason { span: Some(value.span.clone()), ..r }));
+            found.extend(reasons.map(each_time).map(|r| Reason { span: Some(value.span.clone()), ..r }));
         }
     }
     for (construct, span) in &script.constructs {
         if *construct == super::parse::Construct::MethodCall {
             let token = script.text.get(span.clone()).unwrap_or_default();
+            let lower = token.to_ascii_lowercase();
+            if lower.contains("directory]::delete(") || lower.contains("file]::delete(") && lower.contains("windows") {
+                found.push(reason(
+                    Level::Danger,
+                    "delete",
+                    token,
+                    span.clone(),
+                    "it deletes a folder with all below it",
+                ));
+                continue;
+            }
             found.push(reason(
                 Level::Caution,
                 "code",

@@ -20,6 +20,10 @@ pub struct Script {
     pub assignments: Vec<Assignment>,
     /// Functions defined.
     pub functions: Vec<Function>,
+    /// Loops that their own test never ends.
+    pub loops: Vec<Loop>,
+    /// Parts of the text that run in the background (`cmd &`).
+    pub background: Vec<Range<usize>>,
     /// Constructs of the language that not every dialect has, with their place.
     pub constructs: Vec<(Construct, Range<usize>)>,
     /// Syntax errors, as byte ranges of `text`.
@@ -158,6 +162,15 @@ pub struct Function {
     /// Where it stands.
     pub span: Range<usize>,
     /// The commands of its body, as a range of [`Script::commands`].
+    pub commands: Range<usize>,
+}
+
+/// A loop that its own test never ends: `while true; do ...; done`, `for ((;;))`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loop {
+    /// The range of the text in which it stands.
+    pub span: Range<usize>,
+    /// The commands in it, as a range of [`Script::commands`].
     pub commands: Range<usize>,
 }
 

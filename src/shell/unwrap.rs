@@ -1,5 +1,6 @@
 //! Programs that run other programs: which of their words are theirs, and which are a command of its own.
 
+use super::embedded::code;
 use super::script::Word;
 use super::{Dialect, builtin, effects};
 use std::ops::Range;
@@ -246,7 +247,29 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["git"], Form::Git, "", &[]),
     wrapper(&["powershell", "pwsh"], Form::PowerShell, "", &[]),
     wrapper(&["cmd"], Form::Cmd, "", &[]),
-    wrapper(&["python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "osascript"], Form::Code, "", &[]),
+    wrapper(
+        &[
+            "python",
+            "python2",
+            "python3",
+            "pypy",
+            "pypy3",
+            "perl",
+            "ruby",
+            "node",
+            "nodejs",
+            "php",
+            "lua",
+            "luajit",
+            "osascript",
+            "deno",
+            "bun",
+            "tclsh",
+        ],
+        Form::Code,
+        "",
+        &[],
+    ),
     wrapper(&["iex", "invoke-expression"], Form::Joined(0), "", &[]),
 ];
 
@@ -575,20 +598,41 @@ fn find(words: &[Word], name: &str, out: &mut Unwrapped) {
     }
 }
 
-/// `python3 -c 'os.system("ls")'`: the first quoted text after the name of a call that starts a shell.
+/// `python3 -c 'os.system("ls")'`: the commands that the code in an argument runs, where they are spelled out.
 fn code(words: &[Word], out: &mut Unwrapped) {
-    const CALLS: [&str; 8] = ["system", "popen", "execSync", "exec", "shell_exec", "run", "do shell script", "call"];
-    for (index, word) in words.iter().enumerate().skip(1) {
-        for call in CALLS {
-            for (at, _) in word.text.match_indices(call) {
-                let rest = word.text[at + call.len()..].trim_start_matches([' ', '(', '[']);
-                let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
-                if let Some(script) = rest[1..].split(quote).next().filter(|s| !s.is_empty()) {
-                    out.held.push(Held::Call(index, script.to_owned()));
-                }
-            }
-        }
+    for (index, word) in words.iter().enumerate().skip(1).filter(|(index, _)| is_code(words, *index)) {
+        let run = code::deeds(&word.text).into_iter().filter_map(|deed| match deed {
+            code::Deed::Run(command) => command,
+            _ => None,
+        });
+        out.held.extend(run.map(|script| Held::Call(index, script)));
     }
+}
+
+/// True for programs that take code of a language other than a shell's in an argument.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    WRAPPERS.iter().any(|w| w.form == Form::Code && (w.names.contains(&name) || w.names.contains(&bare)))
+}
+
+/// True if that word is code: it stands behind `-c`, `-e`, `-ne`, `--eval` and their like, or in one word with them.
+pub(super) fn is_code(words: &[Word], at: usize) -> bool {
+    let takes = |option: &str| match option.strip_prefix("--") {
+        Some(long) => matches!(long, "eval" | "print" | "run" | "execute"),
+        None => {
+            option.len() < 8 && option.starts_with('-') && option.ends_with(['c', 'e', 'E', 'r', 'R', 'p', 'B', 'F'])
+        }
+    };
+    let Some(word) = words.get(at).filter(|_| at > 0) else { return false };
+    let behind = words[at - 1].text.as_str();
+    let plain = |text: &str| text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if at > 1 && takes(behind) && plain(behind) && !word.text.starts_with('-') {
+        return true;
+    }
+    // `-e'code'`, `--eval=code`
+    let attached =
+        word.text.strip_prefix("-e").or_else(|| word.text.strip_prefix("-c")).or_else(|| word.text.strip_prefix("-r"));
+    word.text.starts_with("--eval=") || attached.is_some_and(|code| code.contains(['(', ' ', ';', '\'']))
 }
 
 /// `ssh -o ProxyCommand='cmd'`, `scp '-oProxyCommand cmd'`.
@@ -634,6 +678,11 @@ fn git(words: &[Word], out: &mut Unwrapped) {
         out.held.push(Held::Script(foreach + 2 + options..words.len(), Some(Dialect::Sh)));
     } else if let Some(run) = at("bisect", "run") {
         out.held.push(Held::Command(run + 2..words.len()));
+    } else if let Some(config) = words.iter().position(|w| w.text == "config") {
+        // `git config alias.x '!cmd'` is run later
+        for (index, word) in words.iter().enumerate().skip(config) {
+            out.held.extend(word.text.strip_prefix('!').map(|script| Held::Call(index, script.to_owned())));
+        }
     } else if let Some(rebase) = words.iter().position(|w| w.text == "rebase") {
         for (index, word) in words.iter().enumerate().skip(rebase) {
             if let Some(script) = word.text.strip_prefix("--exec=") {

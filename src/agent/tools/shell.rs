@@ -225,6 +225,12 @@ impl Tool for Shell {
             return Err(ToolError::Arguments("`command` is empty".into()));
         }
         let script = shell::parse(command, self.dialect);
+        if let Some(reason) = shell::assess(&script).refused() {
+            return Err(ToolError::Failed(format!(
+                "Not run: {}. Nobody can allow it here; do it another way.",
+                reason.why
+            )));
+        }
         let job = self.job(command, &script, cx);
         let kept = self.keep(command, &script, &cx.root)?;
         let ran = child::run(&job, &cx.cancel);

@@ -1,6 +1,7 @@
 //! `caro undo` on systems whose files it does not know how to put back.
 
 use super::execute::Run;
+use super::request::Place;
 use super::{Cx, Failure, Outcome, Settings};
 use crate::agent::tools::Keeper;
 use std::path::Path;
@@ -21,6 +22,11 @@ pub fn run(_: &Args, _: &Cx) -> Outcome {
 /// Nothing is kept for the agent.
 pub fn keeper(_: &Settings, _: &Cx, _: &Path) -> Option<Arc<dyn Keeper>> {
     None
+}
+
+/// Nothing is counted.
+pub fn counted(_: &str, _: &Place) -> Vec<String> {
+    Vec::new()
 }
 
 /// There is nothing around a run.

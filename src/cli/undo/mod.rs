@@ -7,7 +7,7 @@ mod net;
 mod preview;
 
 pub use keeper::keeper;
-pub use net::{Caught, Looked, Net};
+pub use net::{Caught, Looked, Net, counted};
 
 use super::interrupt::Phase;
 use super::ui::{Role, in_line, plural, size};

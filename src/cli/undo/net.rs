@@ -4,7 +4,7 @@
 use super::{preview, store};
 use crate::cli::execute::{self, Run};
 use crate::cli::interrupt::Phase;
-use crate::cli::request::typed;
+use crate::cli::request::{Place, typed};
 use crate::cli::ui::{Role, in_line, plural, size};
 use crate::cli::{Exit, Failure, env};
 use crate::command::rehearsal::fit_to_show;
@@ -26,6 +26,13 @@ const ASKED: Duration = Duration::from_secs(10);
 const WORD: &str = "without";
 /// The most gaps that are told.
 const GAPS: usize = 3;
+
+/// The lines that tell how much a command would touch here, where its text says: nothing is run, and what is counted is
+/// bounded in time.
+pub fn counted(command: &str, place: &Place) -> Vec<String> {
+    let plan = foresee(&parse(command, place.dialect), &place.cwd).plan(None);
+    scopes(&plan.targets, MOMENT).iter().filter_map(|scope| told(scope, plan.cover, &place.cwd)).collect()
+}
 
 /// The store of kept files, if anything is to be kept.
 pub struct Net {

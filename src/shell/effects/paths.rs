@@ -9,7 +9,7 @@ pub fn is_socket(path: &str) -> bool {
 }
 
 /// What hangs on a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// `/dev/null` and its kin: nothing is lost by writing there.
@@ -290,7 +290,7 @@ fn normal(path: &str) -> String {
 }
 
 /// The paths that a word stands for: variables that the script itself sets are filled in, braces are opened.
-pub(super) fn resolved(script: &Script, word: &Word) -> Vec<String> {
+pub(in crate::shell) fn resolved(script: &Script, word: &Word) -> Vec<String> {
     resolved_part(script, word, None)
 }
 
@@ -321,6 +321,14 @@ pub(super) fn resolved_part(script: &Script, word: &Word, part: Option<&str>) ->
             *path = below(&folder, path);
         }
     }
+    if paths.iter().any(|path| place_of(path) == Place::Here)
+        && let Some(folder) = surely_in(script, word)
+    {
+        for path in paths.iter_mut().filter(|path| place_of(path) == Place::Here && !path.starts_with("..")) {
+            *path =
+                format!("{}/{}", folder.trim_end_matches('/'), path.trim_start_matches("./").trim_start_matches('.'));
+        }
+    }
     paths
 }
 
@@ -335,6 +343,24 @@ fn moved_to(script: &Script, word: &Word) -> Option<String> {
     let mut goals = script.commands.iter().enumerate().rev().filter(moves).filter_map(|(_, c)| goal(c));
     let folder = goals.next()?.replacen("$HOME", "~", 1);
     (folder.starts_with(['/', '~']) || folder == ".." || folder.starts_with("../")).then_some(folder)
+}
+
+/// The folder that one is in at that word, whatever happens: behind `cd FOLDER &&`, with nothing but `&&` in between.
+fn surely_in(script: &Script, word: &Word) -> Option<String> {
+    let before = |c: &&Invocation| c.words.last().is_some_and(|w| w.span.end <= word.span.start);
+    let cd = script.commands.iter().rfind(|c| matches!(c.name(), Some("cd" | "pushd")) && before(c))?;
+    let own = script.commands.iter().rfind(|c| c.words.iter().any(|w| w.span == word.span))?;
+    let between = script.text.get(cd.words.last()?.span.end..own.words.first()?.span.start)?;
+    if !between.trim_start().starts_with("&&")
+        || between.contains([';', '|', '\n', '(', ')', '{', '}'])
+        || between.replace("&&", "").contains('&')
+    {
+        return None;
+    }
+    let [target] = cd.operands().collect::<Vec<_>>()[..] else { return None };
+    let folder = if is_made(&target.text) { MADE.to_owned() } else { filled(script, &target.text, target) };
+    let known = !folder.contains(['$', '`', '*', '?']) && !matches!(place_of(&folder), Place::Variable | Place::Here);
+    known.then_some(folder)
 }
 
 /// The folder that a `cd`, an `env -C` or a `sudo -D` names; a `cd` without any goes home.
@@ -411,6 +437,8 @@ fn variable_at(text: &str) -> Option<(&str, usize)> {
     let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
     let close = match braced {
         Some(_) if inner[end..].starts_with(":?}") => 3,
+        // `${TMPDIR:-/tmp}`: what it holds, where that is known
+        Some(_) if inner[end..].starts_with(":-") => inner[end..].find('}').map_or(0, |at| at + 1),
         Some(_) => usize::from(inner[end..].starts_with('}')),
         None => 0,
     };
@@ -418,11 +446,33 @@ fn variable_at(text: &str) -> Option<(&str, usize)> {
     (end > 0 && (braced.is_none() || close > 0)).then_some((&inner[..end], start + end + close))
 }
 
+/// The path that stands for a file or folder that `mktemp` makes.
+const MADE: &str = "/tmp/_made";
+
+/// True for `$(mktemp -d)`: something new below the folder for temporary files.
+fn is_made(text: &str) -> bool {
+    let inner =
+        text.strip_prefix("$(").and_then(|t| t.strip_suffix(')')).or_else(|| text.strip_prefix('`')?.strip_suffix('`'));
+    let plain = |inner: &str| {
+        !inner.contains([';', '|', '&', '$', '`', '/', '~'])
+            || inner.contains("/tmp/") && !inner.contains([';', '|', '&', '$', '`'])
+    };
+    inner.is_some_and(|inner| {
+        inner.split_whitespace().next() == Some("mktemp")
+            && plain(inner)
+            && !inner.contains("-p")
+            && !inner.contains("-u")
+    })
+}
+
 /// What a variable holds where that word stands, as far as the text tells.
 fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
     let before = |a: &&Assignment| a.name == name && a.value.span.start <= word.span.start;
     if let Some(assignment) = script.assignments.iter().rfind(before) {
         let value = &assignment.value;
+        if is_made(&value.text) {
+            return Some(MADE.to_owned());
+        }
         let home = || value.text.starts_with("$HOME") || value.text.starts_with('~');
         return value.value.clone().or_else(|| home().then(|| value.text.replacen("$HOME", "~", 1)));
     }

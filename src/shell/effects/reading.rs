@@ -184,6 +184,9 @@ impl<'c> Reading<'c> {
         for (i, letter) in letters.char_indices() {
             let name = format!("-{letter}");
             self.options.push((name.clone(), word));
+            if program.attached.contains(letter) {
+                break;
+            }
             if self.takes_value(&name, program) {
                 let rest = &letters[i + letter.len_utf8()..];
                 match next {

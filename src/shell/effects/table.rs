@@ -1,5 +1,6 @@
 //! The table of programs, as `platform-rules/programs.toml` has it.
 
+use super::database::Database;
 use super::reading::Reading;
 use super::{Kind, canonical};
 use crate::shell::Dialect;
@@ -42,10 +43,15 @@ pub(super) struct Program {
     pub script: Vec<String>,
     pub script_word: Option<Whole>,
     pub language: Option<Language>,
+    pub database: Option<Database>,
+    pub says: Vec<String>,
+    pub says_after: Option<usize>,
     pub recursive: Vec<String>,
     pub commands: Vec<String>,
     pub does: Vec<Kind>,
     pub shows: Vec<Whole>,
+    pub asks: Vec<Whole>,
+    pub attached: String,
     pub verbs: BTreeMap<String, Vec<Kind>>,
     pub option: Vec<Opt>,
 }
@@ -127,7 +133,7 @@ impl Program {
                 None => option.strip_prefix('-').is_some_and(|o| self.valued.contains(o)),
             },
         };
-        listed || by_option() || self.commands.iter().any(|c| c == option)
+        listed || by_option() || self.commands.iter().chain(&self.says).any(|c| c == option)
     }
 
     /// The same where that is so behind one verb only: `-o` of `git archive -o FILE`.
@@ -153,7 +159,7 @@ impl Program {
 
     fn named(&self) -> impl Iterator<Item = &str> {
         let entries = self.option.iter().flat_map(Opt::names);
-        entries.chain(&self.script).chain(&self.recursive).chain(&self.commands).map(String::as_str)
+        entries.chain(&self.script).chain(&self.says).chain(&self.recursive).chain(&self.commands).map(String::as_str)
     }
 
     /// True if this row says something of that option.
@@ -177,6 +183,7 @@ impl Program {
         let applying = || self.option.iter().filter(|o| o.applies(read));
         let mut kinds = match applying().find_map(|o| o.does.clone()) {
             _ if self.only_shows(read) => Vec::new(),
+            _ if self.asks.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch],
             Some(kinds) => kinds,
             None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
         };
@@ -358,8 +365,12 @@ pub(super) fn faults() -> Vec<String> {
             found.push(format!("{name} stands twice"));
         }
         let of_option = |o: &'static Opt| [&o.word, &o.operand, &o.value_is, &o.value_is_not].into_iter().flatten();
-        let patterns =
-            program.shows.iter().chain(&program.script_word).chain(program.option.iter().flat_map(of_option));
+        let patterns = program
+            .shows
+            .iter()
+            .chain(&program.asks)
+            .chain(&program.script_word)
+            .chain(program.option.iter().flat_map(of_option));
         if patterns.into_iter().any(|p| !p.is_sound()) {
             found.push(format!("{:?} has a pattern that is none", program.names));
         }

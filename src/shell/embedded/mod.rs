@@ -1,7 +1,10 @@
-//! The languages of `awk` and `sed`, as far as they write files and run programs. What they compute is no matter here.
+//! The languages that commands hold in an argument, as far as they write files, run programs and lose data: `awk`, `sed`,
+//! SQL, and the names that scripting languages call. What they compute is no matter here.
 
 mod awk;
+pub(super) mod code;
 mod sed;
+pub(super) mod sql;
 
 /// What a program in an argument does besides reading and printing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 //! text of a command.
 
 use crate::shell::Dialect;
-use crate::shell::effects::{has_value, verb};
-use crate::shell::parse::{Construct, Invocation, Script, Word};
+use crate::shell::effects::{Place, canonical, has_value, is_known, operands_of, place_of, resolved, verb};
+use crate::shell::parse::{Construct, How, Invocation, Script, Word};
 use crate::shell::pattern::Pattern;
+use crate::shell::safety::given;
 
 /// When a rule matches a command. Conditions that are not given hold.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
@@ -49,6 +50,29 @@ pub struct Condition {
     /// What follows an option.
     #[serde(default)]
     pub next: Option<Next>,
+    /// True: the table of programs must not know it.
+    #[serde(default)]
+    pub unknown: bool,
+    /// The program's name, in lower case, must match.
+    #[serde(default)]
+    pub program: Option<Pattern>,
+    /// Its operands, joined with blanks and the values of options set aside, must match: `^s3 rm `.
+    #[serde(default)]
+    pub operands: Option<Pattern>,
+    /// Some operand must lie in one of these places, as far as the script tells.
+    #[serde(default)]
+    pub at: Vec<Place>,
+    /// Its operands must come from one of these commands, through `$(...)` or `xargs`, with nothing left out in between:
+    /// `docker ps`, the program and its first operands.
+    #[serde(default)]
+    pub from: Vec<String>,
+    /// The text that it is given on standard input must match, as far as the script spells it out.
+    #[serde(default)]
+    pub given: Option<Pattern>,
+    /// A file that it writes must match: one of its operands where it writes in place, a redirection of it, or what the
+    /// `tee` behind it is named.
+    #[serde(default)]
+    pub writes: Option<Pattern>,
     /// How many operands there must be at least.
     #[serde(default)]
     pub min_operands: usize,
@@ -169,6 +193,12 @@ fn operands(command: &Invocation) -> impl Iterator<Item = (usize, &str)> {
 impl Condition {
     /// Index of the word that makes the rule match, if it does: the program word where no other is to blame.
     pub fn holds(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
+        let key = command.key().unwrap_or_default();
+        if self.unknown && is_known(&canonical(&key, script.dialect), script.dialect_of(command))
+            || self.program.as_ref().is_some_and(|p| !p.is_match(&key))
+        {
+            return None;
+        }
         let mut blamed = 0;
         let mut blame = |word: usize| {
             if blamed == 0 {
@@ -227,11 +257,111 @@ impl Condition {
         if let Some(pattern) = &self.expands {
             blame(1 + command.args().iter().position(|w| w.expands && pattern.is_match(&w.text))?);
         }
+        if let Some(pattern) = &self.operands {
+            let read = operands_of(command, script.dialect_of(command));
+            if !pattern.is_match(&read.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ")) {
+                return None;
+            }
+            // the last word of the verb is to blame, and not the program
+            blame(read.first().map_or(0, |(at, _)| *at));
+        }
+        if !self.at.is_empty() {
+            let lies = |at: usize| {
+                command
+                    .words
+                    .get(at)
+                    .is_some_and(|w| resolved(script, w).iter().any(|path| self.at.contains(&place_of(path))))
+            };
+            blame(listed.iter().find(|(at, _)| lies(*at))?.0);
+        }
+        if !self.from.is_empty() {
+            blame(self.listed_by(script, index, command)?);
+        }
+        if let Some(pattern) = &self.writes {
+            let redirected =
+                |c: &Invocation| c.redirects.iter().any(|r| r.writes() && pattern.is_match(&r.target.text));
+            let teed = |at: &usize| {
+                let reader = &script.commands[*at];
+                reader.name() == Some("tee") && reader.operands().any(|w| pattern.is_match(&w.text))
+            };
+            let own = || match command.name() {
+                Some("sed" | "gsed" | "perl") => {
+                    option(command, "-i").is_some() && listed.iter().any(|(_, text)| pattern.is_match(text))
+                }
+                Some("rm" | "shred" | "truncate" | "tee") => listed.iter().any(|(_, text)| pattern.is_match(text)),
+                Some("ln" | "cp" | "mv") => listed.last().is_some_and(|(_, text)| pattern.is_match(text)),
+                _ => false,
+            };
+            if !redirected(command) && !command.feeds.iter().any(teed) && !own() {
+                return None;
+            }
+        }
+        if let Some(pattern) = &self.given
+            && !given(script, index).iter().any(|g| pattern.is_match(&g.text))
+        {
+            return None;
+        }
         let excluded = self.no_word.as_ref().is_some_and(|p| command.args().iter().any(|w| p.is_match(&w.text)));
         let counted = listed.len() >= self.min_operands && self.max_operands.is_none_or(|most| listed.len() <= most);
         let piped = self.stdin_pipe.is_none_or(|wanted| wanted == command.stdin_pipe)
             && self.stdout_pipe.is_none_or(|wanted| wanted == command.stdout_pipe);
         (!excluded && counted && piped && self.neighbours(script, index, command)).then_some(blamed)
+    }
+
+    /// Index of the word that one of the commands of `from` fills with all that it lists.
+    fn listed_by(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
+        let lists = |c: &Invocation| {
+            let Some(name) = c.name() else { return false };
+            let read = operands_of(c, script.dialect_of(c));
+            let line = std::iter::once(name).chain(read.iter().map(|(_, text)| *text)).collect::<Vec<_>>().join(" ");
+            let chosen = matches!(name, "docker" | "podman" | "kubectl" | "oc" | "nerdctl");
+            let filtered = chosen && ["-f", "--filter", "-l", "--selector"].iter().any(|o| option(c, o).is_some());
+            !filtered
+                && self
+                    .from
+                    .iter()
+                    .any(|own| line == *own || line.strip_prefix(own.as_str()).is_some_and(|r| r.starts_with(' ')))
+        };
+        // what leaves some of it out is another matter; what only takes a column is not
+        let passes = |c: &Invocation| match c.name() {
+            Some("sort" | "uniq" | "cat" | "tr" | "cut" | "tee" | "sed" | "tail") => true,
+            Some("awk") => c.args().iter().all(|w| !w.text.contains(['/', '~', '='])),
+            _ => false,
+        };
+        let from = |start: usize| {
+            let mut at = start;
+            for _ in 0..8 {
+                let c = &script.commands[at];
+                if lists(c) {
+                    return true;
+                }
+                if !passes(c) {
+                    return false;
+                }
+                let Some(before) = script.commands.iter().position(|f| f.feeds.contains(&at)) else { return false };
+                at = before;
+            }
+            false
+        };
+        let inside = |how: How| {
+            let here = move |c: &&Invocation| c.inside.is_some_and(|i| i.command == index && i.how == how);
+            script.commands.iter().enumerate().filter(move |(_, c)| here(c))
+        };
+        // the last command of the substitution is the one whose output arrives
+        let last = |(at, c): (usize, &Invocation)| {
+            let ends = c.feeds.is_empty();
+            (ends && from(at)).then(|| c.inside.and_then(|i| i.word).unwrap_or(0))
+        };
+        if let Some(word) = inside(How::Substitution).chain(inside(How::Process)).find_map(last) {
+            return Some(word);
+        }
+        let around = command.inside.filter(|i| i.how == How::Wrapped && command.runner() == Some("xargs"))?;
+        let mut at = around.command;
+        while script.commands[at].name() != Some("xargs") {
+            at = script.commands[at].inside?.command;
+        }
+        let fed = script.commands.iter().enumerate().any(|(i, c)| c.feeds.contains(&at) && from(i));
+        fed.then_some(0)
     }
 
     fn neighbours(&self, script: &Script, index: usize, command: &Invocation) -> bool {

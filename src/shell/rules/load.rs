@@ -13,8 +13,13 @@ macro_rules! files {
     };
 }
 
+/// The files that hold on every system and in every shell.
+pub(super) const EVERYWHERE: [&str; 3] = ["all", "machine", "services"];
+
 files!(
     "all",
+    "machine",
+    "services",
     "linux-gnu",
     "linux-busybox",
     "macos-bsd",

@@ -79,6 +79,16 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             found.push(reason(Level::Danger, effect, &word.raw, word.span.clone(), why));
         }
     }
+    for command in &script.commands {
+        let Some(word) = command.words.first() else { continue };
+        let hands = |c: &Invocation| {
+            command.feeds.iter().any(|at| is_fetcher(script, &script.commands[*at])) && c.name().is_some()
+        };
+        if is_one_of(script, command, SHELLS) && hands(command) && reads_standard_input(command) {
+            let why = format!("`{}` answers another machine: whoever is there may run commands here", word.raw);
+            found.push(reason(Level::Danger, "network-to-shell", &word.raw, word.span.clone(), why));
+        }
+    }
     let downloaded = downloads(script);
     for command in &script.commands {
         let Some(first) = command.words.first() else { continue };
@@ -86,11 +96,25 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             || is_one_of(script, command, INTERPRETERS)
             || is_one_of(script, command, EVALUATORS);
         let words = if runs { command.args() } else { std::slice::from_ref(first) };
-        let Some(word) = words.iter().find(|w| downloaded.iter().any(|d| ends_in(&w.text, d))) else { continue };
-        if word == first && !word.text.contains('/') {
+        let Some(word) = words.iter().find(|w| downloaded.iter().any(|d| ends_in(&w.text.replace('\\', "/"), d)))
+        else {
+            continue;
+        };
+        if word == first && !word.text.contains(['/', '\\']) {
             continue;
         }
         let why = format!("it runs {}, which the same command downloads, unseen", word.text);
+        found.push(reason(Level::Danger, "network-to-shell", &word.raw, word.span.clone(), why));
+    }
+    let listens = |c: &Invocation| {
+        c.key().is_some_and(|k| k == "new-object")
+            && c.args().iter().any(|w| w.text.to_ascii_lowercase().contains("tcpclient"))
+    };
+    if let Some(command) = script.commands.iter().find(|c| listens(c))
+        && script.commands.iter().any(|c| is_one_of(script, c, EVALUATORS))
+        && let Some(word) = command.words.first()
+    {
+        let why = "it runs what another machine says";
         found.push(reason(Level::Danger, "network-to-shell", &word.raw, word.span.clone(), why));
     }
     let invokes = script.commands.iter().any(|c| is_one_of(script, c, EVALUATORS) || is_one_of(script, c, SHELLS));
@@ -116,7 +140,7 @@ fn ends_in(path: &str, name: &str) -> bool {
 
 fn is_one_of(script: &Script, command: &Invocation, names: &[&str]) -> bool {
     let Some(key) = command.key() else { return false };
-    let key = canonical(&key, script.dialect);
+    let key = canonical(&key, script.dialect_of(command));
     let bare = key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     names.contains(&key.as_str()) || !bare.is_empty() && names.contains(&bare)
 }
@@ -193,7 +217,10 @@ fn by_variable(script: &Script, command: &Invocation, origins: &[Option<Origin>]
 }
 
 fn source(script: &Script, command: &Invocation) -> Option<Origin> {
-    if is_one_of(script, command, FETCHERS) {
+    // `{base64,-d}`: braces that make a command line
+    let opened_up = in_braces(script, command);
+    let command = opened_up.as_ref().unwrap_or(command);
+    if is_fetcher(script, command) || is_joined(script, command) {
         return Some(Origin::Network);
     }
     if command.redirects.iter().any(|r| is_socket(&r.target.text)) || command.args().iter().any(|w| is_socket(&w.text))
@@ -204,10 +231,71 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
         "base64" | "gbase64" | "base32" => ['d', 'D'].iter().any(|c| command.has_option(Some(*c), "decode")),
         "openssl" => command.args().iter().any(|w| w.text == "-d"),
         "xxd" => command.has_option(Some('r'), ""),
-        "uudecode" => true,
-        _ => false,
+        "basenc" | "base58" => ['d', 'D'].iter().any(|c| command.has_option(Some(*c), "decode")),
+        "gpg" | "gpg2" | "age" => command.has_option(Some('d'), "decrypt"),
+        "uudecode" | "rev" | "rot13" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "zstdcat" | "bunzip2" | "unxz" => true,
+        "gzip" | "bzip2" | "xz" | "zstd" | "lz4" => command.has_option(Some('d'), "decompress"),
+        "echo" | "printf" | "print" => {
+            // `eval $(printf 'rm -%s' rf)`: put together so that it is not read
+            let inside = command.inside.is_some_and(|i| i.how == How::Substitution);
+            let put_together = inside
+                && command.operands().count() > 1
+                && command.operands().next().is_some_and(|w| w.text.contains('%'));
+            put_together || command.args().iter().any(|w| is_escaped(&w.text))
+        }
+        "awk" | "gawk" | "mawk" => command.args().iter().any(|w| w.text.contains("%c")),
+        // what is spelled out and turned into something else on its way was not meant to be read
+        "tr" | "sed" | "cut" | "tac" => spelled_out(script, command),
+        name if crate::shell::unwrap::is_interpreter(name) => {
+            const MAKES: [&str; 10] =
+                ["base64", "pack", "chr(", "decode", "fromhex", "unhexlify", "atob", "b64", "from(", "[::-1]"];
+            command.args().iter().any(|w| MAKES.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
+        }
+        "cat" | "tee" | "sudo" | "sh" | "bash" | "xargs" | "grep" | "sort" | "head" | "tail" => false,
+        // any other filter of a text that stands there in full
+        _ => command.stdin_pipe && spelled_out(script, command),
     };
     decodes.then_some(Origin::Decoder)
+}
+
+/// True for a text with letters written as numbers: `\x72`, `\162`, `\u0072`.
+fn is_escaped(text: &str) -> bool {
+    text.match_indices('\\').any(|(at, _)| {
+        let mut rest = text[at + 1..].chars();
+        match rest.next() {
+            Some('x' | 'u' | 'U') => rest.next().is_some_and(|c| c.is_ascii_hexdigit()),
+            Some(c @ '0'..='7') => {
+                c == '0' && rest.next().is_some_and(|c| c.is_digit(8))
+                    || rest.take(2).filter(|c| c.is_digit(8)).count() == 2
+            }
+            _ => false,
+        }
+    })
+}
+
+/// True for a filter whose input stands in the script itself.
+fn spelled_out(script: &Script, command: &Invocation) -> bool {
+    let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, command)) else { return false };
+    super::given(script, index).iter().any(|g| !g.text.contains('$'))
+}
+
+/// The command that braces make: `{base64,-d}`.
+fn in_braces(script: &Script, command: &Invocation) -> Option<Invocation> {
+    let first = command.words.first().filter(|w| w.value.is_none() && w.text.starts_with('{'))?;
+    let opened = crate::shell::effects::opened(&first.text);
+    let word = |text: String| crate::shell::Word { value: Some(text.clone()), text, ..first.clone() };
+    let words: Vec<_> = opened.into_iter().map(word).chain(command.args().iter().cloned()).collect();
+    (words.len() > 1 && script.dialect != crate::shell::Dialect::Sh).then(|| Invocation { words, ..command.clone() })
+}
+
+/// True for a program that gets something from another machine.
+pub(super) fn is_fetcher(script: &Script, command: &Invocation) -> bool {
+    let says = |word: &str| command.args().iter().any(|w| w.text == word);
+    let shows = command.name() == Some("ssh") && command.words.len() > 1;
+    shows
+        || is_one_of(script, command, FETCHERS)
+            && (command.name() != Some("gh") || says("api") || says("gist") || says("download"))
+        || command.name() == Some("openssl") && says("s_client")
 }
 
 /// The origin of what this command runs, if it runs a stream.
@@ -224,7 +312,9 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
     }
     let first = command.words.first()?;
     if first.value.is_none() {
-        return by_variable(script, command, origins);
+        let hidden =
+            || command.args().iter().any(|w| w.text == "-c").then(|| inner(|how| how == How::Substitution)).flatten();
+        return by_variable(script, command, origins).or_else(|| hidden().map(|(origin, _)| origin));
     }
     // What stands in `iex (...)` is an expression, and its value is what is run.
     let expression = is_one_of(script, command, &["iex", "invoke-expression"]);
@@ -296,7 +386,7 @@ fn downloads(script: &Script) -> Vec<String> {
     let mut names = Vec::new();
     let done = effects(script);
     for (index, command) in script.commands.iter().enumerate() {
-        if !is_one_of(script, command, FETCHERS) {
+        if !is_fetcher(script, command) {
             continue;
         }
         let mut named = false;
