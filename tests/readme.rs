@@ -9,7 +9,7 @@ const SETTINGS: &str = include_str!("../src/cli/SETTINGS.md");
 const AGENT: &str = include_str!("../src/agent/README.md");
 
 /// Each paper for people who use caro, and where it lies.
-const PAPERS: [(&str, &str); 9] = [
+const PAPERS: [(&str, &str); 10] = [
     ("README.md", README),
     ("src/README.md", include_str!("../src/README.md")),
     ("src/cli/README.md", include_str!("../src/cli/README.md")),
@@ -17,6 +17,7 @@ const PAPERS: [(&str, &str); 9] = [
     ("src/agent/README.md", AGENT),
     ("src/documents/README.md", include_str!("../src/documents/README.md")),
     ("src/serve/README.md", include_str!("../src/serve/README.md")),
+    ("src/shell/README.md", include_str!("../src/shell/README.md")),
     ("models/README.md", include_str!("../models/README.md")),
     ("benches/README.md", include_str!("../benches/README.md")),
 ];

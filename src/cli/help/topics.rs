@@ -21,12 +21,14 @@ const MODELS: &str = include_str!("../../../models/README.md");
 const DOCUMENTS: &str = include_str!("../../documents/README.md");
 const AGENT: &str = include_str!("../../agent/README.md");
 const SERVER: &str = include_str!("../../serve/README.md");
+const SHELL: &str = include_str!("../../shell/README.md");
 
 /// Every topic, in the order of the list.
-pub const TOPICS: [Topic; 16] = [
+pub const TOPICS: [Topic; 18] = [
     topic("start", "the commands to begin with", &[(README, Some("The commands to begin with"))]),
     topic("verbs", "every verb, in a line each", &[(CLI, None)]),
     topic("prompt", "caro in the prompt of a shell", &[(README, Some("In your prompt"))]),
+    topic("keys", "the keys after an answer", &[(CLI, Some("Keys after an answer"))]),
     topic("fix", "a command that failed", &[(CLI, Some("A command that failed"))]),
     topic("undo", "putting back what a command has changed", &[(CLI, Some("Undo"))]),
     topic(
@@ -34,6 +36,7 @@ pub const TOPICS: [Topic; 16] = [
         "what the verdicts mean, and what holds commands back",
         &[(README, Some("Safety")), (CODE, Some("Safety in detail"))],
     ),
+    topic("policies", "commands that are forbidden here, and verdicts for other agents", &[(SHELL, None)]),
     topic(
         "privacy",
         "what leaves this machine and what is kept",
