@@ -190,7 +190,6 @@ const DEMOS: [Demo; 12] = [
             ],
             &[
                 "df -h",
-                "df -h | sort -rn -k 9",
                 "du -sh -d 1 | sort -h",
                 "du -h --max-depth=1 | sort -hr",
                 "du -sh *",

@@ -127,7 +127,7 @@ fn wrong_answers_fail_each_for_its_reason() {
     assert_eq!(verdict_of("list", "list all", "csvsort notes.csv"), "not-found");
     // what nobody knows is taken for words
     assert_eq!(verdict_of("list", "list all", "no-such-program-at-all"), "no-command");
-    assert_eq!(verdict_of("list", "list all", "kill -9 $$"), "killed");
+    assert_eq!(verdict_of("list", "list all", "p=$$; kill -9 \"$p\""), "killed");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn kept(machine: &Machine, words: &[&str]) -> Vec<Value> {
 fn nothing_is_kept_until_it_is_turned_on() {
     let machine = Machine::new();
     ask(&machine, &["list files"]);
-    assert_eq!(kept(&machine, &[]), [json!(0); 0]);
+    assert!(kept(&machine, &[]).is_empty());
     let told = machine.run(&["history"]);
     assert!(told.code == Some(0) && told.err.contains("`caro history on`"), "{told:#?}");
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, "list files")));
@@ -68,7 +68,7 @@ fn it_is_searched_and_cleared() {
     assert_eq!(machine.run(&["history", "--", "on"]).code, Some(1));
     let cleared = machine.run(&["history", "--clear"]);
     assert!(cleared.err.contains("2 requests forgotten"), "{cleared:#?}");
-    assert_eq!(kept(&machine, &[]), [json!(0); 0]);
+    assert!(kept(&machine, &[]).is_empty());
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, "show the disks")));
 }
 
@@ -79,7 +79,7 @@ fn nothing_is_kept_of_what_has_a_secret() {
     let token = format!("ghp_{}", "a1".repeat(18));
     ask(&machine, &[&format!("list files of {token}")]);
     ask(&machine, &["log in to the server"]);
-    assert_eq!(kept(&machine, &[]), [json!(0); 0]);
+    assert!(kept(&machine, &[]).is_empty());
     assert!(files(&machine.path("home")).iter().all(|file| !holds(file, &token) && !holds(file, "hunter22")));
 }
 

@@ -225,7 +225,10 @@ fn tokens(text: &str) -> Vec<Token> {
             '/' if chars[at..].starts_with(&['/', '*']) && chars.get(at + 2) != Some(&'!') => {
                 at = until(at + 2, &['*', '/']) + 2
             }
-            '/' if chars[at..].starts_with(&['/', '*', '!']) => at += 3,
+            '/' if chars[at..].starts_with(&['/', '*', '!']) => {
+                // from which version on
+                at += 3 + chars[at + 3..].iter().take_while(|c| c.is_ascii_digit()).count();
+            }
             '*' if chars.get(at + 1) == Some(&'/') => at += 2,
             '\'' | '"' | '`' => {
                 let end = until(at + 1, &[c]);

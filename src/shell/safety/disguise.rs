@@ -165,7 +165,7 @@ fn fold(c: char) -> Option<char> {
         ),
     ];
     let code = u32::from(c);
-    let letter = |offset: u32| char::from_u32(offset % 26 + if offset / 26 % 2 == 0 { 0x41 } else { 0x61 });
+    let letter = |offset: u32| char::from_u32(offset % 26 + if (offset / 26).is_multiple_of(2) { 0x41 } else { 0x61 });
     match code {
         0xff01..=0xff5e => char::from_u32(code - 0xff01 + 0x21),
         // the letters and digits of mathematics, in all their styles

@@ -145,7 +145,7 @@ fn again(script: &Script) -> Vec<Reason> {
 fn streams(script: &Script, all: &[Effect]) -> Vec<Reason> {
     let mut found = Vec::new();
     // most scripts name none of these
-    if !script.commands.iter().any(|c| begins(c)) {
+    if !script.commands.iter().any(begins) {
         return found;
     }
     for (index, command) in script.commands.iter().enumerate() {
