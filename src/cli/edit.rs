@@ -23,7 +23,7 @@ pub fn line(cmd: &str) -> Result<Option<String>, Failure> {
 /// Words after a prompt; `None` if the person gave them up with the end of the input.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub fn words(prompt: &str) -> Result<Option<String>, Failure> {
     match editor()?.readline(prompt) {
         Ok(line) => Ok(Some(line)),

@@ -1,4 +1,4 @@
-//! SQLite files that several processes open, and make, at once: what all of them have in common. [`file`]: one of them opened, to
+//! SQLite files that several processes open, and make, at once: what all of them have in common. [`mod@file`]: one of them opened, to
 //! write or only to read; [`repair`]: what can be saved of a damaged one. What stands in them is no matter of this room.
 
 pub mod file;

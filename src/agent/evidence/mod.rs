@@ -5,7 +5,7 @@
 //! - [`change`]: what was to be changed has changed, and nothing else; [`look`]: what was to be shown is shown;
 //!   [`order`]: what was to be sorted is in order; [`cover`]: a text about results holds them.
 //! - [`text`]: what was written is a text, and enough of it; [`rest`]: where all of a kind were meant, none is left;
-//!   [`told`]: what changes come to, in words; [`named`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
+//!   [`told`]: what changes come to, in words; [`promised_files`]: which files the task says are to be there; [`files`]: which files are meant, found out a second time.
 //!
 //! A finding is no error: it is told to whoever goes about the part next, and a run that ends with one ends as not
 //! verified. No finding is no proof.

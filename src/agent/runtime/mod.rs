@@ -1,5 +1,5 @@
-//! Drives a [`Turn`]: the only caller of [`Tool::call`](super::tool::Tool::call), and with [`generate`] the only caller of
-//! a model. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
+//! Drives a [`Turn`]: the only caller of [`Tool::call`](super::tool::Tool::call); it asks the model through
+//! [`crate::inference`]. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
 mod context;

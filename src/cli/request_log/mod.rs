@@ -1,6 +1,6 @@
 //! `caro history`: what was asked for, and what came of it. Off until somebody turns it on; then kept on this machine alone.
 //!
-//! - [`file`]: the file. What was typed into `caro chat` is [`super::history`]'s matter.
+//! - [`mod@file`]: the file. What was typed into `caro chat` is [`super::history`]'s matter.
 
 pub mod file;
 
