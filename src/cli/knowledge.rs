@@ -3,7 +3,8 @@
 use super::ui::{Role, in_line, plural};
 use super::{Cx, Exit, Failure, Outcome, download, repair, tldr};
 use crate::agent::tool::normal;
-use crate::database::LibraryError;
+use crate::database::DatabaseError;
+use crate::documents::LibraryError;
 use crate::documents::chunk::Kind;
 use crate::documents::{Answer, Ingested, Librarian, Options, Progress};
 use crate::host::ExecutionContext;
@@ -171,12 +172,10 @@ impl From<LibraryError> for Failure {
             LibraryError::Blank(_)
             | LibraryError::Input { .. }
             | LibraryError::Ambiguous { .. }
-            | LibraryError::Busy(_)
+            | LibraryError::File(DatabaseError::Busy(_))
             | LibraryError::NotBuilt { .. }
             | LibraryError::Remote { .. } => Self::usage(error).hint(hint),
-            LibraryError::Open { .. } | LibraryError::Disk { .. } | LibraryError::Newer(_) | LibraryError::Sql(_) => {
-                Self::internal(error).hint(hint)
-            }
+            LibraryError::File(_) => Self::internal(error).hint(hint),
         }
     }
 }

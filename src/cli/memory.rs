@@ -76,7 +76,7 @@ enum What {
 /// Does what was asked for.
 ///
 /// # Errors
-/// See [`LibraryError`](crate::database::LibraryError).
+/// See [`LibraryError`](crate::documents::LibraryError).
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = cx.settings(&[])?;
     if settings.memory == Kind::Sqlite && cx.dirs.data.is_none() {

@@ -8,9 +8,9 @@ use std::time::Duration;
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Why a library has no answer.
+/// Why a file has no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
+pub enum DatabaseError {
     /// The file cannot be opened or is none of ours.
     #[error("could not open {path}: {reason}")]
     Open {
@@ -30,76 +30,22 @@ pub enum LibraryError {
     /// A later version of this program made it.
     #[error("{0} was made by a newer version of caro")]
     Newer(String),
-    /// Nothing was ever put into it.
-    #[error("{0}")]
-    Empty(&'static str),
-    /// Nothing was found that could take the place of what is there.
-    #[error("nothing to read in was found, so what was there before is kept")]
-    Nothing,
-    /// What was to be read is not there, or may not be.
-    #[error("{path}: {reason}")]
-    Input {
-        /// The file or folder.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// There is nothing of that name.
-    #[error("there is no note `{0}`")]
-    Missing(String),
-    /// The beginning of an id fits several.
-    #[error("`{id}` fits several: {}", found.join(", "))]
-    Ambiguous {
-        /// The beginning.
-        id: String,
-        /// What it fits.
-        found: Vec<String>,
-    },
-    /// What is to be kept says nothing.
-    #[error("{0}")]
-    Blank(&'static str),
     /// Another process is writing to this file, and did not stop.
     #[error("another process is writing to {0}")]
     Busy(String),
-    /// It was stopped.
-    #[error("stopped; what was finished until then is kept")]
-    Cancelled,
-    /// A server does not do what it should.
-    #[error("{place}: {reason}")]
-    Remote {
-        /// Which server, without passwords.
-        place: String,
-        /// Why.
-        reason: String,
-    },
-    /// What was asked for is not in this program.
-    #[error("`{what}` is not in this build of caro")]
-    NotBuilt {
-        /// What.
-        what: &'static str,
-    },
     /// SQLite's own word.
     #[error("the library failed: {0}")]
     Sql(rusqlite::Error),
 }
 
-impl LibraryError {
-    /// What to do next.
+impl DatabaseError {
+    /// The next thing to do.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Open { path, .. } => repair_hint(path),
             Self::Disk { .. } => "free some space, or have the file and its folder be writable; what is in it stays",
             Self::Newer(_) => "use that version, or move the file away to begin anew",
-            Self::Empty(_) => "`caro knowledge ingest DIR` reads a folder in",
-            Self::Nothing => "name a folder that has documents; `caro knowledge rm --all` forgets everything",
-            Self::Blank(_) => "`caro memory remember \"...\"` keeps a note, in plain words",
-            Self::Input { .. } => "give a folder or file that exists and that you can read",
-            Self::Missing(_) => "`caro memory list` shows what there is",
-            Self::Ambiguous { .. } => "give more of the id",
             Self::Busy(_) => "wait for the other `caro` to end, and try again",
-            Self::Cancelled => "run it again: it goes on where it stopped",
-            Self::Remote { .. } => "check that the server runs and memory_url names it: `caro config` shows it",
-            Self::NotBuilt { .. } => "build it in with `cargo build --release --features redis`, or choose another",
             Self::Sql(_) => "check that the disk is not full and the data folder can be written",
         }
     }
@@ -117,15 +63,7 @@ impl LibraryError {
     }
 }
 
-/// Does work on a file; what fails names it.
-///
-/// # Errors
-/// As the work.
-pub fn on<T>(file: &Path, work: impl FnOnce() -> Result<T, LibraryError>) -> Result<T, LibraryError> {
-    work().map_err(|error| error.at(file))
-}
-
-impl From<rusqlite::Error> for LibraryError {
+impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
         let unnamed = || "the file".to_owned();
         match error.sqlite_error_code() {
@@ -177,10 +115,10 @@ pub struct Layout<'a> {
 ///
 /// # Errors
 /// If it cannot be opened or made, or is none of ours.
-pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryError> {
+pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, DatabaseError> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)
-            .map_err(|e| LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
+            .map_err(|e| DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() })?;
     }
     let mut sql = Connection::open(file).map_err(|e| unopened(e, file))?;
     // Others' documents and one's own notes are nobody else's business.
@@ -204,11 +142,11 @@ pub fn write(file: &Path, layout: &Layout<'_>) -> Result<Connection, LibraryErro
 ///
 /// # Errors
 /// If it cannot be opened or is none of ours.
-pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, LibraryError> {
+pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, DatabaseError> {
     let open = |e: rusqlite::Error| unopened(e, file);
     match file.try_exists() {
         Ok(false) => return Ok(None),
-        Err(e) => return Err(LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() }),
+        Err(e) => return Err(DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() }),
         Ok(true) => {}
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -226,9 +164,9 @@ pub fn read(file: &Path, layout: &Layout<'_>) -> Result<Option<Connection>, Libr
 }
 
 /// Why a file cannot be opened; what SQLite has no better word for is the file's own fault.
-fn unopened(error: rusqlite::Error, file: &Path) -> LibraryError {
-    match LibraryError::from(error).at(file) {
-        LibraryError::Sql(e) => LibraryError::Open { path: file.display().to_string(), reason: e.to_string() },
+fn unopened(error: rusqlite::Error, file: &Path) -> DatabaseError {
+    match DatabaseError::from(error).at(file) {
+        DatabaseError::Sql(e) => DatabaseError::Open { path: file.display().to_string(), reason: e.to_string() },
         other => other,
     }
 }
@@ -258,9 +196,9 @@ fn version(sql: &Connection) -> rusqlite::Result<i64> {
     sql.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-fn check(file: &Path, found: i64, layout: &Layout<'_>) -> Result<(), LibraryError> {
+fn check(file: &Path, found: i64, layout: &Layout<'_>) -> Result<(), DatabaseError> {
     if found > layout.version {
-        return Err(LibraryError::Newer(file.display().to_string()));
+        return Err(DatabaseError::Newer(file.display().to_string()));
     }
     Ok(())
 }
@@ -292,30 +230,33 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         std::fs::write(&file, "this is no database, and long enough to be looked at".repeat(30)).unwrap();
-        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Open { .. })));
-        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Open { .. })));
+        assert!(matches!(write(&file, &LAYOUT), Err(DatabaseError::Open { .. })));
+        assert!(matches!(read(&file, &LAYOUT), Err(DatabaseError::Open { .. })));
         let file = dir.path().join("y.db");
         drop(write(&file, &Layout { tables: "", version: 4 }).unwrap());
-        assert!(matches!(write(&file, &LAYOUT), Err(LibraryError::Newer(_))));
-        assert!(matches!(read(&file, &LAYOUT), Err(LibraryError::Newer(_))));
-        assert!(matches!(read(dir.path(), &LAYOUT), Err(LibraryError::Disk { .. })));
-        assert!(matches!(write(&file.join("x.db"), &LAYOUT), Err(LibraryError::Disk { .. })), "no folder can be there");
+        assert!(matches!(write(&file, &LAYOUT), Err(DatabaseError::Newer(_))));
+        assert!(matches!(read(&file, &LAYOUT), Err(DatabaseError::Newer(_))));
+        assert!(matches!(read(dir.path(), &LAYOUT), Err(DatabaseError::Disk { .. })));
+        assert!(
+            matches!(write(&file.join("x.db"), &LAYOUT), Err(DatabaseError::Disk { .. })),
+            "no folder can be there"
+        );
     }
 
     #[test]
     fn what_the_disk_does_not_let_do_is_not_held_against_the_file() {
         use rusqlite::ffi;
-        let of = |code: i32| LibraryError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        let of = |code: i32| DatabaseError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_PERM]
         {
             let error = of(code).at(Path::new("/data/x.db"));
-            assert!(matches!(&error, LibraryError::Disk { path, .. } if path == "/data/x.db"), "{code}: {error}");
+            assert!(matches!(&error, DatabaseError::Disk { path, .. } if path == "/data/x.db"), "{code}: {error}");
             assert!(!error.hint().contains("move the file away"), "{code}");
         }
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
-            assert!(matches!(of(code), LibraryError::Open { .. }), "{code}");
+            assert!(matches!(of(code), DatabaseError::Open { .. }), "{code}");
         }
-        assert!(matches!(of(ffi::SQLITE_BUSY), LibraryError::Busy(_)));
-        assert!(matches!(of(ffi::SQLITE_ERROR), LibraryError::Sql(_)));
+        assert!(matches!(of(ffi::SQLITE_BUSY), DatabaseError::Busy(_)));
+        assert!(matches!(of(ffi::SQLITE_ERROR), DatabaseError::Sql(_)));
     }
 }

@@ -4,7 +4,7 @@
 pub mod file;
 pub mod repair;
 
-pub use file::{Layout, LibraryError};
+pub use file::{DatabaseError, Layout};
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, Row, TransactionBehavior};

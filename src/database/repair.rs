@@ -1,7 +1,7 @@
 //! A damaged file: what can be read of it goes into a new one, and it stays beside that.
 
 use super as database;
-use super::file::{Layout, LibraryError, write};
+use super::file::{DatabaseError, Layout, write};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::ffi::OsString;
 use std::fs;
@@ -47,8 +47,8 @@ pub fn repair(
     layout: &Layout<'_>,
     prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     complete: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-) -> Result<Repaired, LibraryError> {
-    let disk = |e: io::Error| LibraryError::Disk { path: file.display().to_string(), reason: e.to_string() };
+) -> Result<Repaired, DatabaseError> {
+    let disk = |e: io::Error| DatabaseError::Disk { path: file.display().to_string(), reason: e.to_string() };
     if !file.try_exists().map_err(disk)? {
         return Ok(Repaired::Nothing);
     }
@@ -65,9 +65,9 @@ pub fn repair(
     }
     // of a newer version's tables not all would be copied
     if version(&old).is_some_and(|found| found > layout.version) {
-        return Err(LibraryError::Newer(file.display().to_string()));
+        return Err(DatabaseError::Newer(file.display().to_string()));
     }
-    let entries = (|| -> Result<_, LibraryError> {
+    let entries = (|| -> Result<_, DatabaseError> {
         let mut sql = write(&new, layout)?;
         prepare(&mut sql)?;
         sql.pragma_update(None, "foreign_keys", false)?;

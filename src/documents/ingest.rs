@@ -4,11 +4,12 @@
 //! of a document or the new one, and the next run goes on with the others.
 
 use super::chunk::{self, Kind};
+use super::error::{self, LibraryError};
 use super::format::Programs;
 use super::index::Passage;
 use super::walk::{self, Document, Found};
 use super::{INDEX, Known, Librarian, forget, leave, manifest, roots as named_roots};
-use crate::database::file::{self, LibraryError, int};
+use crate::database::file::int;
 use crate::id;
 use crate::model::embed::Embedder;
 use crate::model::{Cancel, ModelError};
@@ -108,7 +109,7 @@ impl Librarian {
         cancel: &Cancel,
         on: &mut dyn FnMut(Progress),
     ) -> Result<Ingested, LibraryError> {
-        file::on(&self.file, || self.read_in(roots, options, cancel, on))
+        error::on(&self.file, || self.read_in(roots, options, cancel, on))
     }
 
     fn read_in(

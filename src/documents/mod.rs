@@ -13,6 +13,7 @@
 //! Prints nothing; asks no language model. Nothing is opened before it is asked for.
 
 pub mod chunk;
+pub mod error;
 pub mod format;
 pub mod index;
 mod ingest;
@@ -22,12 +23,13 @@ pub mod question;
 pub mod walk;
 pub mod words;
 
+pub use error::LibraryError;
 pub use ingest::{Ingested, Options, Progress, Skipped};
 pub use needs::needs_knowledge;
 pub use query::{Answer, Hit, Times};
 
 use crate::database::repair::{self, Repaired};
-use crate::database::{self, Layout, LibraryError, file};
+use crate::database::{self, Layout, file};
 use crate::model::embed::Embedder;
 use index::Index;
 use rusqlite::{Connection, params};
@@ -115,7 +117,7 @@ impl Librarian {
             Ok(())
         };
         let prepare = |sql: &mut Connection| sql.execute_batch(ROOTS);
-        repair::repair(&self.file, &Layout { tables: &layout, version: VERSION }, prepare, words)
+        Ok(repair::repair(&self.file, &Layout { tables: &layout, version: VERSION }, prepare, words)?)
     }
 
     /// What there is.
@@ -123,7 +125,7 @@ impl Librarian {
     /// # Errors
     /// If it cannot be read.
     pub fn stats(&self) -> Result<Stats, LibraryError> {
-        file::on(&self.file, || self.counted())
+        error::on(&self.file, || self.counted())
     }
 
     fn counted(&self) -> Result<Stats, LibraryError> {
@@ -150,7 +152,7 @@ impl Librarian {
     /// # Errors
     /// If it cannot be read.
     pub fn known_below(&self, path: &Path) -> Result<usize, LibraryError> {
-        file::on(&self.file, || {
+        error::on(&self.file, || {
             let Some(sql) = self.reader()? else { return Ok(0) };
             Ok(manifest(&sql)?.iter().filter(|known| Path::new(&known.path).starts_with(path)).count())
         })
@@ -164,7 +166,7 @@ impl Librarian {
         if !self.exists() {
             return Ok(0);
         }
-        file::on(&self.file, || {
+        error::on(&self.file, || {
             let mut sql = self.writer()?;
             let tx = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             let gone: Vec<i64> =
@@ -196,7 +198,7 @@ impl Librarian {
     }
 
     fn reader(&self) -> Result<Option<Connection>, LibraryError> {
-        file::read(&self.file, &Layout { tables: "", version: VERSION })
+        Ok(file::read(&self.file, &Layout { tables: "", version: VERSION })?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Questions to the library.
 
+use super::error::{self, LibraryError};
 use super::format::Format;
 use super::question::{Found, Question, nothing_shared};
 use super::{INDEX, Librarian};
-use crate::database::file::{self, LibraryError};
+use crate::database::file;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::path::Path;
@@ -75,7 +76,7 @@ impl Librarian {
     /// # Errors
     /// [`LibraryError::Empty`] if nothing was ever ingested; otherwise if the library cannot be read.
     pub fn query(&self, text: &str, limit: usize) -> Result<Answer, LibraryError> {
-        file::on(&self.file, || {
+        error::on(&self.file, || {
             let begun = Instant::now();
             let sql = self.reader()?.ok_or(LibraryError::Empty("nothing has been ingested yet"))?;
             let question = Question::of(text, INDEX, &sql, self.embedder.as_deref())?;
@@ -98,7 +99,7 @@ impl Librarian {
     /// # Errors
     /// If the library cannot be read.
     pub fn glance(&self, text: &str, limit: usize) -> Result<Vec<Hit>, LibraryError> {
-        file::on(&self.file, || {
+        error::on(&self.file, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
             let sql = sql.unchecked_transaction()?;
             let question = Question::of(text, INDEX, &sql, None)?;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::database::DatabaseError;
 use crate::model::embed::Hashed;
 use crate::model::{Cancel, ModelError};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -220,7 +221,10 @@ fn what_is_damaged_or_held_is_named() {
     bytes[tables..].fill(0xff);
     std::fs::write(&file, bytes).unwrap();
     for error in [place.librarian.query("alpha", 5).unwrap_err(), place.librarian.stats().unwrap_err()] {
-        assert!(matches!(&error, LibraryError::Open { path, .. } if path.ends_with("knowledge.db")), "{error}");
+        assert!(
+            matches!(&error, LibraryError::File(DatabaseError::Open { path, .. }) if path.ends_with("knowledge.db")),
+            "{error}"
+        );
     }
     let busy: LibraryError = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(5), None).into();
     assert_eq!(busy.at(&file).to_string(), format!("another process is writing to {}", file.display()));

@@ -4,8 +4,8 @@
 //! that nobody wrote for reading, and files that by their names hold keys or passwords. Links are not followed. A folder
 //! that is named itself is meant, also where an ignore file above it leaves all of it out.
 
+use super::error::LibraryError;
 use super::format::{self, Format, Programs};
-use crate::database::file::LibraryError;
 use crate::policy::is_secret;
 use std::collections::BTreeSet;
 use std::fs::File;

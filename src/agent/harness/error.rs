@@ -3,7 +3,7 @@
 use crate::agent::skill::SkillError;
 use crate::agent::store::StoreError;
 use crate::agent::tool::RegistryError;
-use crate::database::LibraryError;
+use crate::documents::LibraryError;
 use crate::policy::InputError;
 
 /// Why there is no run, or no answer about those there were.

@@ -1,11 +1,11 @@
-//! What a place for notes and conversations has to do.
+//! The work of a place for notes and conversations.
 //!
 //! A backend stores and gives back, and decides nothing: what is a note, what is found and in which order, and what of a
 //! conversation is told is the same on each of them. Nothing is copied from one to another.
 
 use super::note::Note;
 use crate::agent::chat::{Exchange, Fold, Past};
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use rusqlite::Connection;
 
 /// A note, and its number: of two notes the later one has the higher.

@@ -3,7 +3,7 @@
 use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::Note;
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -30,7 +30,7 @@ pub use sqlite::repair;
 pub use taker::{NoteTaker, distil};
 
 use super::chat::{Exchange, Fold, Past};
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use crate::id;
 use crate::model::embed::Embedder;
 use search::Search;

@@ -1,6 +1,6 @@
 //! What a note is, and its limits.
 
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use serde::{Deserialize, Serialize};
 
 /// The most characters of a title.

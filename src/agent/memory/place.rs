@@ -3,7 +3,7 @@
 use super::backend::Backend;
 use super::in_memory::InMemory;
 use super::sqlite::Sqlite;
-use crate::database::LibraryError;
+use crate::documents::LibraryError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub enum Kind {
 /// Every backend by its name.
 pub const KINDS: [(&str, Kind); 3] = [("sqlite", Kind::Sqlite), ("in_memory", Kind::InMemory), ("redis", Kind::Redis)];
 
-/// What the configuration says of it.
+/// The place, as the configuration has it.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// Which backend.

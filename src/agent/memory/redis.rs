@@ -11,7 +11,7 @@
 use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::{Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use crate::id;
 use ::redis::{Client, Commands, Connection, Pipeline, RedisError, RedisResult, pipe, transaction};
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@
 use super::backend::{Backend, SearchSource, Snapshot};
 use super::note::Recalled;
 use super::sqlite::{self, INDEX};
-use crate::database::file::LibraryError;
+use crate::documents::LibraryError;
 use crate::documents::question::{Question, nothing_shared};
 use crate::model::embed::Embedder;
 use rusqlite::Connection;

@@ -5,8 +5,9 @@ use super::backend::{Backend, ConversationKey, SearchSource, StoredNote};
 use super::note::{Category, Draft, Note};
 use crate::agent::chat::{Exchange, Fold, Originals, Past};
 use crate::database;
-use crate::database::file::{self, Layout, LibraryError};
+use crate::database::file::{self, Layout};
 use crate::database::repair::{self, Repaired};
+use crate::documents::error::{self, LibraryError};
 use crate::documents::index::{Index, Passage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -53,15 +54,15 @@ impl Sqlite {
     }
 
     fn writer(&self) -> Result<Connection, LibraryError> {
-        file::write(&self.notes, &Layout { tables: &layout(), version: VERSION })
+        Ok(file::write(&self.notes, &Layout { tables: &layout(), version: VERSION })?)
     }
 
     fn reader(&self) -> Result<Option<Connection>, LibraryError> {
-        file::read(&self.notes, &Layout { tables: "", version: VERSION })
+        Ok(file::read(&self.notes, &Layout { tables: "", version: VERSION })?)
     }
 
     fn teller(&self) -> Result<Connection, LibraryError> {
-        file::write(&self.said, &Layout { tables: SAID, version: VERSION })
+        Ok(file::write(&self.said, &Layout { tables: SAID, version: VERSION })?)
     }
 }
 
@@ -97,7 +98,7 @@ impl Backend for Sqlite {
     }
 
     fn keep(&self, note: &Note) -> Result<Note, LibraryError> {
-        file::on(&self.notes, || {
+        error::on(&self.notes, || {
             let mut sql = self.writer()?;
             let tx = alone(&mut sql)?;
             let known = notes(&tx, "WHERE title = ?1 AND content = ?2", params![note.draft.title, note.draft.content])?;
@@ -125,7 +126,7 @@ impl Backend for Sqlite {
     }
 
     fn notes(&self, limit: usize) -> Result<Vec<Note>, LibraryError> {
-        file::on(&self.notes, || {
+        error::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
             let notes = notes(&sql, "ORDER BY updated DESC, number DESC LIMIT ?1", [file::int(limit)])?;
             Ok(notes.into_iter().map(|numbered| numbered.note).collect())
@@ -133,7 +134,7 @@ impl Backend for Sqlite {
     }
 
     fn remove(&self, note: &Note) -> Result<bool, LibraryError> {
-        file::on(&self.notes, || {
+        error::on(&self.notes, || {
             let mut sql = self.writer()?;
             let tx = alone(&mut sql)?;
             let Some(found) = notes(&tx, "WHERE id = ?1", [&note.id])?.into_iter().next() else { return Ok(false) };
@@ -147,7 +148,7 @@ impl Backend for Sqlite {
     }
 
     fn bare(&self, embedder: &str, limit: usize) -> Result<Vec<StoredNote>, LibraryError> {
-        file::on(&self.notes, || {
+        error::on(&self.notes, || {
             let Some(sql) = self.reader()? else { return Ok(Vec::new()) };
             let bare = match INDEX.embedder(&sql)?.as_deref() == Some(embedder) {
                 true => "WHERE number NOT IN (SELECT id FROM notes_vectors) ORDER BY number DESC LIMIT ?1",
@@ -158,7 +159,7 @@ impl Backend for Sqlite {
     }
 
     fn embed(&self, embedder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), LibraryError> {
-        file::on(&self.notes, || {
+        error::on(&self.notes, || {
             let mut sql = self.writer()?;
             let tx = alone(&mut sql)?;
             INDEX.use_embedder(&tx, embedder)?;
@@ -172,11 +173,11 @@ impl Backend for Sqlite {
     }
 
     fn searched(&self, _: Option<u64>) -> Result<SearchSource, LibraryError> {
-        file::on(&self.notes, || Ok(self.reader()?.map_or(SearchSource::Nothing, SearchSource::Index)))
+        error::on(&self.notes, || Ok(self.reader()?.map_or(SearchSource::Nothing, SearchSource::Index)))
     }
 
     fn say(&self, whose: ConversationKey<'_>, exchange: &Exchange) -> Result<(), LibraryError> {
-        file::on(&self.said, || {
+        error::on(&self.said, || {
             let Exchange { run, asked, answered } = exchange;
             self.teller()?.execute(
                 "INSERT INTO exchanges (session, agent, run, asked, answered) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -188,7 +189,7 @@ impl Backend for Sqlite {
     }
 
     fn past(&self, whose: ConversationKey<'_>, limit: usize) -> Result<Past, LibraryError> {
-        file::on(&self.said, || {
+        error::on(&self.said, || {
             let layout = Layout { tables: "", version: VERSION };
             let Some(sql) = file::read(&self.said, &layout)? else { return Ok(Past::default()) };
             // both of one moment
@@ -209,7 +210,7 @@ impl Backend for Sqlite {
     }
 
     fn fold(&self, whose: ConversationKey<'_>, fold: Fold<'_>) -> Result<(), LibraryError> {
-        file::on(&self.said, || {
+        error::on(&self.said, || {
             let mut sql = self.teller()?;
             let tx = alone(&mut sql)?;
             if let Some(summary) = fold.summary {
@@ -234,7 +235,7 @@ impl Backend for Sqlite {
     }
 
     fn unsay(&self, session: &str) -> Result<(), LibraryError> {
-        file::on(&self.said, || {
+        error::on(&self.said, || {
             if self.said.exists() {
                 let mut sql = self.teller()?;
                 let tx = alone(&mut sql)?;

@@ -22,7 +22,7 @@ use super::plan::Plan;
 use super::runtime::{Consulted, Runtime};
 use super::state::Limits;
 use super::turn::{Task, Turn, prompt_tokens};
-use crate::database::LibraryError;
+use crate::documents::LibraryError;
 use crate::documents::chunk::{self, chunks};
 use crate::documents::format::Programs;
 use crate::documents::walk::{self, Document, Found};

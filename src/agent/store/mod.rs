@@ -20,7 +20,7 @@ use super::event::{Event, Kind, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
 use crate::database;
-use crate::database::file::{self, Layout, LibraryError, count, int};
+use crate::database::file::{self, DatabaseError, Layout, count, int};
 use crate::database::repair::{self, Repaired};
 use crate::id;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -118,22 +118,21 @@ pub enum StoreError {
     Sql(rusqlite::Error),
 }
 
-impl From<LibraryError> for StoreError {
-    fn from(error: LibraryError) -> Self {
+impl From<DatabaseError> for StoreError {
+    fn from(error: DatabaseError) -> Self {
         match error {
-            LibraryError::Open { path, reason } => Self::Open { path, reason },
-            LibraryError::Disk { path, reason } => Self::Disk { path, reason },
-            LibraryError::Newer(file) => Self::Newer(file),
-            LibraryError::Busy(file) => Self::Locked(file),
-            LibraryError::Sql(error) => Self::Sql(error),
-            other => Self::Open { path: FILE.into(), reason: other.to_string() },
+            DatabaseError::Open { path, reason } => Self::Open { path, reason },
+            DatabaseError::Disk { path, reason } => Self::Disk { path, reason },
+            DatabaseError::Newer(file) => Self::Newer(file),
+            DatabaseError::Busy(file) => Self::Locked(file),
+            DatabaseError::Sql(error) => Self::Sql(error),
         }
     }
 }
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        LibraryError::from(error).at(Path::new(FILE)).into()
+        DatabaseError::from(error).at(Path::new(FILE)).into()
     }
 }
 
@@ -227,7 +226,7 @@ impl Store {
     /// # Errors
     /// If it cannot be opened or made.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        Self::with(file::write(file, &LAYOUT)?).map_err(|e| LibraryError::from(e).at(file).into())
+        Self::with(file::write(file, &LAYOUT)?).map_err(|e| DatabaseError::from(e).at(file).into())
     }
 
     /// Saves what can be read of a damaged file.

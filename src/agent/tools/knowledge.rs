@@ -3,8 +3,8 @@
 use super::text;
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
-use crate::database::LibraryError;
 use crate::documents::Librarian;
+use crate::documents::LibraryError;
 use crate::policy::compress;
 use serde_json::json;
 use std::sync::Arc;

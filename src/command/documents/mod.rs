@@ -9,7 +9,7 @@ mod read;
 
 use super::checks::{programs, prose};
 use super::library::Topic;
-use crate::database::LibraryError;
+use crate::documents::LibraryError;
 use crate::documents::{Hit, Librarian};
 use crate::policy;
 use crate::policy::Redactor;
