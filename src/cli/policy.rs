@@ -29,7 +29,7 @@ pub fn load(cx: &Cx) -> Result<(), Failure> {
         let Some(text) = text(&path)? else { continue };
         let (policy, faults) =
             Policy::read(&text, &path.display().to_string(), owner, Dialect::Bash).map_err(|why| {
-                Failure::usage(why).hint("src/cli/README.md says what a rule has; no command is judged without it")
+                Failure::usage(why).hint("`caro help policies` says what a rule has; no command is judged without it")
             })?;
         faults.iter().for_each(|fault| cx.ui.warn(&super::ui::in_line(fault)));
         policies.push(policy);

@@ -124,9 +124,14 @@ pub fn is_read_only(script: &Script) -> bool {
         && script.commands.iter().all(|c| !c.remote && c.name().is_some())
         && !assigned(script).any(|a| is_code(a, script.dialect))
         && effects(script).iter().all(reads)
-        // a policy may ask about reading; that it allows something makes nothing of it reading
-        && judged(script).level == Level::Safe
-        && assess(script).level == Level::Safe
+        && is_safe(script)
+}
+
+/// True if neither the verdict nor a policy has anything against it: a policy may ask about reading, and that it allows something
+/// makes nothing of it reading.
+fn is_safe(script: &Script) -> bool {
+    let risk = judged(script);
+    risk.level == Level::Safe && super::policy::applied(script, risk).level == Level::Safe
 }
 
 fn reason(level: Level, effect: &str, token: &str, span: Range<usize>, why: impl Into<String>) -> Reason {
@@ -430,15 +435,18 @@ fn spelled_out(script: &Script, command: &super::parse::Invocation) -> Vec<Reaso
     for separator in separators.chars().filter(|c| !c.is_alphanumeric()) {
         line = line.replace(separator, " ");
     }
-    let known = !line.contains('$')
+    let is_known = !line.contains('$')
         && line.contains(' ')
         && line.len() < 4096
         && words != command.words.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
-    let Some(span) = command.words.first().map(|w| w.span.clone()).filter(|_| known) else { return Vec::new() };
+    let Some(first) = command.words.first() else { return Vec::new() };
+    if !is_known {
+        return Vec::new();
+    }
     let inner = super::parse(&line, script.dialect);
     // what is spelled out holds no variable, so this ends
     let inner = judged(&inner).reasons.into_iter().filter(|r| r.level == Level::Danger);
-    inner.map(|r| Reason { span: Some(span.clone()), ..r }).collect()
+    inner.map(|r| Reason { span: Some(first.span.clone()), ..r }).collect()
 }
 
 /// What the shape of the script says: fork bombs, programs named by a variable, text that is no shell.

@@ -623,7 +623,10 @@ pub(super) fn is_code(words: &[Word], at: usize) -> bool {
             option.len() < 8 && option.starts_with('-') && option.ends_with(['c', 'e', 'E', 'r', 'R', 'p', 'B', 'F'])
         }
     };
-    let Some(word) = words.get(at).filter(|_| at > 0) else { return false };
+    let Some(word) = words.get(at) else { return false };
+    if at == 0 {
+        return false;
+    }
     let behind = words[at - 1].text.as_str();
     let plain = |text: &str| text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if at > 1 && takes(behind) && plain(behind) && !word.text.starts_with('-') {

@@ -57,7 +57,10 @@ fn in_memory(read: &Reading<'_>) -> bool {
 
 fn told(script: &Script, index: usize, program: &Program, read: &Reading<'_>) -> Vec<(Deed, usize)> {
     let command = &script.commands[index];
-    let Some(database) = program.database.filter(|_| !in_memory(read)) else { return Vec::new() };
+    let Some(database) = program.database else { return Vec::new() };
+    if in_memory(read) {
+        return Vec::new();
+    }
     let at = |word: &crate::shell::Word| command.words.iter().position(|w| w.span == word.span).unwrap_or(0);
     let mut found = Vec::new();
     for value in read.values.iter().filter(|v| program.says.contains(&v.of)) {
@@ -79,7 +82,7 @@ fn told(script: &Script, index: usize, program: &Program, read: &Reading<'_>) ->
     }
     if found.is_empty() {
         let said = given(script, index);
-        found.extend(said.iter().flat_map(|g| deeds_of(database, &g.text)).map(|deed| (deed, 0)));
+        found.extend(said.iter().flat_map(|text| deeds_of(database, text)).map(|deed| (deed, 0)));
     }
     if found.is_empty() && database == Database::Sql && command.stdin_pipe && makes_losses(script, index) {
         found.push((Deed::Destroys("what the statements name that are made there".to_owned()), 0));

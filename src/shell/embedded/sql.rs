@@ -110,7 +110,9 @@ fn deed(statement: &[Token]) -> Deed {
         }
         "SELECT" | "VALUES" | "WITH" | "TABLE" => {
             let changing = |t: &Token| matches!(t, Token::Name(upper, _) if matches!(upper.as_str(), "DELETE" | "UPDATE" | "INSERT" | "MERGE"));
-            if let Some(at) = statement.iter().position(changing).filter(|_| first == "WITH") {
+            if first == "WITH"
+                && let Some(at) = statement.iter().position(changing)
+            {
                 return deed(&statement[at..]);
             }
             let acting = |t: &Token| {

@@ -297,7 +297,7 @@ impl Condition {
             }
         }
         if let Some(pattern) = &self.given
-            && !given(script, index).iter().any(|g| pattern.is_match(&g.text))
+            && !given(script, index).iter().any(|text| pattern.is_match(text))
         {
             return None;
         }

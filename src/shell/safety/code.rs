@@ -30,8 +30,8 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         if command.operands().all(|w| w.text == "-")
             && !command.words.iter().enumerate().any(|(at, _)| is_code(&command.words, at))
         {
-            for given in given(script, index) {
-                for deed in deeds(&given.text) {
+            for text in given(script, index) {
+                for deed in deeds(&text) {
                     if let Deed::Run(Some(line)) = &deed {
                         let inner = super::assess(&crate::shell::parse(line, crate::shell::Dialect::Sh));
                         found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(first.span.clone()), ..r }));

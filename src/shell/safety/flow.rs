@@ -276,7 +276,7 @@ fn is_escaped(text: &str) -> bool {
 /// True for a filter whose input stands in the script itself.
 fn spelled_out(script: &Script, command: &Invocation) -> bool {
     let Some(index) = script.commands.iter().position(|c| std::ptr::eq(c, command)) else { return false };
-    super::given(script, index).iter().any(|g| !g.text.contains('$'))
+    super::given(script, index).iter().any(|text| !text.contains('$'))
 }
 
 /// The command that braces make: `{base64,-d}`.

@@ -6,19 +6,14 @@ use crate::shell::parse::{How, Invocation, Script};
 /// The most pipes and wrappers that are followed.
 const MAX_STAGES: usize = 8;
 
-/// A text that a command is given.
-pub(in crate::shell) struct Given {
-    pub text: String,
-}
-
 /// Lists what that command reads from its standard input, one text for each that prints into it.
-pub(in crate::shell) fn given(script: &Script, index: usize) -> Vec<Given> {
+pub(in crate::shell) fn given(script: &Script, index: usize) -> Vec<String> {
     let mut found = Vec::new();
     follow(script, index, 0, &mut found);
     found
 }
 
-fn follow(script: &Script, index: usize, depth: usize, found: &mut Vec<Given>) {
+fn follow(script: &Script, index: usize, depth: usize, found: &mut Vec<String>) {
     if depth > MAX_STAGES {
         return;
     }
@@ -28,13 +23,13 @@ fn follow(script: &Script, index: usize, depth: usize, found: &mut Vec<Given>) {
         _ => r.body.as_ref().map(|body| body.text.clone()),
     });
     let before = found.len();
-    found.extend(held.map(|text| Given { text }));
+    found.extend(held);
     if found.len() > before {
         return;
     }
     for (at, feeder) in script.commands.iter().enumerate().filter(|(_, c)| c.feeds.contains(&index)) {
         match feeder.name() {
-            Some("echo" | "printf" | "print") => found.push(Given { text: printed(feeder) }),
+            Some("echo" | "printf" | "print") => found.push(printed(feeder)),
             // what passes through these stays what it is, as far as lines go
             Some("cat" | "tee" | "sudo" | "sort" | "uniq" | "grep") => follow(script, at, depth + 1, found),
             _ => {}

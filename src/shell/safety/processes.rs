@@ -90,11 +90,10 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
                         && c.feeds.contains(&index)
                         && c.args().is_empty()
                 };
-                command
-                    .words
-                    .first()
-                    .filter(|_| script.commands.iter().any(all))
-                    .map(|w| (w, "every process".to_owned()))
+                if !script.commands.iter().any(all) {
+                    continue;
+                }
+                command.words.first().map(|w| (w, "every process".to_owned()))
             }
             "killall5" => command.words.first().map(|w| (w, "every process".to_owned())),
             _ => None,
@@ -169,14 +168,12 @@ fn listed(script: &Script, index: usize, command: &Invocation) -> Option<String>
                 return (!chosen).then(|| "every process".to_owned());
             }
             "grep" | "egrep" => {
-                let vital = operands()
-                    .next()
-                    .and_then(|o| fitting(o, false))
-                    .filter(|_| !c.has_option(Some('v'), "invert-match"));
+                let leaves_out = c.has_option(Some('v'), "invert-match");
+                let vital = if leaves_out { None } else { operands().next().and_then(|o| fitting(o, false)) };
                 if vital.is_some() {
                     return vital;
                 }
-                if !c.has_option(Some('v'), "invert-match") {
+                if !leaves_out {
                     return None;
                 }
             }

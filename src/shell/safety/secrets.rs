@@ -56,7 +56,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         script.redirects.iter().filter(|r| r.operator == "<").map(|r| &r.target.text).find(|text| is_secret(text));
     let put = |index: usize| {
         let asked = given(script, index);
-        let mut words = asked.iter().flat_map(|g| g.text.split_whitespace());
+        let mut words = asked.iter().flat_map(|text| text.split_whitespace());
         words.find(|word| is_secret(word)).map(str::to_owned)
     };
     let puts = |c: &Invocation| matches!(c.name(), Some("sftp" | "ftp" | "lftp" | "smbclient"));
@@ -84,7 +84,9 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             continue;
         }
         let mut behind = feeders(script, index);
-        behind.extend(wrapped(script, index).filter(|_| joined));
+        if joined {
+            behind.extend(wrapped(script, index));
+        }
         let own = sent(command, script.dialect_of(command)).into_iter().find(|text| is_secret(text));
         let read_there = behind.into_iter().find_map(|at| match at == index && !joined && !published {
             true => secret_of(command, posts(command)),
@@ -97,7 +99,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
         // a variable that may hold it: a loop over its lines, what it was assigned
         let told = || {
             let own_words = command.args().iter().any(|w| w.expands && w.text.contains('$') && !w.text.contains("$("));
-            elsewhere.clone().filter(|_| own_words && (asks(command) || sends(command)))
+            if own_words && (asks(command) || sends(command)) { elsewhere.clone() } else { None }
         };
         // a backup goes over ssh or to a store; nothing else takes a whole database
         let stores =
@@ -108,7 +110,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             .or(read_there)
             .or_else(copied)
             .or_else(told)
-            .or_else(|| put(index).filter(|_| puts(command)))
+            .or_else(|| if puts(command) { put(index) } else { None })
         {
             let why = format!("`{}` sends {secret} to another machine", first.raw);
             found.push(reason(Level::Danger, "network", &first.raw, first.span.clone(), why).reaching(secret));
@@ -222,7 +224,8 @@ fn tells_keys(command: &Invocation) -> bool {
 /// The secret that a command reads: from a redirection, and from its words if those are files; what it prints itself.
 fn secret_of(command: &Invocation, words: bool) -> Option<String> {
     let read = command.redirects.iter().filter(|r| r.operator.ends_with('<') && !r.operator.contains("<<"));
-    let named = command.args().iter().filter(|_| words).map(|w| &w.text);
+    let args = if words { command.args() } else { &[] };
+    let named = args.iter().map(|w| &w.text);
     let says = |word: &str| command.args().iter().any(|w| w.text.starts_with(word));
     let printed = match command.name() {
         Some(name) if name.eq_ignore_ascii_case("get-childitem") && says_env(command) => {

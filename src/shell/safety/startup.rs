@@ -27,7 +27,7 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
         let command = &script.commands[index];
         let texts: Vec<String> = match command.name() {
             Some("echo" | "printf" | "print") => vec![printed(command)],
-            _ => given(script, index).into_iter().map(|g| g.text).collect(),
+            _ => given(script, index),
         };
         for text in &texts {
             found.extend(later(text, form, path, &effect.token, &effect.span));
@@ -45,8 +45,8 @@ pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
     }
     for (index, command) in script.commands.iter().enumerate().filter(|(_, c)| c.name() == Some("crontab")) {
         let Some(first) = command.words.first() else { continue };
-        for given in given(script, index) {
-            found.extend(later(&given.text, Form::Table, "the scheduled jobs", &first.raw, &first.span));
+        for text in given(script, index) {
+            found.extend(later(&text, Form::Table, "the scheduled jobs", &first.raw, &first.span));
         }
     }
     found
