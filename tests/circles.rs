@@ -19,6 +19,9 @@ const KNOWN: &[(&str, &str)] = &[
     ("shell/effects/reading", "a command is read by the table that looks into what was read"),
 ];
 
+/// So often a name is handed on at most.
+const DEEPEST: u32 = 8;
+
 type Path = Vec<String>;
 
 /// The files of the crate by their module paths, each with what it uses and what it hands on, as absolute paths.
@@ -59,7 +62,10 @@ impl Crate {
     fn owner(&self, path: &[String], depth: u32) -> Option<Path> {
         let length = (1..=path.len()).rev().find(|n| self.uses.contains_key(&path[..*n]))?;
         let (module, rest) = path.split_at(length);
-        let further = rest.first().filter(|_| depth < 8).and_then(|name| self.hands_on[module].get(name));
+        if depth == DEEPEST {
+            return Some(module.to_vec());
+        }
+        let further = rest.first().and_then(|name| self.hands_on[module].get(name));
         let owner = further.and_then(|other| self.owner(&[other.as_slice(), &rest[1..]].concat(), depth + 1));
         owner.or_else(|| Some(module.to_vec()))
     }

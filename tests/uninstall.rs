@@ -44,7 +44,7 @@ fn run(machine: &Machine, args: &[&str]) -> Ran {
     Ran::of(caro(machine, args).output().unwrap())
 }
 
-/// What is below the home, by its path from there.
+/// The files below the home, by their paths from there.
 fn left(machine: &Machine) -> Vec<String> {
     let home = machine.path("home");
     let mut all: Vec<String> =

@@ -3,9 +3,8 @@
 use super::args::AnswerArgs;
 use super::{Cx, Failure, Settings, first, present, request, revise};
 use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::command::{Answer, Ask, History, Recipe, Refine, Timing, explain, grounds, input};
+use crate::command::{Answer, Ask, History, Recipe, Refine, checked, input};
 use crate::model::Cancel;
-use crate::shell::parse;
 use request::Place;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -123,27 +122,6 @@ impl<'a> Asker<'a> {
         if self.ask.borrow().before.input.is_some() {
             input::is_given(&mut draft.findings);
         }
-        Answer {
-            explanation: explain::line(&parse(&draft.cmd, place.dialect), &manuals),
-            draft: grounds::is_draft(&draft),
-            cmd: draft.cmd,
-            confidence: draft.confidence,
-            commands_used: draft.commands_used,
-            changes: String::new(),
-            iterations: 0,
-            candidates: 1,
-            findings: draft.findings,
-            risk: draft.risk,
-            model: "person".into(),
-            adapter: None,
-            target: place.target.name().into(),
-            shell: place.dialect.name().into(),
-            timing: Timing::default(),
-            alternatives: Vec::new(),
-            documents: Vec::new(),
-            slips: Vec::new(),
-            resident: false,
-            refusal: None,
-        }
+        checked::answer(draft, "person", String::new(), subject, &manuals)
     }
 }

@@ -50,7 +50,7 @@ pub struct Run<'a> {
 /// If it may not be run, or cannot be started.
 pub fn run(answer: Answer, run: &Run<'_>, ran: &mut Option<(String, i32)>) -> Outcome {
     let (shell, net) = ready(run)?;
-    let Some((cmd, looked)) = agreed(&answer, &net, run)? else {
+    let Some((cmd, looked)) = agreed(answer, &net, run)? else {
         return Err(Failure::silent(Exit::No));
     };
     let code = start(&shell, &cmd, looked, &net, run)?;
@@ -162,14 +162,13 @@ pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> 
 
 /// The command that the person agreed to, perhaps after editing or choosing, and what it was seen to change; `None` if to
 /// none.
-fn agreed(answer: &Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, Looked)>, Failure> {
+fn agreed(mut answer: Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String, Looked)>, Failure> {
     let Run { place, cx, .. } = *run;
     let ui = &cx.ui;
-    let mut cmd = match chosen(answer, cx)? {
+    let mut cmd = match chosen(&answer, cx)? {
         Some(cmd) => cmd,
         None => return Ok(None),
     };
-    let mut answer = answer.clone();
     'shown: loop {
         let edited = cmd != answer.cmd;
         let risk = if edited { safety::assess(&shell::parse(&cmd, place.dialect)) } else { answer.risk.clone() };

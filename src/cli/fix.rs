@@ -10,7 +10,7 @@ use super::{Cx, Failure, Outcome, Settings, env, execute, first, given, keys, pr
 use crate::command::fix::{self, Facts, Failed, Repair, complaint};
 use crate::command::inspect::{Inspector, Manuals, Subject};
 use crate::command::rehearsal::{Fit, fit};
-use crate::command::{Answer, Ask, History, PastExchange, Timing, explain, grounds};
+use crate::command::{Answer, Ask, History, PastExchange, checked};
 use crate::exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
 use crate::exec::{Limits, Status};
 use crate::files;
@@ -326,28 +326,7 @@ impl Work<'_> {
         let mut manuals = Manuals::new();
         let looked = inspector.inspect(repair.command.clone(), BY_RULE, subject, &mut manuals, MANUAL_WAIT);
         let draft = self.runtime.block_on(looked);
-        Answer {
-            explanation: explain::line(&parse(&draft.cmd, place.dialect), &manuals),
-            draft: grounds::is_draft(&draft),
-            cmd: draft.cmd,
-            confidence: draft.confidence,
-            commands_used: draft.commands_used,
-            changes: repair.why.clone(),
-            iterations: 0,
-            candidates: 1,
-            findings: draft.findings,
-            risk: draft.risk,
-            model: "rules".into(),
-            adapter: None,
-            target: place.target.name().into(),
-            shell: place.dialect.name().into(),
-            timing: Timing::default(),
-            alternatives: Vec::new(),
-            documents: Vec::new(),
-            slips: Vec::new(),
-            resident: false,
-            refusal: None,
-        }
+        checked::answer(draft, "rules", repair.why.clone(), subject, &manuals)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What was typed into conversations, for the arrow keys: one file, a line each, without secrets. And the command that was run or
+//! The lines that were typed into conversations, for the arrow keys: one file, a line each, without secrets. And the command that was run or
 //! taken, for the history of the shell that asks for it.
 
 use super::{Cx, Dirs, Failure, env};

@@ -395,7 +395,7 @@ impl Ui {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 
-    /// What clears the terminal from another thread, when the process ends at once: what moves goes, and what comes next
+    /// The text that clears the terminal from another thread, when the process ends at once: what moves goes, and what comes next
     /// stands below an open question.
     pub fn clearer(&self) -> impl Fn() + Send + Sync + 'static {
         let (status, asking) = (self.status.clone(), self.asking.clone());

@@ -10,12 +10,13 @@
 //!   [`confidence`]: how sure it was; [`grounds`]: what that is worth here.
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
 //!   they do in a rehearsal; [`faults`]: what a rehearsal has against a command; [`pipeline`]: its stages.
-//! - [`fix`]: a command that failed, repaired without a model.
+//! - [`fix`]: a command that failed, repaired without a model; [`checked`]: a command that no model has written, as an answer.
 //! - [`rehearsal`]: which commands may be tried out first.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
 pub mod answer;
 pub mod broaden;
+pub mod checked;
 pub mod checks;
 mod choose;
 pub mod confidence;

@@ -1,4 +1,4 @@
-//! The hands of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
+//! The executor of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
 //! agent's ([`crate::inference::drive`]).
 
 use super::answer::{Alternative, Answer, Ask, CommandError, FewShot, History, Refine, Timing, Trace, View};
@@ -187,12 +187,12 @@ impl Recipe {
 }
 
 /// The loop's machine with the step that is due.
-struct Due {
+struct Pending {
     turn: Turn,
     step: Step,
 }
 
-impl StateMachine for Due {
+impl StateMachine for Pending {
     type Need = Step;
     type End = Outcome;
 
@@ -204,21 +204,21 @@ impl StateMachine for Due {
     }
 }
 
-/// The hands of one request.
+/// The executor of one request.
 struct Driver<'r, 'a, 't> {
     run: &'r mut Run<'a>,
     trace: Tracer<'t>,
 }
 
-impl Executor<Due> for Driver<'_, '_, '_> {
+impl Executor<Pending> for Driver<'_, '_, '_> {
     type Error = CommandError;
 
     /// The model itself ends early when it is stopped, and the machine knows what that leaves.
-    fn between(&mut self, _: &mut Due) -> ControlFlow<Outcome> {
+    fn between(&mut self, _: &mut Pending) -> ControlFlow<Outcome> {
         ControlFlow::Continue(())
     }
 
-    async fn execute(&mut self, Due { turn, step: next }: &mut Due, step: Step) -> Result<(), CommandError> {
+    async fn execute(&mut self, Pending { turn, step: next }: &mut Pending, step: Step) -> Result<(), CommandError> {
         let (run, trace) = (&mut *self.run, &mut *self.trace);
         *next = match step {
             Step::Decide { iteration, prompt } => {
@@ -262,9 +262,9 @@ impl Run<'_> {
     async fn go(mut self, trace: Tracer<'_>) -> Result<Answer, CommandError> {
         let mut turn = Turn::new(self.ask);
         let step = turn.begin();
-        let mut next_step = Due { turn, step };
-        let outcome = drive(&mut next_step, &mut Driver { run: &mut self, trace }).await?;
-        let turn = next_step.turn;
+        let mut machine = Pending { turn, step };
+        let outcome = drive(&mut machine, &mut Driver { run: &mut self, trace }).await?;
+        let turn = machine.turn;
         if turn.iterations > 1 {
             self.timing.iteration2 = ms(self.started.elapsed()) - self.timing.iteration1 - self.timing.choice;
         }

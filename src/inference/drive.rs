@@ -1,12 +1,12 @@
-//! The one loop of the program. Whatever asks a model is a recipe: a pure machine that says what it needs next, and hands
-//! that bring it. An agent's run and the fast path (a request in plain words, a command out) differ in their machines and
-//! hands; what they share is here and in [`generate`](super::generate()):
+//! The one loop of the program. Whatever asks a model is a recipe: a pure machine that says what it needs next, and an
+//! executor that brings it. An agent's run and the fast path (a request in plain words, a command out) differ in their machines
+//! and executors; what they share is here and in [`generate`](super::generate()):
 //!
 //! - one step after the other, until the machine says that it has come to its end;
 //! - a moment between any two, in which a run is kept or stopped;
 //! - the one place that asks a model, under one switch, its words heard as they come.
 //!
-//! The fast path is the shortest recipe: it needs a command, a look at it, and mostly nothing more. As the adviser of an
+//! The fast path is the shortest recipe: it needs a command, a look at it, and mostly nothing more. As the suggester of an
 //! agent it is driven by this same loop, inside of the agent's own.
 
 use std::future::Future;
@@ -27,11 +27,11 @@ pub trait StateMachine: Send {
     /// What it may come to.
     type End: Send;
 
-    /// What is due.
+    /// The next step.
     fn next_step(&mut self) -> Next<Self::Need, Self::End>;
 }
 
-/// Whoever brings what a machine needs.
+/// Carries out the steps of a machine: brings what it needs.
 pub trait Executor<M: StateMachine>: Send {
     /// Why it could not be brought.
     type Error: Send;
@@ -49,14 +49,14 @@ pub trait Executor<M: StateMachine>: Send {
 /// Drives a machine to its end.
 ///
 /// # Errors
-/// Those of the hands.
-pub async fn drive<M: StateMachine, H: Executor<M>>(machine: &mut M, hands: &mut H) -> Result<M::End, H::Error> {
+/// Those of the executor.
+pub async fn drive<M: StateMachine, E: Executor<M>>(machine: &mut M, executor: &mut E) -> Result<M::End, E::Error> {
     loop {
-        if let ControlFlow::Break(end) = hands.between(machine) {
+        if let ControlFlow::Break(end) = executor.between(machine) {
             return Ok(end);
         }
         match machine.next_step() {
-            Next::Need(need) => hands.execute(machine, need).await?,
+            Next::Need(need) => executor.execute(machine, need).await?,
             Next::End(end) => return Ok(end),
         }
     }

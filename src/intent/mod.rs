@@ -1,4 +1,4 @@
-//! What a request or a task says, read from its words: text in, meaning out. Asks no model, knows no machine and no tool.
+//! The meaning of a request or a task, read from its words: text in, meaning out. Asks no model, knows no machine and no tool.
 //!
 //! - [`tokens`]: words and the parts of names. [`courtesy`]: what only asks for something. [`verbs`]: what the verbs of a task ask for.
 //! - [`split`]: what a task falls into; [`part`]: what kind of work each part is; [`said`]: what it says beside its orders;

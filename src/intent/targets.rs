@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 static VERB: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(?:write|save|put|store|export|create|make|output|generate|record)\b").ok());
 
-/// What leads to a name with an extension.
+/// The words that lead to a name with an extension.
 static TARGET: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?i)\b(to|into|in|as|called|named|file)\s+["'`]?([\p{L}0-9_./~-]*[\p{L}0-9_-]\.[A-Za-z0-9]{1,5})\b"#)
         .ok()
@@ -97,7 +97,7 @@ fn is_verb(verb: &str, before: &str) -> bool {
     if NOUNS.contains(&verb) { begins || BEFORE.contains(&&*last) } else { !ARTICLES.contains(&&*last) }
 }
 
-/// What belongs to a verb: up to the end of its sentence, or to `and` and the next verb.
+/// The text that belongs to a verb: up to the end of its sentence, or to `and` and the next verb.
 fn clause(text: &str) -> &str {
     let mut before = "";
     let mut at = 0;

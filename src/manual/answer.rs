@@ -3,7 +3,7 @@
 use super::index::Kind;
 use crate::exec::Status;
 
-/// What came of asking for a man page.
+/// The outcome of asking for a man page.
 #[derive(Debug, Default)]
 pub(super) enum Page {
     /// It, as plain text.
@@ -22,19 +22,19 @@ impl Page {
     }
 }
 
-/// What a program said when it was asked.
+/// The words of a program that was asked about itself.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     /// How it ended; `None` if it could not be started.
     pub(super) status: Option<Status>,
-    /// What it said: standard output, or the standard error of one that has nothing else to say.
+    /// Its words: standard output, or the standard error of one that has nothing else to say.
     pub(super) text: Option<String>,
     /// False if the text was cut.
     pub(super) whole: bool,
 }
 
 impl Answer {
-    /// What went wrong, in words; `None` if it ended by itself.
+    /// The problem in words; `None` if it ended by itself.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self.status {
             None => Some("could not be started"),

@@ -1,4 +1,4 @@
-//! What may be shown to whom, decided on text and paths alone: secrets in values ([`redact`]) and in files ([`secret`]), text that
+//! Rules of what may be shown to whom, decided on text and paths alone: secrets in values ([`redact`]) and in files ([`secret`]), text that
 //! speaks to a model ([`screen`](mod@screen)), and text that is fit for a prompt ([`text`]). Asks no model and changes nothing.
 
 pub mod redact;

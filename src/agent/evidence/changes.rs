@@ -1,4 +1,4 @@
-//! What calls changed below the working folder.
+//! The changes that calls made below the working folder.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -14,18 +14,18 @@ pub struct Entry {
     pub text: Option<String>,
 }
 
-/// What calls changed below the working folder. Paths start there.
+/// The changes that calls made below the working folder. Paths start there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// What was not there before.
+    /// Files and folders that were not there before.
     pub created: Vec<Entry>,
-    /// What is no longer there.
+    /// Paths that are no longer there.
     pub removed: Vec<String>,
     /// Files with another text.
     pub changed: Vec<Entry>,
-    /// What has other permissions and nothing else.
+    /// Paths with other permissions and nothing else changed.
     pub modes: Vec<String>,
-    /// What was there before.
+    /// Paths that were there before.
     pub before: BTreeSet<String>,
 }
 
@@ -35,7 +35,7 @@ impl Changes {
         self.created.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.modes.is_empty()
     }
 
-    /// What these and `later` ones come to, without what stands in the files and what was there before.
+    /// The sum of these and `later` ones, without what stands in the files and what was there before.
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         let bare = |entry: &Entry| Entry { text: None, ..entry.clone() };
@@ -71,7 +71,7 @@ impl Changes {
         all
     }
 
-    /// What is new or another.
+    /// The entries that are new or another.
     pub fn made(&self) -> impl Iterator<Item = &Entry> {
         self.created.iter().chain(&self.changed)
     }

@@ -119,7 +119,7 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     ended
 }
 
-/// The hands of the loop.
+/// The executor of the loop.
 struct Driver<'a> {
     harness: &'a Harness,
     runtime: Runtime,

@@ -207,7 +207,7 @@ pub enum Driven {
     Stopped(Box<Turn>),
 }
 
-/// The hands of one run.
+/// The executor of one run.
 struct Driver<'a> {
     runtime: &'a Runtime,
     started: Instant,

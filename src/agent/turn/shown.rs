@@ -7,9 +7,9 @@ use crate::policy::fence;
 
 /// The layer with the texts that a task names, where it only wants to be told what stands there.
 pub const TEXTS: &str = "texts";
-/// What a text in one of the first two begins with, before its name.
+/// The mark that a text in one of the first two begins with, before its name.
 pub const HEADING: &str = "### ";
-/// What the model says where the texts do not say it.
+/// The model's words where the texts do not say it.
 pub(super) const ABSENT: &str = "NOT FOUND";
 
 /// A text, its name, and questions with the answer that stands in it; none where something like it stands there of another

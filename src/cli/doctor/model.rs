@@ -66,13 +66,13 @@ pub struct Facts {
 
 /// Looks at files by their names, sizes and headers; no weight is read.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
-    let (place, card, file) = match crate::cli::download::settings(cx) {
-        Ok(folders) => place(cx, &settings.model, &folders),
-        Err(failure) => (Place::Unknown(failure), None, None),
-    };
-    let adapter = match crate::cli::download::settings(cx) {
-        Ok(folders) => adapter(&settings.adapter, card.as_deref(), file.as_deref(), &folders),
-        Err(_) => Adapter::None,
+    let (place, adapter, file) = match crate::cli::download::settings(cx) {
+        Ok(folders) => {
+            let (place, card, file) = place(cx, &settings.model, &folders);
+            let adapter = adapter(&settings.adapter, card.as_deref(), file.as_deref(), &folders);
+            (place, adapter, file)
+        }
+        Err(failure) => (Place::Unknown(failure), Adapter::None, None),
     };
     let is_prepared = file.as_deref().zip(cx.dirs.cache.as_ref()).map(|(file, _)| {
         let weights = resident::weights(cx, file, &settings.model, settings, None);

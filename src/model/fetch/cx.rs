@@ -1,10 +1,10 @@
-//! What every part of a download has at hand.
+//! The progress and the switch that every part of a download has at hand.
 
 use super::progress::Progress;
 use crate::model::Cancel;
 use std::fmt::Write;
 
-/// Who is told, and who may stop us.
+/// The listener that is told of progress, and the switch that stops it.
 #[derive(Clone, Copy)]
 pub(super) struct Cx<'a> {
     pub(super) progress: &'a dyn Progress,

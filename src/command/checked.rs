@@ -1,0 +1,33 @@
+//! A command that no model has written, as an answer: it is explained and shown as every other.
+
+use super::answer::{Answer, Timing};
+use super::inspect::{Manuals, Subject};
+use super::turn::Draft;
+use super::{explain, grounds};
+use crate::shell::parse;
+
+/// The answer that is this inspected command. `author` wrote it (`person`, `rules`), and `why` says what it is for.
+pub fn answer(draft: Draft, author: &str, why: String, subject: Subject<'_>, manuals: &Manuals) -> Answer {
+    Answer {
+        explanation: explain::line(&parse(&draft.cmd, subject.dialect), manuals),
+        draft: grounds::is_draft(&draft),
+        cmd: draft.cmd,
+        confidence: draft.confidence,
+        commands_used: draft.commands_used,
+        changes: why,
+        iterations: 0,
+        candidates: 1,
+        findings: draft.findings,
+        risk: draft.risk,
+        model: author.into(),
+        adapter: None,
+        target: subject.target.name().into(),
+        shell: subject.dialect.name().into(),
+        timing: Timing::default(),
+        alternatives: Vec::new(),
+        documents: Vec::new(),
+        slips: Vec::new(),
+        resident: false,
+        refusal: None,
+    }
+}
