@@ -105,18 +105,8 @@ fn doubts(ui: &Ui, answer: &Answer) {
 
 /// A text in lines that fit a terminal of so many columns, and are no wider than one of 80, broken between words.
 fn folded(text: &str, columns: usize) -> Vec<String> {
-    let width = columns.saturating_sub(4).min(76);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    super::ui::folded(&text, columns.saturating_sub(4).min(76), "").lines().map(str::to_owned).collect()
 }
 
 /// Words of the request that were read as others.

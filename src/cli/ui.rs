@@ -457,7 +457,7 @@ fn broken<'t>(parts: &[(Role, &'t str)], width: usize) -> Vec<Vec<(Role, &'t str
 }
 
 /// A painted line in lines of at most so many characters, broken at blanks; sequences that paint take no room.
-fn folded(painted: &str, width: usize, indent: &str) -> String {
+pub(super) fn folded(painted: &str, width: usize, indent: &str) -> String {
     let mut text = String::with_capacity(painted.len());
     let mut used = 0;
     for (i, word) in painted.split(' ').enumerate() {
