@@ -47,6 +47,8 @@ mod input;
 mod keys_pty;
 mod knowledge;
 mod library;
+#[cfg(target_os = "linux")]
+mod locality;
 mod machine;
 mod manual;
 mod mcp;
