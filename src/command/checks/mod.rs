@@ -1,95 +1,24 @@
 //! What is wrong with a command, told with evidence and without a model.
 //!
-//! Each check is one function from an [`CheckContext`] command to findings. A check must make sense to a user who has
-//! never seen our task files, and rather stay silent than accuse wrongly.
+//! Each check is one function from a [`CheckContext`] to findings. A check makes sense to a user who has never seen our task
+//! files, and rather stays silent than accuses wrongly. [`facts`] is true of a command whatever was asked; [`request`] holds
+//! what was asked against the command, in general terms, and may use `facts`, not the other way round. [`edit`] mends a
+//! command as text, [`words`] reads a request as plain English words.
+//!
+//! What only one wording of one request calls for is nothing for a check: that is taught to the model.
 
-mod addresses;
-mod age;
-mod apart;
-mod archive;
-mod awk;
-mod borrowed;
-mod bounds;
-mod branches;
-mod calendar;
-mod column_name;
-mod commit;
-mod compressed;
-mod converted;
-mod counts;
-mod csv;
-mod depth;
-mod differences;
-mod disk;
-mod duplicates;
-mod each;
 pub(in crate::command) mod edit;
-mod elsewhere;
-mod endings;
-mod endless;
-mod ends;
-mod excluded;
-mod executable;
-mod flags;
-mod folders;
-mod grep;
-mod half;
-mod header;
-mod here;
-mod holding;
-pub(super) mod in_place;
-mod input;
-mod kept_header;
-mod kinds;
-mod letter_case;
-mod lines;
-mod links;
-mod listing;
-mod literals;
-mod merged;
-mod names;
-mod numbers;
-mod order;
-mod overwritten;
-mod passed_on;
-mod passwd;
-mod place;
-mod placeholder;
-mod precedence;
-mod processes;
-pub(crate) mod programs;
-pub(super) mod prose;
-mod quoting;
-mod ranked;
-mod readonly;
-mod renamed;
-mod replaced;
-pub(super) mod saved;
-mod sed;
-mod separator;
-mod sequence;
-mod siblings;
-mod silent;
-mod sizes;
-mod stamped;
-mod starts;
-mod sums;
-pub(super) mod syntax;
-mod text;
-mod totals;
-mod unasked;
-mod values;
+mod facts;
+mod request;
 mod words;
-mod written;
 
-pub(super) use counts::asks_for_number;
-pub(super) use csv::begin;
-pub(super) use input::WAITS;
-pub(super) use separator::{cells, separated_by};
+pub(crate) use facts::programs;
+pub(super) use facts::{WAITS, begin, cells, prose, separated_by, syntax};
+pub(super) use request::{asks_for_number, in_place, saved};
 
 use crate::host::ExecutionContext;
 use crate::manual::Entry;
-use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word, rules};
+use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -127,75 +56,6 @@ impl CheckContext<'_> {
         Some(sub.map_or((&**whole, 0), |(entry, at)| (&**entry, at + 1)))
     }
 }
-
-/// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&CheckContext) -> Vec<Finding>; 65] = [
-    commit::check,
-    branches::check,
-    executable::check,
-    borrowed::check,
-    unasked::check,
-    overwritten::check,
-    quoting::check,
-    input::check,
-    compressed::check,
-    converted::check,
-    precedence::check,
-    silent::check,
-    totals::check,
-    csv::check,
-    values::check,
-    kept_header::check,
-    merged::check,
-    awk::check,
-    age::check,
-    addresses::check,
-    disk::check,
-    apart::check,
-    excluded::check,
-    elsewhere::check,
-    stamped::check,
-    sums::check,
-    depth::check,
-    letter_case::check,
-    sizes::check,
-    order::check,
-    ends::check,
-    ranked::check,
-    grep::check,
-    counts::check,
-    each::check,
-    numbers::check,
-    bounds::check,
-    lines::check,
-    links::check,
-    in_place::check,
-    place::check,
-    saved::check,
-    written::check,
-    kinds::check,
-    names::check,
-    duplicates::check,
-    differences::check,
-    listing::check,
-    sed::check,
-    endings::check,
-    endless::check,
-    folders::check,
-    here::check,
-    holding::check,
-    passed_on::check,
-    passwd::check,
-    half::check,
-    readonly::check,
-    sequence::check,
-    calendar::check,
-    siblings::check,
-    starts::check,
-    replaced::check,
-    processes::check,
-    text::check,
-];
 
 /// The one there is; nothing of several, of which it is not clear which is meant.
 fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
@@ -243,18 +103,13 @@ pub fn run(it: &CheckContext) -> Vec<Finding> {
     let mut findings = syntax::check(it);
     // what does not parse would only draw nonsense from the rest
     if findings.is_empty() {
-        findings.extend(programs::check(it));
-        findings.extend(prose::check(it));
-        findings.extend(flags::check(it));
-        findings.extend(rules::check(it.script, it.target));
-        findings.extend(archive::check(it));
-        findings.extend(header::check(it));
+        findings.extend(facts::of_any(it));
         // these know the Unix tools; PowerShell has other programs of the same names
         if it.dialect != Dialect::PowerShell {
-            findings.extend(UNIX.iter().flat_map(|check| check(it)));
+            findings.extend(request::of_unix(it));
+            findings.extend(facts::of_unix(it));
         }
-        findings.extend(literals::check(it));
-        findings.extend(placeholder::check(it));
+        findings.extend(request::of_any(it));
     }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     findings

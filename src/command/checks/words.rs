@@ -127,6 +127,13 @@ pub(super) fn is_subfolder(word: &str) -> bool {
     )
 }
 
+/// The year of `2024-02-29`.
+pub(super) fn year(word: &str) -> Option<u32> {
+    let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] else { return None };
+    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(year, 4) && digits(month, 2) && digits(day, 2)).then(|| year.parse().ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What the request quotes or names as a path must appear in the answer.
 
 use super::edit::Edits;
-use super::words::bare;
+use super::words::{bare, year};
 use super::{CheckContext, only};
 use crate::shell::{Finding, Severity, Word, quote};
 
@@ -139,13 +139,6 @@ fn named(request: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// The year of `2024-02-29`.
-pub(super) fn year(word: &str) -> Option<u32> {
-    let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] else { return None };
-    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(year, 4) && digits(month, 2) && digits(day, 2)).then(|| year.parse().ok()).flatten()
 }
 
 /// True for what means nothing if a letter of it is another: addresses, and codes like `aGVsbG8=` or `3f2a9c1b`.

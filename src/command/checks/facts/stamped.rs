@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use super::literals::year;
+use super::words::year;
 use crate::shell::{Finding, Target, Userland, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

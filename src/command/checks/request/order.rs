@@ -3,6 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
+use crate::command::checks::facts::sequence::line_count;
 use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
@@ -141,24 +142,4 @@ fn lists_no_folder(ls: &Invocation) -> bool {
     operands.len() > 1
         || operands.iter().any(|w| w.glob)
         || ls.args().iter().any(|w| is_cluster(w) && w.raw.contains('d'))
-}
-
-/// The word of `head` or `tail` that holds how many lines, and the number.
-pub(super) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
-    let args = command.args();
-    args.iter().enumerate().find_map(|(i, w)| {
-        let text = w.text.as_str();
-        let digits = match text {
-            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, plain(&next.text)?))),
-            _ => {
-                text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'))?
-            }
-        };
-        Some((w, plain(digits)?))
-    })
-}
-
-/// Digits alone: `-n +3` and `-n -3` mean something else.
-fn plain(text: &str) -> Option<u64> {
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }

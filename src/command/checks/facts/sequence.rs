@@ -2,7 +2,6 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use super::order::line_count;
 use crate::shell::{Finding, Invocation, Severity, Userland, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
@@ -39,6 +38,26 @@ fn once(it: &CheckContext) -> Option<Finding> {
     let fix = Edits::new(it.script).span(&say.words, &format!("yes {plain}")).done();
     let why = format!("this is one line, and {count} are taken: yes repeats it");
     (is_line && count > 1).then(|| warning("one-line", text, why, fix))
+}
+
+/// The word of `head` or `tail` that holds how many lines, and the number.
+pub(in crate::command::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
+    let args = command.args();
+    args.iter().enumerate().find_map(|(i, w)| {
+        let text = w.text.as_str();
+        let digits = match text {
+            "-n" | "--lines" => return args.get(i + 1).and_then(|next| Some((next, plain(&next.text)?))),
+            _ => {
+                text.strip_prefix("--lines=").or_else(|| text.strip_prefix("-n")).or_else(|| text.strip_prefix('-'))?
+            }
+        };
+        Some((w, plain(digits)?))
+    })
+}
+
+/// Digits alone: `-n +3` and `-n -3` mean something else.
+fn plain(text: &str) -> Option<u64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 #[cfg(test)]

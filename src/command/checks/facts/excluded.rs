@@ -57,7 +57,10 @@ fn is_folder(it: &CheckContext, command: &Invocation, name: &str, files: bool) -
 }
 
 /// The words of a test that is turned round: `!`, `-name`, the pattern.
-pub(super) fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
+pub(in crate::command::checks) fn negated<'a>(
+    command: &'a Invocation,
+    tests: &[&str],
+) -> impl Iterator<Item = &'a [Word]> {
     let is = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
     command.words.windows(3).filter(is)
 }

@@ -10,7 +10,7 @@ pub const ID: &str = "syntax";
 /// Id of the finding about a command that cannot be followed to its bottom.
 const TOO_DEEP: &str = "too-deep";
 
-pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
+pub(in crate::command::checks) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script
         .errors
         .iter()

@@ -26,7 +26,7 @@ struct File {
 
 fn listings() -> &'static [Listing] {
     static FILE: OnceLock<File> = OnceLock::new();
-    let text = include_str!("../../../platform-rules/headers.toml");
+    let text = include_str!("../../../../platform-rules/headers.toml");
     &FILE.get_or_init(|| toml::from_str(text).unwrap_or_default()).listing
 }
 

@@ -1,10 +1,8 @@
-//! `$7 == "Paid"`, where the column has `paid`: nothing is equal to that. And an average of some lines that is divided by the
-//! number of all.
+//! `$7 == "Paid"`, where the column has `paid`: nothing is equal to that.
 
 use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
-use super::words::Words;
 use super::{CheckContext, read};
 use crate::shell::{Finding, Invocation, Word};
 use regex::Regex;
@@ -12,14 +10,11 @@ use std::sync::LazyLock;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let is_awk = |c: &&Invocation| matches!(c.name(), Some("awk" | "gawk" | "mawk"));
-    it.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(it, awk).or_else(|| of_all(it, awk))).collect()
+    it.script.commands.iter().filter(is_awk).filter_map(|awk| other_case(it, awk)).collect()
 }
 
 /// `$7 == "Paid"`.
 static EQUAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"\$(\d{1,2})\s*[!=]=\s*"([^"\\]+)""#).ok());
-
-/// Divided by the number of all lines, and not by one less.
-static BY_ALL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"/(\s*)NR\b").ok());
 
 /// Bytes of a file in which a value is looked for.
 const LOOK: u64 = 1 << 20;
@@ -52,32 +47,6 @@ fn other_case(it: &CheckContext, awk: &Invocation) -> Option<Finding> {
     let plain = !there.contains(['\'', '"', '\\']);
     let fix = Edits::new(it.script).replace(program, &format!("'{before}{there}{behind}'")).done().filter(|_| plain);
     Some(warning("other-case", program, format!("{} has `{there}` and no `{}`", file.text, said.as_str()), fix))
-}
-
-/// `$4 == "x" {s += $5} END {print s/NR}` for an average: a sum of some lines, by the number of all.
-fn of_all(it: &CheckContext, awk: &Invocation) -> Option<Finding> {
-    const SHARES: [&str; 9] =
-        ["percent", "percentage", "share", "ratio", "fraction", "rate", "part", "proportion", "per"];
-    let words = Words::of(it.request);
-    let program = program(awk).filter(|_| words.say(&["average", "averages", "mean", "avg"]) && !words.say(&SHARES))?;
-    let (lines, end) = program.text.split_once("END")?;
-    let (pattern, block) = lines.split_once('{')?;
-    let (pattern, block) = (pattern.trim(), block.split_whitespace().collect::<String>());
-    // of the lines by their numbers it is known how many they are
-    let some = !pattern.is_empty() && !pattern.contains("NR") && !pattern.contains("BEGIN");
-    let one_block = lines.matches('{').count() == 1 && block.contains("+=$") && !block.contains("++");
-    let by_all = BY_ALL.as_ref().filter(|form| some && one_block && form.is_match(end))?;
-    let name = ["n", "count", "lines"].into_iter().find(|name| !uses(&program.text, name))?;
-    let (head, tail) = program.raw.split_once("END")?;
-    let head = head.replacen('{', &format!("{{{name}++; "), 1);
-    let mended = format!("{head}END{}", by_all.replace_all(tail, format!("/${{1}}{name}")));
-    let fix = Edits::new(it.script).replace(program, &mended).done();
-    Some(warning("average-of-all", program, "NR counts all lines, and the sum is of some of them", fix))
-}
-
-/// True if a program has a variable of that name.
-fn uses(program: &str, name: &str) -> bool {
-    program.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 #[cfg(test)]
@@ -116,28 +85,5 @@ mod tests {
         ] {
             assert_eq!(fix(right), None, "{right}");
         }
-    }
-
-    #[test]
-    fn an_average_is_of_the_lines_that_are_summed() {
-        assert_eq!(
-            fix("awk -F, '$2 == \"paid\" {s += $1} END {print s/NR}' a.csv").as_deref(),
-            Some("awk -F, '$2 == \"paid\" {n++; s += $1} END {print s/n}' a.csv")
-        );
-        assert_eq!(
-            fix("awk '/x/ {n += $1; m += $2} END {print n / NR, m / NR}' f").as_deref(),
-            Some("awk '/x/ {count++; n += $1; m += $2} END {print n / count, m / count}' f")
-        );
-        for right in [
-            "awk -F, '{s += $1} END {print s/NR}' a.csv",
-            "awk -F, 'NR>1 {s += $1} END {print s/(NR-1)}' a.csv",
-            "awk -F, '$2 == \"paid\" {s += $1; c++} END {print s/c}' a.csv",
-            "awk -F, '$2 == \"paid\" {s += $1} END {print s}' a.csv",
-        ] {
-            assert_eq!(fix(right), None, "{right}");
-        }
-        let share = "awk '/ERROR/ {e += 1} END {print e/NR*100}' app.log";
-        assert_eq!(fixed("what percentage of the lines are errors", share), None);
-        assert_eq!(fix(share), None);
     }
 }

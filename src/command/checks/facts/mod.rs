@@ -1,0 +1,97 @@
+//! Facts: true of a command whatever was asked, from the command, the machine, its manuals and the files that it names. A
+//! word of the request only ever makes a check here stay silent.
+
+mod addresses;
+mod apart;
+mod archive;
+mod awk;
+mod column_name;
+mod compressed;
+mod csv;
+mod differences;
+mod duplicates;
+mod endless;
+pub(super) mod excluded;
+mod executable;
+mod flags;
+mod folders;
+mod grep;
+mod header;
+mod here;
+pub(super) mod input;
+mod merged;
+mod passed_on;
+mod passwd;
+mod precedence;
+mod processes;
+pub(crate) mod programs;
+pub(in crate::command) mod prose;
+mod quoting;
+mod renamed;
+mod sed;
+mod separator;
+pub(super) mod sequence;
+mod silent;
+mod sizes;
+mod stamped;
+mod starts;
+mod sums;
+pub(in crate::command) mod syntax;
+mod totals;
+mod values;
+
+pub(in crate::command) use csv::begin;
+pub(in crate::command) use input::WAITS;
+pub(in crate::command) use separator::{cells, separated_by};
+
+#[cfg(test)]
+use super::tests;
+use super::{CheckContext, beginning, edit, find, made, only, read, starting_points, words};
+use crate::shell::{Finding, rules};
+
+/// What is wrong with a command of any shell.
+const ANY: [fn(&CheckContext) -> Vec<Finding>; 5] =
+    [programs::check, prose::check, flags::check, archive::check, header::check];
+
+/// What is often wrong with a Unix command, most serious first.
+const UNIX: [fn(&CheckContext) -> Vec<Finding>; 29] = [
+    executable::check,
+    quoting::check,
+    input::check,
+    compressed::check,
+    precedence::check,
+    silent::check,
+    totals::check,
+    csv::check,
+    values::check,
+    merged::check,
+    awk::check,
+    addresses::check,
+    apart::check,
+    excluded::check,
+    stamped::check,
+    sums::check,
+    sizes::check,
+    grep::check,
+    duplicates::check,
+    differences::check,
+    sed::check,
+    endless::check,
+    folders::check,
+    here::check,
+    passed_on::check,
+    passwd::check,
+    sequence::check,
+    starts::check,
+    processes::check,
+];
+
+/// What the checks for every shell have against a command.
+pub(super) fn of_any(it: &CheckContext) -> impl Iterator<Item = Finding> {
+    ANY.iter().flat_map(move |check| check(it)).chain(rules::check(it.script, it.target))
+}
+
+/// What the checks for Unix have against a command.
+pub(super) fn of_unix(it: &CheckContext) -> impl Iterator<Item = Finding> {
+    UNIX.iter().flat_map(move |check| check(it))
+}

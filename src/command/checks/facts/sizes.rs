@@ -1,0 +1,71 @@
+//! Sizes that are sorted otherwise than they are printed.
+
+use super::CheckContext;
+use super::edit::{Edits, cluster_with, is_cluster, warning};
+use crate::shell::{Finding, Invocation};
+
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
+    sorted(it).into_iter().collect()
+}
+
+/// `du -h | sort -n` puts 1.5G before 20K; `du | sort` puts 100 before 20.
+fn sorted(it: &CheckContext) -> Option<Finding> {
+    let commands = &it.script.commands;
+    let source = commands.iter().find(|c| c.name() == Some("du"))?;
+    let sort = it.script.reader(outermost(commands, source)).filter(|c| c.name() == Some("sort"))?;
+    let human = source.args().iter().any(|w| w.text.starts_with("--human") || w.text.starts_with("--si"))
+        || cluster_with(source.args(), 'h').is_some();
+    let letter = |l: char| {
+        sort.args().iter().any(|w| w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains(l))
+    };
+    let other = sort.args().iter().any(|w| w.text.starts_with("--"))
+        || sort.args().iter().any(|w| !is_cluster(w) && !is_first_key(w));
+    if other
+        || letter('h')
+        || letter('R')
+        || letter('V')
+        || letter('g')
+        || letter('k') && !sort.args().iter().any(is_first_key)
+    {
+        return None;
+    }
+    let edits = Edits::new(it.script);
+    let program = sort.words.first()?;
+    if letter('n') {
+        let flag = cluster_with(sort.args(), 'n').filter(|_| human)?;
+        let fix = edits.replace(flag, &flag.raw.replacen('n', "h", 1)).done();
+        return Some(warning("human-sort", flag, "sizes such as 1.5G and 20K need sort -h, not -n", fix));
+    }
+    let flag = if human { "-h" } else { "-n" };
+    let fix = edits.after(program, &format!(" {flag}")).done();
+    Some(warning("number-sort", program, format!("sizes are numbers: sort {flag}, or 100 comes before 20"), fix))
+}
+
+/// `-k1` and its kin.
+fn is_first_key(word: &crate::shell::Word) -> bool {
+    matches!(word.text.as_str(), "-k1" | "-k1,1" | "1" | "1,1" | "-rk1" | "-nrk1" | "-rnk1" | "-nk1")
+}
+
+/// The command that stands in the pipeline: `find` for the `du` of `find -exec du {} +`.
+fn outermost<'a>(commands: &'a [Invocation], command: &'a Invocation) -> &'a Invocation {
+    use crate::shell::parse::How;
+    command.inside.filter(|i| i.how == How::Wrapped).and_then(|i| commands.get(i.command)).unwrap_or(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn sizes_are_sorted_as_they_are_printed() {
+        let fix = |command: &str| findings(check, "", command).into_iter().next().and_then(|f| f.fix);
+        assert_eq!(fix("du -ah . | sort -rn | head").as_deref(), Some("du -ah . | sort -rh | head"));
+        assert_eq!(fix("du -sk * | sort -r").as_deref(), Some("du -sk * | sort -n -r"));
+        for right in
+            ["du -k . | sort -rn", "du -sh * | sort -h", "du -a | sort -k2", "du -b | sort -nrk1", "du | sort --key=2"]
+        {
+            assert_eq!(fix(right), None, "{right}");
+        }
+    }
+}
