@@ -53,7 +53,7 @@ fn only_chooses(command: &Invocation) -> bool {
     command.name() == Some("awk") && programs.next().is_some_and(|w| !w.text.contains('{')) && programs.next().is_none()
 }
 
-pub(super) fn is_csv(word: &Word) -> bool {
+pub(in crate::command::checks) fn is_csv(word: &Word) -> bool {
     word.text.to_lowercase().ends_with(".csv")
 }
 

@@ -21,7 +21,6 @@ mod here;
 pub(super) mod input;
 mod merged;
 mod passed_on;
-mod passwd;
 mod precedence;
 mod processes;
 pub(crate) mod programs;
@@ -41,6 +40,7 @@ mod totals;
 mod values;
 
 pub(in crate::command) use csv::begin;
+pub(super) use csv::is_csv;
 pub(in crate::command) use input::WAITS;
 pub(in crate::command) use separator::{cells, separated_by};
 
@@ -54,7 +54,7 @@ const ANY: [fn(&CheckContext) -> Vec<Finding>; 5] =
     [programs::check, prose::check, flags::check, archive::check, header::check];
 
 /// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&CheckContext) -> Vec<Finding>; 29] = [
+const UNIX: [fn(&CheckContext) -> Vec<Finding>; 28] = [
     executable::check,
     quoting::check,
     input::check,
@@ -80,7 +80,6 @@ const UNIX: [fn(&CheckContext) -> Vec<Finding>; 29] = [
     folders::check,
     here::check,
     passed_on::check,
-    passwd::check,
     sequence::check,
     starts::check,
     processes::check,

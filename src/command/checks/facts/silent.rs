@@ -1,8 +1,6 @@
-//! `find . -type l -exec test ! -e {} \;` asks of each link whether it is broken, and tells nobody; `-exec test -e {} \;`
-//! finds the sound ones.
+//! `find . -type l -exec test ! -e {} \;` asks of each link whether it is broken, and tells nobody.
 
 use super::edit::{Edits, warning};
-use super::words::Words;
 use super::{CheckContext, find};
 use crate::shell::Finding;
 use crate::shell::parse::How;
@@ -11,41 +9,7 @@ use crate::shell::parse::How;
 const TELLS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    of_script(it).or_else(|| sound(it)).into_iter().collect()
-}
-
-/// The links that lead somewhere, for "the broken links".
-fn sound(it: &CheckContext) -> Option<Finding> {
-    const BROKEN: [&str; 6] = [
-        "broken links",
-        "broken symlinks",
-        "broken symbolic links",
-        "dangling links",
-        "dangling symlinks",
-        "dead links",
-    ];
-    let (words, search) = (Words::of(it.request), find(it.script)?);
-    let asked = words.say(&BROKEN) || words.say(&["broken", "dangling"]) && words.say(&["links", "symlinks", "link"]);
-    let asked = asked && !words.say(&["not broken", "not dangling", "sound", "working", "valid"]);
-    let texts: Vec<&str> = search.words.iter().map(|w| w.text.as_str()).collect();
-    let links = texts.windows(2).any(|pair| pair == ["-type", "l"]);
-    let at = it.script.commands.iter().position(|c| std::ptr::eq(c, search))?;
-    let inner =
-        it.script.commands.iter().find(|c| c.inside.is_some_and(|i| i.command == at && i.how == How::Wrapped))?;
-    let tests = matches!(inner.name(), Some("test" | "["))
-        && inner.args().first().is_some_and(|w| matches!(w.text.as_str(), "-e" | "-f"));
-    let exec = texts.iter().position(|t| matches!(*t, "-exec" | "-execdir")).filter(|_| asked && links && tests)?;
-    if matches!(texts[exec - 1], "!" | "-not") {
-        return None;
-    }
-    let word = &search.words[exec];
-    let fix = Edits::new(it.script).before(word, "! ").done();
-    Some(warning(
-        "sound-links",
-        word,
-        "what exists is what a sound link leads to, and the broken ones are asked for",
-        fix,
-    ))
+    of_script(it).into_iter().collect()
 }
 
 fn of_script(it: &CheckContext) -> Option<Finding> {
@@ -83,16 +47,5 @@ mod tests {
         ] {
             assert_eq!(fix(right), None, "{right}");
         }
-    }
-
-    #[test]
-    fn a_broken_link_leads_nowhere() {
-        let fix = |request, command: &str| findings(check, request, command).into_iter().next().and_then(|f| f.fix);
-        let (request, sound) = ("which links in conf are broken?", "find conf -type l -exec test -e {} \\; -print");
-        let broken = "find conf -type l ! -exec test -e {} \\; -print";
-        assert_eq!(fix(request, sound).as_deref(), Some(broken));
-        assert_eq!(fix(request, broken), None);
-        assert_eq!(fix("the links in conf that are not broken", sound), None);
-        assert_eq!(fix("links in conf whose target exists", sound), None);
     }
 }

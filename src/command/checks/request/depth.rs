@@ -1,9 +1,9 @@
 //! Subfolders that were asked for and are not looked at, or the other way round.
 
 use super::edit::{Edits, cluster_with, warning, without};
+use super::facts::excluded::negated;
 use super::words::{Words, is_subfolder};
 use super::{CheckContext, find, starting_points};
-use crate::command::checks::facts::excluded::negated;
 use crate::shell::{Finding, Invocation};
 
 /// What a request says about subfolders.

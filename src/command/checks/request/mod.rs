@@ -6,8 +6,11 @@ mod borrowed;
 mod counts;
 mod depth;
 mod elsewhere;
+mod ends;
 pub(in crate::command) mod in_place;
 mod kept_changes;
+mod kept_header;
+mod kept_order;
 mod letter_case;
 mod literals;
 mod mine;
@@ -23,11 +26,11 @@ pub(in crate::command) use counts::asks_for_number;
 
 #[cfg(test)]
 use super::tests;
-use super::{CheckContext, edit, find, made, only, starting_points, words};
+use super::{CheckContext, edit, facts, find, made, only, starting_points, words};
 use crate::shell::Finding;
 
 /// What a Unix command often does otherwise than it was asked to, most serious first.
-const UNIX: [fn(&CheckContext) -> Vec<Finding>; 15] = [
+const UNIX: [fn(&CheckContext) -> Vec<Finding>; 18] = [
     kept_changes::check,
     borrowed::check,
     unasked::check,
@@ -38,6 +41,9 @@ const UNIX: [fn(&CheckContext) -> Vec<Finding>; 15] = [
     depth::check,
     letter_case::check,
     order::check,
+    ends::check,
+    kept_order::check,
+    kept_header::check,
     counts::check,
     numbers::check,
     in_place::check,

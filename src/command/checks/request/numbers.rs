@@ -1,9 +1,9 @@
 //! Ten were asked for and five are taken; the third column was asked for and the second is cut.
 
 use super::edit::{Edits, warning};
+use super::facts::sequence::line_count;
 use super::words::{Words, number};
 use super::{CheckContext, only};
-use crate::command::checks::facts::sequence::line_count;
 use crate::shell::Finding;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

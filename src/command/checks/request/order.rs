@@ -2,8 +2,8 @@
 
 use super::CheckContext;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
+use super::facts::sequence::line_count;
 use super::words::Words;
-use crate::command::checks::facts::sequence::line_count;
 use crate::shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

@@ -2,9 +2,9 @@
 //! a folder that is not there.
 
 use super::edit::{Edits, warning};
+use super::facts::input::files;
 use super::words::bare;
 use super::{CheckContext, only};
-use crate::command::checks::facts::input::files;
 use crate::shell::effects::{Kind, effects};
 use crate::shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};

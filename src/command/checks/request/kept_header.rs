@@ -1,0 +1,93 @@
+//! "Sort it and keep the header on top": `sort` puts the names of the columns where they belong by their letters.
+
+use super::CheckContext;
+use super::edit::warning;
+use super::facts::is_csv;
+use super::words::Words;
+use crate::shell::{Finding, Word};
+
+pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
+    of_script(it).into_iter().collect()
+}
+
+fn of_script(it: &CheckContext) -> Option<Finding> {
+    const HEADER: [&str; 3] = ["header", "header line", "heading"];
+    const NONE: [&str; 7] = ["no", "not", "without", "don't", "dont", "never", "headers"];
+    const STAYS: [&str; 14] = [
+        "keep",
+        "keeping",
+        "keeps",
+        "kept",
+        "stay",
+        "stays",
+        "staying",
+        "on top",
+        "at the top",
+        "in place",
+        "still first",
+        "remains",
+        "preserve",
+        "preserving",
+    ];
+    let words = Words::of(it.request);
+    if !words.say(&HEADER) || !words.say(&STAYS) || words.say(&NONE) {
+        return None;
+    }
+    // alone, or with the `head -n 1` that is meant for the header and takes the first of the sorted lines
+    let commands = &it.script.commands;
+    let sort =
+        commands.first().filter(|c| c.name() == Some("sort") && c.redirects.is_empty() && c.assignments.is_empty())?;
+    let takes_one = |args: &[Word]| {
+        matches!(args.iter().map(|w| w.text.as_str()).collect::<Vec<_>>()[..], ["-n", "1"] | ["-n1"] | ["-1"])
+    };
+    let whole = match &commands[1..] {
+        [] => true,
+        [head] => head.name() == Some("head") && takes_one(head.args()) && head.redirects.is_empty(),
+        _ => false,
+    };
+    let [file] = sort.operands().filter(|w| is_table(w)).collect::<Vec<_>>()[..] else { return None };
+    // nothing stands around it
+    let (program, last) = (sort.words.first()?, commands.last()?.words.last()?);
+    let whole = whole
+        && it.script.text.get(program.span.start..last.span.end)? == it.script.text.trim()
+        && it.script.redirects.is_empty();
+    if !whole || sort.has_option(Some('o'), "output") {
+        return None;
+    }
+    let options: String =
+        sort.args().iter().filter(|w| !std::ptr::eq(*w, file)).map(|w| format!(" {}", w.raw)).collect();
+    let fix = format!("head -n 1 {0} && tail -n +2 {0} | sort{options}", file.raw);
+    Some(warning("header-sorted", program, "the header is sorted among the lines: it is to stay on top", Some(fix)))
+}
+
+fn is_table(word: &Word) -> bool {
+    is_csv(word) || [".tsv", ".txt", ".tab"].iter().any(|ending| word.text.to_lowercase().ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+    use super::*;
+
+    #[test]
+    fn the_header_stays_on_top() {
+        let fix = |request: &str, command: &str| findings(check, request, command).into_iter().find_map(|f| f.fix);
+        let request = "sort a.csv by date, keep the header on top";
+        for wrong in ["sort -t, -k1,1 a.csv", "sort -t, -k1,1 a.csv | head -n 1", "sort -t, a.csv -k1,1"] {
+            assert_eq!(fix(request, wrong).as_deref(), Some("head -n 1 a.csv && tail -n +2 a.csv | sort -t, -k1,1"));
+        }
+        for right in [
+            "head -n 1 a.csv && tail -n +2 a.csv | sort -t, -k1,1",
+            "(head -n 1; sort -t, -k1,1) < a.csv",
+            "sort -t, -k1,1 a.csv | head -n 3",
+            "sort a.csv > b.csv",
+            "LC_ALL=C sort -t, -k1,1 a.csv",
+            "x=$(sort -t, -k1,1 a.csv)",
+            "{ sort a.csv; } > b.csv",
+        ] {
+            assert_eq!(fix(request, right), None, "{right}");
+        }
+        assert_eq!(fix("sort a.csv by column 2; there is no header to keep", "sort -t, -k2 a.csv"), None);
+        assert_eq!(fix("sort a.csv by date", "sort -t, -k1,1 a.csv"), None);
+    }
+}
