@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import facts
@@ -20,6 +21,10 @@ DESCRIPTION = """ Says the command for what is asked in plain words, for the she
  before it is shown. It is not run unless that is asked for.
  .
  The model, about 1 GB, is fetched at the first request."""
+
+OVERRIDES = """# The path stands in errors of apt that `caro fix` knows; the program never opens what is there.
+caro: uses-dpkg-database-directly
+"""
 
 
 def make(root, package, target, date, out):
@@ -42,7 +47,8 @@ def make(root, package, target, date, out):
             elif file.name != "LICENSE" and not inside.startswith("lib/"):
                 tree.write(top / "usr" / inside, file.read_bytes())
         doc = top / "usr/share/doc/caro"
-        tree.write(doc / "copyright", copyright_file().encode())
+        tree.write(doc / "copyright", copyright_file(time.gmtime(date).tm_year).encode())
+        tree.write(top / "usr/share/lintian/overrides/caro", OVERRIDES.encode())
         log = f"caro ({version}) unstable; urgency=medium\n\n  * Version {package['version']}.\n\n -- {who}  {when}\n"
         tree.write(doc / "changelog.gz", packed(log.encode()))
         files = tree.files(top)
@@ -68,7 +74,11 @@ def dependencies(program):
     """What the package must depend on, from the symbols that the program asks for."""
     with tempfile.TemporaryDirectory() as work:
         tree.write(Path(work, "debian/control"), b"Source: caro\n\nPackage: caro\nArchitecture: any\n")
-        copy = shutil.copy(program, work)
+        # where a package's own tools would have put it; elsewhere it warns
+        copy = Path(work, "debian/caro/usr/bin/caro")
+        copy.parent.mkdir(parents=True)
+        Path(work, "debian/caro/DEBIAN").mkdir()
+        shutil.copy(program, copy)
         said = facts.run("dpkg-shlibdeps", "-O", f"-e{copy}", cwd=work).decode()
     found = said.strip().removeprefix("shlibs:Depends=")
     if "libc6 (>= " not in found:
@@ -80,14 +90,14 @@ def packed(data):
     return gzip.compress(data, 9, mtime=0)
 
 
-def copyright_file():
-    return """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+def copyright_file(year):
+    return f"""Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: caro
 Comment: The licences of the libraries that are linked into the program are in
  /usr/share/doc/caro/THIRD-PARTY.txt.gz.
 
 Files: *
-Copyright: the authors of caro
+Copyright: {year} the authors of caro
 License: Apache-2.0
  On Debian systems, the full text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.

@@ -29,6 +29,7 @@ def make(root, package, binary, date, out):
     files[f"{info}/METADATA"] = (
         f"Metadata-Version: 2.4\nName: {package['name']}\nVersion: {version}\nSummary: {package['description']}\n"
         f"Keywords: {','.join(package['keywords'])}\nLicense-Expression: {package['license']}\n{licences}Requires-Python: >=3.8\n"
+        f"Description-Content-Type: text/markdown\n\n{package['description']}. `caro --help` says how.\n"
     ).encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: caro packaging\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     path = out / f"{name}-{version}-{tag}.whl"
