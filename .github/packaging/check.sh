@@ -107,7 +107,8 @@ passed+=("$step")
 
 begin "archive: install.sh in an empty root with nothing but libc and busybox"
 root=$work/bare
-mkdir -p "$root"/{bin,dev,tmp,home/u}
+# `.cache` is every program's, and caro leaves it behind
+mkdir -p "$root"/{bin,dev,tmp,home/u/.cache}
 mknod -m 666 "$root/dev/null" c 1 3
 cp "$(command -v busybox)" "$root/bin/busybox"
 # as ldd lists them: NAME => PATH, or the loader's path alone
@@ -202,6 +203,7 @@ fi
 cp "$deb" "$debian/tmp/caro.deb"
 in_debian() { chroot "$debian" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 own_records=(\( -path "$debian/var/lib/dpkg" -o -path "$debian/var/log" \) -prune -o)
+mkdir -p "$debian/root/.cache"
 before=$(listing "$debian" "${own_records[@]}")
 in_debian dpkg -i /tmp/caro.deb >/dev/null
 same "what was installed" "" "$(in_debian dpkg --verify caro)"

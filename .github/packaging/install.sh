@@ -218,7 +218,8 @@ take_away() {
   rm -f "$list"
   # the deepest first; what somebody else uses is not empty and stays
   for inside in $folders; do
-    if ours "$inside"; then rmdir "$prefix/$inside" 2>/dev/null || true; fi
+    # `.` is the prefix itself, which rmdir does not take by that name
+    if ours "$inside"; then (cd "$prefix/$inside" && rmdir "$PWD") 2>/dev/null || true; fi
   done
   printf 'the program is gone from %s\n' "$prefix"
   printf 'Settings, models and what it stored stay; "caro self uninstall" lists and removes them while the program is still there.\n'
