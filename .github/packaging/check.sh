@@ -55,7 +55,7 @@ works() {
   says 0 completions bash --norc -c '. "$1"; COMP_WORDS=(caro compl); COMP_CWORD=1; _caro caro compl caro; echo "${COMPREPLY[@]}"' \
     _ "$share/bash-completion/completions/caro"
   # shellcheck disable=SC2016
-  looks zsh says 0 _caro zsh -f -c 'fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; autoload +X _caro; echo $_comps[caro]' \
+  looks zsh says 0 loaded zsh -f -c 'fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; autoload +X "${_comps[caro]:?}" && echo loaded' \
     _ "$share/zsh/$zsh"
   # fish loads a script only for a program that is on PATH
   # shellcheck disable=SC2016
