@@ -52,7 +52,7 @@ def source_date():
 
 def target(binary):
     """The target triple that the binary was built for."""
-    head = binary.read_bytes()[:4096]
+    head = binary.read_bytes()[:4096].ljust(64, b"\0")
     if head[:5] == b"\x7fELF\x02":
         machine = {62: "x86_64", 183: "aarch64"}.get(struct.unpack_from("<H", head, 18)[0])
         if machine and b"/ld-linux" in head:
