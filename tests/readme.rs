@@ -9,7 +9,7 @@ const SETTINGS: &str = include_str!("../src/cli/SETTINGS.md");
 const AGENT: &str = include_str!("../src/agent/README.md");
 
 /// Each paper for people who use caro, and where it lies.
-const PAPERS: [(&str, &str); 10] = [
+const PAPERS: [(&str, &str); 11] = [
     ("README.md", README),
     ("src/README.md", include_str!("../src/README.md")),
     ("src/cli/README.md", include_str!("../src/cli/README.md")),
@@ -20,6 +20,7 @@ const PAPERS: [(&str, &str); 10] = [
     ("src/shell/README.md", include_str!("../src/shell/README.md")),
     ("models/README.md", include_str!("../models/README.md")),
     ("benches/README.md", include_str!("../benches/README.md")),
+    (".github/packaging/README.md", include_str!("../.github/packaging/README.md")),
 ];
 
 /// The most bytes of the README, and of every other paper.

@@ -53,6 +53,8 @@ mod machine;
 mod manual;
 mod mcp;
 mod memory;
+#[cfg(unix)]
+mod packaging;
 mod perpetual;
 #[cfg(unix)]
 mod perpetual_real;

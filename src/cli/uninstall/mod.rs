@@ -191,15 +191,46 @@ fn stays(keep_data: bool, items: &[Item], cx: &Cx) {
     }
 }
 
-/// How whoever installed the program takes it away.
+/// How whoever installed the program takes it away, told by what lies around it.
 fn how_it_goes(program: &Path) -> String {
+    let prefix = program.parent().and_then(Path::parent);
     let is_cargos = program.parent().is_some_and(|folder| folder.ends_with(".cargo/bin"));
-    let name = program.display().to_string();
-    match (is_cargos, shlex::try_quote(&name)) {
-        (true, _) => "`cargo uninstall caro-cli` removes it".into(),
-        (false, Ok(quoted)) => format!("`rm {quoted}` removes it"),
-        (false, Err(_)) => "it can be deleted as any file".into(),
+    if is_cargos {
+        return "`cargo uninstall caro-cli` removes it".into();
     }
+    if program.components().any(|part| part.as_os_str() == "Cellar") {
+        return "`brew uninstall caro` removes it".into();
+    }
+    if prefix.is_some_and(|prefix| prefix.join("share/doc/caro/changelog.gz").is_file()) {
+        return "`apt remove caro` as root removes it".into();
+    }
+    if prefix.is_some_and(is_pips) {
+        return "`pip uninstall caro-cli` removes it".into();
+    }
+    let installer = prefix.map(|prefix| prefix.join("lib/caro"));
+    let installer =
+        installer.filter(|folder| folder.join("installed").is_file() && folder.join("install.sh").is_file());
+    let parts = match (&installer, prefix) {
+        (Some(folder), Some(prefix)) => {
+            let script = folder.join("install.sh");
+            vec!["sh".into(), script, "--prefix".into(), prefix.to_owned(), "--uninstall".into()]
+        }
+        _ => vec![PathBuf::from("rm"), program.to_owned()],
+    };
+    let words: Vec<String> = parts.iter().map(|part| part.display().to_string()).collect();
+    shlex::try_join(words.iter().map(String::as_str))
+        .map_or_else(|_| "it can be deleted as any file".into(), |line| format!("`{line}` removes it"))
+}
+
+/// True if a Python below the prefix has the package that the wheel installs.
+fn is_pips(prefix: &Path) -> bool {
+    let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let libraries = below(&prefix.join("lib")).chain([prefix.join("Lib")]);
+    let packages = libraries.flat_map(|folder| ["site-packages", "dist-packages"].map(|name| folder.join(name)));
+    packages.flat_map(|folder| below(&folder)).any(|entry| {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("caro_cli-") && name.ends_with(".dist-info")
+    })
 }
 
 /// Where scripts of `caro completions` are usually put.
@@ -231,6 +262,28 @@ mod tests {
         assert_eq!(how_it_goes(Path::new("/home/u/.cargo/bin/caro")), "`cargo uninstall caro-cli` removes it");
         assert_eq!(how_it_goes(Path::new("/usr/local/bin/caro")), "`rm /usr/local/bin/caro` removes it");
         assert_eq!(how_it_goes(Path::new("/o p/caro")), "`rm '/o p/caro'` removes it");
+        assert_eq!(how_it_goes(Path::new("/opt/Cellar/caro/1/bin/caro")), "`brew uninstall caro` removes it");
+        let told = |marks: &[&str]| {
+            let dir = tempfile::tempdir().unwrap();
+            for mark in marks {
+                let file = dir.path().join(mark);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, "").unwrap();
+            }
+            how_it_goes(&dir.path().join("bin/caro")).replace(&dir.path().display().to_string(), "/prefix")
+        };
+        assert_eq!(told(&["share/doc/caro/changelog.gz"]), "`apt remove caro` as root removes it");
+        let record = "lib/python3.11/site-packages/caro_cli-1.2.3.dist-info/RECORD";
+        assert_eq!(told(&[record]), "`pip uninstall caro-cli` removes it");
+        assert_eq!(
+            told(&["lib/python3.11/site-packages/caro_client-1.dist-info/RECORD"]),
+            "`rm /prefix/bin/caro` removes it"
+        );
+        assert_eq!(
+            told(&["lib/caro/install.sh", "lib/caro/installed"]),
+            "`sh /prefix/lib/caro/install.sh --prefix /prefix --uninstall` removes it"
+        );
+        assert_eq!(told(&["lib/caro/install.sh"]), "`rm /prefix/bin/caro` removes it");
     }
 
     #[test]
