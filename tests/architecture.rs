@@ -424,6 +424,16 @@ fn memory_and_workspace_never_share_a_name() {
     }
 }
 
+/// A fact is true of a command whatever was asked.
+#[test]
+fn facts_know_no_check_of_a_request() {
+    let all = sources();
+    let facts: Vec<&Source> = all.iter().filter(|s| s.path.starts_with("command/checks/facts/")).collect();
+    assert!(facts.len() > 20, "{} files of facts", facts.len());
+    let named: Vec<&str> = facts.iter().filter(|s| s.code.contains("request::")).map(|s| s.path.as_str()).collect();
+    assert_eq!(named, [""; 0]);
+}
+
 #[test]
 fn backends_are_behind_traits_and_not_in_the_root() {
     let sources = sources();
