@@ -3,6 +3,7 @@
 //! A variable may name any folder (`CARO_CACHE_DIR=/tmp`): there an entry is ours by its name alone, and the others stay.
 
 use crate::cli::Dirs;
+use crate::cli::request_log::last;
 use crate::model::catalog;
 use crate::model::fetch;
 use std::collections::HashSet;
@@ -180,7 +181,7 @@ fn is_made_by_us(purpose: Purpose, entry: &Path, models: &[String]) -> bool {
             ["skill-index.json", "skills-on-board"].contains(&&*name) || is_index || begins("manual.db")
         }
         Purpose::Models => name.ends_with(".verified.json") || models.iter().any(|known| begins(known)),
-        Purpose::Runtime => name == "lock" || name.ends_with(".sock") || name.ends_with(".json"),
+        Purpose::Runtime => ["lock", last::FOLDER].contains(&&*name) || name.ends_with(".sock") || name.ends_with(".json"),
         // no variable names another place for these
         Purpose::State | Purpose::Data | Purpose::Settings => false,
     }

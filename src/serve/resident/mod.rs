@@ -47,11 +47,13 @@ mod worker;
 pub use client::Client;
 #[cfg(unix)]
 pub use control::{list, stop};
+#[cfg(unix)]
+pub use folder::make_private;
 pub use identity::Weights;
 #[cfg(unix)]
 pub use link::{attach, host};
 #[cfg(not(unix))]
-pub use off::{Client, Hosted, attach, host, list, stop};
+pub use off::{Client, Hosted, attach, host, list, make_private, stop};
 #[cfg(unix)]
 pub use server::{Hosted, serve};
 

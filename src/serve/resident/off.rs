@@ -76,3 +76,11 @@ pub fn list(_folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> 
 pub fn stop(_folder: &Path) -> Result<Vec<Ended>, Absent> {
     Ok(Vec::new())
 }
+
+/// See the Unix version.
+///
+/// # Errors
+/// Always.
+pub fn make_private(_folder: &Path) -> Result<(), Absent> {
+    Err(Absent::System)
+}
