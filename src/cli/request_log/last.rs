@@ -6,7 +6,6 @@
 use super::file::{Entry, Log};
 use super::now;
 use crate::agent::store::{Owner, is_alive};
-use crate::cli::interrupt::has_terminal;
 use crate::cli::request::Place;
 use crate::cli::revise;
 use crate::cli::{Cx, Dirs, Failure, Settings};
@@ -138,7 +137,7 @@ fn usable(folder: &Path) -> Result<(), Failure> {
 /// The number of the process that leads the session of this terminal.
 #[cfg(unix)]
 fn leader() -> Option<u32> {
-    if !has_terminal() {
+    if !crate::cli::interrupt::has_terminal() {
         return None;
     }
     let leader = rustix::process::getsid(None).ok()?;

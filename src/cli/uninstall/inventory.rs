@@ -255,6 +255,7 @@ mod tests {
             write(&models.join(name), 1);
         }
         write(&run.join("a.sock"), 1);
+        write(&run.join("last/7.jsonl"), 1);
         write(&run.join("other.pid"), 1);
         let dirs = Dirs { cache: Some(cache.clone()), models: Some(models), runtime: Some(run), ..Dirs::default() };
         let found = all(&dirs, &Dirs::default(), None);
@@ -265,7 +266,7 @@ mod tests {
         };
         assert_eq!(names(Purpose::Cache), ["manual.db", "manual.db-wal", "0123456789abcdef.state", "programs-2.json"]);
         assert_eq!(names(Purpose::Models), [file.clone(), format!("{file}.partial"), format!("{file}.verified.json")]);
-        assert_eq!(names(Purpose::Runtime), ["a.sock"]);
+        assert_eq!(names(Purpose::Runtime), ["a.sock", "last"]);
     }
 
     #[cfg(unix)]
