@@ -358,7 +358,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("cli/history.rs", "keeps what was typed"),
     ("cli/init/rc.rs", "writes the line into the shell's own file"),
     ("cli/interrupt.rs", "opens the terminal, to give it back as it was"),
-    ("cli/request_log/", "keeps requests, once that is turned on"),
+    ("cli/request_log/", "keeps requests, once that is turned on, and the last answer of a terminal"),
     ("cli/policy.rs", "reads the files of policies"),
     ("cli/skills.rs", "makes a new skill"),
     ("cli/uninstall/", "lists everything of ours, and takes it away"),

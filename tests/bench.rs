@@ -76,3 +76,55 @@ fn the_engine_is_measured_on_the_real_model() {
     let peak = document["peak_memory_bytes"].as_u64();
     assert!(peak.is_none_or(|b| b > 500 << 20 && b <= 1_250_000_000), "{document}");
 }
+
+#[test]
+fn the_recommended_model_fits_and_does_the_most_of_those_that_do() {
+    let machine = Machine::new();
+    let ran = machine.run(&["model", "recommend", "--json"]);
+    let document = ran.json();
+    let models = document["models"].as_array().unwrap();
+    let of = |id: &str| models.iter().find(|one| one["id"] == id).unwrap();
+    let (default, small) = (of("qwen2.5-coder-1.5b"), of("qwen2.5-coder-0.5b"));
+    assert_eq!(
+        (&default["is_here"], &default["is_in_use"], &default["speed"]),
+        (&json!(false), &json!(true), &json!(null))
+    );
+    assert!(default["eval"].as_f64() > small["eval"].as_f64() && small["eval"].is_number(), "{ran:#?}");
+    assert_eq!(of("llama-3.2-3b")["eval"], json!(null), "of none is anything said that was not measured");
+    assert!(models.iter().all(|one| one["id"] != "all-minilm-l6-v2"), "one that makes vectors answers nothing");
+    let fitting = |one: &&Value| one["fits"] != json!(false) && one["eval"].is_number();
+    let best = models
+        .iter()
+        .filter(fitting)
+        .max_by(|a, b| a["eval"].as_f64().unwrap().total_cmp(&b["eval"].as_f64().unwrap()));
+    let recommended = &document["recommended"];
+    match best {
+        None => assert_eq!((recommended, ran.code), (&json!(null), Some(1)), "{ran:#?}"),
+        Some(best) => {
+            assert_eq!((&recommended["id"], ran.code), (&best["id"], Some(0)), "{ran:#?}");
+            assert!(recommended["command"].as_str().unwrap().starts_with("caro model pull "), "{ran:#?}");
+            let table = machine.run(&["model", "recommend"]);
+            let line = format!("take it: {}", recommended["command"].as_str().unwrap());
+            assert!(table.out.contains("* qwen2.5-coder-1.5b") && table.out.contains(&line), "{table:#?}");
+        }
+    }
+}
+
+/// A file that is no model is told in its row, and the others are compared all the same.
+#[test]
+fn a_model_that_cannot_be_read_is_told_and_passed_over() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.path("cache/models")).unwrap();
+    machine.write("work/own.gguf", "GGUF and nothing else");
+    let file = machine.path("work/own.gguf").display().to_string();
+    let card = format!(
+        "id='own'\nname='Own'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F32'\nlicence='MIT'\nctx=512\ntemplate='chatml'\n\
+         stop=['<|im_end|>']\n[[file]]\nname='own.gguf'\npath='{file}'\n"
+    );
+    machine.write("cache/models/own.toml", card);
+    let ran = machine.run(&["model", "recommend", "--json"]);
+    let document = ran.json();
+    let own = document["models"].as_array().unwrap().iter().find(|one| one["id"] == "own");
+    assert!(own.is_none_or(|own| own["is_here"] == json!(false) || own["problem"].is_string()), "{ran:#?}");
+    assert_ne!(document["recommended"]["id"], "own", "{ran:#?}");
+}

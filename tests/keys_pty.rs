@@ -413,3 +413,123 @@ fn where_nobody_is_asked_there_are_no_keys() {
     terminal.types("q");
     assert_eq!(terminal.ends(), 0);
 }
+
+/// The terminal at the keys after `caro fix` has repaired this command by a rule, with `rules` for the model.
+fn at_fix(machine: &Machine, rules: Value, command: &str, error: &str, args: &[&str]) -> Terminal {
+    machine.write("error.txt", error);
+    let error = machine.path("error.txt").display().to_string();
+    let args: Vec<&str> =
+        ["fix", command, "--stderr", &error, "--refine", "never"].iter().chain(args).copied().collect();
+    let terminal = start(machine, rules, &args);
+    terminal.shows(KEYS);
+    terminal
+}
+
+#[test]
+fn a_repaired_command_has_the_keys_of_an_answer_and_runs_at_one() {
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "milk\n");
+    // the rules alone have repaired it: no model is opened before it is asked for
+    let broken = json!([{ "reply": 7 }]);
+    let mut terminal = at_fix(&machine, broken, "cat nots.txt", "cat: nots.txt: No such file or directory\n", &[]);
+    let text = terminal.text();
+    assert!(text.contains("cat notes.txt\n"), "{text}");
+    assert!(text.ends_with("  r run  e edit  v revise  ? explain  c copy  a another  q quit"), "{text}");
+    terminal.types("?");
+    // once in the answer, once in its explanation
+    terminal.shows_times("concatenate files", 2);
+    until(&terminal, "the keys", |text| text.ends_with(KEYS));
+    terminal.types("r");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.text().ends_with("\nmilk"), "{}", terminal.text());
+}
+
+#[test]
+fn a_repaired_command_is_revised_by_the_model_which_is_told_what_failed() {
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "milk\n");
+    let rules = json!([{ "match": "with numbers", "reply": "cat -n notes.txt" }, { "reply": "head notes.txt" }]);
+    let error = "cat: nots.txt: No such file or directory\n";
+    let mut terminal = at_fix(&machine, rules, "cat nots.txt", error, &["--debug"]);
+    terminal.types("v");
+    until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+    terminal.types("with numbers\r");
+    until(&terminal, "it is changed", |text| text.contains("\ncat -n notes.txt\n") && text.ends_with(KEYS));
+    let written = terminal.written();
+    assert!(written.contains("[assistant] cat nots.txt") && written.contains("No such file"), "{written}");
+    assert!(written.contains("[assistant] cat notes.txt"), "{written}");
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    let mut terminal = at_fix(&machine, json!([{ "reply": "head notes.txt" }]), "cat nots.txt", error, &[]);
+    terminal.types("a");
+    until(&terminal, "another", |text| text.contains("\nhead notes.txt\n") && text.ends_with(KEYS));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn a_repair_without_a_model_has_no_keys_for_one_and_a_script_has_none_at_all() {
+    let machine = Machine::new();
+    machine.write("work/notes.txt", "milk\n");
+    let error = "cat: nots.txt: No such file or directory\n";
+    let mut terminal = at_fix(&machine, json!([]), "cat nots.txt", error, &["--no-model"]);
+    assert!(terminal.text().ends_with("  r run  e edit  ? explain  c copy  q quit"), "{}", terminal.text());
+    terminal.types("va");
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    // what failed has a secret, and no model is shown it
+    let command = "cat nots.txt --password=hunter22hunter22";
+    let mut terminal = at_fix(&machine, json!([]), command, error, &[]);
+    assert!(!terminal.text().contains("revise"), "{}", terminal.text());
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    for flag in ["--json", "-q", "--no-keys"] {
+        let error = machine.path("error.txt").display().to_string();
+        let mut terminal = start(&machine, json!([]), &["fix", "cat nots.txt", "--stderr", &error, flag]);
+        assert_eq!(terminal.ends(), 0, "{flag}");
+        assert!(!terminal.text().contains("quit"), "{flag}: {}", terminal.text());
+    }
+}
+
+#[test]
+fn what_a_policy_forbids_is_refused_at_the_keys_with_its_reason_and_nothing_runs() {
+    let machine = Machine::new();
+    machine.write(
+        "work/.caro-policy.toml",
+        "[[deny]]\nprogram = \"touch\"\nwhy = \"files are made by the build alone\"\nmatches = [\"touch x\"]\n",
+    );
+    let rules = json!([{ "match": "something else", "reply": "touch other" }, { "reply": "touch ran" }]);
+    let mut terminal = start(&machine, rules, &["make a file", "--refine", "never"]);
+    terminal.shows(KEYS);
+    terminal.types("r");
+    terminal.shows("error: ");
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    let text = terminal.text();
+    let refusal = text.split("error: ").nth(1).unwrap();
+    assert!(
+        refusal.replace('\n', " ").contains(".caro-policy.toml:1 denies it: files are made by the build alone"),
+        "{text}"
+    );
+    assert!(refusal.contains("a policy forbids it"), "{text}");
+    // neither a changed one, nor one that is edited to it
+    terminal.types("v");
+    until(&terminal, "the question", |text| text.ends_with("how is it to be changed?"));
+    terminal.types("something else\r");
+    until(&terminal, "it is changed", |text| text.contains("touch other") && text.ends_with(KEYS));
+    terminal.types("r");
+    terminal.shows_times("error: ", 2);
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    terminal.types("e");
+    terminal.shows("> touch other");
+    terminal.types("\x15echo one && touch third\r");
+    until(&terminal, "it is checked", |text| text.contains("touch third") && text.ends_with(KEYS));
+    terminal.types("r");
+    terminal.shows_times("error: ", 3);
+    until(&terminal, "the keys are back", |text| text.ends_with(KEYS));
+    terminal.types("q");
+    assert_eq!(terminal.ends(), 0);
+    for file in ["ran", "other", "third"] {
+        assert!(!machine.path("work").join(file).exists(), "{file}");
+    }
+}

@@ -34,6 +34,8 @@ mod field;
 mod fix;
 #[cfg(target_os = "linux")]
 mod forge;
+#[cfg(target_os = "linux")]
+mod from_last;
 mod harness;
 mod help;
 #[cfg(unix)]

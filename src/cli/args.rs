@@ -144,7 +144,7 @@ pub struct RequestArgs {
     /// Run the command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     pub execute: bool,
-    /// A command to change: the words say how
+    /// A command to change, or `last`, the last answer of this terminal: the words say how
     #[arg(long, value_name = "COMMAND")]
     pub from: Option<String>,
     /// With -x: show what it would create, change and delete, before it asks

@@ -1,12 +1,16 @@
 //! Further answers for the person who has one before them: another command for the same words, or the same command changed.
 
 use super::args::AnswerArgs;
+use super::wire::{self, Wired};
 use super::{Cx, Failure, Settings, first, present, request, revise};
 use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::command::{Answer, Ask, History, Recipe, Refine, checked, input};
+use crate::command::{Answer, Ask, History, PastExchange, Refine, checked, input};
+use crate::host::ExecutionContext;
+use crate::manual::Manual;
 use crate::model::Cancel;
 use request::Place;
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -26,10 +30,16 @@ pub struct Asker<'a> {
     pub settings: &'a Settings,
     /// Where, and for what.
     pub place: &'a Place,
-    /// The recipe.
-    pub recipe: &'a Recipe,
-    /// The runtime that it runs in.
+    /// The runtime that answers are computed in.
     pub runtime: &'a Runtime,
+    /// The machine.
+    pub context: Arc<ExecutionContext>,
+    /// Its manuals.
+    manual: Option<Arc<Manual>>,
+    /// The model and what goes with it, opened by the first further answer where the one before needed none.
+    wired: OnceCell<Wired>,
+    /// True while what every prompt begins with is still to be computed.
+    is_first: Cell<bool>,
     /// The last question.
     ask: RefCell<Ask>,
     /// The commands that were given to it.
@@ -37,19 +47,41 @@ pub struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// One that goes on from this question and its answer.
+    /// One that goes on from this question and its answer, on this machine with its manuals.
     pub fn new(
         cx: &'a Cx,
         args: &'a AnswerArgs,
         settings: &'a Settings,
         place: &'a Place,
-        recipe: &'a Recipe,
         runtime: &'a Runtime,
+        (context, manual): (Arc<ExecutionContext>, Option<Arc<Manual>>),
         (ask, answer): (Ask, &Answer),
     ) -> Self {
         let given = std::iter::once(&answer.cmd).chain(answer.alternatives.iter().map(|other| &other.cmd));
-        let given = RefCell::new(given.cloned().collect());
-        Self { cx, args, settings, place, recipe, runtime, ask: RefCell::new(ask), given }
+        let (ask, given) = (RefCell::new(ask), RefCell::new(given.cloned().collect()));
+        let (wired, is_first) = (OnceCell::new(), Cell::new(false));
+        Self { cx, args, settings, place, runtime, context, manual, wired, is_first, ask, given }
+    }
+
+    /// The same with a model that has answered already.
+    #[must_use]
+    pub fn with(self, wired: Wired) -> Self {
+        Self { wired: OnceCell::from(wired), ..self }
+    }
+
+    /// The model and what goes with it.
+    fn wired(&self) -> Result<&Wired, Failure> {
+        if let Some(wired) = self.wired.get() {
+            return Ok(wired);
+        }
+        let wired = wire::open(self.cx, self.settings)?;
+        self.is_first.set(wired.is_first);
+        Ok(self.wired.get_or_init(|| wired))
+    }
+
+    /// The conversation that ends with this command.
+    pub fn exchanges(&self, command: &str) -> Vec<PastExchange> {
+        revise::exchanges(&self.ask.borrow(), command)
     }
 
     /// The command as the words say it is to be.
@@ -58,9 +90,9 @@ impl<'a> Asker<'a> {
     /// If nothing comes of it, or Ctrl-C was typed meanwhile.
     pub fn revise(&self, command: &str, words: &str) -> Result<Answer, Failure> {
         request::check(words).map_err(Failure::usage)?;
-        let command = revise::checked(command)?;
+        let said = self.exchanges(revise::checked(command)?);
         let asked = self.ask.borrow().before.clone();
-        let before = History { place: asked.place, input: asked.input, ..revise::before(command) };
+        let before = History { place: asked.place, input: asked.input, ..revise::before(said) };
         let ask =
             Ask { request: words.to_owned(), before, alternatives: 1, spent: Vec::new(), ..self.ask.borrow().clone() };
         let answer = self.answer(&ask)?;
@@ -79,7 +111,7 @@ impl<'a> Asker<'a> {
     pub fn another(&self) -> Result<Answer, Failure> {
         let ask = self.ask.borrow().clone();
         let ask = Ask {
-            spent: self.given.borrow().clone(),
+            spent: [&ask.spent[..], &self.given.borrow()].concat(),
             alternatives: 1,
             candidates: ask.candidates.max(CANDIDATES),
             refine: if ask.refine == Refine::Never { Refine::Evidence } else { ask.refine },
@@ -94,13 +126,21 @@ impl<'a> Asker<'a> {
     }
 
     fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
+        let wired = self.wired()?;
         let begun = Instant::now();
         // Ctrl-C stops this answer, and the next one can be stopped again
         let cancel: Cancel = self.cx.interrupt().fresh();
         let ask = Ask { timeout: self.settings.timeout, cancel, ..ask.clone() };
-        let answer = first::while_told(&self.cx.ui, false, || {
+        let is_first = self.is_first.take();
+        let answer = first::while_told(&self.cx.ui, is_first, || {
             let trace = &mut |event| present::trace(&self.cx.ui, self.args, &event);
-            self.runtime.block_on(self.recipe.answer(&ask, trace))
+            self.runtime.block_on(async {
+                if is_first {
+                    let until = ask.cancel.with_deadline(begun + ask.timeout);
+                    wired.recipe.prepare(ask.target, ask.dialect, &until).await;
+                }
+                wired.recipe.answer(&ask, trace).await
+            })
         });
         let mut answer = answer.map_err(|e| request::failure(e, self.settings))?;
         answer.timing.total = request::milliseconds(begun.elapsed());
@@ -112,8 +152,7 @@ impl<'a> Asker<'a> {
 
     /// A command that the person has written, looked at as every other is.
     pub fn checked(&self, command: String) -> Answer {
-        let recipe = self.recipe;
-        let inspector = Inspector::new(recipe.context.clone(), recipe.manual.clone());
+        let inspector = Inspector::new(self.context.clone(), self.manual.clone());
         let place = self.place;
         let subject = Subject { request: "", cwd: &place.cwd, target: place.target, dialect: place.dialect };
         let mut manuals = Manuals::new();

@@ -26,7 +26,8 @@ const MAX_FILE: u64 = 64 * 1024;
 const FORM: &str = "text stands in quotes, as in: rehearse = \"off\"";
 
 /// Settings that are turned on and off: `true` and `false` do, too.
-pub(super) const SWITCHES: [&str; 6] = ["rehearse", "resident", "knowledge", "undo", "request_history", "keys"];
+pub(super) const SWITCHES: [&str; 7] =
+    ["rehearse", "resident", "knowledge", "undo", "request_history", "last_answer", "keys"];
 
 /// What a project's file may do to a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ const fn key(
 }
 
 /// Every setting there is.
-pub const KEYS: [Key; 33] = [
+pub const KEYS: [Key; 34] = [
     key(
         "model",
         "CARO_MODEL",
@@ -183,6 +184,13 @@ pub const KEYS: [Key; 33] = [
         "off",
         Project::Never,
         "on, off: are requests kept with their commands, on this machine, for `caro history`",
+    ),
+    key(
+        "last_answer",
+        "CARO_LAST_ANSWER",
+        "on",
+        Project::Never,
+        "on, off: is the last answer of a terminal kept until it is closed, for `--from last`",
     ),
     // A cloned project must not have anybody's conversations deleted.
     key(

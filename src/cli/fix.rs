@@ -4,9 +4,11 @@
 //! reaches nothing, to see its error ([`crate::exec::rehearse`]).
 
 use super::args::AnswerArgs;
+use super::asker::Asker;
 use super::request::{self, How, Place};
 use super::ui::Role;
-use super::{Cx, Failure, Outcome, Settings, env, execute, first, given, keys, present, wire};
+use super::wire::{self, Wired};
+use super::{Cx, Failure, Outcome, Settings, env, execute, first, followup, given, keys, present, revise};
 use crate::command::fix::{self, Facts, Failed, Repair, complaint};
 use crate::command::inspect::{Inspector, Manuals, Subject};
 use crate::command::rehearsal::{Fit, fit};
@@ -64,6 +66,9 @@ pub struct Args {
     /// Run the repaired command after asking
     #[arg(short = 'x', long, conflicts_with = "json")]
     execute: bool,
+    /// Offer no keys after the answer at a terminal
+    #[arg(long)]
+    no_keys: bool,
     /// The line editor of a shell waits for the command (see `caro init`)
     #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
     widget: bool,
@@ -150,23 +155,48 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
             &format!("stage {} of the pipe failed with {status}; the status of a pipe is that of its last", at + 1),
         );
     }
-    let answer = match &repair {
+    let ask = question(&failed, args, &place, &settings, cx);
+    let (answer, wired) = match &repair {
         Some(repair) => {
             cx.ui.aside(Role::Plain, &repair.why);
-            work.answer(repair)
+            (work.answer(repair), None)
         }
         None if args.no_model => {
             return Err(unrepaired(from, "no rule repairs it", "without --no-model the model is asked"));
         }
-        None => by_model(&failed, args, &place, &settings, &runtime, cx)?,
+        None => {
+            if has_secret(&failed) {
+                return Err(Failure::no("no rule repairs it, and it has a secret in it that no model is shown")
+                    .hint("say in words what it should do: caro \"...\""));
+            }
+            let (answer, wired) = by_model(&ask, args, &settings, &runtime, cx)?;
+            (answer, Some(wired))
+        }
     };
     drop(keys);
-    super::wind_up(runtime);
     if answer.cmd.is_empty() && !args.answer.json {
+        super::wind_up(runtime);
         return Err(unrepaired(from, "neither a rule nor the model repairs it", ANEW));
     }
     let mut answer = answer;
     answer.timing.total = request::milliseconds(cx.started.elapsed());
+    let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
+    if !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx) {
+        if args.answer.timing {
+            present::timing(&cx.ui, &answer.timing);
+        }
+        let machine = (context.clone(), Some(manual.clone()));
+        let asker = Asker::new(cx, &args.answer, &settings, &place, &runtime, machine, (ask, &answer));
+        let asker = match wired {
+            Some(wired) => asker.with(wired),
+            None => asker,
+        };
+        let asks = !args.no_model && !has_secret(&failed);
+        let outcome = followup::run(answer, &followup::Session { asker, asks, request: None });
+        super::wind_up(runtime);
+        return outcome;
+    }
+    super::wind_up(runtime);
     let also = serde_json::to_value(&told).map_err(Failure::internal)?;
     let how = How {
         args: &args.answer,
@@ -174,6 +204,7 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
         widget: args.widget,
         also: Some(("fix", also)),
         request: None,
+        said: revise::exchanges(&ask, &answer.cmd),
         asker: None,
     };
     request::deliver(answer, how, &place, &settings, &context, cx)
@@ -330,39 +361,40 @@ impl Work<'_> {
     }
 }
 
-/// Asks the model, which is shown the command and its error as what was tried before.
+/// True if the failed command has a secret in it.
+fn has_secret(failed: &Failed) -> bool {
+    Redactor::default().text(&failed.command) != failed.command
+}
+
+/// The question for the model, which is shown the command and its error as what was tried before.
+fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx: &Cx) -> Ask {
+    let words = "write the command as it has to be".into();
+    let said = vec![said(failed, &Redactor::default(), place.dialect)];
+    Ask {
+        before: History { said, ..History::default() },
+        spent: vec![failed.command.clone()],
+        ..request::ask(words, place, settings, &args.answer, cx.interrupt().cancel())
+    }
+}
+
+/// Asks the model.
 fn by_model(
-    failed: &Failed,
+    ask: &Ask,
     args: &Args,
-    place: &Place,
     settings: &Settings,
     runtime: &Runtime,
     cx: &Cx,
-) -> Result<Answer, Failure> {
-    let redactor = Redactor::default();
-    if redactor.text(&failed.command) != failed.command {
-        return Err(Failure::no("no rule repairs it, and it has a secret in it that no model is shown")
-            .hint("say in words what it should do: caro \"...\""));
-    }
+) -> Result<(Answer, Wired), Failure> {
     let wired = wire::open(cx, settings)?;
-    let mut ask = request::ask(
-        "write the command as it has to be".into(),
-        place,
-        settings,
-        &args.answer,
-        cx.interrupt().cancel(),
-    );
-    ask.before = History { said: vec![said(failed, &redactor, place.dialect)], ..History::default() };
-    ask.spent = vec![failed.command.clone()];
     let spent = cx.started.elapsed().saturating_sub(wired.opened.download);
-    let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask };
+    let ask = Ask { timeout: settings.timeout.saturating_sub(spent), ..ask.clone() };
     let answer = first::while_told(&cx.ui, wired.is_first && !args.answer.json, || {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     });
     let mut answer = answer.map_err(|e| request::failure(e, settings))?;
     answer.timing.context = request::milliseconds(wired.opened.context);
     answer.resident = wired.resident.answers();
-    Ok(answer)
+    Ok((answer, wired))
 }
 
 /// The failed command as the conversation has it.

@@ -6,7 +6,7 @@
 //! - [`stdin`]: data on standard input, beside a request.
 //! - [`ui`]: the only writer to the terminal. [`failure`]: errors and exit codes.
 //! - [`doctor`]: what works here, a file a group of checks.
-//! - [`download`]: what fetching a model needs from this process.
+//! - [`download`]: what fetching a model needs from this process. [`recommend`]: which model suits this machine.
 //! - [`resident`]: this program as the resident process, and what a call wants of one. [`first`]: why a first call takes
 //!   long.
 //! - [`help`]: topics out of our papers, and manual pages. [`uninstall`]: everything of ours, taken away.
@@ -63,6 +63,7 @@ pub mod piped;
 pub mod policy;
 pub mod present;
 pub mod project;
+pub mod recommend;
 pub mod rehearsal;
 pub mod repair;
 pub mod request;

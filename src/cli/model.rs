@@ -1,7 +1,7 @@
-//! `caro model`: which models there are, and the files of those that are here.
+//! `caro model`: which models there are, and the files of those that are here. [`super::recommend`]: which one suits this machine.
 
 use super::ui::Role;
-use super::{Cx, Exit, Failure, Outcome, adapter, download};
+use super::{Cx, Exit, Failure, Outcome, adapter, download, recommend};
 use crate::model::catalog::Card;
 use crate::model::fetch::{self, FetchError, Settings, Size};
 use std::path::PathBuf;
@@ -18,6 +18,12 @@ pub struct Args {
 enum What {
     /// List the models, and which are here
     List {
+        /// Print a JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say which model suits this machine: those that are here are measured, the memory is looked at
+    Recommend {
         /// Print a JSON document
         #[arg(long)]
         json: bool,
@@ -63,6 +69,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = download::settings(cx)?;
     match &args.what {
         What::List { json } => list(&settings, *json, cx),
+        What::Recommend { json } => cx.documented(*json, recommend::run(&settings, *json, cx)),
         What::Pull { id } => {
             let card = card(&id.clone().map_or_else(|| model_in_use(cx), Ok)?, &settings)?;
             let path = download::with_fetcher(&settings, cx, |fetcher| fetch::ensure(&card, fetcher))?;

@@ -4,11 +4,10 @@ use super::args::{self, AnswerArgs, RequestArgs};
 use super::asker::Asker;
 use super::execute::{self, With};
 use super::interrupt::{Phase, has_terminal, line_of_terminal};
-use super::{
-    Cx, Exit, Failure, Outcome, Settings, edit, first, followup, keys, present, request_log, revise, stdin, wire,
-};
+use super::request_log::{self, last};
+use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, followup, keys, present, revise, stdin, wire};
 use crate::command::recipe::{MAX_REQUEST, too_long};
-use crate::command::{Answer, Ask, CommandError, FewShot, History, View, library};
+use crate::command::{Answer, Ask, CommandError, FewShot, History, PastExchange, View, library};
 use crate::host::ExecutionContext;
 use crate::model::Cancel;
 use crate::shell::{Dialect, Os, Severity, Target};
@@ -46,6 +45,8 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     if cx.cwd.is_none() {
         cx.ui.warn("the working directory no longer exists");
     }
+    // before a model is opened for nothing
+    let kept = if from == Some(revise::LAST) { Some(last::find(&settings, cx)?) } else { None };
     let runtime = cx.runtime()?;
     // the line editor of a shell has no data for the command
     let data = if args.widget { None } else { Some(stdin::look()) };
@@ -54,9 +55,13 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
     let place = Place::of(&wired.recipe.context, &settings, None);
     // on a shell's line a comment behind a command says how it is to be changed
     let on_line = if args.widget { revise::split(&request, place.dialect, &wired.recipe.context) } else { None };
-    let (from, words) = on_line.map_or((from, request.as_str()), |(command, words)| (Some(command), words));
+    let (said, words) = match (on_line, kept, from) {
+        (Some((command, words)), ..) => (vec![revise::given(command)], words),
+        (None, Some(kept), _) => (last::conversation(&kept, &place)?, request.as_str()),
+        (None, None, from) => (from.map(revise::given).into_iter().collect(), request.as_str()),
+    };
     let ask = ask(words.to_owned(), &place, &settings, &args.answer, cx.interrupt().cancel());
-    let mut before = from.map_or_else(History::default, revise::before);
+    let mut before = revise::before(said);
     if let Some(data) = data {
         data.tell(&mut before, wired.recipe.context.available_commands.contains_key("jq"), cx);
     }
@@ -86,25 +91,34 @@ fn answer(args: &RequestArgs, cx: &Cx) -> Outcome {
         }
     }
     let execute = args.execute.then_some(With { preview: args.preview, trash: args.trash });
-    let (recipe, context) = (&wired.recipe, &*wired.recipe.context);
-    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(args, &settings, cx);
-    let how =
-        How { args: &args.answer, execute, widget: args.widget, also: None, request: Some(&request), asker: None };
+    let context = wired.recipe.context.clone();
+    let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
+    let has_keys = !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx);
+    let how = How {
+        args: &args.answer,
+        execute,
+        widget: args.widget,
+        also: None,
+        request: Some(&request),
+        said: revise::exchanges(&ask, &answer.cmd),
+        asker: None,
+    };
     if !has_keys && execute.is_none() {
         super::wind_up(runtime);
-        return deliver(answer, how, &place, &settings, context, cx);
+        return deliver(answer, how, &place, &settings, &context, cx);
     }
     if has_keys && args.answer.timing {
         present::timing(&cx.ui, &answer.timing);
     }
     let outcome = {
-        let asker = Asker::new(cx, &args.answer, &settings, &place, recipe, &runtime, (ask, &answer));
+        let machine = (context.clone(), wired.recipe.manual.clone());
+        let asker = Asker::new(cx, &args.answer, &settings, &place, &runtime, machine, (ask, &answer)).with(wired);
         match has_keys {
             true => {
                 let request = settings.request_history.then_some(request.as_str());
-                followup::run(answer, &followup::Session { asker, context, request })
+                followup::run(answer, &followup::Session { asker, asks: true, request })
             }
-            false => deliver(answer, How { asker: Some(&asker), ..how }, &place, &settings, context, cx),
+            false => deliver(answer, How { asker: Some(&asker), ..how }, &place, &settings, &context, cx),
         }
     };
     super::wind_up(runtime);
@@ -123,6 +137,8 @@ pub struct How<'a> {
     pub also: Option<(&'static str, serde_json::Value)>,
     /// The words that it answers, to be kept where that is turned on.
     pub request: Option<&'a str>,
+    /// The conversation that ends with it: what `--from last` goes on from.
+    pub said: Vec<PastExchange>,
     /// For another command, where one can be asked for.
     pub asker: Option<&'a Asker<'a>>,
 }
@@ -133,19 +149,24 @@ pub struct How<'a> {
 /// If there is no command, or a draft, or it cannot be written or run.
 pub fn deliver(
     answer: Answer,
-    how: How<'_>,
+    mut how: How<'_>,
     place: &Place,
     settings: &Settings,
     context: &ExecutionContext,
     cx: &Cx,
 ) -> Outcome {
-    let is_kept = settings.request_history && !answer.cmd.is_empty();
-    let Some(request) = (if is_kept { how.request } else { None }) else {
+    if answer.cmd.is_empty() {
         return hand_over(answer, how, place, settings, context, cx, &mut None);
-    };
+    }
     let (command, asked) = (answer.cmd.clone(), how.execute.is_some());
+    let (request, mut said) = (how.request, std::mem::take(&mut how.said));
     let mut ran = None;
     let outcome = hand_over(answer, how, place, settings, context, cx, &mut ran);
+    if let (Some(last), Some((command, _))) = (said.last_mut(), &ran) {
+        last.command.clone_from(command);
+    }
+    last::keep(&said, place, settings, cx);
+    let Some(request) = (if settings.request_history { request } else { None }) else { return outcome };
     match &ran {
         Some((command, code)) => request_log::keep(request, command, Some(*code), place, cx),
         // what nobody was given is nothing to find again

@@ -1,17 +1,51 @@
-//! A command that is to be changed: named with `--from`, or the one on the shell's line with a comment behind it.
+//! A command that is to be changed: named with `--from`, the last answer of this terminal, or the one on the shell's line with a
+//! comment behind it. In each case the model is told what led to it as a conversation, and the answer is checked as any other.
 
 use super::{Failure, request};
-use crate::command::{History, PastExchange};
+use crate::command::{Ask, History, PastExchange};
 use crate::host::ExecutionContext;
 use crate::shell::{Dialect, is_builtin, parse};
 
-/// The request that the command is taken to have answered: what it was is not known here.
+/// The word that stands for the last answer of this terminal, in the place of a command.
+pub const LAST: &str = "last";
+
+/// The request that a command is taken to have answered where it is not known.
 const ASKED: &str = "Write a command.";
 
-/// The conversation before words that say how a command is to be changed.
-pub fn before(command: &str) -> History {
-    let said = PastExchange { request: ASKED.into(), command: command.into(), outcome: String::new() };
-    History { said: vec![said], ..History::default() }
+/// The most exchanges that a revision is told of: a small model follows the last ones best.
+const MOST: usize = 3;
+
+/// The most bytes of those before the last one.
+const MOST_BYTES: usize = 2000;
+
+/// A command as the answer to a request that is not known.
+pub fn given(command: &str) -> PastExchange {
+    PastExchange { request: ASKED.into(), command: command.into(), outcome: String::new() }
+}
+
+/// The conversation that ends with this command as the answer to a question.
+pub fn exchanges(ask: &Ask, command: &str) -> Vec<PastExchange> {
+    let last = PastExchange { request: ask.request.clone(), command: command.into(), outcome: String::new() };
+    bounded(ask.before.said.iter().cloned().chain([last]).collect())
+}
+
+/// The history before words that say how the last command of a conversation is to be changed.
+pub fn before(said: Vec<PastExchange>) -> History {
+    History { said: bounded(said), ..History::default() }
+}
+
+/// The last exchanges, the very last whatever its length.
+fn bounded(mut said: Vec<PastExchange>) -> Vec<PastExchange> {
+    let mut left = MOST_BYTES;
+    let fits = |(n, one): &(usize, &PastExchange)| {
+        let bytes = one.request.len() + one.command.len() + one.outcome.len();
+        let is_kept = *n == 0 || *n < MOST && bytes <= left;
+        left = left.saturating_sub(if *n == 0 { 0 } else { bytes });
+        is_kept
+    };
+    let kept = said.iter().rev().enumerate().take_while(fits).count();
+    said.drain(..said.len() - kept);
+    said
 }
 
 /// Holds a command that the person gives against what a prompt takes.
@@ -48,6 +82,27 @@ pub fn split<'a>(line: &'a str, dialect: Dialect, context: &ExecutionContext) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said(request: &str, command: &str) -> PastExchange {
+        PastExchange { request: request.into(), command: command.into(), outcome: String::new() }
+    }
+
+    #[test]
+    fn a_conversation_is_bounded_by_number_and_by_length_and_ends_with_the_last_command() {
+        let all: Vec<PastExchange> = (0..9).map(|n| said(&format!("r{n}"), &format!("c{n}"))).collect();
+        assert_eq!(before(all.clone()).said, all[6..]);
+        assert_eq!(before(Vec::new()).said, []);
+        // one that is long leaves no room for what came before it
+        let long = said("long", &"x".repeat(MOST_BYTES));
+        let told = |said: &[PastExchange]| before(said.to_vec()).said;
+        assert_eq!(told(&[all[0].clone(), long.clone(), all[1].clone()]), all[1..2]);
+        assert_eq!(
+            told(&[all[0].clone(), long.clone()]),
+            [all[0].clone(), long.clone()],
+            "the last one is always told"
+        );
+        assert_eq!(given("ls").request, ASKED);
+    }
 
     #[test]
     fn a_comment_behind_a_command_says_how_to_change_it() {

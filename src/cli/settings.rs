@@ -122,6 +122,8 @@ pub struct Settings {
     pub workspace_url: Option<String>,
     /// Are requests kept with their commands?
     pub request_history: bool,
+    /// Is the last answer of a terminal kept until it closes?
+    pub last_answer: bool,
     /// How much of a conversation is remembered.
     pub history: Remember,
     /// When a run that has grown long is shortened, and how.
@@ -180,6 +182,7 @@ impl Settings {
             })?,
             workspace_url: url("workspace_url"),
             request_history: config.parse("request_history", |v| one_of(&SWITCH, v))?,
+            last_answer: config.parse("last_answer", |v| one_of(&SWITCH, v))?,
             history: config.parse("history", super::chat::remember)?,
             context: config.parse("context", super::agent::fitting::read)?,
             perpetual: perpetual(config)?,

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn items() -> Vec<Item> {
-        Machine::new(vec!["ls".into()], true).items()
+        Machine::new(vec!["ls".into()], true, true).items()
     }
 
     #[test]

@@ -132,12 +132,15 @@ pub struct Machine {
     chosen: usize,
     /// False where the command is for another machine.
     runs: bool,
+    /// False where no model is to be asked for more.
+    asks: bool,
 }
 
 impl Machine {
-    /// The machine beside the commands that are shown. `runs` is false if they are for another machine.
-    pub fn new(commands: Vec<String>, runs: bool) -> Self {
-        Self { state: State::Choosing, commands, chosen: 0, runs }
+    /// The machine beside the commands that are shown. `runs` is false if they are for another machine, `asks` if no model is to be
+    /// asked for more.
+    pub fn new(commands: Vec<String>, runs: bool, asks: bool) -> Self {
+        Self { state: State::Choosing, commands, chosen: 0, runs, asks }
     }
 
     /// The command that the keys are about.
@@ -152,8 +155,14 @@ impl Machine {
         if self.runs {
             items.push(item("r", "run"));
         }
-        items.extend([item("e", "edit"), item("v", "revise"), item("?", "explain"), item("c", "copy")]);
-        items.push(item("a", "another"));
+        items.push(item("e", "edit"));
+        if self.asks {
+            items.push(item("v", "revise"));
+        }
+        items.extend([item("?", "explain"), item("c", "copy")]);
+        if self.asks {
+            items.push(item("a", "another"));
+        }
         if self.commands.len() > 1 {
             items.push((format!("1-{}", self.commands.len().min(9)), "choose"));
         }
@@ -207,11 +216,11 @@ impl Machine {
                     self.state = State::Editing;
                     Effect::Edit(command)
                 }
-                'v' => {
+                'v' if self.asks => {
                     self.state = State::Wording;
                     Effect::AskWords
                 }
-                'a' => return self.at_work_from_keys(Effect::Another),
+                'a' if self.asks => return self.at_work_from_keys(Effect::Another),
                 '?' | 'h' => return self.at_work_from_keys(Effect::Explain(command)),
                 'c' => return self.at_work_from_keys(Effect::Copy(command)),
                 'q' => return self.end_from_keys(Ending::Left),
@@ -268,7 +277,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn machine() -> Machine {
-        Machine::new(vec!["ls -a".into()], true)
+        Machine::new(vec!["ls -a".into()], true, true)
     }
 
     fn pressed(machine: &mut Machine, key: char) -> Vec<Effect> {
@@ -307,9 +316,19 @@ mod tests {
 
     #[test]
     fn a_command_for_another_machine_cannot_be_run() {
-        let mut machine = Machine::new(vec!["ls -a".into()], false);
+        let mut machine = Machine::new(vec!["ls -a".into()], false, true);
         assert_eq!(pressed(&mut machine, 'r'), []);
         assert!(machine.items().iter().all(|(_, word)| *word != "run"));
+    }
+
+    #[test]
+    fn where_no_model_is_asked_there_is_no_key_for_it() {
+        let mut machine = Machine::new(vec!["ls -a".into()], true, false);
+        assert!(machine.items().iter().all(|(_, word)| !["revise", "another"].contains(word)));
+        for key in ['v', 'a'] {
+            assert_eq!(pressed(&mut machine, key), [], "{key}");
+        }
+        assert_eq!(pressed(&mut machine, 'e'), [Effect::Erase, Effect::Edit("ls -a".into())]);
     }
 
     #[test]
@@ -365,7 +384,7 @@ mod tests {
 
     #[test]
     fn one_of_several_is_chosen_by_its_number() {
-        let mut machine = Machine::new(vec!["one".into(), "two".into()], true);
+        let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
         assert!(machine.items().contains(&("1-2".into(), "choose")));
         assert_eq!(pressed(&mut machine, '2'), [Effect::Erase, Effect::Show("two".into()), Effect::Draw]);
         assert_eq!(pressed(&mut machine, '3'), []);
@@ -401,7 +420,7 @@ mod tests {
         /// happens any more after the end.
         #[test]
         fn only_the_key_runs_anything(events in proptest::collection::vec(event(), 0..60)) {
-            let mut machine = Machine::new(vec!["one".into(), "two".into()], true);
+            let mut machine = Machine::new(vec!["one".into(), "two".into()], true, true);
             let mut over = false;
             for event in events {
                 let is_run = matches!(event, Event::Key(Key::Char('r' | 'R' | 'x' | 'X')));

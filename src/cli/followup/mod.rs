@@ -16,29 +16,43 @@ mod tty;
 
 pub mod clipboard;
 
-use super::args::RequestArgs;
 use super::asker::Asker;
 use super::execute::{self, Run};
 use super::request::{Place, show};
+use super::request_log::last;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings, explain};
 use crate::command::Answer;
 use crate::host::ExecutionContext;
 
-/// True if keys are to be offered after an answer: a person sees both streams, and nobody waits for the bare command.
-pub fn are_wanted(args: &RequestArgs, settings: &Settings, cx: &Cx) -> bool {
-    let is_bare = args.execute || args.widget || args.no_keys || args.answer.json || !cx.ui.is_talkative();
-    cfg!(unix) && settings.keys && !is_bare && cx.ui.is_at_terminal() && super::interrupt::has_terminal()
+/// True if keys are to be offered after an answer: a person sees both streams, and nobody waits for the bare command, as `is_bare`
+/// says.
+pub fn are_wanted(is_bare: bool, settings: &Settings, cx: &Cx) -> bool {
+    let is_seen = cx.ui.is_talkative() && cx.ui.is_at_terminal() && super::interrupt::has_terminal();
+    cfg!(unix) && settings.keys && !is_bare && is_seen
 }
 
 /// Everything that the keys need.
 pub struct Session<'a> {
     /// For further answers.
     pub asker: Asker<'a>,
-    /// The machine.
-    pub context: &'a ExecutionContext,
+    /// True if the model may be asked for more.
+    pub asks: bool,
     /// The words that were asked with, where they are to be kept.
     pub request: Option<&'a str>,
+}
+
+impl Session<'_> {
+    /// The machine.
+    fn context(&self) -> &ExecutionContext {
+        &self.asker.context
+    }
+
+    /// Keeps the conversation that ends with this command as the last answer of the terminal.
+    fn keep_last(&self, command: &str) {
+        let asker = &self.asker;
+        last::keep(&asker.exchanges(command), asker.place, asker.settings, asker.cx);
+    }
 }
 
 /// Shows an answer that has a command, and offers the keys until the person leaves.
@@ -56,10 +70,12 @@ pub fn run(answer: Answer, session: &Session<'_>) -> Outcome {
         }
         Err(failure) => return Err(failure),
     };
-    let runs =
-        place.target.os == session.context.target.os && execute::program(place.dialect, session.context).is_some();
+    let context = session.context();
+    let runs = place.target.os == context.target.os && execute::program(place.dialect, context).is_some();
     let commands = commands(&answer);
-    offer::offer(answer, machine::Machine::new(commands, runs), session, left)
+    // whoever puts the keys aside with Ctrl-Z goes on from it, too
+    session.keep_last(&answer.cmd);
+    offer::offer(answer, machine::Machine::new(commands, runs, session.asks), session, left)
 }
 
 /// The commands of an answer that can be chosen.
@@ -102,7 +118,9 @@ mod offer {
     pub(super) fn offer(answer: Answer, machine: Machine, session: &Session<'_>, left: Exit) -> Outcome {
         let Some(tty) = Tty::open() else { return Ok(left) };
         let mut driver = Driver { session, tty: &tty, waited: false, has_run: false, answer, machine };
-        let ending = driver.go()?;
+        let ending = driver.go();
+        session.keep_last(driver.machine.command());
+        let ending = ending?;
         if !driver.has_run && ending != Ending::Interrupted {
             driver.keep(driver.machine.command(), None);
         }
@@ -263,13 +281,13 @@ mod offer {
                 Effect::Another => self.shown(asker.another())?,
                 Effect::Explain(command) => {
                     let _phase = self.cx().interrupt().during(Phase::Ends);
-                    explain::tell(&command, asker.place.dialect, &asker.recipe.context, self.cx())?;
+                    explain::tell(&command, asker.place.dialect, self.session.context(), self.cx())?;
                     Event::Done
                 }
                 Effect::Copy(command) => {
                     ui.aside(
                         Role::Dim,
-                        &clipboard::copy(&command, &self.session.context.available_commands, self.cx()),
+                        &clipboard::copy(&command, &self.session.context().available_commands, self.cx()),
                     );
                     Event::Done
                 }
@@ -309,7 +327,7 @@ mod offer {
                 place: asker.place,
                 settings: asker.settings,
                 cx: self.cx(),
-                context: self.session.context,
+                context: self.session.context(),
                 preview: false,
                 trash: false,
                 asker: None,

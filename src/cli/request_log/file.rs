@@ -1,4 +1,4 @@
-//! The file of requests: a line each, for its owner alone, bounded in number and age. Nothing is kept of one that has a secret.
+//! A file of requests: a line each, for its owner alone, bounded in number and age. Nothing is kept of one that has a secret.
 
 use crate::cli::Dirs;
 use crate::files::{self, Access};
@@ -48,6 +48,11 @@ impl Log {
         Some(Self { file: dirs.state.as_ref()?.join("requests.jsonl") })
     }
 
+    /// The log of the last answer of a session of the system, in a folder of such; see [`super::last`].
+    pub fn of_session(folder: &Path, leader: u32) -> Self {
+        Self { file: folder.join(format!("{leader}.jsonl")) }
+    }
+
     /// Where it is.
     pub fn file(&self) -> &Path {
         &self.file
@@ -58,9 +63,7 @@ impl Log {
     /// # Errors
     /// The system's.
     pub fn add(&self, entry: &Entry) -> io::Result<bool> {
-        let redactor = Redactor::default();
-        let texts = [&entry.request, &entry.command, &entry.folder];
-        if texts.into_iter().any(|text| redactor.text(text) != *text) {
+        if has_secret(entry, &Redactor::default()) {
             return Ok(false);
         }
         let _lock = self.lock()?;
@@ -83,6 +86,35 @@ impl Log {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         file.write_all(line.as_bytes())?;
         Ok(true)
+    }
+
+    /// Keeps these requests alone, in their order, and of them only what comes after the last one with a secret.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn replace(&self, entries: &[Entry]) -> io::Result<()> {
+        let redactor = Redactor::default();
+        let from = entries.iter().rposition(|entry| has_secret(entry, &redactor)).map_or(0, |at| at + 1);
+        let mut text = String::new();
+        for entry in &entries[from..] {
+            text.push_str(&serde_json::to_string(entry)?);
+            text.push('\n');
+        }
+        match text.is_empty() {
+            true => self.remove(),
+            false => files::replace(&self.file, text.as_bytes(), Access::Private),
+        }
+    }
+
+    /// Takes the file away.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.file) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
     }
 
     /// The requests that are kept at this time, the oldest first.
@@ -137,6 +169,11 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+/// True for one that has something which looks like a key or a password.
+fn has_secret(entry: &Entry, redactor: &Redactor) -> bool {
+    [&entry.request, &entry.command, &entry.folder].into_iter().any(|text| redactor.text(text) != *text)
 }
 
 /// True for one that is not too old.
@@ -198,6 +235,20 @@ mod tests {
         assert!(!log.add(&entry(1, &format!("log in with {token}"))).unwrap());
         assert!(!log.add(&Entry { command: format!("curl -u me:{token} x"), ..entry(1, "log in") }).unwrap());
         assert!(!log.file().exists());
+    }
+
+    #[test]
+    fn what_is_put_in_the_place_of_all_ends_before_a_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::of_session(&dir.path().join("last"), 7);
+        let secret = Entry { command: format!("curl -u me:ghp_{} x", "a1".repeat(18)), ..entry(2, "log in") };
+        log.replace(&[entry(1, "a"), entry(2, "b")]).unwrap();
+        assert_eq!(log.entries(9).unwrap().len(), 2);
+        log.replace(&[entry(1, "a"), secret.clone(), entry(3, "c")]).unwrap();
+        assert_eq!(log.entries(9).unwrap(), [entry(3, "c")]);
+        log.replace(&[entry(1, "a"), secret]).unwrap();
+        assert!(!log.file().exists(), "what was kept before is not the last any more");
+        log.remove().unwrap();
     }
 
     #[test]

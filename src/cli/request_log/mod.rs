@@ -1,8 +1,9 @@
 //! `caro history`: what was asked for, and what came of it. Off until somebody turns it on; then kept on this machine alone.
 //!
-//! - [`mod@file`]: the file. What was typed into `caro chat` is [`super::history`]'s matter.
+//! - [`mod@file`]: the file. [`last`]: the last answer of a terminal, in a file of the same form. What was typed into `caro chat` is [`super::history`]'s matter.
 
 pub mod file;
+pub mod last;
 
 use super::request::Place;
 use super::ui::{Role, plural};
@@ -27,7 +28,7 @@ pub struct Args {
     /// The most requests, the latest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Forget all of them
+    /// Forget all of them, and the last answers that `--from last` goes on from
     #[arg(long, conflicts_with_all = ["words", "json", "limit"])]
     clear: bool,
     #[command(subcommand)]
@@ -70,6 +71,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if args.clear {
         let count = log.clear().map_err(failed)?;
+        last::clear(cx);
         cx.ui.note(&format!("{} forgotten", plural(count, "request")));
         return Ok(Exit::Success);
     }

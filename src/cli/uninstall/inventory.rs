@@ -3,6 +3,7 @@
 //! A variable may name any folder (`CARO_CACHE_DIR=/tmp`): there an entry is ours by its name alone, and the others stay.
 
 use crate::cli::Dirs;
+use crate::cli::request_log::last;
 use crate::model::catalog;
 use crate::model::fetch;
 use std::collections::HashSet;
@@ -180,7 +181,7 @@ fn is_made_by_us(purpose: Purpose, entry: &Path, models: &[String]) -> bool {
             ["skill-index.json", "skills-on-board"].contains(&&*name) || is_index || begins("manual.db")
         }
         Purpose::Models => name.ends_with(".verified.json") || models.iter().any(|known| begins(known)),
-        Purpose::Runtime => name == "lock" || name.ends_with(".sock") || name.ends_with(".json"),
+        Purpose::Runtime => ["lock", last::FOLDER].contains(&&*name) || name.ends_with(".sock") || name.ends_with(".json"),
         // no variable names another place for these
         Purpose::State | Purpose::Data | Purpose::Settings => false,
     }
@@ -254,6 +255,7 @@ mod tests {
             write(&models.join(name), 1);
         }
         write(&run.join("a.sock"), 1);
+        write(&run.join("last/7.jsonl"), 1);
         write(&run.join("other.pid"), 1);
         let dirs = Dirs { cache: Some(cache.clone()), models: Some(models), runtime: Some(run), ..Dirs::default() };
         let found = all(&dirs, &Dirs::default(), None);
@@ -264,7 +266,7 @@ mod tests {
         };
         assert_eq!(names(Purpose::Cache), ["manual.db", "manual.db-wal", "0123456789abcdef.state", "programs-2.json"]);
         assert_eq!(names(Purpose::Models), [file.clone(), format!("{file}.partial"), format!("{file}.verified.json")]);
-        assert_eq!(names(Purpose::Runtime), ["a.sock"]);
+        assert_eq!(names(Purpose::Runtime), ["a.sock", "last"]);
     }
 
     #[cfg(unix)]

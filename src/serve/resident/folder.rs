@@ -110,6 +110,14 @@ impl Folder {
     }
 }
 
+/// Makes a folder that is this user's alone, where it is not there.
+///
+/// # Errors
+/// As [`Folder::open`].
+pub fn make_private(path: &Path) -> Result<(), Absent> {
+    Folder::open(path).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

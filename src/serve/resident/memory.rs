@@ -71,6 +71,21 @@ impl Machine {
     }
 }
 
+/// The memory of this machine beside what a model wants of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that can be had without swapping.
+    pub available: u64,
+    /// Bytes that should be, so that the model can be kept ready.
+    pub wanted: u64,
+}
+
+/// The room for a model file of this many bytes; `None` where the system does not tell.
+pub fn room(model: u64) -> Option<Room> {
+    let machine = Machine::now()?;
+    Some(Room { available: machine.available, wanted: machine.wanted(model) })
+}
+
 fn parse_machine(text: &str) -> Option<Machine> {
     Some(Machine { total: field(text, "MemTotal:")?, available: field(text, "MemAvailable:")? })
 }

@@ -47,11 +47,15 @@ mod worker;
 pub use client::Client;
 #[cfg(unix)]
 pub use control::{list, stop};
+#[cfg(unix)]
+pub use folder::make_private;
 pub use identity::Weights;
 #[cfg(unix)]
 pub use link::{attach, host};
+#[cfg(unix)]
+pub use memory::{Room, room};
 #[cfg(not(unix))]
-pub use off::{Client, Hosted, attach, host, list, stop};
+pub use off::{Client, Hosted, Room, attach, host, list, make_private, room, stop};
 #[cfg(unix)]
 pub use server::{Hosted, serve};
 

@@ -76,3 +76,25 @@ pub fn list(_folder: &Path) -> Result<Vec<Result<Status, Option<u32>>>, Absent> 
 pub fn stop(_folder: &Path) -> Result<Vec<Ended>, Absent> {
     Ok(Vec::new())
 }
+
+/// See the Unix version.
+///
+/// # Errors
+/// Always.
+pub fn make_private(_folder: &Path) -> Result<(), Absent> {
+    Err(Absent::System)
+}
+
+/// Not told here.
+pub fn room(_model: u64) -> Option<Room> {
+    None
+}
+
+/// See the Unix version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that can be had without swapping.
+    pub available: u64,
+    /// Bytes that should be, so that the model can be kept ready.
+    pub wanted: u64,
+}
