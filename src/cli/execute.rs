@@ -9,11 +9,11 @@ use super::settings::LEVELS;
 use super::ui::{Role, in_line};
 use super::undo::{Looked, Net};
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, explain, history, present};
-use crate::command::Answer;
+use crate::command::{Answer, risk};
 use crate::exec;
 use crate::host::ExecutionContext;
-use crate::shell::safety::{self, Level, Risk};
-use crate::shell::{self, Dialect, Severity};
+use crate::shell::safety::{Level, Risk};
+use crate::shell::{Dialect, Severity};
 use std::path::{Path, PathBuf};
 
 /// How a command is run, beside that it is asked for.
@@ -171,7 +171,8 @@ fn agreed(mut answer: Answer, net: &Net, run: &Run<'_>) -> Result<Option<(String
     };
     'shown: loop {
         let edited = cmd != answer.cmd;
-        let risk = if edited { safety::assess(&shell::parse(&cmd, place.dialect)) } else { answer.risk.clone() };
+        let judged = || risk::assess_text(&cmd, place.dialect, Some(&place.cwd));
+        let risk = if edited { judged() } else { answer.risk.clone() };
         ui.tell(&ui.paint_err(Role::Command, &cmd));
         if edited {
             present::verdict(ui, &risk);

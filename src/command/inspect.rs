@@ -72,7 +72,10 @@ impl Inspector {
         findings.retain(|finding| !self.without.contains(&finding.id));
         Draft {
             findings,
-            risk: safety::assess(&script),
+            risk: match self.is_here(subject.target) {
+                true => super::risk::assess_here(&script, subject.cwd),
+                false => safety::assess(&script),
+            },
             manual: manual_lines(&commands_used, subject.request, manuals),
             delicate: delicate(&script, &commands_used),
             commands_used,

@@ -11,7 +11,7 @@
 //! - [`sample`], [`choose`], [`trial`]: one command out of several where the model is unsure, by how likely they are and what
 //!   they do in a rehearsal; [`faults`]: what a rehearsal has against a command; [`pipeline`]: its stages.
 //! - [`fix`]: a command that failed, repaired without a model; [`checked`]: a command that no model has written, as an answer.
-//! - [`rehearsal`]: which commands may be tried out first.
+//! - [`rehearsal`]: which commands may be tried out first. [`risk`]: the verdict on one that is for this machine.
 //! - [`checks`]: what is wrong with a command, with evidence; [`inspect`]: brings them what they need. [`explain`]: what it does, in one line.
 
 pub mod answer;
@@ -34,6 +34,7 @@ pub mod prompt;
 pub mod recipe;
 pub mod rehearsal;
 pub mod reply;
+pub mod risk;
 mod sample;
 pub mod spelling;
 pub mod trial;

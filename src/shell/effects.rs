@@ -5,6 +5,7 @@ pub(super) mod database;
 mod expanded;
 mod handed;
 mod paths;
+mod project;
 mod reading;
 mod table;
 #[cfg(test)]
@@ -21,7 +22,7 @@ pub(super) use paths::{opened, resolved};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};
-pub(super) use table::{Variable, variable};
+pub(super) use table::{Variable, is_remade, variable};
 
 /// One thing that a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -59,6 +60,14 @@ pub enum Kind {
     Package,
     /// Changes a repository of a version control system.
     Repository,
+    /// Adds to a repository of a version control system, or moves to another place in it: what was there is kept.
+    Record,
+    /// Starts a service, a container or an editor that is named: what runs already goes on.
+    Start,
+    /// Does what the files of the project in this folder say: builds, checks, tests.
+    Build,
+    /// Runs a program that stands in the command in full and only computes and prints.
+    Compute,
     /// Runs code that is not in the text.
     Run,
     /// Not known: the program is in no table.
@@ -190,15 +199,23 @@ fn of_command(script: &Script, index: usize, command: &Invocation, found: &mut V
     if let Some(word) = unknown {
         doing.plain(Kind::Unknown, word);
     }
-    if paths::is_elsewhere(first) {
-        doing.plain(Kind::Unknown, first);
-    }
     let read = Reading::of(command, program);
+    let builds = || program.does(&read).contains(&Kind::Build) && project::is_own(script, index);
+    if paths::is_elsewhere(first) && !(project::is_tool(first) && builds()) {
+        // what a project has installed is its own, and no program of the system's with that name
+        let reads = project::is_installed(first) && program.does(&read).is_empty() && project::is_own(script, index);
+        doing.plain(if reads { Kind::Build } else { Kind::Unknown }, first);
+    }
     if asks_for_help(command, &read) {
         return;
     }
     let wraps = script.commands.iter().any(|c| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped));
     for kind in program.does(&read) {
+        let kind = match kind {
+            Kind::Run if program.only_computes(command, &read) => Kind::Compute,
+            Kind::Build if !project::is_own(script, index) => Kind::Run,
+            kind => kind,
+        };
         // `sh -c '...'` runs nothing but what is in the text and is judged by itself.
         // code of another language does more than the commands in it
         if kind != Kind::Run || !wraps || command.name().is_some_and(is_interpreter) {
@@ -465,6 +482,11 @@ pub(super) fn canonical(key: &str, dialect: Dialect) -> String {
         Dialect::PowerShell => super::powershell_alias(key).unwrap_or(key).to_owned(),
         _ => key.to_owned(),
     }
+}
+
+/// True if only the words of that program tell what it destroys: the table does not know it, or says so.
+pub(super) fn is_told_by_words(name: &str, dialect: Dialect) -> bool {
+    table::program(&name.to_ascii_lowercase(), dialect).is_none_or(|program| program.words)
 }
 
 /// True if the table of programs knows that name.

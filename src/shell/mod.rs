@@ -27,7 +27,7 @@ mod word;
 pub use builtin::{is_builtin, powershell_alias};
 pub use effects::{Effect, effects};
 pub use parse::{Invocation, Script, Word, extract_commands, parse};
-pub use safety::{Level, Risk, assess, is_read_only};
+pub use safety::{Level, Risk, assess, assess_in, is_read_only};
 pub use target::{Dialect, Os, Target, Userland};
 pub use word::quote;
 

@@ -44,8 +44,23 @@ impl Pattern {
 #[serde(from = "String")]
 pub struct Whole(Pattern);
 
+/// Names of targets and scripts of a project that build, check or show it, alone or narrowed (`test:unit`). None deploys,
+/// publishes, cleans, migrates or fills a database: what those change is not made anew by the next build.
+const TARGETS: &str = "(?:(?:all|build|compile|bundle|pack|transpile|test|tests|check|checks|verify|lint|linter|vet|fmt|format|prettier|eslint|\
+typecheck|type-check|types|tsc|typescript|dev|develop|start|serve|server|preview|watch|run|debug|docs?|doc|api-docs|storybook|coverage|cov|unit|\
+integration|e2e|smoke|spec|specs|bench|benchmark|help|assemble|classes|analyze|stylelint|mypy|ruff|pytest|jest|vitest|cypress|playwright|\
+codegen|generate|proto|ci|validate|dist|distcheck)(?:[:.-](?:all|build|test|tests|check|fix|lint|unit|integration|e2e|ci|dev|\
+development|local|prod|production|staging|watch|coverage|only|js|ts|css|scss|types|web|api|app|apps|server|client|frontend|backend|ui|core|lib|\
+libs|cjs|esm|docs?|report|headless|open|run|race|short|fast|quick|verbose|debug|release|linux|darwin|macos|mac|windows|win|arm64|amd64|x64|image|\
+docker|storybook|main|renderer|go|rust|python|py|node|fmt|format|code|src))*)";
+
+/// A word, and no option, that says that something is deployed, published, deleted or filled anew.
+const HARMFUL: &str = "(?:[^-].*)?(?i:deploy|publish|release|destroy|drop|delete|purge|wipe|reset|migrat|seed|clean|uninstall|prune|nuke|flush|\
+truncat|rollback|revert|remove|push|upload|provision|teardown).*";
+
 impl From<String> for Whole {
     fn from(text: String) -> Self {
+        let text = text.replace("<target>", TARGETS).replace("<harmful>", HARMFUL);
         Self(Pattern::from(format!("^(?:{text})$")))
     }
 }

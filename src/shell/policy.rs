@@ -242,10 +242,10 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Send => "network",
         Kind::Privilege => "privilege",
         Kind::Kill => "process",
-        Kind::System => "system",
+        Kind::System | Kind::Start => "system",
         Kind::Package => "package",
-        Kind::Repository => "repository",
-        Kind::Run => "code",
+        Kind::Repository | Kind::Record => "repository",
+        Kind::Run | Kind::Build | Kind::Compute => "code",
         Kind::Unknown => "unknown",
     }
 }
@@ -345,7 +345,11 @@ not_matches = ["cat /srv/data/a"]
         assert!(why.contains("policy.toml:2 denies it: history is shared"), "{why}");
         assert!(verdict(&own, "git push").refused().is_none());
         assert_eq!(verdict(&own, "git commit -m x").level, Level::Safe);
-        assert_eq!(verdict(&own, "git commit -m x; git stash").level, Level::Caution, "only what is named is allowed");
+        assert_eq!(
+            verdict(&own, "git commit -m x; git stash drop").level,
+            Level::Caution,
+            "only what is named is allowed"
+        );
         assert_eq!(verdict(&own, "curl https://example.com").level, Level::Caution);
         assert!(verdict(&own, "sudo rm -rf /srv/data/old").refused().is_some());
         assert!(verdict(&own, "rm -rf /srv/database").refused().is_none(), "a folder is not the beginning of a name");

@@ -10,8 +10,10 @@ mod database;
 mod disguise;
 mod endless;
 mod flow;
+mod folder;
 mod given;
 mod indices;
+mod keeps;
 mod processes;
 mod secrets;
 mod startup;
@@ -21,6 +23,7 @@ use super::effects::{Effect, Kind, Place, Variable, effects, is_help, opened, pl
 use super::parse::{Assignment, How, Script};
 use super::rules::{Verdict, matching};
 use super::substitution;
+pub use folder::{Found, Surroundings};
 pub(super) use given::given;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -29,9 +32,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Reads and prints, or makes something new.
+    /// Loses nothing: it reads and prints, makes something new, or does what a project's own files say.
     Safe,
-    /// Changes something that can be made good again, or leaves this machine, or cannot be foreseen.
+    /// May lose something, reaches another machine with data, gains rights, or runs what nobody can foresee.
     Caution,
     /// Destroys, opens up or hands over something.
     Danger,
@@ -75,10 +78,27 @@ pub fn assess(script: &Script) -> Risk {
     super::policy::applied(script, judged(script))
 }
 
+/// The same of a command for this machine, with what is on its disk in view: a file that is not there cannot be written over.
+pub fn assess_in(script: &Script, around: &Surroundings<'_>) -> Risk {
+    super::policy::applied(script, judged_in(script, Some(around)))
+}
+
 /// The verdict without any policy.
 pub(super) fn judged(script: &Script) -> Risk {
+    judged_in(script, None)
+}
+
+fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     let all = effects(script);
-    let mut reasons: Vec<Reason> = all.iter().filter_map(|e| of_effect(script, &all, e)).collect();
+    let of_one = |effect: &Effect| {
+        let reason = of_effect(script, &all, effect)?;
+        let loses = reason.level > Level::Caution || !keeps::loses_nothing(script, &all, effect);
+        if !loses {
+            return None;
+        }
+        around.map_or(Some(reason.clone()), |around| folder::seen(script, &all, effect, reason, around))
+    };
+    let mut reasons: Vec<Reason> = all.iter().filter_map(of_one).collect();
     reasons.extend(flow::reasons(script));
     reasons.extend(secrets::reasons(script));
     reasons.extend(indices::reasons(script));
@@ -276,7 +296,10 @@ fn of_effect(script: &Script, all: &[Effect], effect: &Effect) -> Option<Reason>
         Kind::Kill => say(Caution, "process", format!("`{}` ends or hinders running processes", effect.token)),
         Kind::System => say(Caution, "system", format!("`{}` can change the state of this system", effect.token)),
         Kind::Package => say(Caution, "package", format!("`{}` can install, change or remove software", effect.token)),
-        Kind::Repository => say(Caution, "repository", "it changes the repository".to_owned()),
+        Kind::Repository => {
+            say(Caution, "repository", "it takes something out of the repository, or changes what is there".to_owned())
+        }
+        Kind::Record | Kind::Start | Kind::Build | Kind::Compute => None,
         Kind::Run => say(Caution, "code", format!("`{}` runs code that is not in the command itself", effect.token)),
         // A program word that is no plain text is judged by `of_structure`.
         Kind::Unknown if effect.command.is_some_and(|i| script.commands[i].name().is_none()) => None,
@@ -306,7 +329,10 @@ fn handed_over(script: &Script, all: &[Effect], index: usize) -> Option<String> 
         let lower = word.text.to_lowercase();
         word.expands && lower.split('$').skip(1).any(|variable| TELLING.iter().any(|word| variable.contains(word)))
     };
-    let from_file = |word: &super::parse::Word| word.text.len() > 1 && word.text.starts_with('@');
+    // `@me` and `@types/node` are names to other programs
+    let posts = ["curl", "wget", "http", "https", "xh", "xhs", "httpie", "invoke-webrequest", "invoke-restmethod"];
+    let posting = command.key().is_some_and(|key| posts.contains(&key.as_str()));
+    let from_file = |word: &super::parse::Word| posting && word.text.len() > 1 && word.text.starts_with('@');
     let said = command.args().iter().find(|word| named(word) || from_file(word));
     if let Some(word) = said {
         return Some(format!("`{name}` hands {} to another machine", word.raw));
@@ -534,6 +560,9 @@ fn of_structure(script: &Script) -> Vec<Reason> {
         if *construct == super::parse::Construct::MethodCall {
             let token = script.text.get(span.clone()).unwrap_or_default();
             let lower = token.to_ascii_lowercase();
+            if keeps::is_pure_method(token) {
+                continue;
+            }
             if lower.contains("directory]::delete(") || lower.contains("file]::delete(") && lower.contains("windows") {
                 found.push(reason(
                     Level::Danger,

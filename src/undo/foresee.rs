@@ -130,17 +130,19 @@ impl Seen<'_> {
             return self.outside("runs on another machine");
         }
         match self.effect.kind {
-            Kind::None | Kind::Read | Kind::Fetch => {}
+            Kind::None | Kind::Read | Kind::Fetch | Kind::Compute => {}
             Kind::Create | Kind::Overwrite | Kind::Append | Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => {
                 self.file();
             }
             Kind::Send => self.outside("sends something, which stays sent"),
             Kind::Kill => self.outside("ends processes, which stay ended"),
-            Kind::System => self.outside("changes the system, and not files alone"),
+            Kind::System | Kind::Start => self.outside("changes the system, and not files alone"),
             Kind::Package => self.outside("installs or removes software"),
             Kind::Privilege => self.outside("asks for another user's rights"),
-            Kind::Repository => self.opaque("what it changes in the repository does not follow from the text"),
-            Kind::Run => self.opaque("it runs code that is not in the text"),
+            Kind::Repository | Kind::Record => {
+                self.opaque("what it changes in the repository does not follow from the text");
+            }
+            Kind::Run | Kind::Build => self.opaque("it runs code that is not in the text"),
             Kind::Unknown => self.opaque("what it changes does not follow from the text"),
         }
     }

@@ -210,12 +210,16 @@ fn shell(script: &str, shown: &str) -> Vec<Finding> {
             Kind::Read => (Some(Effect::Read), "it reads a file beside its input"),
             Kind::Create | Kind::Overwrite | Kind::Append => (Some(Effect::Write), "it writes a file"),
             Kind::Fetch | Kind::Send => (Some(Effect::Network), "it reaches for the network"),
-            Kind::Run => (None, "it runs code that is not in the script"),
+            Kind::Run | Kind::Build | Kind::Compute => (None, "it runs code that is not in the script"),
             Kind::Unknown => (Some(Effect::Spawn), "nobody knows what this program does"),
             Kind::Delete | Kind::Move | Kind::Mode | Kind::Owner => (None, "it changes, moves or deletes files"),
-            Kind::Privilege | Kind::Kill | Kind::System | Kind::Package | Kind::Repository => {
-                (None, "it changes the system")
-            }
+            Kind::Privilege
+            | Kind::Kill
+            | Kind::System
+            | Kind::Start
+            | Kind::Package
+            | Kind::Repository
+            | Kind::Record => (None, "it changes the system"),
         };
         let kind = serde_json::to_value(effect.kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or("effect");

@@ -7,6 +7,7 @@ use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, ended, text};
 use crate::agent::observe::Raw;
 use crate::agent::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
+use crate::command::risk::assess_here;
 use crate::exec::{self, EnvProfile, Job, Limits, Output, Sandbox, Status, Support};
 use crate::shell::effects::{Kind, Place, place_of};
 use crate::shell::{self, Dialect, Level, Script};
@@ -145,13 +146,17 @@ fn foresee(script: &Script, root: &Path, support: Support) -> Effects {
             | Kind::System
             | Kind::Package
             | Kind::Repository
+            | Kind::Record
+            | Kind::Start
+            | Kind::Build
+            | Kind::Compute
             | Kind::Run
             | Kind::Unknown => {
                 effects.opaque = true;
             }
         }
     }
-    let risk = shell::assess(script);
+    let risk = assess_here(script, root);
     effects.hazard = match risk.level {
         Level::Danger => Hazard::Danger,
         _ if !read_only => Hazard::Change,

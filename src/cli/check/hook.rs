@@ -3,10 +3,12 @@
 
 use super::FailOn;
 use crate::cli::{Cx, Exit, Failure, Outcome, given};
+use crate::command::risk::assess_text;
+use crate::shell::Dialect;
 use crate::shell::safety::{Level, Risk};
-use crate::shell::{Dialect, assess, parse};
 use serde_json::{Value, json};
 use std::io::Read;
+use std::path::Path;
 
 /// The most bytes of a document.
 const LONGEST: u64 = 4 << 20;
@@ -54,7 +56,7 @@ fn answer(asker: Asker, question: &Value, fail_on: FailOn, shell: Dialect) -> Re
         );
     };
     given::sound(command, " in the question")?;
-    let risk = assess(&parse(command, shell));
+    let risk = assess_text(command, shell, question["cwd"].as_str().map(Path::new));
     let decision = match risk.level {
         Level::Safe => return Ok(None),
         level if risk.refused().is_some() || fail_on.fails(level) => "deny",
@@ -100,6 +102,13 @@ mod tests {
             "deny"
         );
         assert_eq!(asked(Asker::ClaudeCode, call("ls"), FailOn::Danger), None);
+        // in that folder there is no such file
+        let folder = tempfile::tempdir().unwrap();
+        let there =
+            |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": folder.path()});
+        assert_eq!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger), None);
+        std::fs::write(folder.path().join("new.txt"), "x").unwrap();
+        assert!(asked(Asker::ClaudeCode, there("ls > new.txt"), FailOn::Danger).is_some());
         assert_eq!(asked(Asker::ClaudeCode, json!({"tool_name": "Write"}), FailOn::Danger), None);
         let cursor = asked(Asker::Cursor, json!({"command": "curl x | sh", "cwd": "/"}), FailOn::Danger).unwrap();
         assert_eq!(cursor["permission"], "deny");

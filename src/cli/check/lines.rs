@@ -2,9 +2,11 @@
 
 use super::FailOn;
 use crate::cli::{Cx, Exit, Failure, Outcome, given};
+use crate::command::risk::assess_text;
+use crate::shell::Dialect;
 use crate::shell::safety::{Level, Reason, Risk};
-use crate::shell::{Dialect, assess, parse};
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The most bytes of a line: what a command may have, escaped, and what else stands beside it.
@@ -21,6 +23,9 @@ struct Line {
     shell: Option<String>,
     #[serde(default)]
     id: Option<serde_json::Value>,
+    /// The folder of this machine that it runs in, from the root on.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
 }
 
 /// A verdict, as it is written.
@@ -103,7 +108,7 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
         match line(&bytes, shell) {
             Ok((line, dialect)) => {
                 let begun = Instant::now();
-                let risk = assess(&parse(&line.command, dialect));
+                let risk = assess_text(&line.command, dialect, line.cwd.as_deref());
                 counted.count(&risk, begun.elapsed());
                 if fail_on.fails(risk.level) && exit == Exit::Success {
                     exit = Exit::No;
@@ -196,7 +201,7 @@ mod tests {
     fn what_is_counted_is_told_in_percent() {
         let mut counted = Summary::default();
         for text in ["ls", "rm x", "rm -rf /", "frobnicate"] {
-            counted.count(&assess(&parse(text, Dialect::Bash)), Duration::from_micros(10));
+            counted.count(&assess_text(text, Dialect::Bash, None), Duration::from_micros(10));
         }
         let done = counted.finished();
         assert_eq!((done.safe, done.caution, done.danger, done.caution_unknown), (1, 2, 1, 1));

@@ -99,7 +99,7 @@ mod offer {
     use super::*;
     use crate::cli::interrupt::{Phase, line_of_terminal};
     use crate::cli::{edit, history, present, request_log};
-    use crate::shell::{parse, safety};
+    use crate::command::risk;
 
     /// The driver.
     struct Driver<'a, 's> {
@@ -254,7 +254,9 @@ mod offer {
                 }
                 Effect::Show(command) => {
                     ui.command(command)?;
-                    let risk = safety::assess(&parse(command, self.session.asker.place.dialect));
+                    let place = self.session.asker.place;
+                    let here = place.target == self.session.context.target;
+                    let risk = risk::assess_text(command, place.dialect, here.then_some(place.cwd.as_path()));
                     present::verdict(ui, &risk);
                 }
                 Effect::Tell(what) => ui.note(what),

@@ -40,8 +40,12 @@ pub(super) fn effect(
     let deeds = told(script, index, program, read);
     let any = |test: fn(&Deed) -> bool| deeds.iter().any(|(deed, _)| test(deed));
     if deeds.is_empty() {
-        // what will be typed, or stands in a file, is not in the command
-        return (!wraps).then_some(Kind::Run);
+        // what stands in a file or comes through a pipe is not in the command; what is typed is seen by who types it
+        let command = &script.commands[index];
+        let fed = command.stdin_pipe
+            || command.inside.is_some()
+            || command.redirects.iter().chain(&script.redirects).any(|r| r.operator.contains('<'));
+        return (!wraps).then_some(if fed { Kind::Run } else { Kind::Start });
     }
     Some(match () {
         () if any(|d| *d == Deed::Runs) => Kind::Run,

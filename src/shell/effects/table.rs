@@ -5,7 +5,10 @@ use super::reading::Reading;
 use super::{Kind, canonical};
 use crate::shell::Dialect;
 use crate::shell::embedded::Language;
+use crate::shell::embedded::pure::{self, Tongue};
+use crate::shell::parse::Invocation;
 use crate::shell::pattern::Whole;
+use crate::shell::unwrap::is_code;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -51,6 +54,14 @@ pub(super) struct Program {
     pub does: Vec<Kind>,
     pub shows: Vec<Whole>,
     pub asks: Vec<Whole>,
+    pub makes: Vec<Whole>,
+    pub gets: Vec<Whole>,
+    pub records: Vec<Whole>,
+    pub starts: Vec<Whole>,
+    pub builds: Vec<Whole>,
+    pub computes: Option<Tongue>,
+    pub alone: Vec<Whole>,
+    pub words: bool,
     pub attached: String,
     pub verbs: BTreeMap<String, Vec<Kind>>,
     pub option: Vec<Opt>,
@@ -184,11 +195,53 @@ impl Program {
         let mut kinds = match applying().find_map(|o| o.does.clone()) {
             _ if self.only_shows(read) => Vec::new(),
             _ if self.asks.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch],
+            _ if self.gets.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch, Kind::Create],
+            _ if self.shaped(read).is_some() => self.shaped(read).into_iter().collect(),
             Some(kinds) => kinds,
             None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
         };
         kinds.extend(applying().flat_map(|o| o.also.iter().copied()));
         kinds
+    }
+
+    /// What is done in the shapes in which nothing is lost.
+    fn shaped(&self, read: &Reading<'_>) -> Option<Kind> {
+        let shapes = [
+            (&self.makes, Kind::Create),
+            (&self.records, Kind::Record),
+            (&self.starts, Kind::Start),
+            (&self.builds, Kind::Build),
+        ];
+        let fits = |shapes: &[Whole]| shapes.iter().any(|shape| shape.fits(&read.line));
+        shapes.into_iter().find(|(shapes, _)| fits(shapes)).map(|(_, kind)| kind)
+    }
+
+    /// True if it makes something out of what is here.
+    pub fn only_makes(&self, read: &Reading<'_>) -> bool {
+        self.shaped(read) == Some(Kind::Create)
+    }
+
+    /// True if all that it runs stands in its words, and that is understood and only computes.
+    pub fn only_computes(&self, command: &Invocation, read: &Reading<'_>) -> bool {
+        let Some(tongue) = self.computes else { return false };
+        let words = &command.words;
+        let is_alone = |text: &str| self.alone.iter().any(|option| option.fits(text));
+        let code: Vec<usize> = (1..words.len())
+            .filter(|at| {
+                is_code(words, *at) && tongue.takes_code(&words[*at - 1].text) && is_alone(&words[*at - 1].text)
+            })
+            .collect();
+        let Some(first) = code.first() else { return false };
+        // what is no code is an option that changes nothing of it, or behind it a file that is read or handed over
+        let mut others = (1..words.len()).filter(|at| !code.contains(at));
+        let plain = |at: usize| match words[at].text.as_str() {
+            text if text.starts_with('-') => is_alone(text),
+            text => at > *first && tongue != Tongue::Lua && !text.contains(['|', '<', '>', '$', '`']),
+        };
+        command.assignments.is_empty()
+            && !read.has("-i")
+            && others.all(plain)
+            && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, tongue)))
     }
 
     /// What its verb does: two words where the table has them, else one.
@@ -234,6 +287,8 @@ impl Program {
 struct File {
     program: Vec<Program>,
     #[serde(default)]
+    remade: Remade,
+    #[serde(default)]
     suspect: Suspect,
     #[serde(default)]
     variables: Variables,
@@ -262,6 +317,14 @@ pub(in crate::shell) enum Variable {
     Writes,
 }
 
+/// Files and folders that tools make anew.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remade {
+    /// Their names; `*` at an end stands for any text.
+    names: Vec<String>,
+}
+
 /// Options that write, run or kill in one program or another.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -279,6 +342,7 @@ struct Table {
     short: HashSet<String>,
     harmless: HashSet<(String, String)>,
     variables: Variables,
+    remade: Vec<String>,
 }
 
 fn table() -> &'static Table {
@@ -295,7 +359,15 @@ fn table() -> &'static Table {
         let Suspect { long, harmless } = file.suspect;
         let short = harmless.keys().filter(|k| !k.starts_with("--")).cloned().collect();
         let pairs = harmless.into_iter().flat_map(|(o, names)| names.into_iter().map(move |n| (o.clone(), n)));
-        Table { programs: file.program, by_name, long, short, harmless: pairs.collect(), variables: file.variables }
+        Table {
+            programs: file.program,
+            by_name,
+            long,
+            short,
+            harmless: pairs.collect(),
+            variables: file.variables,
+            remade: file.remade.names,
+        }
     })
 }
 
@@ -311,6 +383,15 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
     let version = || key.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let found = table.by_name.get(&canonical(key, dialect)).or_else(|| table.by_name.get(version()));
     found.map(|i| &table.programs[*i])
+}
+
+/// True for the name of a file or folder that tools make anew.
+pub(in crate::shell) fn is_remade(name: &str) -> bool {
+    table().remade.iter().any(|own| match (own.strip_prefix('*'), own.strip_suffix('*')) {
+        (Some(end), _) => name.len() > end.len() && name.ends_with(end),
+        (_, Some(start)) => name.starts_with(start),
+        _ => own == name,
+    })
 }
 
 /// What programs make of that variable, if it can make them run other code.
@@ -369,6 +450,12 @@ pub(super) fn faults() -> Vec<String> {
             .shows
             .iter()
             .chain(&program.asks)
+            .chain(&program.makes)
+            .chain(&program.gets)
+            .chain(&program.records)
+            .chain(&program.starts)
+            .chain(&program.builds)
+            .chain(&program.alone)
             .chain(&program.script_word)
             .chain(program.option.iter().flat_map(of_option));
         if patterns.into_iter().any(|p| !p.is_sound()) {

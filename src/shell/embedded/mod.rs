@@ -3,6 +3,7 @@
 
 mod awk;
 pub(super) mod code;
+pub(super) mod pure;
 mod sed;
 pub(super) mod sql;
 

@@ -2,7 +2,7 @@
 //! text of a command.
 
 use crate::shell::Dialect;
-use crate::shell::effects::{Place, canonical, has_value, is_known, operands_of, place_of, resolved, verb};
+use crate::shell::effects::{Place, canonical, has_value, is_told_by_words, operands_of, place_of, resolved, verb};
 use crate::shell::parse::{Construct, How, Invocation, Script, Word};
 use crate::shell::pattern::Pattern;
 use crate::shell::safety::given;
@@ -50,7 +50,7 @@ pub struct Condition {
     /// What follows an option.
     #[serde(default)]
     pub next: Option<Next>,
-    /// True: the table of programs must not know it.
+    /// True: the table of programs must not know it, or must say that its words tell what it destroys.
     #[serde(default)]
     pub unknown: bool,
     /// The program's name, in lower case, must match.
@@ -194,7 +194,7 @@ impl Condition {
     /// Index of the word that makes the rule match, if it does: the program word where no other is to blame.
     pub fn holds(&self, script: &Script, index: usize, command: &Invocation) -> Option<usize> {
         let key = command.key().unwrap_or_default();
-        if self.unknown && is_known(&canonical(&key, script.dialect), script.dialect_of(command))
+        if self.unknown && !is_told_by_words(&canonical(&key, script.dialect), script.dialect_of(command))
             || self.program.as_ref().is_some_and(|p| !p.is_match(&key))
         {
             return None;

@@ -17,7 +17,9 @@ const COMMANDS: [&str; 12] =
 pub(super) fn reasons(script: &Script, all: &[Effect]) -> Vec<Reason> {
     let mut found = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
-        let runs = |e: &Effect| e.command == Some(index) && matches!(e.kind, Kind::Unknown | Kind::Run);
+        let runs = |e: &Effect| {
+            e.command == Some(index) && matches!(e.kind, Kind::Unknown | Kind::Run | Kind::Build | Kind::Start)
+        };
         let wraps = |c: &Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped);
         let function = |name: &str| script.functions.iter().any(|f| f.name == name);
         let own = command.name().is_some_and(|name| is_shell(name) || is_interpreter(name) || function(name));

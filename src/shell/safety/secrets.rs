@@ -305,7 +305,8 @@ pub(super) fn is_secret(path: &str) -> bool {
         "ssh_host_",
         ".config/rclone",
     ];
-    const NAMES: [&str; 9] = [".ssh", ".aws", ".env", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".gnupg", ".azure"];
+    const NAMES: [&str; 10] =
+        [".ssh", ".aws", ".kube", ".env", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".gnupg", ".azure"];
     let path = path.trim_end_matches(['/', '*', '.', '"', '\'']);
     let last = path.rsplit(['/', '=', '@', ':']).next().unwrap_or_default();
     let private = path.ends_with(".env.production") || path.ends_with(".env.local");

@@ -1,0 +1,196 @@
+//! The verdict on a command for this machine, with what lies on its disk in view.
+
+use crate::shell::safety::{Found, Risk, Surroundings, assess, assess_in};
+use crate::shell::{self, Script};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Judges a command that is to run here, in that folder.
+pub fn assess_here(script: &Script, cwd: &Path) -> Risk {
+    let Some(folder) = cwd.to_str() else { return assess(script) };
+    if !cwd.is_absolute() {
+        return assess(script);
+    }
+    let home = std::env::home_dir();
+    let home = home.as_deref().and_then(Path::to_str);
+    assess_in(script, &Surroundings { folder, home, look: &look })
+}
+
+/// Judges a command as far as its text and its folder tell, if there is one.
+pub fn assess_text(command: &str, dialect: shell::Dialect, cwd: Option<&Path>) -> Risk {
+    let script = shell::parse(command, dialect);
+    cwd.map_or_else(|| assess(&script), |cwd| assess_here(&script, cwd))
+}
+
+fn look(path: &str) -> Found {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() => Found::File(there.len()),
+        Ok(there) if there.is_dir() => Found::Folder,
+        Ok(_) => Found::Other,
+        Err(e) if e.kind() == ErrorKind::NotFound => Found::Nothing,
+        Err(_) => Found::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{Dialect, Level, parse};
+
+    /// A folder with a file of 1200 bytes, an empty one, a folder with a file in it, and links.
+    fn stage() -> tempfile::TempDir {
+        let stage = tempfile::tempdir().unwrap();
+        let at = |name: &str| stage.path().join(name);
+        fs::write(at("full"), [b'x'; 1200]).unwrap();
+        fs::write(at("empty"), "").unwrap();
+        fs::write(at("a"), "a").unwrap();
+        fs::create_dir_all(at("dir/deep")).unwrap();
+        fs::write(at("dir/full"), "x").unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("full", at("link")).unwrap();
+            std::os::unix::fs::symlink("gone", at("dangling")).unwrap();
+        }
+        stage
+    }
+
+    fn level(command: &str, cwd: &Path) -> Level {
+        assess_here(&parse(command, Dialect::Bash), cwd).level
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_written_over() {
+        let stage = stage();
+        for command in [
+            "ls > out.txt",
+            "ls > ./out.txt",
+            "ls > dir/out.txt",
+            "ls > dir/../out.txt",
+            "cp a b",
+            "cp a dir/",
+            "cp a dir",
+            "mv a b",
+            "mv a dir/",
+            "cp -r dir other",
+            "sort a -o sorted",
+            "curl -o page.html https://example.com",
+            "ls > empty",
+            "ln -sf a b",
+            "tee new < a",
+            "cd dir && ls > out.txt",
+            "mkdir new && cp a new/a",
+            "ls | sort > out.txt",
+            "ls > out.txt 2> errors.txt",
+            "cp a dir/deep/",
+            "tar czf a.tgz dir",
+            "echo x > 'with blank.txt'",
+        ] {
+            let risk = assess_here(&parse(command, Dialect::Bash), stage.path());
+            assert_eq!(risk.level, Level::Safe, "{command}: {:?}", risk.reasons);
+        }
+    }
+
+    #[test]
+    fn what_is_there_or_may_be_there_stays_a_caution() {
+        let stage = stage();
+        for command in [
+            "ls > full",
+            "cp a full",
+            "mv a full",
+            "cp full dir/",
+            "mv full dir",
+            "ls > dir/full",
+            "cd dir && ls > full",
+            "ls > link",
+            "ls > dangling",
+            "cp a link",
+            "touch b; cp a b",
+            "ls > $x",
+            "ls > *",
+            "cp a *",
+            "cp * dir",
+            "cd $x && ls > out.txt",
+            "cd dir; ls > out.txt",
+            "cd dir || ls > full",
+            "(cd dir; ls > full)",
+            "cd dir && cd deep && ls > out.txt",
+            "./frob; ls > out.txt",
+            "mv full b; cp a b",
+            "ln -s full b; cp a b",
+            "ln -s / d; cp a d/x",
+            "tar xf t.tar; cp a b",
+            "xargs cp a < list",
+            "bash -c 'ls > out.txt'",
+            "find . -name x -exec cp a out {} +",
+            "for f in *; do mv \"x$f\" out; done",
+            "ls > b; mv b c; ls > c",
+            "cp a nowhere/",
+            "ls > .profile",
+            "ls > .git/hooks/x",
+            "ls > ../../../../../../../../usr/local/x",
+            "ls > /usr/local/bin/new",
+            "ls > /srv/new",
+            "mv full ~/.bashrc-new",
+            "cat ~/.ssh/id_rsa > out.txt",
+            "cat /etc/shadow > out.txt",
+            "yes > out.txt",
+            "cat /dev/zero > out.txt",
+            "dd if=a of=new",
+            "fallocate -l 100T new",
+            "git -C dir diff --output=new",
+            "ssh h 'ls > out.txt'",
+            "sudo cp a b",
+            "f() { ls > out.txt; }; f",
+            "cp a /dev/sda-not",
+            "git checkout -b x; ls > out.txt",
+            "make; ls > out.txt",
+        ] {
+            assert!(level(command, stage.path()) >= Level::Caution, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_what_is_lost_is_told() {
+        let stage = stage();
+        let risk = assess_here(&parse("ls > full", Dialect::Bash), stage.path());
+        assert_eq!(risk.reasons[0].why, "it overwrites full (1.2 kB there now)");
+    }
+
+    /// What a device or the system's own is stays that, whatever lies there.
+    #[test]
+    fn dangers_do_not_depend_on_the_disk() {
+        let stage = stage();
+        for command in [
+            "ls > /dev/sda",
+            "cp a /etc/passwd",
+            "echo x > /etc/nothing-there/passwd",
+            "rm -rf /",
+            "echo k >> ~/.ssh/authorized_keys",
+        ] {
+            assert_eq!(level(command, stage.path()), Level::Danger, "{command}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_may_not_be_read_tells_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let stage = stage();
+        let shut = stage.path().join("shut");
+        fs::create_dir(&shut).unwrap();
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+        // root may read it all the same
+        if fs::read_dir(&shut).is_err() {
+            assert_eq!(level("ls > shut/out.txt", stage.path()), Level::Caution);
+        }
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(look(&stage.path().join("full/x").to_string_lossy()), Found::Other, "a file on the way");
+    }
+
+    #[test]
+    fn without_a_folder_it_is_judged_by_its_text() {
+        assert_eq!(assess_text("ls > out.txt", Dialect::Bash, None).level, Level::Caution);
+        assert_eq!(level("ls > out.txt", Path::new("relative")), Level::Caution);
+    }
+}
