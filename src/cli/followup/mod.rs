@@ -255,7 +255,7 @@ mod offer {
                 Effect::Show(command) => {
                     ui.command(command)?;
                     let place = self.session.asker.place;
-                    let here = place.target == self.session.context.target;
+                    let here = place.target == self.session.context().target;
                     let risk = risk::assess_text(command, place.dialect, here.then_some(place.cwd.as_path()));
                     present::verdict(ui, &risk);
                 }

@@ -181,7 +181,9 @@ fn is_made_by_us(purpose: Purpose, entry: &Path, models: &[String]) -> bool {
             ["skill-index.json", "skills-on-board"].contains(&&*name) || is_index || begins("manual.db")
         }
         Purpose::Models => name.ends_with(".verified.json") || models.iter().any(|known| begins(known)),
-        Purpose::Runtime => ["lock", last::FOLDER].contains(&&*name) || name.ends_with(".sock") || name.ends_with(".json"),
+        Purpose::Runtime => {
+            ["lock", last::FOLDER].contains(&&*name) || name.ends_with(".sock") || name.ends_with(".json")
+        }
         // no variable names another place for these
         Purpose::State | Purpose::Data | Purpose::Settings => false,
     }
