@@ -134,8 +134,9 @@ fn is_known(tokens: &[Token], at: usize, tongue: Tongue) -> bool {
             // a key that is computed
             Token::Mark(']') => tongue != Tongue::Js || after != Some(&Token::Mark(':')),
             Token::Mark('*') => {
-                !before(1).is_some_and(|t| is_name(t, &["import"]))
-                    && !(tongue == Tongue::Perl && after == Some(&Token::Mark('{')))
+                let is_import = before(1).is_some_and(|t| is_name(t, &["import"]));
+                let is_glob = tongue == Tongue::Perl && after == Some(&Token::Mark('{'));
+                !is_import && !is_glob
             }
             Token::Mark('&') if matches!(tongue, Tongue::Perl | Tongue::Ruby) => {
                 before(1) == Some(&Token::Mark('&')) || after == Some(&Token::Mark('&'))
@@ -405,11 +406,9 @@ fn tokens(text: &str, tongue: Tongue) -> Option<Vec<Token>> {
             }
             c if c.is_ascii_alphabetic() || c == '_' || is_sigil(c, next, tongue, found.last()) => {
                 let mut end = at + 1;
-                if matches!(c, '$' | '@')
-                    && next.is_some_and(|n| matches!(n, '_' | '.' | '/' | ',' | ';' | '!' | '0'..='9' | '&'))
-                {
-                    end += 1;
-                } else if c == '@' && next == Some('@') {
+                let is_special = matches!(c, '$' | '@')
+                    && next.is_some_and(|n| matches!(n, '_' | '.' | '/' | ',' | ';' | '!' | '0'..='9' | '&'));
+                if is_special || c == '@' && next == Some('@') {
                     end += 1;
                 }
                 while chars.get(end).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_') {
