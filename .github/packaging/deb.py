@@ -91,14 +91,12 @@ def packed(data):
 
 
 def copyright_file(year):
-    return f"""Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-Upstream-Name: caro
-Comment: The licences of the libraries that are linked into the program are in
- /usr/share/doc/caro/THIRD-PARTY.txt.gz.
-
-Files: *
-Copyright: {year} the authors of caro
+    return f"""Copyright: {year} the authors of caro
 License: Apache-2.0
- On Debian systems, the full text of the Apache License, version 2.0, is in
- /usr/share/common-licenses/Apache-2.0.
+
+On Debian systems, the full text of the Apache License, version 2.0, is in
+/usr/share/common-licenses/Apache-2.0.
+
+The licences of the libraries that are linked into the program are in
+/usr/share/doc/caro/THIRD-PARTY.txt.gz.
 """
