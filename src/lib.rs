@@ -19,7 +19,7 @@
 //! - [`agent`]: the harness: turns, tools, guards, observations, events.
 //! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again; the HTTP server.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
-//! - [`database`]: SQLite files that several processes share; `id`: what runs and sessions are called.
+//! - [`database`]: SQLite files that several processes share; `id`: what runs and sessions are called; `size`: bytes in words.
 //! - `files`: bounded reads, and writes of whole files; for all of them.
 //! - `undo`: what a command changes, kept before it runs and put back when asked (Unix).
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
@@ -43,5 +43,6 @@ pub mod model;
 pub mod policy;
 pub mod serve;
 pub mod shell;
+mod size;
 #[cfg(unix)]
 pub mod undo;

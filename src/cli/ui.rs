@@ -4,6 +4,7 @@ use super::args::Common;
 use super::spinner::Spinner;
 use super::{Env, Failure, env, interrupt};
 use crate::policy::is_hidden;
+pub use crate::size::size;
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
 use anstyle::{AnsiColor, Style};
@@ -502,17 +503,6 @@ pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `512 bytes`, `3.2 kB`, `1.0 GB`: powers of ten, as disks are sold.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 4] =
-        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
-        // a tenth of the unit is exact enough, and no number is rounded up to ten of them
-        Some((name, unit)) => format!("{}.{} {name}", bytes / unit, bytes % unit / (unit / 10)),
-        None => plural(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
-    }
-}
-
 /// Text as it may be shown on a terminal. Control characters could move the cursor, rename the window or hide half of a
 /// command, and bidirectional marks could reorder it: all but newline and tab are written out as `\x1b`, `\u{202e}`.
 pub fn visible(text: &str) -> String {
@@ -594,16 +584,6 @@ mod tests {
         ] {
             assert_eq!(has_unicode(&env(vars)), wanted, "{vars:?}");
         }
-    }
-
-    #[test]
-    fn sizes_are_told_in_the_unit_that_fits() {
-        for (bytes, told) in
-            [(0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (1_050, "1.0 kB"), (3_250_000_000, "3.2 GB")]
-        {
-            assert_eq!(size(bytes), told);
-        }
-        assert_eq!(size(u64::MAX), "18446744.0 TB");
     }
 
     #[test]

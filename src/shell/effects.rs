@@ -18,7 +18,7 @@ use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
 pub use paths::{Place, is_socket, place_of};
-pub(super) use paths::{opened, resolved};
+pub(super) use paths::{is_hidden, opened, resolved};
 use reading::Reading;
 use std::ops::Range;
 use table::{Program, Style};

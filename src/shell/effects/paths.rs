@@ -94,6 +94,11 @@ const PERSONAL: &[&str] = &[
     "Library",
 ];
 
+/// True for a path with a hidden file or folder in it: programs start by what lies there.
+pub(in crate::shell) fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
+}
+
 /// Sorts a resolved path.
 pub fn place_of(path: &str) -> Place {
     let unquoted = path.trim_end_matches(['"', '\'']);

@@ -204,7 +204,7 @@ impl Program {
         kinds
     }
 
-    /// What is done in the shapes in which nothing is lost.
+    /// The effect of those shapes of a call in which nothing is lost.
     fn shaped(&self, read: &Reading<'_>) -> Option<Kind> {
         let shapes = [
             (&self.makes, Kind::Create),

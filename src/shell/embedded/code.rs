@@ -452,7 +452,7 @@ fn name(chars: &[char], from: usize) -> (String, usize) {
 }
 
 /// The text in the quotes at that place, and where it ends.
-fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
+pub(super) fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
     let quote = chars[at];
     let triple = chars[at..].starts_with(&[quote; 3]);
     let width = if triple { 3 } else { 1 };

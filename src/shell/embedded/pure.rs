@@ -4,7 +4,7 @@
 
 mod names;
 
-use super::code::deeds;
+use super::code::{deeds, quoted};
 use names::{ATTRIBUTES, MODULES, NEVER, WHOLE, WORDS};
 
 /// A language of one-line programs.
@@ -603,27 +603,6 @@ fn parts(text: &str, opens: &str) -> Option<Vec<String>> {
         rest = inner[close + 1..].to_owned();
     }
     Some(found)
-}
-
-/// The text in the quotes there, and where it ends.
-fn quoted(chars: &[char], at: usize) -> Option<(String, usize)> {
-    let quote = chars[at];
-    let triple = quote != '`' && chars[at..].starts_with(&[quote; 3]);
-    let width = if triple { 3 } else { 1 };
-    let mut inner = String::new();
-    let mut i = at + width;
-    while let Some(c) = chars.get(i).copied() {
-        if c == '\\' {
-            inner.extend(chars.get(i + 1));
-            i += 2;
-        } else if c == quote && (!triple || chars[i..].starts_with(&[quote; 3])) {
-            return Some((inner, i + width));
-        } else {
-            inner.push(c);
-            i += 1;
-        }
-    }
-    None
 }
 
 #[cfg(test)]

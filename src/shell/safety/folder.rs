@@ -4,10 +4,11 @@
 
 use super::keeps::{exposes, fills};
 use super::{Level, Reason};
-use crate::shell::effects::{Effect, Kind, Place, place_of};
+use crate::shell::effects::{Effect, Kind, Place, is_hidden, place_of};
 use crate::shell::parse::{Invocation, Script, Word};
+use crate::size::size;
 
-/// What is at a path.
+/// The kind of thing at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -72,7 +73,7 @@ pub(super) fn seen(
     let bytes = told?;
     Some(match effect.kind {
         Kind::Move => reason,
-        _ => Reason { why: format!("{} ({} there now)", reason.why, sized(bytes)), ..reason },
+        _ => Reason { why: format!("{} ({} there now)", reason.why, size(bytes)), ..reason },
     })
 }
 
@@ -204,19 +205,7 @@ fn absolute(path: &str, folder: &str, around: &Surroundings<'_>) -> Option<Strin
     };
     let own = below(around.folder) || around.home.is_some_and(below) || below("/tmp") || below("/var/tmp");
     // programs start by what lies in hidden files
-    let hidden = path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."));
+    let hidden = is_hidden(path);
     // as the system reads it: a folder on the way may be a link
     (own && !hidden).then_some(full)
-}
-
-/// A size for a person.
-fn sized(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
-    let mut size = bytes as f64;
-    let mut unit = 0;
-    while size >= 1000.0 && unit + 1 < UNITS.len() {
-        size /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{size:.1} {}", UNITS[unit]) }
 }

@@ -1,7 +1,7 @@
 //! Changes with which nothing is lost: what tools make anew, temporary files, a line more in a file.
 
 use super::secrets::is_secret;
-use crate::shell::effects::{Effect, Kind, Place, is_remade, place_of};
+use crate::shell::effects::{Effect, Kind, Place, is_hidden, is_remade, place_of};
 use crate::shell::parse::{How, Invocation, Script, Word};
 
 /// Programs that write as much as they are told to.
@@ -98,8 +98,7 @@ fn finds_remade(script: &Script, effect: &Effect) -> bool {
 
 /// True for a file of the folder that one is in, or a temporary one: none of the system's, none that programs start by.
 fn is_own(path: &str) -> bool {
-    let hidden = path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."));
-    !hidden
+    !is_hidden(path)
         && !path.contains(['$', '`', '*', '?'])
         && (is_temporary(path) || place_of(path) == Place::Ordinary && !path.starts_with(['/', '~']))
 }

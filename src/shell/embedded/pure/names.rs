@@ -7,7 +7,7 @@ pub(super) const WORDS: &str = "\
     with as del True False None true false null nil undefined NaN Infinity yield await async of typeof new case when switch default \
     repeat eq ne lt gt le ge cmp x assert echo global loop import from use void list array strict warnings utf8 feature _";
 
-/// What is looked up in something that computes, in any of the languages. None of these names does more in a module that one of
+/// Attributes and methods of values that compute, in any of the languages. None of these names does more in a module that one of
 /// them could be looked up in.
 pub(super) const ATTRIBUTES: &str = "\
     append extend insert pop push shift unshift sort sorted reverse reversed index indexOf count items keys values entries join \
