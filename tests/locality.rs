@@ -3,7 +3,7 @@
 //! The filter is put on the thread that starts the program, which hands it on to all that comes of it, and ends with the
 //! thread.
 
-use crate::machine::{Machine, Ran, feed};
+use crate::machine::{Machine, feed};
 use crate::support::model_or_skip;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, SeccompCondition, SeccompFilter, SeccompRule,
@@ -91,7 +91,7 @@ fn no_verb_of_a_stranger_opens_a_socket_to_the_network() {
     }
     let mut chat = machine.caro(&["chat"]);
     chat.env("CARO_MODEL", &model);
-    let ran: Ran = offline(|| feed(chat, b"how many files are here?\n"));
+    let ran = offline(|| feed(chat, b"how many files are here?\n"));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(risk.reasons[0].why, "it overwrites full (1.2 kB there now)");
     }
 
-    /// What a device or the system's own is stays that, whatever lies there.
+    /// A device or a file of the system stays one, whatever lies there.
     #[test]
     fn dangers_do_not_depend_on_the_disk() {
         let stage = stage();

@@ -3,12 +3,11 @@
 //! - [`tokens`]: words and the parts of names. [`courtesy`]: what only asks for something. [`verbs`]: what the verbs of a task ask for.
 //! - [`split`]: what a task falls into; [`part`]: what kind of work each part is; [`said`]: what it says beside its orders;
 //!   [`form`]: parts whose form says all; [`reading`]: tasks that only ask what a text says.
-//! - [`person`]: whether it speaks of the person who asks. [`targets`]: the files that a task promises; [`removal`]: whether it orders that something be taken away.
+//! - [`targets`]: the files that a task promises; [`removal`]: whether it orders that something be taken away.
 
 pub mod courtesy;
 pub mod form;
 pub mod part;
-pub mod person;
 pub mod reading;
 pub mod removal;
 pub mod said;
@@ -19,7 +18,6 @@ pub mod verbs;
 
 pub use form::{asks_what_changed, before_file, script};
 pub use part::{Kind, composes, kind, locate, refer, refers, stand_in, tallies};
-pub use person::speaks_of_self;
 pub use reading::{asks_documents, asks_world, is_told_at_length, reads};
 pub use removal::orders_removal;
 pub use said::order;

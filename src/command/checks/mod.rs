@@ -5,7 +5,7 @@
 //! what was asked against the command, in general terms, and may use `facts`, not the other way round. [`edit`] mends a
 //! command as text, [`words`] reads a request as plain English words.
 //!
-//! What only one wording of one request calls for is nothing for a check: that is taught to the model.
+//! A wording that only one request has is no matter of a check: that is taught to the model.
 
 pub(in crate::command) mod edit;
 mod facts;
@@ -57,6 +57,9 @@ impl CheckContext<'_> {
     }
 }
 
+/// Tells what is wrong with a command.
+type Check = fn(&CheckContext) -> Vec<Finding>;
+
 /// The one there is; nothing of several, of which it is not clear which is meant.
 fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
@@ -103,13 +106,12 @@ pub fn run(it: &CheckContext) -> Vec<Finding> {
     let mut findings = syntax::check(it);
     // what does not parse would only draw nonsense from the rest
     if findings.is_empty() {
-        findings.extend(facts::of_any(it));
         // these know the Unix tools; PowerShell has other programs of the same names
-        if it.dialect != Dialect::PowerShell {
-            findings.extend(request::of_unix(it));
-            findings.extend(facts::of_unix(it));
+        let is_unix = it.dialect != Dialect::PowerShell;
+        let lists = [(facts::ANY, true), (request::UNIX, is_unix), (facts::UNIX, is_unix), (request::ANY, true)];
+        for (checks, _) in lists.into_iter().filter(|(_, applies)| *applies) {
+            findings.extend(checks.iter().flat_map(|check| check(it)));
         }
-        findings.extend(request::of_any(it));
     }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     findings

@@ -1,4 +1,4 @@
-//! What `grep` finds otherwise than it is written: nothing, a plus sign, or a match that no other is equal to.
+//! Patterns of `grep` that find something else than they are written for: nothing, a plus sign, or a match that no other is equal to.
 
 use super::CheckContext;
 use super::edit::{Edits, warning};

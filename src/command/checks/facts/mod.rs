@@ -46,15 +46,21 @@ pub(in crate::command) use separator::{cells, separated_by};
 
 #[cfg(test)]
 use super::tests;
-use super::{CheckContext, beginning, edit, find, made, only, read, starting_points, words};
-use crate::shell::{Finding, rules};
+use super::{Check, CheckContext, beginning, edit, find, made, only, read, starting_points, words};
+use crate::shell::rules;
 
-/// What is wrong with a command of any shell.
-const ANY: [fn(&CheckContext) -> Vec<Finding>; 5] =
-    [programs::check, prose::check, flags::check, archive::check, header::check];
+/// The checks of a command of any shell.
+pub(super) const ANY: &[Check] = &[
+    programs::check,
+    prose::check,
+    flags::check,
+    |it| rules::check(it.script, it.target),
+    archive::check,
+    header::check,
+];
 
-/// What is often wrong with a Unix command, most serious first.
-const UNIX: [fn(&CheckContext) -> Vec<Finding>; 28] = [
+/// The checks of a Unix command, most serious first.
+pub(super) const UNIX: &[Check] = &[
     executable::check,
     quoting::check,
     input::check,
@@ -84,13 +90,3 @@ const UNIX: [fn(&CheckContext) -> Vec<Finding>; 28] = [
     starts::check,
     processes::check,
 ];
-
-/// What the checks for every shell have against a command.
-pub(super) fn of_any(it: &CheckContext) -> impl Iterator<Item = Finding> {
-    ANY.iter().flat_map(move |check| check(it)).chain(rules::check(it.script, it.target))
-}
-
-/// What the checks for Unix have against a command.
-pub(super) fn of_unix(it: &CheckContext) -> impl Iterator<Item = Finding> {
-    UNIX.iter().flat_map(move |check| check(it))
-}

@@ -5,7 +5,7 @@ use super::{CheckContext, find};
 use crate::shell::Finding;
 use crate::shell::parse::How;
 
-/// What prints, or does something with what was found.
+/// Tests of `find` that print, or do something with what was found.
 const TELLS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

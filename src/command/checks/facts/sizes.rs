@@ -32,7 +32,10 @@ fn sorted(it: &CheckContext) -> Option<Finding> {
     let edits = Edits::new(it.script);
     let program = sort.words.first()?;
     if letter('n') {
-        let flag = cluster_with(sort.args(), 'n').filter(|_| human)?;
+        if !human {
+            return None;
+        }
+        let flag = cluster_with(sort.args(), 'n')?;
         let fix = edits.replace(flag, &flag.raw.replacen('n', "h", 1)).done();
         return Some(warning("human-sort", flag, "sizes such as 1.5G and 20K need sort -h, not -n", fix));
     }

@@ -6,17 +6,11 @@ use super::words::Words;
 use crate::shell::{Finding, Invocation, Severity};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
-    loses(it, &Words::of(it.request)).into_iter().collect()
-}
-
-/// The call of git that has this verb.
-fn git<'a>(it: &CheckContext<'a>, verb: &str) -> Option<&'a Invocation> {
-    let mut calls = it.script.commands.iter().filter(|c| c.name() == Some("git"));
-    calls.find(|c| c.operands().next().is_some_and(|word| word.text == verb))
+    of_script(it).into_iter().collect()
 }
 
 /// `git reset --hard HEAD~1` for "undo the last commit but keep my changes".
-fn loses(it: &CheckContext, asked: &Words) -> Option<Finding> {
+fn of_script(it: &CheckContext) -> Option<Finding> {
     const KEPT: [&str; 12] = [
         "keep",
         "keeping",
@@ -31,12 +25,16 @@ fn loses(it: &CheckContext, asked: &Words) -> Option<Finding> {
         "without losing",
         "not lose",
     ];
-    let reset = git(it, "reset")?;
+    let asked = Words::of(it.request);
+    if !(asked.say(&KEPT) || asked.say(&["don't"]) && asked.say(&["lose"])) {
+        return None;
+    }
+    let is_reset = |c: &&Invocation| c.name() == Some("git") && c.operands().next().is_some_and(|w| w.text == "reset");
+    let reset = it.script.commands.iter().find(is_reset)?;
     let hard = reset.args().iter().find(|w| w.text == "--hard")?;
-    let kept = asked.say(&KEPT) || asked.list().iter().any(|w| w == "don't") && asked.say(&["lose"]);
     let fix = Edits::new(it.script).replace(hard, "--soft").done();
     let why = "--hard throws the changes away that are to be kept: --soft leaves them as they are";
-    kept.then(|| Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
+    Some(Finding { severity: Severity::Error, ..warning("loses-changes", hard, why, fix) })
 }
 
 #[cfg(test)]

@@ -27,7 +27,10 @@ fn of_script(it: &CheckContext, words: &Words) -> Option<Finding> {
         "preserving order",
         "without sorting",
     ];
-    let sort = it.script.commands.iter().find(|c| c.name() == Some("sort")).filter(|_| words.say(&SAID))?;
+    if !words.say(&SAID) {
+        return None;
+    }
+    let sort = it.script.commands.iter().find(|c| c.name() == Some("sort"))?;
     let program = sort.words.first()?;
     let unique = sort.args().iter().any(|w| w.text == "-u");
     let uniq = sort.feeds.first().and_then(|at| it.script.commands.get(*at)).filter(|c| c.name() == Some("uniq"));
@@ -35,9 +38,10 @@ fn of_script(it: &CheckContext, words: &Words) -> Option<Finding> {
     let plain = files.iter().all(|w| !w.text.starts_with('-')) && uniq.is_none_or(|uniq| uniq.args().is_empty());
     let names: String = files.iter().map(|w| format!(" {}", w.raw)).collect();
     let both: Vec<Word> = sort.words.iter().chain(uniq.iter().flat_map(|uniq| &uniq.words)).cloned().collect();
-    let keeps = Edits::new(it.script).span(&both, &format!("awk '!seen[$0]++'{names}"));
+    let keeps =
+        if plain { Edits::new(it.script).span(&both, &format!("awk '!seen[$0]++'{names}")).done() } else { None };
     let why = "sort gives the lines another order: awk '!seen[$0]++' keeps the first of each";
-    (unique || uniq.is_some()).then(|| warning("order-lost", program, why, keeps.done().filter(|_| plain)))
+    (unique || uniq.is_some()).then(|| warning("order-lost", program, why, keeps))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What was asked, held against the command: names, numbers, places, ages, order, what was to be kept, and what nobody asked
+//! The request, held against the command: names, numbers, places, ages, order, what was to be kept, and what nobody asked
 //! for. English words, read in general terms; a request in another language accuses nobody.
 
 mod age;
@@ -13,7 +13,6 @@ mod kept_header;
 mod kept_order;
 mod letter_case;
 mod literals;
-mod mine;
 mod numbers;
 mod order;
 mod overwritten;
@@ -26,15 +25,16 @@ pub(in crate::command) use counts::asks_for_number;
 
 #[cfg(test)]
 use super::tests;
-use super::{CheckContext, edit, facts, find, made, only, starting_points, words};
-use crate::shell::Finding;
+use super::{Check, CheckContext, edit, facts, find, made, only, starting_points, words};
 
-/// What a Unix command often does otherwise than it was asked to, most serious first.
-const UNIX: [fn(&CheckContext) -> Vec<Finding>; 18] = [
+/// The checks of a command of any shell.
+pub(super) const ANY: &[Check] = &[literals::check, placeholder::check];
+
+/// The checks of a Unix command, most serious first.
+pub(super) const UNIX: &[Check] = &[
     kept_changes::check,
     borrowed::check,
     unasked::check,
-    mine::check,
     overwritten::check,
     age::check,
     elsewhere::check,
@@ -50,13 +50,3 @@ const UNIX: [fn(&CheckContext) -> Vec<Finding>; 18] = [
     place::check,
     saved::check,
 ];
-
-/// What the checks for Unix have against a command.
-pub(super) fn of_unix(it: &CheckContext) -> impl Iterator<Item = Finding> {
-    UNIX.iter().flat_map(move |check| check(it))
-}
-
-/// What the checks for every shell have against a command.
-pub(super) fn of_any(it: &CheckContext) -> impl Iterator<Item = Finding> {
-    literals::check(it).into_iter().chain(placeholder::check(it))
-}
