@@ -92,11 +92,13 @@ fn judged_in(script: &Script, around: Option<&Surroundings<'_>>) -> Risk {
     let all = effects(script);
     let of_one = |effect: &Effect| {
         let reason = of_effect(script, &all, effect)?;
-        let loses = reason.level > Level::Caution || !keeps::loses_nothing(script, &all, effect);
-        if !loses {
+        if reason.level <= Level::Caution && keeps::loses_nothing(script, &all, effect) {
             return None;
         }
-        around.map_or(Some(reason.clone()), |around| folder::seen(script, &all, effect, reason, around))
+        match around {
+            Some(around) => folder::seen(script, &all, effect, reason, around),
+            None => Some(reason),
+        }
     };
     let mut reasons: Vec<Reason> = all.iter().filter_map(of_one).collect();
     reasons.extend(flow::reasons(script));
