@@ -76,6 +76,7 @@ fn the_list_tells_right_from_wrong() {
 }
 
 #[test]
+#[ignore = "minutes of answers: benches/full.sh runs it"]
 fn strangers_are_answered() {
     if cfg!(debug_assertions) {
         println!("skipped: the answers take too long in a debug build");
