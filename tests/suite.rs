@@ -36,6 +36,7 @@ mod fix;
 mod forge;
 #[cfg(target_os = "linux")]
 mod from_last;
+mod fuzz;
 mod harness;
 mod help;
 #[cfg(unix)]
