@@ -73,6 +73,7 @@ mod rehearse;
 mod remote;
 mod reply;
 mod request_log;
+mod requests;
 #[cfg(target_os = "linux")]
 mod resident;
 mod rules;
