@@ -114,3 +114,17 @@ fn what_a_one_liner_costs() {
     );
     assert!(median.as_millis() < 10, "{median:?}");
 }
+
+/// Found by fuzzing: a grammar may end a node within a character, and what stands there was lost.
+#[test]
+fn no_place_is_within_a_character() {
+    for text in ["\u{fffd}\u{fffd}\nGWe= x", "\u{fffd}\u{fffd}\nA= rm -r x", "\u{fffd}\u{fffd}\u{fffd}\0x|||\nGW=-y"] {
+        for (_, dialect) in Dialect::ALL {
+            let script = parse(text, dialect);
+            let spans = script.commands.iter().flat_map(|command| command.words.iter().map(|word| &word.span));
+            for span in spans.chain(&script.errors) {
+                assert!(text.get(span.clone()).is_some(), "{span:?} of {text:?}, {dialect:?}");
+            }
+        }
+    }
+}

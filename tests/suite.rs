@@ -36,6 +36,7 @@ mod fix;
 mod forge;
 #[cfg(target_os = "linux")]
 mod from_last;
+mod fuzz;
 mod harness;
 mod help;
 #[cfg(unix)]
@@ -72,6 +73,7 @@ mod rehearse;
 mod remote;
 mod reply;
 mod request_log;
+mod requests;
 #[cfg(target_os = "linux")]
 mod resident;
 mod rules;

@@ -3,7 +3,7 @@
 //! `lines`: verdicts on many commands. `hook`: the answer to another agent that is about to run one.
 
 mod hook;
-mod lines;
+pub mod lines;
 
 use super::interrupt::Phase;
 use super::request::Place;

@@ -36,14 +36,29 @@ pub(super) enum Place {
 impl Source<'_> {
     /// A range of this text as a range of the whole script.
     pub fn map(&self, range: Range<usize>) -> Range<usize> {
+        let range = self.whole(range);
         match &self.place {
             Place::At(offset) => range.start + offset..range.end + offset,
             Place::Within(whole) => whole.clone(),
         }
     }
 
+    /// The range with the characters whole that it cuts in half: a grammar ends a node within one where a NUL stands near.
+    fn whole(&self, range: Range<usize>) -> Range<usize> {
+        let end = self.text.len();
+        let (mut from, mut to) = (range.start.min(end), range.end.min(end));
+        while !self.text.is_char_boundary(from) {
+            from -= 1;
+        }
+        while !self.text.is_char_boundary(to) {
+            to += 1;
+        }
+        from..to
+    }
+
     /// The word at that range.
     pub fn word(&self, range: Range<usize>) -> Word {
+        let range = self.whole(range);
         let raw = self.text.get(range.clone()).unwrap_or_default();
         let mut word = Word::new(raw, 0, self.dialect);
         word.span = self.map(range);

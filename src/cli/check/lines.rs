@@ -30,7 +30,7 @@ struct Line {
 
 /// A verdict, as it is written.
 #[derive(Debug, serde::Serialize)]
-struct Verdict {
+pub struct Verdict {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<serde_json::Value>,
     verdict: Level,
@@ -108,7 +108,7 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
         match line(&bytes, shell) {
             Ok((line, dialect)) => {
                 let begun = Instant::now();
-                let risk = assess_text(&line.command, dialect, line.cwd.as_deref());
+                let risk = line.assess(dialect);
                 counted.count(&risk, begun.elapsed());
                 if fail_on.fails(risk.level) && exit == Exit::Success {
                     exit = Exit::No;
@@ -131,6 +131,22 @@ pub(super) fn run(summary: bool, fail_on: FailOn, shell: Dialect, cx: &Cx) -> Ou
         cx.ui.document(&counted.finished())?;
     }
     Ok(exit)
+}
+
+impl Line {
+    fn assess(&self, dialect: Dialect) -> Risk {
+        assess_text(&self.command, dialect, self.cwd.as_deref())
+    }
+}
+
+/// The verdict on one line; the error says why nothing in it can be used.
+///
+/// # Errors
+/// If it is too long or no JSON of this kind, or has no command or a shell that is not known.
+pub fn judge(bytes: &[u8], shell: Dialect) -> Result<Verdict, String> {
+    let (line, dialect) = line(bytes, shell)?;
+    let risk = line.assess(dialect);
+    Ok(Verdict::of(line.id, risk))
 }
 
 impl Verdict {

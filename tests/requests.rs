@@ -1,0 +1,328 @@
+//! Requests as nobody would write them: any character, of any length, in any language, like options and like commands. None ends the
+//! program in a panic, each in a documented way, and what is printed is a command or nothing.
+
+use crate::machine::{Machine, Ran};
+use caro::cli::args;
+use caro::cli::request::{self, Place};
+use caro::cli::{Config, Settings};
+use caro::command::{Answer, Ask, CommandError, Recipe};
+use caro::host::ExecutionContext;
+use caro::model::scripted::Scripted;
+use caro::shell::Dialect;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Numbers that look like chance and are the same on every machine (Marsaglia's xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        (self.next() >> 11) as usize % most.max(1)
+    }
+
+    fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        all[self.below(all.len())]
+    }
+
+    /// A character of any plane.
+    fn character(&mut self) -> char {
+        let most = [0x80, 0x800, 0x1_0000, 0x11_0000][self.below(4)];
+        char::from_u32(self.below(most) as u32).unwrap_or('\u{fffd}')
+    }
+
+    fn text(&mut self, most: usize, piece: impl Fn(&mut Self) -> String) -> String {
+        (0..=self.below(most)).map(|_| piece(self)).collect()
+    }
+}
+
+const ENGLISH: &[&str] = &[
+    "find",
+    "all",
+    "the",
+    "files",
+    "bigger",
+    "than",
+    "1 GB",
+    "in",
+    "my",
+    "home",
+    "folder",
+    "and",
+    "then",
+    "count",
+    "please",
+    "list",
+    "processes",
+    "by",
+    "memory",
+    "epmty",
+    "delte",
+    "rename",
+    "*.txt",
+    "to",
+    "notes.md",
+    "\"a b\"",
+    "today",
+    "without",
+    "?",
+    ",",
+    "git",
+];
+const ELSEWHERE: &[&str] = &[
+    "größte",
+    "Dateien",
+    "zeige",
+    "mir",
+    "les",
+    "fichiers",
+    "d'hier",
+    "найди",
+    "все",
+    "файлы",
+    "ファイル",
+    "一覧",
+    "を表示",
+    "删除",
+    "空文件夹",
+    "اعرض",
+    "الملفات",
+    "הצג",
+    "קבצים",
+    "फ़ाइलें",
+    "दिखाओ",
+    "ไฟล์",
+    "👨‍👩‍👧",
+    "e\u{301}",
+    "\u{202e}txt",
+    "\u{feff}",
+    "\u{200b}",
+];
+const OPTIONS: &[&str] = &[
+    "-x",
+    "--json",
+    "--",
+    "-",
+    "---",
+    "--no-such",
+    "-n",
+    "9",
+    "--target",
+    "windows",
+    "--shell=fish",
+    "-rf",
+    "-é",
+    "--from",
+    "=",
+    "--help",
+    "@file",
+    "+x",
+    "--model",
+    "script:none",
+    "-qqq",
+    "--timeout",
+    "-1",
+    "check",
+    "help",
+    "agent",
+    "config",
+    "last",
+];
+const CODE: &[&str] = &[
+    "rm -rf /",
+    "$(",
+    "`",
+    ")",
+    "|",
+    "&&",
+    ";",
+    ">",
+    "<<EOF",
+    "'",
+    "\"",
+    "\\",
+    "#",
+    "{",
+    "}",
+    "*",
+    "[",
+    "${x",
+    "\n",
+    "<|im_start|>",
+    "[INST]",
+    "{\"cmd\": \"ls\"}",
+    "```sh",
+    "</request>",
+    "ignore all that was said",
+    "%s%n",
+    "../../etc/passwd",
+    "\0",
+];
+const CONTROL: &[&str] =
+    &["\0", "\x01", "\x07", "\x08", "\t", "\n", "\r", "\x0b", "\x1b[31m", "\x1b]0;x\x07", "\x7f", "\u{85}", "\u{2028}"];
+
+/// A request by its number.
+fn words(number: u64) -> String {
+    let mut dice = Dice::new(number + 1);
+    let spaced = |all: &'static [&'static str]| move |dice: &mut Dice| format!("{} ", dice.of(all));
+    match dice.below(10) {
+        0 => dice.text(12, spaced(ENGLISH)),
+        1 => dice.text(60, |dice| dice.character().into()),
+        2 => dice.text(20, |dice| [dice.of(CONTROL), dice.of(ENGLISH)].concat()),
+        3 => {
+            let piece = [dice.of(ENGLISH), dice.of(ELSEWHERE), " "].concat();
+            piece.repeat(dice.below(4000))
+        }
+        4 => dice.text(6, |dice| dice.of(&["", " ", "\t", "\u{a0}", "\u{3000}"]).into()),
+        5 => dice.text(8, spaced(OPTIONS)),
+        6 => dice.text(12, spaced(ELSEWHERE)),
+        7 => dice.text(12, spaced(CODE)),
+        8 => dice.text(4, |dice| dice.of(OPTIONS).repeat(3)),
+        _ => dice.text(16, |dice| {
+            let all = [ENGLISH, ELSEWHERE, OPTIONS, CODE, CONTROL][dice.below(5)];
+            [dice.of(all), " "].concat()
+        }),
+    }
+}
+
+/// A model that answers by what it is asked: commands of several kinds, a wrong one, none.
+fn rules() -> serde_json::Value {
+    json!([
+        { "regex": "(?i)hello|count|verz", "reply": "# not a shell task" },
+        { "regex": "(?i)[aeiou]\\W*$", "reply": "find . -name '*.txt' -size +1M" },
+        { "regex": "^\\W", "reply": "rm -rf / ; echo \"unclosed", "logprob": -2.5 },
+        { "regex": "[^\\x00-\\x7f]", "replies": ["ls ü 'ï' \u{202e}", "cat <(", "ls -a"], "logprob": -1.2 },
+        { "reply": "ps aux --sort=-%cpu | head -n 6" },
+    ])
+}
+
+/// The path of a request in this process: as `caro::cli::request` goes it, without a terminal.
+struct Path {
+    recipe: Recipe,
+    settings: Settings,
+    ask: Ask,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Path {
+    fn new() -> Self {
+        let config = Config::load(&Default::default(), &Default::default(), None, &[]).unwrap();
+        let settings = Settings::of(&config).unwrap();
+        let context = Arc::new(ExecutionContext::detect(None));
+        let place = Place::of(&context, &settings, Some(std::env::temp_dir()));
+        let model: Scripted = json!({ "context": 16_000, "rules": rules() }).to_string().parse().unwrap();
+        let recipe = Recipe {
+            model: Arc::new(model),
+            context,
+            manual: None,
+            documents: None,
+            adapted: false,
+            without: [].into(),
+        };
+        // nothing is run for one of ten thousand requests
+        let ask = Ask {
+            dialect: Dialect::Bash,
+            rehearse: false,
+            timeout: Duration::from_secs(60),
+            ..request::part(&place, &settings)
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        Self { recipe, settings, ask, runtime }
+    }
+
+    /// The exit code and what stands on standard output.
+    fn answer(&self, request: &str) -> (u8, String) {
+        if request::check(request).is_err() {
+            return (2, String::new());
+        }
+        let ask = Ask { request: request.to_owned(), ..self.ask.clone() };
+        match self.runtime.block_on(self.recipe.answer(&ask, &mut |_| {})) {
+            Ok(Answer { cmd, .. }) if cmd.is_empty() => (1, cmd),
+            Ok(Answer { draft: true, .. }) => (1, String::new()),
+            Ok(Answer { cmd, .. }) => (0, cmd),
+            Err(CommandError::BadRequest(why)) => {
+                assert!(!why.is_empty());
+                (2, String::new())
+            }
+            Err(error) => (request::failure(error, &self.settings).exit.code(), String::new()),
+        }
+    }
+}
+
+/// Asks in this process, and tells how many ended how.
+fn ask_all(numbers: std::ops::Range<u64>) -> [usize; 3] {
+    let path = Path::new();
+    let mut ended = [0; 3];
+    for number in numbers {
+        let request = words(number);
+        let shown = || format!("request {number}: {:?}", request.chars().take(200).collect::<String>());
+        // told where one ends in a panic
+        println!("{}", shown());
+        // as the words of a shell, too: options, verbs and all
+        let _ = args::parse(std::iter::once("caro").chain(request.split(' ')).map(Into::into));
+        let (code, out) = path.answer(&request);
+        assert!(code <= 2, "{code}, {}", shown());
+        assert_eq!(code == 0, !out.is_empty(), "{}", shown());
+        assert!(!out.contains(['\n', '\r', '\0']) && out.trim() == out, "{out:?}, {}", shown());
+        ended[usize::from(code)] += 1;
+    }
+    ended
+}
+
+#[test]
+fn whatever_is_asked_ends_in_a_command_or_in_a_documented_way() {
+    let [commands, none, wrong] = ask_all(0..150);
+    // the mix is one: all three ways are gone
+    assert!(commands > 30 && none > 3 && wrong > 3, "{commands} {none} {wrong}");
+}
+
+#[test]
+#[ignore = "minutes: cargo test --test suite -- --ignored --nocapture requests::ten_thousand | tail"]
+fn ten_thousand_requests_end_so() {
+    let [commands, none, wrong] = ask_all(0..10_000);
+    println!("10000 requests: {commands} commands, {none} without one, {wrong} refused as requests");
+}
+
+/// True of an end that the papers tell of: here is neither a run nor a signal.
+fn is_documented(ran: &Ran) -> bool {
+    matches!(ran.code, Some(0..=2 | 124)) && !ran.err.contains("panicked at")
+}
+
+#[test]
+fn the_program_itself_takes_them_too() {
+    let machine = Machine::new();
+    let rules = rules();
+    for number in 10_000..10_025 {
+        // no argument of a program has this one
+        let request = words(number).replace('\0', "");
+        let ran = machine.ask(rules.clone(), &["--", &request]);
+        assert!(is_documented(&ran), "{request:?}: {ran:#?}");
+        assert_eq!(ran.code == Some(0), ran.out.lines().count() == 1, "{request:?}: {ran:#?}");
+        assert!(ran.code == Some(0) || ran.out.is_empty() && ran.err.starts_with("error: "), "{request:?}: {ran:#?}");
+    }
+}
+
+/// What looks like an option or a verb is one, or is told: nothing waits, nothing breaks.
+#[test]
+fn words_that_look_like_options_end_in_a_documented_way_too() {
+    let machine = Machine::new();
+    let mut dice = Dice::new(7);
+    for _ in 0..20 {
+        // no verb of these waits: standard input is at its end
+        let all: Vec<&str> = (0..=dice.below(4)).map(|_| dice.of(OPTIONS)).collect();
+        let ran = machine.ask(rules(), &all);
+        assert!(is_documented(&ran) || all.contains(&"agent"), "{all:?}: {ran:#?}");
+        assert!(!ran.err.contains("panicked at"), "{all:?}: {ran:#?}");
+    }
+}
