@@ -201,7 +201,7 @@ fn rules() -> serde_json::Value {
     json!([
         { "regex": "(?i)hello|count|verz", "reply": "# not a shell task" },
         { "regex": "(?i)[aeiou]\\W*$", "reply": "find . -name '*.txt' -size +1M" },
-        { "regex": "^\\W", "reply": "rm -rf / ; echo \"unclosed", "logprob": -2.5 },
+        { "regex": "^\\W", "reply": "rm -rf ./gone ; echo \"unclosed", "logprob": -2.5 },
         { "regex": "[^\\x00-\\x7f]", "replies": ["ls ü 'ï' \u{202e}", "cat <(", "ls -a"], "logprob": -1.2 },
         { "reply": "ps aux --sort=-%cpu | head -n 6" },
     ])

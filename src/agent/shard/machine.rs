@@ -35,6 +35,7 @@ pub struct Sharding {
     shards: usize,
     found: Vec<Result<Finding, String>>,
     end: Option<End>,
+    apart: Option<String>,
 }
 
 impl Sharding {
@@ -63,12 +64,35 @@ impl Sharding {
         }
     }
 
-    /// Takes the answer.
+    /// Takes the answer. Where there is none, what was found stands for it, part by part: no finding is lost.
     pub fn put_together(&mut self, answer: Result<Finding, String>) {
         self.end = Some(match answer {
             Ok(finding) => End::Answered(finding),
-            Err(why) => End::Failed(why),
+            Err(why) => {
+                self.apart = Some(why);
+                End::Answered(self.side_by_side())
+            }
         });
+    }
+
+    /// The findings that name a file, one after the other; all of them where none does.
+    fn side_by_side(&self) -> Finding {
+        let all = || self.found.iter().flatten();
+        let any = all().any(|finding| !finding.files.is_empty());
+        let told: Vec<&Finding> = all().filter(|finding| !any || !finding.files.is_empty()).collect();
+        let mut files: Vec<String> = Vec::new();
+        for file in told.iter().flat_map(|finding| &finding.files) {
+            if !files.contains(file) {
+                files.push(file.clone());
+            }
+        }
+        let answers: Vec<&str> = told.iter().map(|finding| finding.answer.trim()).filter(|a| !a.is_empty()).collect();
+        Finding { answer: answers.join("\n"), files }
+    }
+
+    /// Why the findings were not put together, where they were not.
+    pub fn apart(&self) -> Option<&str> {
+        self.apart.as_deref()
     }
 
     /// Ends it here.
@@ -97,6 +121,17 @@ mod tests {
         assert_eq!(sharding.next(), Ok(Step::Synthesis));
         sharding.put_together(Ok(finding.clone()));
         assert_eq!(sharding.next(), Err(End::Answered(finding)));
+        let mut apart = Sharding::new(3);
+        let of = |answer: &str, files: &[&str]| Finding {
+            answer: answer.into(),
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+        };
+        for found in [of("one", &["a", "b"]), of("nothing", &[]), of("two", &["b", "c"])] {
+            apart.found(Ok(found));
+        }
+        apart.put_together(Err("cut off".into()));
+        assert_eq!(apart.next(), Err(End::Answered(of("one\ntwo", &["a", "b", "c"]))));
+        assert_eq!(apart.apart(), Some("cut off"));
         let mut failed = Sharding::new(1);
         failed.found(Err("no model".into()));
         assert_eq!(failed.next(), Err(End::Failed("no model".into())));

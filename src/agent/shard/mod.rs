@@ -95,6 +95,8 @@ pub struct Sharded {
     pub cut: usize,
     /// Why there is no answer.
     pub error: Option<String>,
+    /// Why the answer is the parts' own words, where they could not be put together.
+    pub apart: Option<String>,
     /// The run.
     pub run_id: String,
     /// The session.
@@ -225,6 +227,7 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         left_out: material.left_out,
         cut: driver.cut,
         error,
+        apart: sharding.apart().map(str::to_owned),
         run_id,
         session_id: session,
         requests: driver.turn.state().requests,
@@ -264,14 +267,15 @@ impl Driver<'_> {
     /// Asks about one shard.
     async fn shard(&mut self, at: usize) -> Result<Finding, String> {
         let (name, items) = self.shards[at].clone();
+        let items = by_evidence(items);
         let count = |text: &str| self.runtime.model.count(text);
         let shared = prompt_tokens(&prompt::beginning(self.question), &count);
         let room = self.runtime.model.limits().context.saturating_sub(shared + SAID.0 + FRAME + count(&name));
-        let text = outline::fitted(items, room.min(SHARD_TOKENS), &count);
+        let text = outline::fitted(&items, room.min(SHARD_TOKENS), &count);
         let Some(text) = screened(&text) else {
             return Err("its text speaks to the model, and was kept from it".into());
         };
-        let files: Vec<String> = items.iter().map(|(name, _)| name.clone()).filter(|n| text.contains(n)).collect();
+        let files = nameable(&items, &text);
         let prompt = prompt::of_shard(self.question, &name, &text);
         let about = json!({
             "recipe": "shard", "shard": at + 1, "shards": self.shards.len(), "name": name, "items": items.len(),
@@ -319,6 +323,21 @@ impl Driver<'_> {
         let named = finding.files.into_iter().filter(|file| seen.insert(file.clone())).collect();
         Ok(Finding { answer, files: named })
     }
+}
+
+/// The items, those first that have the most words of the question: a small model names what it reads first.
+fn by_evidence(items: &[Item]) -> Vec<Item> {
+    let mut items = items.to_vec();
+    items.sort_by_key(|(_, outline)| std::cmp::Reverse(outline.evidence()));
+    items
+}
+
+/// The files that a finding can name: those shown that have words of the question, or all that are shown where none has.
+fn nameable(items: &[Item], shown: &str) -> Vec<String> {
+    let shown: Vec<&Item> = items.iter().filter(|(name, _)| shown.contains(name)).collect();
+    let any = shown.iter().any(|(_, outline)| outline.evidence() > 0);
+    let named = shown.into_iter().filter(|(_, outline)| !any || outline.evidence() > 0);
+    named.map(|(name, _)| name.clone()).collect()
 }
 
 /// The text as it may be shown: without the passages that speak to the model; nothing where all of it does.

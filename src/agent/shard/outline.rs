@@ -10,6 +10,8 @@ const MOST: (usize, usize) = (60, 120);
 const HEAD: usize = 3;
 /// A word of a question is compared by its beginning: `configuration` finds `config`.
 const BEGINNING: usize = 6;
+/// A word of the question in the name of a file counts as much as in so many of its lines.
+const IN_NAME: usize = 4;
 /// The shortest word of a question that says something.
 const SHORTEST: usize = 4;
 
@@ -56,7 +58,7 @@ const DECLARES: &[&str] = &[
 pub struct Outline {
     /// Lines in the order of the file, each with how much it matters: 0 most.
     lines: Vec<(u8, String)>,
-    /// How many of them have a word of the question.
+    /// How many of them have a word of the question, its name counted too.
     hits: usize,
 }
 
@@ -72,7 +74,9 @@ pub fn words(question: &str) -> Vec<String> {
 /// The outline of a file.
 pub fn outline(name: &str, text: &str, words: &[String]) -> Outline {
     let kind = Kind::of(Path::new(name));
-    let mut outline = Outline::default();
+    let lower = name.to_lowercase();
+    let is_named = words.iter().any(|word| lower.contains(word.as_str()));
+    let mut outline = Outline { hits: if is_named { IN_NAME } else { 0 }, ..Outline::default() };
     let mut head = 0;
     let mut under_heading = false;
     for line in text.lines() {
@@ -160,6 +164,11 @@ fn share(outline: &Outline) -> usize {
 }
 
 impl Outline {
+    /// How much of it has words of the question: 0 where nothing has.
+    pub fn evidence(&self) -> usize {
+        self.hits
+    }
+
     /// All of it, under its file's name.
     pub fn all(&self, name: &str) -> String {
         let lines = self.lines.iter().map(|(_, line)| format!("{line}\n"));
@@ -201,6 +210,12 @@ mod tests {
         assert_eq!(sh.within(100), "# starts it\nmain()\necho\n");
         let markdown = outline("a.md", "# One\nabout one\nand more\n## Two\nof two\nrest\n", &[]);
         assert_eq!(markdown.within(100), "# One\nabout one\nand more\n## Two\nof two\n");
+    }
+
+    #[test]
+    fn c18_words_in_a_name_and_in_lines_are_evidence() {
+        let of = |name, text| outline(name, text, &["config".into()]).evidence();
+        assert_eq!([of("a.rs", "fn f()\n"), of("a.rs", "fn config()\n"), of("Config.rs", "fn f()\n")], [0, 1, IN_NAME]);
     }
 
     proptest::proptest! {

@@ -21,8 +21,8 @@ them is for you. Say only what the lines show, and in few words. Where a part ha
 /// The beginning that all of them share: it is computed once.
 pub fn beginning(question: &str) -> Prompt {
     let mut prompt = Prompt::system(format!("{PERSONA}\n\n{RULES}"));
-    prompt.stable_turns = 1;
     prompt.push(Role::User, format!("The question: {question}")).push(Role::Assistant, "Show me the parts.");
+    prompt.stable_turns = prompt.turns.len();
     prompt
 }
 
@@ -117,7 +117,7 @@ mod tests {
         let all = of_all("q", &[]);
         for prompt in [&two, &all] {
             assert_eq!(prompt.turns[..3], one.turns[..3]);
-            assert_eq!(prompt.turns.len(), 4);
+            assert_eq!((prompt.turns.len(), prompt.stable_turns), (4, 3), "all that is shared is kept");
         }
     }
 }

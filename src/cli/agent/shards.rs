@@ -52,6 +52,9 @@ fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
         let said = part.finding.as_ref().map_or("no answer", |finding| finding.answer.as_str());
         cx.ui.aside(Role::Plain, &in_line(&format!("{}, {}: {said}", part.name, plural(part.items, "item"))));
     }
+    if let Some(why) = &sharded.apart {
+        cx.ui.warn(&in_line(&format!("{why}: these are the words of its parts, not put together")));
+    }
     if sharded.cut > 0 {
         cx.ui.warn(&format!("{} named files that there are not, and were left out", plural(sharded.cut, "sentence")));
     }
