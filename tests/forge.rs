@@ -10,7 +10,7 @@ use crate::pty::Terminal;
 use serde_json::{Value, json};
 
 /// Words of the forge's own prompt, by which a script knows it.
-const PROMPT: &str = "You write one small, correct program";
+const PROMPT: &str = "You write one small, correct, general function";
 /// Three examples of a converter, the last one hidden from the model.
 const CONVERTER: [&str; 6] =
     ["--example", "5 km => 5000 m", "--example", "3 kg => 3000 g", "--example", "12 km => 12000 m"];
@@ -27,9 +27,13 @@ fn can_forge() -> bool {
     can
 }
 
-/// Rules of a model that writes these scripts, one after the other.
+/// Rules of a model that writes these scripts: the first one whenever it begins, the others one after the other when it mends.
 fn scripts(replies: &[&str]) -> Value {
-    json!([{ "replies": replies }])
+    let [first, rest @ ..] = replies else { panic!("a model writes something") };
+    match rest {
+        [] => json!([{ "reply": first }]),
+        rest => json!([{ "regex": "(?i)write the whole code again", "replies": rest }, { "reply": first }]),
+    }
 }
 
 fn forge(machine: &Machine, replies: &[&str], args: &[&str]) -> Ran {

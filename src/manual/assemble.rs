@@ -1,7 +1,7 @@
 //! Makes an entry out of what was heard, and decides whether its options are all there are.
 
 use super::answer::{Answer, Page, kind_of};
-use super::index::{Kind, Text, mentions, read, usage};
+use super::index::{Kind, Text, clean, mentions, read, usage};
 use super::{Entry, OptionEntry};
 use crate::exec::Status;
 use std::collections::{BTreeSet, HashSet};
@@ -166,6 +166,15 @@ fn cut(text: &str, limit: usize) -> &str {
     }
     let end = text[..end].rfind('\n').filter(|at| *at > limit / 2).unwrap_or(end);
     &text[..end]
+}
+
+impl Entry {
+    /// Reads an entry out of texts that are at hand: a manual page, and a whole answer to `--help` of a program that ended well.
+    pub fn of_texts(command: &str, page: Option<&[u8]>, help: Option<&[u8]>) -> Self {
+        let answer = |text| Answer { status: Some(Status::Exited(0)), text: Some(text), whole: true };
+        let page = page.map_or(Page::None, |page| Page::Text(clean(page)));
+        assemble(command, Path::new(command), Heard { page, version: None, help: help.map(clean).map(answer) })
+    }
 }
 
 #[cfg(test)]

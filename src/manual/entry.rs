@@ -1,9 +1,5 @@
 //! What is known about one program.
 
-use super::answer::{Answer, Page};
-use super::assemble::{Heard, assemble};
-use super::index::clean;
-use crate::exec::Status;
 use crate::shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,15 +108,6 @@ pub struct OptionEntry {
     /// Further spellings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-}
-
-impl Entry {
-    /// Reads an entry out of texts that are at hand: a manual page, and a whole answer to `--help` of a program that ended well.
-    pub fn of_texts(command: &str, page: Option<&[u8]>, help: Option<&[u8]>) -> Self {
-        let answer = |text| Answer { status: Some(Status::Exited(0)), text: Some(text), whole: true };
-        let page = page.map_or(Page::None, |page| Page::Text(clean(page)));
-        assemble(command, Path::new(command), Heard { page, version: None, help: help.map(clean).map(answer) })
-    }
 }
 
 impl OptionEntry {

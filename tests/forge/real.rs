@@ -22,6 +22,8 @@ struct Wanted {
 }
 
 const SET: &str = include_str!("../../benches/forge/skills.toml");
+/// Those on which the forge was made better.
+const MORE: &str = include_str!("../../benches/forge/more.toml");
 
 /// What a promoted script makes of an input.
 fn output(script: &Path, input: &str, folder: &Path) -> String {
@@ -52,9 +54,9 @@ fn given(wanted: &Wanted, machine: &Machine) -> Vec<String> {
 /// The set itself: what is hidden is not among what is shown, and each skill has enough of both.
 #[test]
 fn the_hidden_tests_are_none_of_the_examples() {
-    let set: Set = toml::from_str(SET).unwrap();
-    assert_eq!(set.skill.len(), 6);
-    for wanted in &set.skill {
+    let (set, more): (Set, Set) = (toml::from_str(SET).unwrap(), toml::from_str(MORE).unwrap());
+    assert_eq!((set.skill.len(), more.skill.len()), (6, 10));
+    for wanted in set.skill.iter().chain(&more.skill) {
         assert!(wanted.hidden.len() >= 2 && !wanted.examples.is_empty(), "{}", wanted.name);
         assert!(wanted.hidden.iter().all(|(input, _)| wanted.examples.iter().all(|(shown, _)| shown != input)));
     }
@@ -65,15 +67,28 @@ fn the_hidden_tests_are_none_of_the_examples() {
 #[test]
 #[ignore = "a measurement of ten minutes, whose goal is not reached yet (benches/records)"]
 fn a29_the_real_model_forges_three_of_six_and_none_falsely() {
+    let Some((right, count)) = forged(SET) else { return };
+    assert!(count < 6 || right >= 3, "{right} of {count} were forged");
+}
+
+#[test]
+#[ignore = "a measurement of twenty minutes (benches/records)"]
+fn a29_the_real_model_forges_some_of_ten_more_and_none_falsely() {
+    let Some((right, count)) = forged(MORE) else { return };
+    assert!(count < 10 || right >= 1, "{right} of {count} were forged");
+}
+
+/// Forges the skills of a set; how many were forged rightly, and how many there are.
+fn forged(set: &str) -> Option<(usize, usize)> {
     if cfg!(debug_assertions) {
         println!("skipped: it takes minutes in a debug build");
-        return;
+        return None;
     }
     if !can_forge() {
-        return;
+        return None;
     }
-    let Some(_) = crate::support::model_or_skip("forge") else { return };
-    let set: Set = toml::from_str(SET).unwrap();
+    crate::support::model_or_skip("forge")?;
+    let set: Set = toml::from_str(set).unwrap();
     let only = std::env::var("CARO_FORGE_ONLY").ok();
     let (mut right, mut wrong, mut count) = (0, Vec::new(), 0);
     for wanted in set.skill.iter().filter(|w| only.as_ref().is_none_or(|only| *only == w.name)) {
@@ -112,5 +127,5 @@ fn a29_the_real_model_forges_three_of_six_and_none_falsely() {
     }
     println!("forged: {right} of {count}; falsely promoted: {wrong:?}");
     assert!(wrong.is_empty(), "falsely promoted: {wrong:?}");
-    assert!(only.is_some() || right >= 3, "{right} of {count} were forged");
+    Some((right, count))
 }

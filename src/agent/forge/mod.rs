@@ -50,10 +50,12 @@ use trial::Trial;
 pub const MOST: u32 = 5;
 /// The most tokens of a script.
 const TOKENS: usize = 900;
-/// How scripts are written that follow one that failed: the likeliest one again would be the same. So many are written at
-/// once, and the one that fails the fewest tests that the model sees is taken.
-const MENDING: Sampling = Sampling { temperature: 0.6, top_p: 0.95, seed: 1 };
-const CANDIDATES: usize = 3;
+/// How scripts are written beside the likeliest one, and where one failed: the likeliest again would be the same. So many are
+/// begun anew each time, and so many mend the last one; the one that fails the fewest tests that the model sees is taken. A
+/// small model seldom mends, and often writes a right one at the third or fifth try (`benches/records/2026-11-28-forge.md`).
+const VARIED: Sampling = Sampling { temperature: 0.5, top_p: 0.95, seed: 1 };
+const ANEW: usize = 2;
+const MENDED: usize = 2;
 
 /// Why there was no forging at all.
 #[derive(Debug, thiserror::Error)]
@@ -346,8 +348,10 @@ impl Work<'_> {
         for completion in self.asked(ask).await? {
             let code = language::code_of(&completion.text);
             let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
-            let code =
-                if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) };
+            let code = match self.language {
+                Language::Python if !is_whole => language::with_imports(&language::without_usage(&code)),
+                _ => code,
+            };
             if !candidates.contains(&code) {
                 candidates.push(code);
             }
@@ -385,8 +389,22 @@ impl Work<'_> {
         Ok((failures.len(), !forging.is_new(&Complaint::Failures(failures))))
     }
 
-    /// Asks the model: once at first, and for several scripts where one is mended.
+    /// Asks the model for scripts: the likeliest one at first, those that mend the last one afterwards, and others that are
+    /// begun anew. A skill that is mended has no others: its old script is what is asked about.
     async fn asked(&self, ask: &Ask) -> Result<Vec<Completion>, ForgeError> {
+        let seed = u64::from(ask.iteration) * 100;
+        let mut all = match ask.iteration {
+            1 => self.sampled(ask, Sampling::GREEDY, 1).await?,
+            _ => self.sampled(ask, Sampling { seed, ..VARIED }, MENDED).await?,
+        };
+        if self.old.is_none() {
+            let anew = Ask { before: None, ..ask.clone() };
+            all.extend(self.sampled(&anew, Sampling { seed: seed + 50, ..VARIED }, ANEW).await?);
+        }
+        Ok(all)
+    }
+
+    async fn sampled(&self, ask: &Ask, sampling: Sampling, count: usize) -> Result<Vec<Completion>, ForgeError> {
         let contract = match &self.old {
             Some(old) if !old.is_forged => {
                 "Write the whole script. Its first argument is the input, or the name of a file with it."
@@ -396,10 +414,6 @@ impl Work<'_> {
         let ask = self.with_old(ask);
         let Order { request, cases } = &self.wanted.order;
         let prompt = prompt::prompt(request, cases, self.language, contract, &ask);
-        let (sampling, count) = match ask.iteration {
-            1 => (Sampling::GREEDY, 1),
-            n => (Sampling { seed: u64::from(n) * 100, ..MENDING }, CANDIDATES),
-        };
         let Forge { model, emitter, cancel, .. } = self.forge;
         let shape = Shape::Text { stop: Vec::new() };
         let request = Request { prompt, shape, sampling, max_tokens: TOKENS, cancel: cancel.clone() };

@@ -1,4 +1,5 @@
 //! The prompt of the forge: the request, the examples that the model may see, and what was wrong with the script before.
+//! In Python an example is an assertion, which a model of code reads better than two blocks (`benches/records/2026-11-28-forge.md`).
 
 use super::examples::Case;
 use super::language::Language;
@@ -18,25 +19,46 @@ const PERSONA: &str = "You write one small, correct program from examples. You f
      groups, or split with a limit. Keep white space and letters as they are unless the task changes them. Answer with the \
      complete code in one fenced block and nothing else.";
 
+/// The persona where the examples are assertions.
+const PYTHON: &str = "You are an expert Python programmer. You write one small, correct, general function. The examples are \
+     only a few of many inputs it must work on: never copy values of the examples into the code. Answer with the complete \
+     code in one fenced block and nothing else.";
+
 /// The prompt for a script.
 pub fn prompt(request: &str, cases: &[Case], language: Language, contract: &str, ask: &Ask) -> Prompt {
-    let mut prompt = Prompt::system(PERSONA);
-    let mut text = format!("Task: {request}\n\n");
-    for (at, case) in cases.iter().filter(|case| !case.is_held).take(SHOWN).enumerate() {
-        text.push_str(&format!(
-            "Example {}\nInput:\n{}\nOutput:\n{}\n\n",
-            at + 1,
-            block(&case.input),
-            block(&case.expected)
-        ));
-    }
-    text.push_str(contract);
+    let shown: Vec<&Case> = cases.iter().filter(|case| !case.is_held).take(SHOWN).collect();
+    let asserts = language == Language::Python && shown.iter().all(|case| is_short(case));
+    let mut prompt = Prompt::system(if asserts { PYTHON } else { PERSONA });
+    let text = if asserts {
+        let all = shown.iter().map(|case| format!("assert {}\n", equation(&case.input, &case.expected)));
+        format!("{request}\n\n{contract}\n\nThese have to hold:\n\n```python\n{}```", all.collect::<String>())
+    } else {
+        let all = shown.iter().enumerate().map(|(at, case)| {
+            let (input, output) = (block(&case.input), block(&case.expected));
+            format!("Example {}\nInput:\n{input}\nOutput:\n{output}\n\n", at + 1)
+        });
+        format!("Task: {request}\n\n{}{contract}", all.collect::<String>())
+    };
     prompt.push(Role::User, text);
     if let Some((code, complaint)) = &ask.before {
         prompt.push(Role::Assistant, format!("```{}\n{}\n```", language.name(), code.trim()));
-        prompt.push(Role::User, told(complaint, cases));
+        prompt.push(Role::User, told(complaint, cases, asserts));
     }
     prompt
+}
+
+/// True for a case that is shown whole.
+fn is_short(case: &Case) -> bool {
+    [&case.input, &case.expected].iter().all(|text| text.chars().count() <= SIDE)
+}
+
+/// `transform("input") == "output"`, as Python reads it: JSON's strings are strings there too.
+fn equation(input: &str, output: &str) -> String {
+    format!("transform({}) == {}", string(input), string(output))
+}
+
+fn string(text: &str) -> String {
+    serde_json::Value::from(text.trim_end_matches('\n').chars().take(SIDE).collect::<String>()).to_string()
 }
 
 fn block(text: &str) -> String {
@@ -48,7 +70,7 @@ fn block(text: &str) -> String {
 }
 
 /// The complaint. Of a hidden test only that it fails.
-fn told(complaint: &Complaint, cases: &[Case]) -> String {
+fn told(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
     let mut lines = Vec::new();
     match complaint {
         Complaint::Findings(findings) => {
@@ -62,8 +84,14 @@ fn told(complaint: &Complaint, cases: &[Case]) -> String {
             let seen: Vec<_> = failures.iter().filter(|f| !f.is_held).collect();
             for failure in seen.iter().take(TOLD) {
                 let Some(case) = cases.get(failure.case) else { continue };
-                lines.push(format!("It fails ({} failure).\nInput:\n{}", failure.class.name(), block(&case.input)));
-                lines.push(format!("Expected:\n{}\nGot:\n{}", block(&case.expected), block(&failure.got)));
+                let class = failure.class.name();
+                if asserts {
+                    lines.push(format!("`{}` does not hold ({class} failure).", equation(&case.input, &case.expected)));
+                    lines.push(format!("It gives: {}", string(&failure.got)));
+                } else {
+                    lines.push(format!("It fails ({class} failure).\nInput:\n{}", block(&case.input)));
+                    lines.push(format!("Expected:\n{}\nGot:\n{}", block(&case.expected), block(&failure.got)));
+                }
                 if !failure.error.is_empty() {
                     lines.push(format!("Error: {}", failure.error));
                 }
@@ -87,6 +115,18 @@ mod tests {
     use super::*;
     use crate::agent::forge::classify::{Class, Failure};
     use crate::agent::forge::examples::Way;
+
+    #[test]
+    fn a_short_example_in_python_is_an_assertion() {
+        let ask = Ask { iteration: 1, before: None };
+        let of = |input: &str, language| {
+            let cases = [Case::new(input, "a\nb", Way::Text)];
+            prompt("do", &cases, language, "c", &ask).turns.iter().map(|t| t.text.as_str()).collect::<String>()
+        };
+        assert!(of("x \"y\"", Language::Python).contains(r#"assert transform("x \"y\"") == "a\nb""#));
+        assert!(of(&"x".repeat(SIDE + 1), Language::Python).contains("Input:\n<<<"), "what is cut is no assertion");
+        assert!(of("x", Language::Awk).contains("Input:\n<<<\nx\n>>>"));
+    }
 
     #[test]
     fn a35_the_hidden_test_is_never_shown() {
