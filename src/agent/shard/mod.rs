@@ -34,7 +34,8 @@ use machine::{End, Finding, Sharding, Step};
 use outline::Outline;
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -275,13 +276,15 @@ impl Driver<'_> {
         let Some(text) = screened(&text) else {
             return Err("its text speaks to the model, and was kept from it".into());
         };
-        let files = nameable(&items, &text);
+        let shown: Vec<&Item> = items.iter().filter(|(name, _)| text.contains(name)).collect();
+        let known: Vec<String> = shown.iter().map(|(name, _)| name.clone()).collect();
+        let shape = prompt::finding(&nameable(&shown));
         let prompt = prompt::of_shard(self.question, &name, &text);
         let about = json!({
             "recipe": "shard", "shard": at + 1, "shards": self.shards.len(), "name": name, "items": items.len(),
             "own_tokens": count(&text), "shared_tokens": shared
         });
-        self.ask(&format!("shard{}", at + 1), "shard", about, (prompt, prompt::finding(&files), SAID.0), &files).await
+        self.ask(&format!("shard{}", at + 1), "shard", about, (prompt, shape, SAID.0), &known).await
     }
 
     /// Asks for the answer.
@@ -290,9 +293,19 @@ impl Driver<'_> {
             let finding = found.as_ref().ok()?;
             Some((name.clone(), finding))
         });
-        let said: Vec<(String, &Finding)> = said.collect();
+        let mut said: Vec<(String, &Finding)> = said.collect();
+        let of_name: HashMap<&str, usize> = self
+            .shards
+            .iter()
+            .flat_map(|(_, items)| items.iter())
+            .map(|(name, outline)| (name.as_str(), outline.evidence()))
+            .collect();
+        let evidence = |file: &String| of_name.get(file.as_str()).copied().unwrap_or_default();
+        // what a small model reads first it repeats
+        said.sort_by_key(|(_, finding)| Reverse(finding.files.iter().map(evidence).max()));
         let files: BTreeSet<&String> = said.iter().flat_map(|(_, finding)| &finding.files).collect();
-        let files: Vec<String> = files.into_iter().cloned().collect();
+        let mut files: Vec<String> = files.into_iter().cloned().collect();
+        files.sort_by_key(|file| Reverse(evidence(file)));
         let prompt = prompt::of_all(self.question, &said);
         let about = json!({
             "recipe": "synthesis", "shards": said.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "files": files.len()
@@ -328,15 +341,14 @@ impl Driver<'_> {
 /// The items, those first that have the most words of the question: a small model names what it reads first.
 fn by_evidence(items: &[Item]) -> Vec<Item> {
     let mut items = items.to_vec();
-    items.sort_by_key(|(_, outline)| std::cmp::Reverse(outline.evidence()));
+    items.sort_by_key(|(_, outline)| Reverse(outline.evidence()));
     items
 }
 
 /// The files that a finding can name: those shown that have words of the question, or all that are shown where none has.
-fn nameable(items: &[Item], shown: &str) -> Vec<String> {
-    let shown: Vec<&Item> = items.iter().filter(|(name, _)| shown.contains(name)).collect();
+fn nameable(shown: &[&Item]) -> Vec<String> {
     let any = shown.iter().any(|(_, outline)| outline.evidence() > 0);
-    let named = shown.into_iter().filter(|(_, outline)| !any || outline.evidence() > 0);
+    let named = shown.iter().filter(|(_, outline)| !any || outline.evidence() > 0);
     named.map(|(name, _)| name.clone()).collect()
 }
 
