@@ -116,9 +116,8 @@ impl Language {
         match self {
             Self::Python => {
                 "Write it as one Python function `transform(text: str) -> str`: `text` is the whole input, the return value \
-                 the whole output. Only these modules: re, csv, io, json, math, \
-                 datetime, string, textwrap, collections, itertools, decimal, statistics, configparser. No files, no \
-                 network, no input(), no print()."
+                 the whole output. Only these modules: re, csv, io, json, math, datetime, string, textwrap, collections, \
+                 itertools, decimal, statistics, configparser. No files, no network, no input(), no print()."
             }
             Self::Sh => {
                 "Write the body of a POSIX sh script that reads the whole input from standard input and writes the whole \
@@ -173,23 +172,6 @@ pub fn own_part(text: &str) -> Option<&str> {
     text.split_once(python).map(|(code, _)| code).or_else(|| text.split_once(sh).map(|(_, code)| code)).map(str::trim)
 }
 
-/// The modules of Python that compute and do nothing else: those that the contract names.
-const MODULES: &[&str] = &[
-    "re",
-    "csv",
-    "io",
-    "json",
-    "math",
-    "datetime",
-    "string",
-    "textwrap",
-    "collections",
-    "itertools",
-    "decimal",
-    "statistics",
-    "configparser",
-];
-
 /// The code in a reply: the longest fenced block, else all of it where it is no prose.
 pub fn code_of(reply: &str) -> String {
     let mut blocks: Vec<String> = Vec::new();
@@ -229,28 +211,6 @@ pub fn without_usage(code: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// A Python script with an import of each allowed module that it names and forgot.
-pub fn with_imports(code: &str) -> String {
-    let is_imported = |module: &str| {
-        let mut lines = code.lines().map(str::trim_start);
-        lines.any(|line| (line.starts_with("import ") || line.starts_with("from ")) && word(line, module).is_some())
-    };
-    let is_named = |module: &&&str| word(code, module).is_some_and(|rest| rest.starts_with('.'));
-    let missing = MODULES.iter().filter(is_named).filter(|module| !is_imported(module));
-    let imports: String = missing.map(|module| format!("import {module}\n")).collect();
-    format!("{imports}{code}")
-}
-
-/// The text behind the first place where a name stands as a word of its own.
-fn word<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let joins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    text.match_indices(name).find_map(|(at, _)| {
-        let (before, behind) = (&text[..at], &text[at + name.len()..]);
-        let alone = !before.ends_with(joins) && !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        alone.then_some(behind)
-    })
-}
-
 /// True for the name of a constant, as it is usually written.
 fn is_constant_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
@@ -280,16 +240,6 @@ mod tests {
             assert!(cut.starts_with(code) && !cut.contains("print") && !cut.contains("main"), "{cut}");
         }
         assert_eq!(without_usage("print(1)"), "print(1)", "what has no transform is left as it is");
-    }
-
-    #[test]
-    fn a_module_that_was_forgotten_is_imported() {
-        let of = |code: &str| with_imports(code).lines().filter(|line| line.starts_with("import")).count();
-        assert_eq!(of("def transform(text):\n    return json.dumps(re.findall('a', text))"), 2);
-        assert_eq!(of("from collections import Counter\nx = collections.Counter"), 0);
-        assert_eq!(of("import re, json\nre.sub(json.dumps(x))"), 1, "the one line that is there");
-        assert_eq!(of("score.x + self.math.y + os.path"), 0, "no module of these is named");
-        assert!(MODULES.iter().all(|module| Language::Python.contract().contains(module)));
     }
 
     #[test]

@@ -348,10 +348,8 @@ impl Work<'_> {
         for completion in self.asked(ask).await? {
             let code = language::code_of(&completion.text);
             let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
-            let code = match self.language {
-                Language::Python if !is_whole => language::with_imports(&language::without_usage(&code)),
-                _ => code,
-            };
+            let code =
+                if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) };
             if !candidates.contains(&code) {
                 candidates.push(code);
             }

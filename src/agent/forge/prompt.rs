@@ -26,14 +26,15 @@ const PYTHON: &str = "You are an expert Python programmer. You write one small, 
 
 /// The prompt for a script.
 pub fn prompt(request: &str, cases: &[Case], language: Language, contract: &str, ask: &Ask) -> Prompt {
-    let shown: Vec<&Case> = cases.iter().filter(|case| !case.is_held).take(SHOWN).collect();
-    let asserts = language == Language::Python && shown.iter().all(|case| is_short(case));
+    let seen = || cases.iter().filter(|case| !case.is_held);
+    let asserts = language == Language::Python && seen().all(is_short);
+    let shown = seen().take(SHOWN);
     let mut prompt = Prompt::system(if asserts { PYTHON } else { PERSONA });
     let text = if asserts {
-        let all = shown.iter().map(|case| format!("assert {}\n", equation(&case.input, &case.expected)));
+        let all = shown.map(|case| format!("assert {}\n", equation(&case.input, &case.expected)));
         format!("{request}\n\n{contract}\n\nThese have to hold:\n\n```python\n{}```", all.collect::<String>())
     } else {
-        let all = shown.iter().enumerate().map(|(at, case)| {
+        let all = shown.enumerate().map(|(at, case)| {
             let (input, output) = (block(&case.input), block(&case.expected));
             format!("Example {}\nInput:\n{input}\nOutput:\n{output}\n\n", at + 1)
         });
