@@ -1,6 +1,7 @@
 //! The order of it, pure: one shard after the other, then the synthesis.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The answer of one shard, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Step {
 pub enum End {
     /// With an answer.
     Answered(Finding),
+    /// With the findings side by side, and why they could not be put together.
+    Apart(Finding, String),
     /// Without one, and why.
     Failed(String),
 }
@@ -35,7 +38,6 @@ pub struct Sharding {
     shards: usize,
     found: Vec<Result<Finding, String>>,
     end: Option<End>,
-    apart: Option<String>,
 }
 
 impl Sharding {
@@ -66,12 +68,10 @@ impl Sharding {
 
     /// Takes the answer. Where there is none, what was found stands for it, part by part: no finding is lost.
     pub fn put_together(&mut self, answer: Result<Finding, String>) {
-        self.end = Some(match answer {
-            Ok(finding) => End::Answered(finding),
-            Err(why) => {
-                self.apart = Some(why);
-                End::Answered(self.side_by_side())
-            }
+        self.end = Some(match (answer, self.side_by_side()) {
+            (Ok(finding), _) => End::Answered(finding),
+            (Err(why), found) if found == Finding::default() => End::Failed(why),
+            (Err(why), found) => End::Apart(found, why),
         });
     }
 
@@ -80,19 +80,9 @@ impl Sharding {
         let all = || self.found.iter().flatten();
         let any = all().any(|finding| !finding.files.is_empty());
         let told: Vec<&Finding> = all().filter(|finding| !any || !finding.files.is_empty()).collect();
-        let mut files: Vec<String> = Vec::new();
-        for file in told.iter().flat_map(|finding| &finding.files) {
-            if !files.contains(file) {
-                files.push(file.clone());
-            }
-        }
+        let files = each_once(told.iter().flat_map(|finding| finding.files.clone()));
         let answers: Vec<&str> = told.iter().map(|finding| finding.answer.trim()).filter(|a| !a.is_empty()).collect();
         Finding { answer: answers.join("\n"), files }
-    }
-
-    /// Why the findings were not put together, where they were not.
-    pub fn apart(&self) -> Option<&str> {
-        self.apart.as_deref()
     }
 
     /// Ends it here.
@@ -104,6 +94,12 @@ impl Sharding {
     pub fn findings(&self) -> &[Result<Finding, String>] {
         &self.found
     }
+}
+
+/// The names in their order, each where it stands first.
+pub(super) fn each_once(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
 }
 
 #[cfg(test)]
@@ -130,8 +126,11 @@ mod tests {
             apart.found(Ok(found));
         }
         apart.put_together(Err("cut off".into()));
-        assert_eq!(apart.next(), Err(End::Answered(of("one\ntwo", &["a", "b", "c"]))));
-        assert_eq!(apart.apart(), Some("cut off"));
+        assert_eq!(apart.next(), Err(End::Apart(of("one\ntwo", &["a", "b", "c"]), "cut off".into())));
+        let mut nothing = Sharding::new(1);
+        nothing.found(Ok(Finding::default()));
+        nothing.put_together(Err("cut off".into()));
+        assert_eq!(nothing.next(), Err(End::Failed("cut off".into())), "nothing was found that could stand for it");
         let mut failed = Sharding::new(1);
         failed.found(Err("no model".into()));
         assert_eq!(failed.next(), Err(End::Failed("no model".into())));

@@ -30,12 +30,12 @@ use crate::id;
 use crate::inference::{Executor, Next, StateMachine, drive};
 use crate::model::{Cancel, Request, Sampling};
 use crate::policy::{cut_orders, normalise, screen};
-use machine::{End, Finding, Sharding, Step};
+use machine::{End, Finding, Sharding, Step, each_once};
 use outline::Outline;
 use serde::Serialize;
 use serde_json::json;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ struct Driver<'a> {
 /// If there is nothing to be read, or it is stopped. A model that fails is no error: the result says why.
 pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessError> {
     let Order { question, session, place, limits, sinks, cancel } = order;
-    let material = read(&place, &outline::words(&question), &cancel)?;
+    let mut material = read(&place, &outline::words(&question), &cancel)?;
     let plan = plan::plan(&material.bytes);
     let task = Task {
         run: id::fresh("run"),
@@ -166,14 +166,19 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         "agent": task.agent, "session": session, "model": runtime.model.id(), "max_steps": task.max_steps
     })));
     emitter.emit(Draft::new(Kind::UserMessage).by(Actor::User).input(question.clone()));
-    let shards: Vec<(String, &[Item])> = plan
+    let names: Vec<String> = plan
         .iter()
         .enumerate()
         .map(|(at, shard)| {
-            let items = &material.items[shard.items.clone()];
-            (format!("part {} ({})", at + 1, common(items)), items)
+            let items = &mut material.items[shard.items.clone()];
+            let name = format!("part {} ({})", at + 1, common(items));
+            // a small model names what it reads first
+            items.sort_by_key(|(_, outline)| Reverse(outline.evidence()));
+            name
         })
         .collect();
+    let items = plan.iter().map(|shard| &material.items[shard.items.clone()]);
+    let shards: Vec<(String, &[Item])> = names.into_iter().zip(items).collect();
     let count = |text: &str| runtime.model.count(text);
     emitter.emit(Draft::new(Kind::ContextAssembly).metadata(json!({
         "layers": [
@@ -192,9 +197,10 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
     let mut sharding = Sharding::new(driver.shards.len());
     let end = drive(&mut sharding, &mut driver).await?;
     let stopped = cancel.is_cancelled();
-    let (answer, error) = match end {
-        End::Answered(answer) => (answer, None),
-        End::Failed(why) => (Finding::default(), Some(why)),
+    let (answer, error, apart) = match end {
+        End::Answered(answer) => (answer, None, None),
+        End::Apart(found, why) => (found, None, Some(why)),
+        End::Failed(why) => (Finding::default(), Some(why), None),
     };
     let status = match &error {
         _ if stopped => "stopped",
@@ -228,7 +234,7 @@ pub async fn run(harness: &Harness, order: Order) -> Result<Sharded, HarnessErro
         left_out: material.left_out,
         cut: driver.cut,
         error,
-        apart: sharding.apart().map(str::to_owned),
+        apart,
         run_id,
         session_id: session,
         requests: driver.turn.state().requests,
@@ -268,11 +274,10 @@ impl Driver<'_> {
     /// Asks about one shard.
     async fn shard(&mut self, at: usize) -> Result<Finding, String> {
         let (name, items) = self.shards[at].clone();
-        let items = by_evidence(items);
         let count = |text: &str| self.runtime.model.count(text);
         let shared = prompt_tokens(&prompt::beginning(self.question), &count);
         let room = self.runtime.model.limits().context.saturating_sub(shared + SAID.0 + FRAME + count(&name));
-        let text = outline::fitted(&items, room.min(SHARD_TOKENS), &count);
+        let text = outline::fitted(items, room.min(SHARD_TOKENS), &count);
         let Some(text) = screened(&text) else {
             return Err("its text speaks to the model, and was kept from it".into());
         };
@@ -293,19 +298,9 @@ impl Driver<'_> {
             let finding = found.as_ref().ok()?;
             Some((name.clone(), finding))
         });
-        let mut said: Vec<(String, &Finding)> = said.collect();
-        let of_name: HashMap<&str, usize> = self
-            .shards
-            .iter()
-            .flat_map(|(_, items)| items.iter())
-            .map(|(name, outline)| (name.as_str(), outline.evidence()))
-            .collect();
-        let evidence = |file: &String| of_name.get(file.as_str()).copied().unwrap_or_default();
-        // what a small model reads first it repeats
-        said.sort_by_key(|(_, finding)| Reverse(finding.files.iter().map(evidence).max()));
+        let said: Vec<(String, &Finding)> = said.collect();
         let files: BTreeSet<&String> = said.iter().flat_map(|(_, finding)| &finding.files).collect();
-        let mut files: Vec<String> = files.into_iter().cloned().collect();
-        files.sort_by_key(|file| Reverse(evidence(file)));
+        let files: Vec<String> = files.into_iter().cloned().collect();
         let prompt = prompt::of_all(self.question, &said);
         let about = json!({
             "recipe": "synthesis", "shards": said.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "files": files.len()
@@ -332,17 +327,8 @@ impl Driver<'_> {
         let finding: Finding = serde_json::from_str(&said).map_err(|_| "the answer was cut off".to_owned())?;
         let (answer, cut) = prompt::without_unknown(&finding.answer, files);
         self.cut += cut;
-        let mut seen = BTreeSet::new();
-        let named = finding.files.into_iter().filter(|file| seen.insert(file.clone())).collect();
-        Ok(Finding { answer, files: named })
+        Ok(Finding { answer, files: each_once(finding.files.into_iter()) })
     }
-}
-
-/// The items, those first that have the most words of the question: a small model names what it reads first.
-fn by_evidence(items: &[Item]) -> Vec<Item> {
-    let mut items = items.to_vec();
-    items.sort_by_key(|(_, outline)| Reverse(outline.evidence()));
-    items
 }
 
 /// The files that a finding can name: those shown that have words of the question, or all that are shown where none has.
