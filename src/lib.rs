@@ -23,26 +23,20 @@
 //! - `files`: bounded reads, and writes of whole files; for all of them.
 //! - `undo`: what a command changes, kept before it runs and put back when asked (Unix).
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
-// the head of a folder tells who reads the source what lies in it, private or not
-#![allow(rustdoc::private_intra_doc_links)]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-pub mod agent;
-pub mod cli;
-pub mod command;
-pub mod database;
-pub mod documents;
-pub mod exec;
-mod files;
-pub mod host;
-mod id;
-pub mod inference;
-pub mod intent;
-pub mod manual;
-pub mod model;
-pub mod policy;
-pub mod serve;
-pub mod shell;
-mod size;
+pub use caro_agent as agent;
+pub use caro_command as command;
+pub use caro_database as database;
+pub use caro_documents as documents;
+pub use caro_exec as exec;
+pub use caro_host as host;
+pub use caro_inference as inference;
+pub use caro_intent as intent;
+pub use caro_manual as manual;
+pub use caro_model as model;
+pub use caro_policy as policy;
+pub use caro_serve as serve;
+pub use caro_shell as shell;
+pub use caro_terminal as cli;
 #[cfg(unix)]
-pub mod undo;
+pub use caro_undo as undo;

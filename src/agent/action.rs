@@ -11,7 +11,7 @@
 //! cannot be written.
 
 use super::tool::{Args, Provider, ToolSpec};
-use crate::model::Shape;
+use caro_model::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -248,8 +248,8 @@ fn arguments(spec: &ToolSpec, wanted: impl Fn(&str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
 
     fn specs() -> Vec<ToolSpec> {
         let read = ToolSpec::new(
@@ -276,7 +276,7 @@ mod tests {
         let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 1000, cancel: Cancel::new() };
         match model.generate(&request, &mut |_| Flow::Continue) {
             Ok(_) => true,
-            Err(crate::model::ModelError::Script(_)) => false,
+            Err(caro_model::ModelError::Script(_)) => false,
             Err(other) => panic!("{other}"),
         }
     }

@@ -5,7 +5,7 @@
 //! whole, and a smaller one after it may still fit. A provider that fails is left out too, and the run goes on.
 
 use super::event::Draft;
-use crate::model::{Prompt, Shape};
+use caro_model::{Prompt, Shape};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::mpsc;

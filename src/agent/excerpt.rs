@@ -1,5 +1,5 @@
 //! What of a long text stands in a prompt, where it is known what is asked of it: its two ends, and the lines that have the
-//! question's words. (Where nothing is known, [`crate::policy::compress`] keeps the ends alone.)
+//! question's words. (Where nothing is known, [`caro_policy::compress`] keeps the ends alone.)
 
 use super::retrieve::bm25;
 

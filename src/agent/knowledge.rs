@@ -1,12 +1,12 @@
 //! The person's own documents as a layer of a task's prompt.
 
-use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
-use crate::agent::event::{Draft, Kind};
-use crate::agent::excerpt::excerpt;
-use crate::agent::turn::{HEADING, KNOWLEDGE};
-use crate::documents::{Hit, Librarian, needs_knowledge};
-use crate::intent::asks_documents;
-use crate::policy::{normalise, screen};
+use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::event::{Draft, Kind};
+use crate::excerpt::excerpt;
+use crate::turn::{HEADING, KNOWLEDGE};
+use caro_documents::{Hit, Librarian, needs_knowledge};
+use caro_intent::asks_documents;
+use caro_policy::{normalise, screen};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::documents::Options;
-use crate::model::Cancel;
+use caro_documents::Options;
+use caro_model::Cancel;
 use tempfile::TempDir;
 
 struct Place {
@@ -32,8 +32,8 @@ fn asks(librarian: Librarian, task: &str) -> (Option<String>, Option<serde_json:
     let provided = knowledge.provide(&query, 1000).unwrap();
     assert!(provided.as_ref().is_none_or(|p| !p.trusted));
     let event = knowledge.record().map(|draft| {
-        let memory = Arc::new(crate::agent::event::Memory::default());
-        crate::agent::event::Emitter::new("r", 1, Default::default(), vec![memory.clone()]).emit(draft);
+        let memory = Arc::new(crate::event::Memory::default());
+        crate::event::Emitter::new("r", 1, Default::default(), vec![memory.clone()]).emit(draft);
         serde_json::to_value(&memory.events()[0]).unwrap()
     });
     (provided.map(|p| p.text), event)

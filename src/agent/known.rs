@@ -6,7 +6,7 @@
 
 use super::assemble::{ContextProvider, Provided, ProviderError, Query};
 use super::tool::{Outcome, ToolResult, file_of, shown_part};
-use crate::policy::{is_redacted, is_secret};
+use caro_policy::{is_redacted, is_secret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -104,7 +104,7 @@ impl ContextProvider for ReadBefore {
 mod tests {
     use super::super::tool::{Args, Call, Effects};
     use super::*;
-    use crate::id;
+    use caro_base::id;
 
     fn read(path: &Path, text: &str) -> ToolResult {
         let effects = Effects { reads: vec![path.into()], shows: vec![shown_part(path, "")], ..Effects::default() };

@@ -95,7 +95,7 @@ pub fn reflect(task: &str, response: &str, end: &End, state: &RunState) -> Refle
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::state::Record;
+    use crate::state::Record;
 
     #[test]
     fn errors_cost_confidence() {

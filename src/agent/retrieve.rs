@@ -2,8 +2,8 @@
 
 use super::observe::ARTIFACT_TOOLS;
 use super::tool::{Provider, RESERVED, ToolSpec};
-use crate::intent::orders_removal;
-use crate::intent::tokens::{STOP, tells, words};
+use caro_intent::orders_removal;
+use caro_intent::tokens::{STOP, tells, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How fast more of the same word counts less. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework".

@@ -299,8 +299,8 @@ fn name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::Args;
-    use crate::id;
+    use crate::tool::Args;
+    use caro_base::id;
     use proptest::prelude::*;
     use std::path::PathBuf;
 

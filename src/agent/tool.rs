@@ -1,11 +1,11 @@
 //! What a tool is, and the one registry through which all of them are found, wherever they come from.
 //!
 //! A tool says what it takes (a JSON schema), what a particular call would do ([`Effects`]) before it is done, and does
-//! it. Its output is [`Raw`]: it cannot be read but by [`crate::agent::observe`].
+//! it. Its output is [`Raw`]: it cannot be read but by [`crate::observe`].
 
 use super::observe::Raw;
-use crate::id;
-use crate::model::Cancel;
+use caro_base::id;
+use caro_model::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct ToolSpec {
     /// Names of tools that nobody needs where this one is shown: it does what they do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// What the model has for its name, where that is another: given by [`crate::agent::retrieve::view`], and resolved
+    /// What the model has for its name, where that is another: given by [`crate::retrieve::view`], and resolved
     /// before anything else sees a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,

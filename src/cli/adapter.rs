@@ -4,9 +4,9 @@ use super::download;
 use super::settings::AdapterUse;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::model::adapter::{AdapterChoice, AdapterSource};
-use crate::model::catalog::Card;
-use crate::model::fetch::{self, ListedAdapter, Settings, Size};
+use caro_model::adapter::{AdapterChoice, AdapterSource};
+use caro_model::catalog::Card;
+use caro_model::fetch::{self, ListedAdapter, Settings, Size};
 use std::path::{Path, PathBuf};
 
 /// What to do with adapters.

@@ -7,8 +7,8 @@ use super::{
     init, knowledge, manual, mcp, memory, model, perpetual, request_log, serve, skills, status, stop, task, tools,
     undo, uninstall, version, workspace,
 };
-use crate::command::fix::near::is_swapped;
-use crate::shell::{Dialect, Target};
+use caro_command::fix::near::is_swapped;
+use caro_shell::{Dialect, Target};
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::cmp::Reverse;
@@ -441,7 +441,7 @@ pub fn hint(argv: &[OsString]) -> Option<String> {
 /// True if a word can begin a command line: a program that is installed here, a path, an assignment, or a builtin.
 fn is_program(word: &str) -> bool {
     let is_written_as_one = word.contains(['/', '=', '$', '(', '{', '|', '>', '<']);
-    is_written_as_one || crate::shell::is_builtin(word, Dialect::Bash) || crate::exec::find(word).is_some()
+    is_written_as_one || caro_shell::is_builtin(word, Dialect::Bash) || caro_exec::find(word).is_some()
 }
 
 /// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.

@@ -4,8 +4,8 @@ use super::agent::wire::workspaces;
 use super::knowledge::no_home;
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::observe::Artifacts;
-use crate::agent::workspace::{Kept, LookupError};
+use caro_agent::observe::Artifacts;
+use caro_agent::workspace::{Kept, LookupError};
 
 /// List, show and remove results that were too long for a prompt
 #[derive(Debug, clap::Args)]

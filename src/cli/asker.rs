@@ -3,11 +3,11 @@
 use super::args::AnswerArgs;
 use super::wire::{self, Wired};
 use super::{Cx, Failure, Settings, first, present, request, revise};
-use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::command::{Answer, Ask, History, PastExchange, Refine, checked, input};
-use crate::host::ExecutionContext;
-use crate::manual::Manual;
-use crate::model::Cancel;
+use caro_command::inspect::{Inspector, Manuals, Subject};
+use caro_command::{Answer, Ask, History, PastExchange, Refine, checked, input};
+use caro_host::ExecutionContext;
+use caro_manual::Manual;
+use caro_model::Cancel;
 use request::Place;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;

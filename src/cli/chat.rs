@@ -12,13 +12,13 @@ use super::interrupt::Phase;
 use super::ui::{Role, in_line};
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::Turn;
-use crate::agent::chat::{Limit, Originals, Remember};
-use crate::agent::harness::{CHATTER, Harness, Options};
-use crate::agent::runtime::Driven;
-use crate::agent::state::Limits;
-use crate::agent::tool::ToolSpec;
-use crate::agent::turn::{Report, Task, own_words};
+use caro_agent::Turn;
+use caro_agent::chat::{Limit, Originals, Remember};
+use caro_agent::harness::{CHATTER, Harness, Options};
+use caro_agent::runtime::Driven;
+use caro_agent::state::Limits;
+use caro_agent::tool::ToolSpec;
+use caro_agent::turn::{Report, Task, own_words};
 use std::collections::BTreeMap;
 
 /// What a line that is no message may be.

@@ -9,11 +9,11 @@ use super::interrupt::Phase;
 use super::request::Place;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, given, rehearsal};
-use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::host::ExecutionContext;
-use crate::manual::Manual;
-use crate::shell::safety::{Level, Reason, Risk};
-use crate::shell::{Dialect, Finding, Severity, Target, assess, parse};
+use caro_command::inspect::{Inspector, Manuals, Subject};
+use caro_host::ExecutionContext;
+use caro_manual::Manual;
+use caro_shell::safety::{Level, Reason, Risk};
+use caro_shell::{Dialect, Finding, Severity, Target, assess, parse};
 use std::sync::Arc;
 use std::time::Duration;
 

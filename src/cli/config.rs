@@ -5,8 +5,8 @@
 
 use super::settings::{AUTO, LEVELS, one_of};
 use super::{Cx, Dirs, Env, Exit, Failure, Outcome, Settings, configure};
-use crate::files;
-use crate::model::catalog::DEFAULT_MODEL;
+use caro_base::files;
+use caro_model::catalog::DEFAULT_MODEL;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 //! The layers of settings, and faults in them.
 
 use super::*;
-use crate::cli::Settings;
+use crate::Settings;
 
 fn env(vars: &'static [(&str, &str)]) -> Env {
     Env::from_lookup(|name| vars.iter().find(|(k, _)| *k == name).map(|(_, v)| v.into()))

@@ -2,7 +2,7 @@
 
 use super::ui::Role;
 use super::{Cx, Exit, Outcome};
-use crate::host::ExecutionContext;
+use caro_host::ExecutionContext;
 use std::time::Instant;
 
 /// Arguments of `caro context`.

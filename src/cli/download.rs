@@ -1,9 +1,9 @@
 //! What fetching a model needs from this process: folders, variables, pip, and a bar on the terminal.
 
 use super::{Cx, Failure, Ui, env};
-use crate::exec::{self, EnvProfile, Job, Limits, Sandbox};
-use crate::model::Cancel;
-use crate::model::fetch::{FetchError, Fetcher, Progress, Settings, Size, Spawn, SpawnEnd, SpawnJob};
+use caro_exec::{self as exec, EnvProfile, Job, Limits, Sandbox};
+use caro_model::Cancel;
+use caro_model::fetch::{FetchError, Fetcher, Progress, Settings, Size, Spawn, SpawnEnd, SpawnJob};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -9,11 +9,11 @@ use super::settings::LEVELS;
 use super::ui::{Role, in_line};
 use super::undo::{Looked, Net};
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, explain, history, present};
-use crate::command::{Answer, risk};
-use crate::exec;
-use crate::host::ExecutionContext;
-use crate::shell::safety::{Level, Risk};
-use crate::shell::{Dialect, Severity};
+use caro_command::{Answer, risk};
+use caro_exec as exec;
+use caro_host::ExecutionContext;
+use caro_shell::safety::{Level, Risk};
+use caro_shell::{Dialect, Severity};
 use std::path::{Path, PathBuf};
 
 /// How a command is run, beside that it is asked for.
@@ -279,7 +279,7 @@ fn word_to_type(risk: &Risk) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::safety::Reason;
+    use caro_shell::safety::Reason;
 
     fn risk(level: Level, token: &str) -> Risk {
         let reason = Reason {

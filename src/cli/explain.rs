@@ -3,9 +3,9 @@
 use super::given::{self, is_zero};
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, wire};
-use crate::host::ExecutionContext;
-use crate::manual::{Entry, Known, Manual, Program};
-use crate::shell::{Dialect, Invocation, parse};
+use caro_host::ExecutionContext;
+use caro_manual::{Entry, Known, Manual, Program};
+use caro_shell::{Dialect, Invocation, parse};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;

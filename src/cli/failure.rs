@@ -1,6 +1,6 @@
 //! How a verb ends: exit codes, and errors as a person reads them.
 
-use crate::model::ModelError;
+use caro_model::ModelError;
 use std::fmt::Display;
 
 /// What a verb returns.

@@ -2,8 +2,8 @@
 //! calls, and whoever does not know why takes it for a fault.
 
 use super::Ui;
-use crate::model::engine;
-use crate::serve::resident::Weights;
+use caro_model::engine;
+use caro_serve::resident::Weights;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub fn while_told<T>(ui: &Ui, first: bool, work: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::engine::Device;
+    use caro_model::engine::Device;
     use std::fs;
 
     #[test]

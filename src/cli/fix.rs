@@ -1,7 +1,7 @@
-//! `caro fix`: the answer repairs a command that failed. By rules first ([`crate::command::fix`]), by the model where none fits.
+//! `caro fix`: the answer repairs a command that failed. By rules first ([`caro_command::fix`]), by the model where none fits.
 //!
 //! The failed command is never run. With `--try`, or after a yes, it is tried in a view in which nothing can be changed and that
-//! reaches nothing, to see its error ([`crate::exec::rehearse`]).
+//! reaches nothing, to see its error ([`caro_exec::rehearse`]).
 
 use super::args::AnswerArgs;
 use super::asker::Asker;
@@ -9,17 +9,17 @@ use super::request::{self, How, Place};
 use super::ui::Role;
 use super::wire::{self, Wired};
 use super::{Cx, Failure, Outcome, Settings, env, execute, first, followup, given, keys, present, revise};
-use crate::command::fix::{self, Facts, Failed, Repair, complaint};
-use crate::command::inspect::{Inspector, Manuals, Subject};
-use crate::command::rehearsal::{Fit, fit};
-use crate::command::{Answer, Ask, History, PastExchange, checked};
-use crate::exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
-use crate::exec::{Limits, Status};
-use crate::files;
-use crate::host::{ExecutionContext, packages};
-use crate::manual::{Entry, Manual, Program};
-use crate::policy::Redactor;
-use crate::shell::{Dialect, parse};
+use caro_base::files;
+use caro_command::fix::{self, Facts, Failed, Repair, complaint};
+use caro_command::inspect::{Inspector, Manuals, Subject};
+use caro_command::rehearsal::{Fit, fit};
+use caro_command::{Answer, Ask, History, PastExchange, checked};
+use caro_exec::rehearse::{RehearsalError, RehearsalJob, read_only, rehearse};
+use caro_exec::{Limits, Status};
+use caro_host::{ExecutionContext, packages};
+use caro_manual::{Entry, Manual, Program};
+use caro_policy::Redactor;
+use caro_shell::{Dialect, parse};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -407,7 +407,7 @@ fn said(failed: &Failed, redactor: &Redactor, dialect: Dialect) -> PastExchange 
         true => format!("That did not work{status}.\nWrite another command."),
         false => format!("That did not work{status}:\n{shown}\nWrite another command."),
     };
-    let programs = crate::shell::extract_commands(&parse(&failed.command, dialect)).join(" and ");
+    let programs = caro_shell::extract_commands(&parse(&failed.command, dialect)).join(" and ");
     PastExchange { request: format!("do it with {programs}"), command: failed.command.clone(), outcome }
 }
 

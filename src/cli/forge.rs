@@ -6,22 +6,22 @@ use super::settings::RESIDENTS;
 use super::ui::{Role, in_line};
 use super::wire::{self, Wants};
 use super::{Cx, Exit, Failure, Outcome, config, skills};
-use crate::agent::event::{Draft, Emitter, Kind};
-use crate::agent::forge::examples::{Case, ExampleError, Order, Way, order};
-use crate::agent::forge::language::Language;
-use crate::agent::forge::report::{Report, Verdict, name_of};
-use crate::agent::forge::scan::{ALLOWED, Effect};
-use crate::agent::forge::{Forge, ForgeError, Wanted, tests_of};
-use crate::agent::plan::Plan;
-use crate::agent::skill::Skill;
-use crate::agent::store::is_alive;
-use crate::agent::turn::Task;
-use crate::exec;
-use crate::files;
-use crate::id;
-use crate::model::Model;
-use crate::policy;
-use crate::policy::Redactor;
+use caro_agent::event::{Draft, Emitter, Kind};
+use caro_agent::forge::examples::{Case, ExampleError, Order, Way, order};
+use caro_agent::forge::language::Language;
+use caro_agent::forge::report::{Report, Verdict, name_of};
+use caro_agent::forge::scan::{ALLOWED, Effect};
+use caro_agent::forge::{Forge, ForgeError, Wanted, tests_of};
+use caro_agent::plan::Plan;
+use caro_agent::skill::Skill;
+use caro_agent::store::is_alive;
+use caro_agent::turn::Task;
+use caro_base::files;
+use caro_base::id;
+use caro_exec as exec;
+use caro_model::Model;
+use caro_policy as policy;
+use caro_policy::Redactor;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -222,7 +222,7 @@ pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Re
         session: id::fresh("session"),
         agent: "forge".into(),
         plan: Plan::heuristic(&text),
-        max_steps: crate::agent::forge::MOST,
+        max_steps: caro_agent::forge::MOST,
         batch: 1,
         place: String::new(),
         text,

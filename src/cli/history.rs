@@ -2,8 +2,8 @@
 //! taken, for the history of the shell that asks for it.
 
 use super::{Cx, Dirs, Failure, env};
-use crate::files;
-use crate::policy::Redactor;
+use caro_base::files;
+use caro_policy::Redactor;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

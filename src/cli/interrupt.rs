@@ -2,8 +2,8 @@
 //! SIGTERM and SIGHUP do the same with no second one needed. No child is left running in any of these.
 
 use super::Exit;
-use crate::exec;
-use crate::model::Cancel;
+use caro_exec as exec;
+use caro_model::Cancel;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -28,7 +28,7 @@ pub use unix::Watch;
 #[cfg(unix)]
 mod unix {
     use super::{Interrupt, gives_up};
-    use crate::cli::interrupt::Terminal;
+    use crate::interrupt::Terminal;
     use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcsetattr};
     use std::io::Read;
     use std::sync::Arc;

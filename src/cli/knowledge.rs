@@ -2,16 +2,16 @@
 
 use super::ui::{Role, in_line, plural};
 use super::{Cx, Exit, Failure, Outcome, download, repair, tldr};
-use crate::agent::tool::normal;
-use crate::database::DatabaseError;
-use crate::documents::LibraryError;
-use crate::documents::chunk::Kind;
-use crate::documents::{Answer, Ingested, Librarian, Options, Progress};
-use crate::host::ExecutionContext;
-use crate::model::embed::{EMBEDDING_MODEL, Embedder};
-use crate::model::engine::SentenceEncoder;
-use crate::model::fetch::{self, Size};
-use crate::shell::{Dialect, quote};
+use caro_agent::tool::normal;
+use caro_database::DatabaseError;
+use caro_documents::LibraryError;
+use caro_documents::chunk::Kind;
+use caro_documents::{Answer, Ingested, Librarian, Options, Progress};
+use caro_host::ExecutionContext;
+use caro_model::embed::{EMBEDDING_MODEL, Embedder};
+use caro_model::engine::SentenceEncoder;
+use caro_model::fetch::{self, Size};
+use caro_shell::{Dialect, quote};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

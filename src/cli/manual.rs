@@ -2,8 +2,8 @@
 
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, knowledge, wire};
-use crate::host::ExecutionContext;
-use crate::manual::{Entry, Manual, ManualError, Program, common};
+use caro_host::ExecutionContext;
+use caro_manual::{Entry, Manual, ManualError, Program, common};
 use std::sync::Arc;
 use std::time::Instant;
 

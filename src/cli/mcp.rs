@@ -8,7 +8,7 @@ use super::request::typed;
 use super::serve::stdio;
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, download, env, project};
-use crate::agent::mcp::{self, Config, Hub, Origin, Place, Standing, Trust};
+use caro_agent::mcp::{self, Config, Hub, Origin, Place, Standing, Trust};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use super::knowledge::{embedder, no_home, question};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings, repair};
-use crate::agent::memory::{self, Category, Draft, Kind, Memory, Note, Place};
-use crate::id;
+use caro_agent::memory::{self, Category, Draft, Kind, Memory, Note, Place};
+use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The file of notes, in the data folder.
@@ -76,7 +76,7 @@ enum What {
 /// Does what was asked for.
 ///
 /// # Errors
-/// See [`LibraryError`](crate::documents::LibraryError).
+/// See [`LibraryError`](caro_documents::LibraryError).
 pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = cx.settings(&[])?;
     if settings.memory == Kind::Sqlite && cx.dirs.data.is_none() {

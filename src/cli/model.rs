@@ -2,8 +2,8 @@
 
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, adapter, download, recommend};
-use crate::model::catalog::Card;
-use crate::model::fetch::{self, FetchError, Settings, Size};
+use caro_model::catalog::Card;
+use caro_model::fetch::{self, FetchError, Settings, Size};
 use std::path::PathBuf;
 
 /// Arguments of `caro model`.

@@ -1,9 +1,9 @@
 //! The files of policies: the person's own in the folder of the configuration, a project's beside its `.caro.toml`.
 
 use super::{Cx, Failure};
-use crate::files;
-use crate::shell::Dialect;
-use crate::shell::policy::{Owner, Policy, enforce};
+use caro_base::files;
+use caro_shell::Dialect;
+use caro_shell::policy::{Owner, Policy, enforce};
 use std::io::ErrorKind;
 use std::path::Path;
 

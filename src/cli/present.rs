@@ -3,10 +3,10 @@
 use super::Ui;
 use super::args::AnswerArgs;
 use super::ui::Role;
-use crate::command::checks::programs;
-use crate::command::{Answer, Timing, Trace};
-use crate::shell::safety::{Level, Risk};
-use crate::shell::{Finding, Severity};
+use caro_command::checks::NOT_INSTALLED;
+use caro_command::{Answer, Timing, Trace};
+use caro_shell::safety::{Level, Risk};
+use caro_shell::{Finding, Severity};
 use serde_json::Value;
 use std::io;
 
@@ -77,7 +77,7 @@ pub fn all(ui: &Ui, answer: &Answer) {
         folded(&answer.explanation, ui.columns()).iter().for_each(|line| ui.aside(Role::Plain, line));
     }
     if let Some(known) = answer.documents.iter().find(|known| known.command == answer.cmd) {
-        let missing = answer.findings.iter().find(|f| f.id == programs::ID);
+        let missing = answer.findings.iter().find(|f| f.id == NOT_INSTALLED);
         let missing = missing.map_or(String::new(), |f| format!("; {}", f.why));
         ui.aside(Role::Plain, &format!("as in {}:{}{missing}", known.path, known.line));
     }

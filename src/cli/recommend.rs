@@ -5,11 +5,11 @@
 use super::interrupt::Phase;
 use super::ui::{Role, plural, size};
 use super::{Cx, Exit, Failure, Outcome};
-use crate::model::ModelError;
-use crate::model::catalog::{Card, Purpose};
-use crate::model::engine::{self, Device, Options, Tier};
-use crate::model::fetch::{self, Settings as Folders};
-use crate::serve::resident::room;
+use caro_model::ModelError;
+use caro_model::catalog::{Card, Purpose};
+use caro_model::engine::{self, Device, Options, Tier};
+use caro_model::fetch::{self, Settings as Folders};
+use caro_serve::resident::room;
 use std::path::Path;
 
 /// Tokens that are read for a usual answer: the request behind the standing prompt.
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_model_that_is_here_is_timed_and_a_file_that_is_none_is_an_error() {
-        let file = crate::model::engine::testing::tiny_file();
+        let file = caro_model::engine::testing::tiny_file();
         let speed = measured(file.path(), Device::Cpu).unwrap();
         assert!(speed.is_measured && speed.answer_s > 0.0 && speed.answer_s.is_finite(), "{speed:?}");
         std::fs::write(file.path(), "GGUF and nothing else").unwrap();

@@ -3,13 +3,13 @@
 use super::request::Place;
 use super::ui::{Role, plural};
 use super::{Cx, Failure};
-use crate::command::rehearsal::{Fit, Unfit, fit};
-use crate::exec::Status;
-use crate::exec::rehearse::{
+use caro_command::rehearsal::{Fit, Unfit, fit};
+use caro_exec::Status;
+use caro_exec::rehearse::{
     Change, ChangeKind, EntryKind, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse,
 };
-use crate::host::ExecutionContext;
-use crate::shell::parse;
+use caro_host::ExecutionContext;
+use caro_shell::parse;
 use std::path::Path;
 
 /// Lines of a script's words that are shown.

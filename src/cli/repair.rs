@@ -2,7 +2,7 @@
 
 use super::ui::plural;
 use super::{Cx, Exit, Outcome};
-use crate::database::repair::{Repaired, Saved};
+use caro_database::repair::{Repaired, Saved};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -6,11 +6,11 @@ use super::execute::{self, With};
 use super::interrupt::{Phase, has_terminal, line_of_terminal};
 use super::request_log::{self, last};
 use super::{Cx, Exit, Failure, Outcome, Settings, edit, first, followup, keys, present, revise, stdin, wire};
-use crate::command::recipe::{MAX_REQUEST, too_long};
-use crate::command::{Answer, Ask, CommandError, FewShot, History, PastExchange, View, library};
-use crate::host::ExecutionContext;
-use crate::model::Cancel;
-use crate::shell::{Dialect, Os, Severity, Target};
+use caro_command::recipe::{MAX_REQUEST, too_long};
+use caro_command::{Answer, Ask, CommandError, FewShot, History, PastExchange, View, library};
+use caro_host::ExecutionContext;
+use caro_model::Cancel;
+use caro_shell::{Dialect, Os, Severity, Target};
 use regex::Regex;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -237,7 +237,7 @@ fn no_verb(words: &[OsString], request: &str) -> Result<(), Failure> {
     let first = words.first().and_then(|word| word.to_str()).unwrap_or_default();
     let is_word = |word: &str| {
         let lower = word.to_lowercase();
-        library::vocabulary().contains_key(lower.as_str()) || crate::exec::find(word).is_some()
+        library::vocabulary().contains_key(lower.as_str()) || caro_exec::find(word).is_some()
     };
     let verb = match words.len() {
         0 | 1 => args::slip(request),
@@ -499,7 +499,7 @@ mod tests {
         assert_eq!(code(CommandError::Timeout(Duration::ZERO)), 124);
         assert_eq!(code(CommandError::Cancelled), 130);
         assert_eq!(code(CommandError::BadRequest("x".into())), 2);
-        assert_eq!(code(CommandError::Model(crate::model::ModelError::Engine("x".into()))), 2);
+        assert_eq!(code(CommandError::Model(caro_model::ModelError::Engine("x".into()))), 2);
         assert_eq!(failure(CommandError::Timeout(Duration::ZERO), &settings).message, "no command within 60 s");
     }
 }

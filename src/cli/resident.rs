@@ -3,16 +3,16 @@
 use super::present;
 use super::settings::Use;
 use super::{Cx, Exit, Failure, Settings, Ui};
-use crate::command::library::commands;
-use crate::model::Model;
-use crate::model::adapter::AdapterChoice;
-use crate::model::engine::{Device, Options};
-use crate::serve::resident::{Absent, Client, Hosted, Setup, Weights, attach, host};
+use caro_command::library::commands;
+use caro_model::Model;
+use caro_model::adapter::AdapterChoice;
+use caro_model::engine::{Device, Options};
+use caro_serve::resident::{Absent, Client, Hosted, Setup, Weights, attach, host};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use crate::serve::resident::WORD;
+pub use caro_serve::resident::WORD;
 
 /// Where a model is.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ fn serve(orders: &OsStr) -> Option<Exit> {
     use std::os::fd::AsFd;
     let orders = serde_json::from_str(orders.to_str()?).ok()?;
     let socket = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
-    crate::serve::resident::serve(orders, socket, commands()).ok()?;
+    caro_serve::resident::serve(orders, socket, commands()).ok()?;
     Some(Exit::Success)
 }
 

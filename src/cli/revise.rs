@@ -2,9 +2,9 @@
 //! comment behind it. In each case the model is told what led to it as a conversation, and the answer is checked as any other.
 
 use super::{Failure, request};
-use crate::command::{Ask, History, PastExchange};
-use crate::host::ExecutionContext;
-use crate::shell::{Dialect, is_builtin, parse};
+use caro_command::{Ask, History, PastExchange};
+use caro_host::ExecutionContext;
+use caro_shell::{Dialect, is_builtin, parse};
 
 /// The word that stands for the last answer of this terminal, in the place of a command.
 pub const LAST: &str = "last";
@@ -65,7 +65,7 @@ pub fn checked(command: &str) -> Result<&str, Failure> {
 /// for a line of words: `find the # of files` names no command, since nothing is left of it without its comment but words.
 pub fn split<'a>(line: &'a str, dialect: Dialect, context: &ExecutionContext) -> Option<(&'a str, &'a str)> {
     let whole = parse(line, dialect);
-    let words = |script: &crate::shell::Script| -> Vec<String> {
+    let words = |script: &caro_shell::Script| -> Vec<String> {
         script.commands.iter().flat_map(|c| &c.words).map(|word| word.raw.clone()).collect()
     };
     let comment = |(at, _): (usize, &str)| {

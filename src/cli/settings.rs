@@ -2,15 +2,15 @@
 
 use super::config::{NONE, Origin};
 use super::{Config, Failure};
-use crate::agent::chat::Remember;
-use crate::agent::perpetual::Parameters;
-use crate::agent::turn::Fitting;
-use crate::agent::{memory, workspace};
-use crate::command::Refine;
-use crate::model::engine::Device;
-use crate::serve::http;
-use crate::shell::safety::Level;
-use crate::shell::{Dialect, Target};
+use caro_agent::chat::Remember;
+use caro_agent::perpetual::Parameters;
+use caro_agent::turn::Fitting;
+use caro_agent::{memory, workspace};
+use caro_command::Refine;
+use caro_model::engine::Device;
+use caro_serve::http;
+use caro_shell::safety::Level;
+use caro_shell::{Dialect, Target};
 use std::time::Duration;
 
 /// The devices by name.

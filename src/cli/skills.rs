@@ -4,9 +4,9 @@
 
 use super::ui::{Role, in_line};
 use super::{Cx, Exit, Failure, Outcome, knowledge, project};
-use crate::agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
-use crate::exec;
-use crate::files;
+use caro_agent::skill::{self, Origin, Place, Shelf, SkillError, choose, front, render};
+use caro_base::files;
+use caro_exec as exec;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

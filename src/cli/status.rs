@@ -2,7 +2,7 @@
 
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::serve::resident::{self, Status};
+use caro_serve::resident::{self, Status};
 use std::time::{Duration, SystemTime};
 
 /// Arguments of `caro status`.

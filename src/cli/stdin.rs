@@ -4,7 +4,7 @@
 //! Only a pipe or a file is looked at. A terminal is a person's, and of anything else nobody knows that it ever ends.
 
 use super::Cx;
-use crate::command::{History, Input, input};
+use caro_command::{History, Input, input};
 use std::thread::JoinHandle;
 
 /// The beginning of it as it is being looked at.

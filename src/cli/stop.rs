@@ -1,7 +1,7 @@
 //! `caro stop`: ends the resident processes of this user.
 
 use super::{Cx, Exit, Failure, Outcome};
-use crate::serve::resident::{self, Ended};
+use caro_serve::resident::{self, Ended};
 
 /// Arguments of `caro stop`.
 #[derive(Debug, clap::Args)]

@@ -5,11 +5,11 @@ use super::agent::{Drive, wire};
 use super::ui::{Role, plural};
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::background::{self, DELAY, Schedule, TIMEOUT};
-use crate::agent::clock::stamp;
-use crate::agent::plan;
-use crate::agent::store::{StoredTask, TaskRun, TaskState};
-use crate::id;
+use caro_agent::background::{self, DELAY, Schedule, TIMEOUT};
+use caro_agent::clock::stamp;
+use caro_agent::plan;
+use caro_agent::store::{StoredTask, TaskRun, TaskState};
+use caro_base::id;
 use std::time::SystemTime;
 
 /// Add, list, run and remove tasks that begin by themselves

@@ -1,7 +1,7 @@
 //! Where clients of tldr keep its pages. Each was looked up in the client's own source or manual: tealdeer 1.9, tlrc 1.13,
 //! the Python client 3.4, the Node client 3.4, the C client 1.6; the last is where packages of distributions put them.
 
-use crate::shell::Os;
+use caro_shell::Os;
 use std::path::PathBuf;
 
 /// Folders with pages in English: those that hold on every system, and those for `os`. Of several clients the first counts,

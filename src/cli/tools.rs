@@ -3,8 +3,8 @@
 use super::agent::wire;
 use super::ui::Role;
 use super::{Cx, Exit, Outcome, knowledge, mcp};
-use crate::agent::retrieve;
-use crate::agent::tool::{Provider, ToolSpec};
+use caro_agent::retrieve;
+use caro_agent::tool::{Provider, ToolSpec};
 
 /// Characters of a description that are shown.
 const WIDTH: usize = 90;

@@ -3,11 +3,11 @@
 use super::args::Common;
 use super::spinner::Spinner;
 use super::{Env, Failure, env, interrupt};
-use crate::policy::is_hidden;
-pub use crate::size::size;
 use anstream::AutoStream;
 use anstream::stream::{AsLockedWrite, RawStream};
 use anstyle::{AnsiColor, Style};
+pub use caro_base::size::size;
+use caro_policy::is_hidden;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! A model of the catalog that is not on this machine, for who wants to see how large texts are and asks it nothing.
 
-use crate::model::catalog::Card;
-use crate::model::engine::Options;
-use crate::model::{Completion, Flow, Limits, Model, ModelError, Request, estimated};
+use caro_model::catalog::Card;
+use caro_model::engine::Options;
+use caro_model::{Completion, Flow, Limits, Model, ModelError, Request, estimated};
 
 /// The model, without its weights and its tokenizer.
 #[derive(Debug)]

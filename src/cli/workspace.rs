@@ -4,8 +4,8 @@ use super::agent::wire::workspaces;
 use super::knowledge::no_home;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::observe::Artifacts;
-use crate::agent::workspace::{Entry, WorkspaceError};
+use caro_agent::observe::Artifacts;
+use caro_agent::workspace::{Entry, WorkspaceError};
 
 /// Show the files that agents keep for themselves
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,9 @@
 
 use super::documents::DocumentedCommand;
 use super::spelling::Slip;
-use crate::model::{Cancel, ModelError};
-use crate::shell::safety::Risk;
-use crate::shell::{Dialect, Finding, Target};
+use caro_model::{Cancel, ModelError};
+use caro_shell::safety::Risk;
+use caro_shell::{Dialect, Finding, Target};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A search that found nothing, made wider without a model: with the expressions that were meant, in any case, in all
 //! files, without the last filter. What a person tries first; it mostly finds more.
 
-use crate::shell::{Dialect, Invocation, parse};
+use caro_shell::{Dialect, Invocation, parse};
 
 /// Programs that search text, and know `-i`.
 const GREPS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg"];

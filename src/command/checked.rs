@@ -4,7 +4,7 @@ use super::answer::{Answer, Timing};
 use super::inspect::{Manuals, Subject};
 use super::turn::Draft;
 use super::{explain, grounds};
-use crate::shell::parse;
+use caro_shell::parse;
 
 /// The answer that is this inspected command. `author` wrote it (`person`, `rules`), and `why` says what it is for.
 pub fn answer(draft: Draft, author: &str, why: String, subject: Subject<'_>, manuals: &Manuals) -> Answer {

@@ -9,7 +9,7 @@
 use super::checks::weight;
 use super::trial::{Ending, RehearsalResult};
 use super::turn::Draft;
-use crate::shell::safety::Level;
+use caro_shell::safety::Level;
 
 /// A command, and what speaks for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +102,7 @@ pub(super) fn agree(a: &Candidate, b: &Candidate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Finding, Severity};
+    use caro_shell::{Finding, Severity};
 
     fn candidate(cmd: &str, likelihood: f64, ending: Option<Ending>, outcome: u64) -> Candidate {
         let draft = Draft { cmd: cmd.into(), ..Draft::none() };

@@ -1,6 +1,6 @@
 //! How sure the model was, as a probability that the command does what was asked.
 
-use crate::model::{Completion, Token};
+use caro_model::{Completion, Token};
 
 /// Coefficients of a logistic regression over [`Features`] and the length of the request, fitted by `benches/calibrate.py` on
 /// executed answers. Source of the figures: `benches/records/2026-11-25-length.md`.
@@ -93,7 +93,7 @@ fn length(request: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Finish, Usage};
+    use caro_model::{Finish, Usage};
 
     fn tokens(logs: &[f32]) -> Vec<Token> {
         logs.iter().map(|l| Token { bytes: vec![b'x'], logprob: Some(*l), runner_up: None }).collect()

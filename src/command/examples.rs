@@ -1,6 +1,6 @@
 //! The worked examples that open every conversation, from `platform-rules/examples/`.
 
-use crate::shell::{Target, Userland};
+use caro_shell::{Target, Userland};
 use std::sync::OnceLock;
 
 /// A request and the command that answers it.
@@ -39,7 +39,7 @@ fn load(cell: &'static OnceLock<Vec<Example>>, text: &str) -> &'static [Example]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::reply::REFUSAL;
+    use crate::reply::REFUSAL;
 
     #[test]
     fn every_target_has_sound_examples_and_an_honest_refusal() {

@@ -1,8 +1,8 @@
 //! The explanation of a command in one line: its programs and the options that stand in it, in the installed manuals' own words.
 //! No model. What does not fit is left out as whole clauses.
 
-use crate::manual::{Entry, OptionEntry};
-use crate::shell::{Invocation, Script};
+use caro_manual::{Entry, OptionEntry};
+use caro_shell::{Invocation, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -185,8 +185,8 @@ fn uncapitalized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::library;
-    use crate::shell::{Dialect, extract_commands, parse};
+    use crate::library;
+    use caro_shell::{Dialect, extract_commands, parse};
     use std::collections::BTreeSet;
 
     fn entry(command: &str, title: &str, options: &[(&str, &str, &str)]) -> (String, Arc<Entry>) {

@@ -3,7 +3,7 @@
 
 use super::checks::asks_for_number;
 use super::trial::{Ending, RehearsalResult};
-use crate::shell::{Dialect, Finding, Script, Severity, parse};
+use caro_shell::{Dialect, Finding, Script, Severity, parse};
 
 /// The most confidence that is left to a command that was seen to fail by its own fault.
 pub(super) const AT_MOST: f64 = super::turn::EXTEND_BUDGET_BELOW;
@@ -110,7 +110,7 @@ fn failing(complaint: &str, is_local: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::trial::Sensitivity;
+    use crate::trial::Sensitivity;
 
     fn of(request: &str, cmd: &str, ending: Ending, complaint: Option<&str>) -> Option<String> {
         let tried = Tried { cmd, dialect: Dialect::Bash, request, is_local: true };

@@ -1,10 +1,10 @@
 //! What the confidence stands on: it is fitted on English requests answered in bash on Linux, so elsewhere it is capped by what
 //! is known there (`benches/records/2026-11-26-strangers.md`), which is little; and where it is too low for an answer.
 
-use super::checks::programs;
+use super::checks::NOT_INSTALLED;
 use super::library;
 use super::turn::Draft;
-use crate::shell::{Dialect, Finding, Severity, Target, Userland, is_builtin};
+use caro_shell::{Dialect, Finding, Severity, Target, Userland, is_builtin};
 
 /// Below this confidence a command in which the checks know an error is no answer but a draft.
 const DRAFT_BELOW: f64 = 0.5;
@@ -32,7 +32,7 @@ pub(super) fn capped(confidence: f64, request: &str, target: Target, dialect: Di
 /// True for a command that is told as a draft: it has an error, and nothing speaks for it. That its program is not installed is no
 /// error of the command.
 pub fn is_draft(draft: &Draft) -> bool {
-    let error = |f: &Finding| f.severity == Severity::Error && f.id != programs::ID;
+    let error = |f: &Finding| f.severity == Severity::Error && f.id != NOT_INSTALLED;
     draft.confidence < DRAFT_BELOW && draft.findings.iter().any(error)
 }
 
@@ -84,7 +84,7 @@ mod tests {
         assert!(is(0.4, "emptied", Severity::Error));
         assert!(!is(0.6, "emptied", Severity::Error), "more likely right than wrong");
         assert!(!is(0.4, "emptied", Severity::Warning));
-        assert!(!is(0.4, programs::ID, Severity::Error), "it can be installed");
+        assert!(!is(0.4, NOT_INSTALLED, Severity::Error), "it can be installed");
         assert!(!is_draft(&Draft::none()));
     }
 

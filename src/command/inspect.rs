@@ -2,9 +2,9 @@
 
 use super::checks::{self, CheckContext};
 use super::turn::Draft;
-use crate::host::ExecutionContext;
-use crate::manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
-use crate::shell::{self, Dialect, Invocation, Script, Target, extract_commands, safety};
+use caro_host::ExecutionContext;
+use caro_manual::{Entry, Manual, ManualError, OptionEntry, Program, relevant};
+use caro_shell::{self as shell, Dialect, Invocation, Script, Target, extract_commands, safety};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The first stage of a command that is one pipeline.
 
-use crate::shell::{Invocation, Script};
+use caro_shell::{Invocation, Script};
 
 /// The text of the first of several stages, if the whole script is one pipeline; `None` of single commands, lists, groups and loops.
 pub(super) fn first_stage(script: &Script) -> Option<&str> {
@@ -22,7 +22,7 @@ pub(super) fn first_stage(script: &Script) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, parse};
+    use caro_shell::{Dialect, parse};
 
     #[test]
     fn the_first_stage_is_told_of_one_pipeline_only() {

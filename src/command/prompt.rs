@@ -6,8 +6,8 @@
 
 use super::answer::{FewShot, History, View};
 use super::{examples, library};
-use crate::model::{Prompt, Role};
-use crate::shell::{Dialect, Finding, Os, Target, Userland};
+use caro_model::{Prompt, Role};
+use caro_shell::{Dialect, Finding, Os, Target, Userland};
 
 /// The most findings that iteration 2 is shown; more confuse a small model.
 const MOST_FINDINGS: usize = 3;
@@ -38,7 +38,7 @@ pub fn first(
         FewShot::Nearest(k) => library::nearest(request, target, k),
     };
     // the library is written in bash, and fish does not read all of that
-    let near = near.iter().filter(|e| crate::shell::parse(&e.command, dialect).errors.is_empty());
+    let near = near.iter().filter(|e| caro_shell::parse(&e.command, dialect).errors.is_empty());
     let near = near.map(|e| (&e.request, &e.command)).rev();
     for (request, command) in near.chain(before.known.iter().map(|k| (&k.request, &k.command)).rev()) {
         prompt.push(Role::User, request);
@@ -138,8 +138,8 @@ pub fn render(prompt: &Prompt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::PastExchange;
-    use crate::shell::Severity;
+    use crate::PastExchange;
+    use caro_shell::Severity;
 
     const LINUX: Target = Target { os: Os::Linux, userland: Userland::Gnu };
 

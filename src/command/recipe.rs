@@ -1,5 +1,5 @@
 //! The executor of the shortest recipe: asks the model, has its commands inspected, keeps the time. The loop itself is the
-//! agent's ([`crate::inference::drive`]).
+//! agent's ([`caro_inference::drive`]).
 
 use super::answer::{Alternative, Answer, Ask, CommandError, FewShot, History, Refine, Timing, Trace, View};
 use super::documents::{self, DocumentedCommand};
@@ -7,13 +7,13 @@ use super::inspect::{Inspector, Manuals, Subject};
 use super::reply::{self, Reply};
 use super::turn::{self, Draft, Outcome, Second, Step, Turn};
 use super::{confidence, explain, file_schema, grounds, library, prompt, spelling};
-use crate::documents::Librarian;
-use crate::host::ExecutionContext;
-use crate::inference::{Executor, Next, StateMachine, drive, generate, generate_until};
-use crate::intent::courtesy;
-use crate::manual::Manual;
-use crate::model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
-use crate::shell;
+use caro_documents::Librarian;
+use caro_host::ExecutionContext;
+use caro_inference::{Executor, Next, StateMachine, drive, generate, generate_until};
+use caro_intent::courtesy;
+use caro_manual::Manual;
+use caro_model::{Cancel, Completion, Finish, Flow, Model, Prompt, Request, Sampling, Shape, Usage};
+use caro_shell as shell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! May a command be rehearsed? Its effects decide, and a list of programs that find nothing to show in a view
-//! (`platform-rules/rehearsal.toml`). How it is done is [`crate::exec::rehearse`]'s business.
+//! (`platform-rules/rehearsal.toml`). How it is done is [`caro_exec::rehearse`]'s business.
 
-use crate::policy::leads_to_secret;
-use crate::shell::Script;
-use crate::shell::effects::{Kind, effects};
-use crate::shell::safety::{Level, assess, is_read_only};
+use caro_policy::leads_to_secret;
+use caro_shell::Script;
+use caro_shell::effects::{Kind, effects};
+use caro_shell::safety::{Level, assess, is_read_only};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -122,7 +122,7 @@ fn listed(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, parse};
+    use caro_shell::{Dialect, parse};
 
     fn of(text: &str) -> Result<Fit, Unfit> {
         fit(&parse(text, Dialect::Bash))

@@ -1,6 +1,6 @@
 //! What the model's words mean: the grammar of a reply, and the command in it.
 
-use crate::model::{Shape, repetition};
+use caro_model::{Shape, repetition};
 
 /// The reply to what is no task for a shell. A shell comment, so that even a program that takes it for a command does
 /// nothing.

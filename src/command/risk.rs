@@ -1,7 +1,7 @@
 //! The verdict on a command for this machine, with what lies on its disk in view.
 
-use crate::shell::safety::{Found, Risk, Surroundings, assess, assess_in};
-use crate::shell::{self, Script};
+use caro_shell::safety::{Found, Risk, Surroundings, assess, assess_in};
+use caro_shell::{self as shell, Script};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn look(path: &str) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, Level, parse};
+    use caro_shell::{Dialect, Level, parse};
 
     /// A folder with a file of 1200 bytes, an empty one, a folder with a file in it, and links.
     fn stage() -> tempfile::TempDir {

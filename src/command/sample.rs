@@ -1,7 +1,7 @@
 //! Other commands for a doubtful request: sampled together, checked, rehearsed, and one of them chosen.
 
 use super::answer::{CommandError, Trace};
-use super::checks::{programs, weight};
+use super::checks::{NOT_INSTALLED, weight};
 use super::choose::{Candidate, agree, choose};
 use super::confidence;
 use super::faults::{self, Tried};
@@ -9,9 +9,9 @@ use super::recipe::{MAX_TOKENS, Run, Tracer, VARIED, ms};
 use super::reply::{self, Reply};
 use super::trial::{self, Ending, RehearsalResult};
 use super::turn::{Chosen, Draft, Second, Written, better, is_broken};
-use crate::inference;
-use crate::model::{Finish, Prompt, Sampling};
-use crate::shell::Severity;
+use caro_inference as inference;
+use caro_model::{Finish, Prompt, Sampling};
+use caro_shell::Severity;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -211,7 +211,7 @@ impl Run<'_> {
     /// where it may not be rehearsed.
     pub(super) async fn tried(&self, mut draft: Draft) -> Draft {
         // of a program that is not here, though documents vouch for it, nothing can be seen
-        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != programs::ID);
+        let clean = draft.findings.iter().all(|f| f.severity == Severity::Hint && f.id != NOT_INSTALLED);
         let Some(shell) = self.stage().filter(|_| clean) else { return draft };
         let (ask, input) = (self.ask, self.ask.before.input.as_deref().filter(|head| !head.is_empty()));
         let run = async |input| trial::run(&shell, &draft.cmd, ask.dialect, &ask.cwd, trial::UNDERSTOOD, input).await;
@@ -269,11 +269,11 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Ask, FewShot, History, Recipe, Refine, View};
-    use crate::host::ExecutionContext;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
-    use crate::shell::Dialect;
+    use crate::{Ask, FewShot, History, Recipe, Refine, View};
+    use caro_host::ExecutionContext;
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Completion, Flow, Limits, Model, ModelError, Request};
+    use caro_shell::Dialect;
     use std::sync::{Arc, Mutex};
 
     /// A scripted model that takes so long to write a token, and notes how many others it is asked for until when.

@@ -1,11 +1,11 @@
-//! What a command does, seen in a rehearsal that leaves nothing behind ([`crate::exec::rehearse`]); which commands are
+//! What a command does, seen in a rehearsal that leaves nothing behind ([`caro_exec::rehearse`]); which commands are
 //! fit for one is [`super::rehearsal`]'s matter.
 
 use super::pipeline;
 use super::rehearsal::{Fit, fit};
-use crate::exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse};
-use crate::exec::{Limits, Status};
-use crate::shell::{Dialect, Invocation, Script, parse, quote};
+use caro_exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, read_only, rehearse};
+use caro_exec::{Limits, Status};
+use caro_shell::{Dialect, Invocation, Script, parse, quote};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

@@ -18,9 +18,9 @@ use super::answer::{Ask, FewShot, History, Refine, View};
 use super::checks::{in_place, prose, saved, syntax, weight};
 use super::reply::{self, Reply};
 use super::{confidence, prompt};
-use crate::model::{Completion, Finish, Prompt};
-use crate::shell::safety::{Level, Risk};
-use crate::shell::{Dialect, Finding, Severity, Target, rules};
+use caro_model::{Completion, Finish, Prompt};
+use caro_shell::safety::{Level, Risk};
+use caro_shell::{Dialect, Finding, Severity, Target, rules};
 
 /// The most mechanical fixes tried on one request; each costs well under a millisecond.
 const MENDS: u32 = 6;

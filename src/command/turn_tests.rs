@@ -1,9 +1,9 @@
 //! The loop over scripted answers.
 
 use super::*;
-use crate::command::documents::DocumentedCommand;
-use crate::model::{Cancel, Token, Usage};
-use crate::shell::{Dialect, Target};
+use crate::documents::DocumentedCommand;
+use caro_model::{Cancel, Token, Usage};
+use caro_shell::{Dialect, Target};
 use std::time::Duration;
 
 fn ask(refine: Refine) -> Ask {

@@ -1,6 +1,6 @@
 //! Why documents and notes have no answer.
 
-use crate::database::DatabaseError;
+use caro_database::DatabaseError;
 use std::path::Path;
 
 /// Why a library has no answer.

@@ -6,7 +6,7 @@
 //! (2009), whose constant [`K`] is.
 
 use super::words::Terms;
-use crate::database::file;
+use caro_database::file;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use rusqlite::{Connection, OptionalExtension, params};

@@ -2,7 +2,7 @@
 //! what is not near enough is left out anyway. An embedding model does not decide it better
 //! (benches/records/2026-11-27-intent.md).
 
-use crate::intent::asks_documents;
+use caro_intent::asks_documents;
 
 /// Words and beginnings of words that ask for it.
 const WORDS: [&str; 17] = [

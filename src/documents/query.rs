@@ -4,7 +4,7 @@ use super::error::{self, LibraryError};
 use super::format::Format;
 use super::question::{Found, Question, nothing_shared};
 use super::{INDEX, Librarian};
-use crate::database::file;
+use caro_database::file;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::index::{Index, Match};
 use super::words::Terms;
-use crate::database::file;
-use crate::model::embed::Embedder;
+use caro_database::file;
+use caro_model::embed::Embedder;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@
 
 use super::error::LibraryError;
 use super::format::{self, Format, Programs};
-use crate::policy::is_secret;
+use caro_policy::is_secret;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;

@@ -1,6 +1,6 @@
 //! The words of a question, as the index is asked for them.
 
-use crate::intent::tokens;
+use caro_intent::tokens;
 use std::collections::BTreeSet;
 
 /// Words that say nothing about what a text is about. A question of nothing else is asked with all of them.

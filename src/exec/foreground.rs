@@ -130,7 +130,7 @@ mod tests {
         ] {
             assert_eq!(shell_options(Path::new(shell)), options, "{shell}");
             // in a rehearsal too
-            let play = crate::exec::rehearse::RehearsalJob::new(Path::new(shell), "ls", ".");
+            let play = crate::rehearse::RehearsalJob::new(Path::new(shell), "ls", ".");
             assert_eq!(play.shell[1..], *options, "{shell}");
         }
     }

@@ -79,7 +79,7 @@ mod tests {
 
     fn sh(script: &str) -> Job {
         let mut job = Job::new("/bin/sh").args(["-c", script]).env("MINE", "yes");
-        job.sandbox = crate::exec::Sandbox::None;
+        job.sandbox = crate::Sandbox::None;
         job
     }
 

@@ -2,7 +2,7 @@
 //! login shell and stays the same in a fish started from bash.
 
 use super::{Ambient, ShellInfo, system};
-use crate::shell::Dialect;
+use caro_shell::Dialect;
 use std::path::{Path, PathBuf};
 
 /// Ancestors that are looked at: terminals, editors, `make`, `env`, `sudo` stand between.
@@ -93,7 +93,7 @@ type Table = std::collections::HashMap<u32, Process>;
 /// Every process, from `ps`, where there is no `/proc`. Empty if that fails.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn ps_table() -> Table {
-    use crate::exec::{Job, Sandbox, capture_blocking};
+    use caro_exec::{Job, Sandbox, capture_blocking};
     let job = Job { sandbox: Sandbox::None, ..Job::new("/bin/ps").args(["-axo", "pid=,ppid=,comm="]) };
     let output = capture_blocking(&job);
     output.map(|o| parse_ps(&String::from_utf8_lossy(&o.stdout))).unwrap_or_default()

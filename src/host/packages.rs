@@ -2,7 +2,7 @@
 //!
 //! Which managers there are, and how each is asked, is data (`platform-rules/packages.toml`).
 
-use crate::exec::{Job, Limits, capture};
+use caro_exec::{Job, Limits, capture};
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

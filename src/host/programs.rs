@@ -3,7 +3,7 @@
 //! It is kept on disk per directory, under that directory's inode and modification time: installing a program changes
 //! the time of one directory, and only that one is read again. Another PATH shares what it has in common.
 
-use crate::files;
+use caro_base::files;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Whose standard tools are installed: GNU's, busybox's, BSD's.
 
-use crate::shell::{Os, Target, Userland};
+use caro_shell::{Os, Target, Userland};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

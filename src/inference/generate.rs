@@ -1,6 +1,6 @@
 //! The one place that asks a model.
 
-use crate::model::{Completion, Finish, Flow, Model, ModelError, Request};
+use caro_model::{Completion, Finish, Flow, Model, ModelError, Request};
 use std::future::Future;
 use std::sync::Arc;
 

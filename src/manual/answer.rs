@@ -1,7 +1,7 @@
 //! The page of a program's manual, and what the program answers when it is asked about itself.
 
 use super::index::Kind;
-use crate::exec::Status;
+use caro_exec::Status;
 
 /// The outcome of asking for a man page.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use super::answer::{Answer, Page, kind_of};
 use super::index::{Kind, Text, clean, mentions, read, usage};
 use super::{Entry, OptionEntry};
-use crate::exec::Status;
+use caro_exec::Status;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 

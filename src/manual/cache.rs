@@ -33,7 +33,7 @@ impl Setup {
             cache_dir,
             cwd,
             home: std::env::home_dir().filter(|home| home.is_absolute()),
-            man: crate::exec::find("man"),
+            man: caro_exec::find("man"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known about one program.
 
-use crate::shell::{Dialect, is_builtin};
+use caro_shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use super::answer::{Answer, Page};
 use super::assemble::{Heard, assemble};
 use super::index::clean;
 use super::{Entry, Program, trust};
-use crate::exec::{Job, Limits, Status, capture, support};
+use caro_exec::{Job, Limits, Status, capture, support};
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 //! with the file, the program goes on: it is moved aside and begun anew, or kept in memory only.
 
 use super::{Entry, ManualError};
-use crate::database;
+use caro_database as database;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -12,7 +12,7 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 /// The most bytes of a card.
 const LARGEST: u64 = 1 << 20;
 
-static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/models");
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../models");
 
 /// What a model is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -357,7 +357,7 @@ pub fn added(models: &Path, id: &str) -> Result<Option<Card>, CardError> {
     }
     let path = models.join(format!("{id}.toml"));
     let origin = path.display().to_string();
-    match crate::files::read_text(&path, LARGEST) {
+    match caro_base::files::read_text(&path, LARGEST) {
         Ok(text) => Card::parse(&text, &origin).map(Some),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(CardError { origin, reason: e.to_string() }),
@@ -416,8 +416,8 @@ mod tests {
                 .map(|b| format!("{b:02x}"))
                 .collect();
             assert_eq!((bytes.len() as u64, &sum), (adapter.bytes, &adapter.sha256), "{id}");
-            let source = crate::model::adapter::AdapterSource::Embedded(adapter.file.clone());
-            let choice = crate::model::adapter::AdapterChoice { source, base_sha256: None, is_required: true };
+            let source = crate::adapter::AdapterSource::Embedded(adapter.file.clone());
+            let choice = crate::adapter::AdapterChoice { source, base_sha256: None, is_required: true };
             let info = choice.info().unwrap();
             assert_eq!((info.rank, &info.prompt), (adapter.rank, &adapter.prompt), "{id}");
             assert_eq!(info.base_sha256, card.files[0].sha256, "{id}: it is of another model");

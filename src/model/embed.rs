@@ -36,7 +36,7 @@ pub trait Embedder: Send + Sync {
 }
 
 /// Scales a vector to length 1; one of length 0 stays.
-pub(in crate::model) fn normalize(vector: &mut [f32]) {
+pub(crate) fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);
@@ -45,10 +45,9 @@ pub(in crate::model) fn normalize(vector: &mut [f32]) {
 
 /// Stands in for a model where meaning does not matter: each word adds to the components that its hash says, so that texts
 /// are the closer the more words they share.
-#[cfg(test)]
-pub(crate) struct Hashed;
+#[derive(Debug)]
+pub struct Hashed;
 
-#[cfg(test)]
 impl Embedder for Hashed {
     fn id(&self) -> &str {
         "hashed"

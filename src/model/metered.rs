@@ -109,8 +109,8 @@ impl Model for Metered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Role, Sampling, Shape};
+    use crate::scripted::Scripted;
+    use crate::{Cancel, Role, Sampling, Shape};
     use std::sync::Mutex;
 
     struct Watch {

@@ -104,7 +104,7 @@ impl Scripted {
     /// [`ModelError::Script`] if it cannot be read or is no script.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let wrong = |e: &dyn std::fmt::Display| ModelError::Script(format!("{}: {e}", path.display()));
-        let text = crate::files::read_text(path, LARGEST).map_err(|e| wrong(&e))?;
+        let text = caro_base::files::read_text(path, LARGEST).map_err(|e| wrong(&e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self::parse(&text, &format!("script:{name}")).map_err(|e| match e {
             ModelError::Script(reason) => wrong(&reason),
@@ -286,7 +286,7 @@ impl std::str::FromStr for Scripted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cancel, Sampling, Shape};
+    use crate::{Cancel, Sampling, Shape};
 
     fn request(words: &str, shape: Shape) -> Request {
         let mut prompt = Prompt::system("for bash");

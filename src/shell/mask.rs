@@ -282,7 +282,7 @@ impl Scan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::parse;
+    use crate::parse;
 
     fn names(text: &str, dialect: Dialect) -> Vec<String> {
         let script = parse(text, dialect);
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_glob_that_runs_something_is_not_taken_for_one_that_looks() {
-        let looks = |text: &str| crate::shell::is_read_only(&parse(text, Dialect::Zsh));
+        let looks = |text: &str| crate::is_read_only(&parse(text, Dialect::Zsh));
         for text in ["ls *(e:rm x:)", "ls *(oe{rm x})", "ls *(+wipe)", "echo ${(e)line}"] {
             assert!(!looks(text), "{text}");
         }

@@ -294,7 +294,7 @@ fn under(policies: &[Policy], script: &Script, risk: Risk) -> Risk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::safety::judged;
+    use crate::safety::judged;
 
     fn policy(text: &str, owner: Owner) -> (Policy, Vec<String>) {
         Policy::read(text, "policy.toml", owner, Dialect::Bash).unwrap()

@@ -345,7 +345,7 @@ impl Walker<'_, '_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::shell::{Dialect, Level, assess, parse};
+    use crate::{Dialect, Level, assess, parse};
 
     #[test]
     fn good_powershell_that_the_grammar_does_not_know() {

@@ -10,7 +10,7 @@ use super::{Dialect, Finding, Severity, Target};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-pub(crate) use condition::option;
+pub use condition::option;
 
 /// What a rule says when it matches, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]

@@ -3,9 +3,9 @@
 
 use super::glob;
 use super::plan::{Cover, Plan, Target, Touch};
-use crate::exec::rehearse::{Change, ChangeKind, EntryKind};
-use crate::shell::effects::{Kind, Place, place_of};
-use crate::shell::{Dialect, Effect, Script, Word, effects};
+use caro_exec::rehearse::{Change, ChangeKind, EntryKind};
+use caro_shell::effects::{Kind, Place, place_of};
+use caro_shell::{Dialect, Effect, Script, Word, effects};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -372,7 +372,7 @@ fn settled(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::parse;
+    use caro_shell::parse;
 
     /// A folder with a few things in it, and what a command would touch in it: `touch path` each, gaps behind.
     fn of(command: &str) -> (Vec<String>, Foreseen) {

@@ -1,7 +1,7 @@
 //! Which files git has, read off a repository's index. No git is run: a repository can have it run programs.
 //! Source: gitformat-index(5).
 
-use crate::files;
+use caro_base::files;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

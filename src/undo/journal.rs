@@ -3,7 +3,7 @@
 use super::UndoError;
 use super::node::name;
 use super::plan::Plan;
-use crate::files::{self, Access};
+use caro_base::files::{self, Access};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -13,20 +13,20 @@ pub(super) mod name {
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
-    pub(in crate::undo) enum Raw {
+    pub(crate) enum Raw {
         Text(String),
         Bytes(Vec<u8>),
     }
 
     impl Raw {
-        pub(in crate::undo) fn of(name: &OsStr) -> Self {
+        pub(crate) fn of(name: &OsStr) -> Self {
             match name.to_str() {
                 Some(text) => Self::Text(text.to_owned()),
                 None => Self::Bytes(name.as_bytes().to_vec()),
             }
         }
 
-        pub(in crate::undo) fn into_name(self) -> OsString {
+        pub(crate) fn into_name(self) -> OsString {
             match self {
                 Self::Text(text) => text.into(),
                 Self::Bytes(bytes) => OsString::from_vec(bytes),
@@ -34,11 +34,11 @@ pub(super) mod name {
         }
     }
 
-    pub(in crate::undo) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
         Raw::of(path.as_os_str()).serialize(to)
     }
 
-    pub(in crate::undo) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
         Ok(Raw::deserialize(from)?.into_name().into())
     }
 }

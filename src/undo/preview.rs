@@ -3,7 +3,7 @@
 use super::look;
 use super::node::{Kind, Role};
 use super::plan::{Target, Touch};
-use crate::exec::rehearse::{Change, ChangeKind, EntryKind};
+use caro_exec::rehearse::{Change, ChangeKind, EntryKind};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Rules for tools, in a line or two, and only where the tools are shown: a small model loses its way in long prompts.
 
-use crate::agent::assemble::Fixed;
-use crate::agent::subagent::SPAWN;
-use crate::agent::tool::ToolSpec;
+use crate::assemble::Fixed;
+use crate::subagent::SPAWN;
+use crate::tool::ToolSpec;
 
 /// Where the agent's own files are not where the person's are.
 const WORKSPACE: &str = "The workspace is yours: keep notes and drafts there. The user does not look into it.";

@@ -1,4 +1,4 @@
-//! Who the model is told to be, by recipe. Not that of the planner, which stands with what it may write ([`crate::agent::plan::model`]).
+//! Who the model is told to be, by recipe. Not that of the planner, which stands with what it may write ([`crate::plan::model`]).
 
 /// What the model is told about itself.
 const PERSONA: &str = "You are caro, a careful agent on the user's computer. You work on the task in small steps with the \

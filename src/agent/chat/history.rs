@@ -3,10 +3,10 @@
 use super::Exchange;
 use super::remember::{Originals, Remember};
 use super::window::{self, Window, window};
-use crate::agent::assemble::{ContextProvider, Provided, ProviderError, ProviderRequest, Query};
-use crate::agent::event::{Draft, Kind};
-use crate::model::Model;
-use crate::policy::{normalise, screen};
+use crate::assemble::{ContextProvider, Provided, ProviderError, ProviderRequest, Query};
+use crate::event::{Draft, Kind};
+use caro_model::Model;
+use caro_policy::{normalise, screen};
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -174,7 +174,7 @@ impl ContextProvider for History {
 pub(super) mod tests {
     use super::super::remember::Limit;
     use super::*;
-    use crate::model::scripted::Scripted;
+    use caro_model::scripted::Scripted;
 
     pub fn words(text: &str) -> usize {
         text.split_whitespace().count()

@@ -5,7 +5,7 @@
 //! - [`window`]: what of that fits into a prompt. `summary`: what has a model sum up what falls out.
 //! - [`is_talk`]: whether a message needs tools at all.
 //!
-//! The exchanges themselves are where memory is ([`crate::agent::memory`]), beside the session's runs ([`Keeps`]); nothing is
+//! The exchanges themselves are where memory is ([`crate::memory`]), beside the session's runs ([`Keeps`]); nothing is
 //! kept here.
 
 mod history;

@@ -2,10 +2,10 @@
 
 use super::Exchange;
 use super::window::{HEAD, whole};
-use crate::agent::assemble::ProviderRequest;
-use crate::agent::turn::{self, prompt_tokens};
-use crate::model::{Model, Prompt, Role};
-use crate::policy::fence;
+use crate::assemble::ProviderRequest;
+use crate::turn::{self, prompt_tokens};
+use caro_model::{Model, Prompt, Role};
+use caro_policy::fence;
 
 /// Tokens of a summary at most, and at least what is asked for.
 const MOST: usize = 320;
@@ -56,8 +56,8 @@ fn prompt(before: &str, exchanges: &[Exchange], most: usize, lines: usize) -> Pr
 mod tests {
     use super::super::history::tests::talk;
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Request, Sampling};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Flow, Request, Sampling};
 
     fn model(context: usize, reply: &str) -> Scripted {
         serde_json::json!({"context": context, "rules": [{"reply": reply}]}).to_string().parse().unwrap()

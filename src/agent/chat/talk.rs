@@ -133,7 +133,7 @@ pub fn is_talk(message: &str) -> bool {
     let words: Vec<&str> =
         lower.split_whitespace().map(|word| word.trim_matches(edge)).filter(|word| !word.is_empty()).collect();
     let first = words.iter().find(|word| !POLITE.contains(word)).copied().unwrap_or_default();
-    if ASKS.contains(&first) || crate::intent::begins_part(first) {
+    if ASKS.contains(&first) || caro_intent::begins_part(first) {
         return false;
     }
     let is_known = |word: &&str| TALK.contains(&word.trim_end_matches('.'));

@@ -4,7 +4,7 @@
 //! No model writes the lines: a small one takes seconds for it and invents. What each side began with is what is kept.
 
 use super::Exchange;
-use crate::policy::{compress, normalise};
+use caro_policy::{compress, normalise};
 
 /// The part of the budget that lines of older exchanges may have.
 const LINES: usize = 5;

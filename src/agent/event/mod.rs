@@ -9,8 +9,8 @@ mod sink;
 pub use kind::Kind;
 pub use sink::{Memory, Sink};
 
-use crate::id;
-use crate::policy::Redactor;
+use caro_base::id;
+use caro_policy::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

@@ -192,7 +192,7 @@ fn made(verb: &str, part: &[&str], changes: &Changes) -> Option<String> {
     let at = part.iter().position(&kind)?;
     let name = part.get(at + 1..)?.iter().find(|w| !kind(w)).map(|w| normal(w))?;
     // `a folder for the photos` has no name
-    let is_name = !crate::intent::begins_part(name) && !BEFORE.contains(&name) && !is_elsewhere(name);
+    let is_name = !caro_intent::begins_part(name) && !BEFORE.contains(&name) && !is_elsewhere(name);
     let known = name.contains(['.', '/', '_', '-']) || part.len() == at + 2;
     let there = changes.before.contains(name)
         || changes.made().any(|e| e.path == name || e.path.ends_with(&format!("/{name}")));

@@ -1,7 +1,7 @@
 //! Texts about results: what was found is in them.
 
 use super::{counts, normal, numbers};
-use crate::agent::state::facts;
+use crate::state::facts;
 use std::path::Path;
 
 /// Lines of a result that a text is expected to hold: of a longer one a choice is made.

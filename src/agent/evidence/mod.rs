@@ -64,7 +64,7 @@ pub struct Claim<'a> {
 pub fn finding(claim: &Claim) -> Option<String> {
     // `add up the amounts` adds nothing to anything
     let sums = words(claim.part).windows(2).next().is_some_and(|w| w[0].eq_ignore_ascii_case("add") && w[1] == "up");
-    let found = if crate::intent::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
+    let found = if caro_intent::changes(claim.part) && !sums { change::finding(claim) } else { look::finding(claim) };
     found.or_else(|| text::finding(claim))
 }
 

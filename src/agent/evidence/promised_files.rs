@@ -1,7 +1,7 @@
 //! The files that a task names as what is to be there afterwards.
 
 use super::{normal, verb, words};
-use crate::intent::order;
+use caro_intent::order;
 
 /// Verbs that make files, or keep those that they name.
 const MAKES: &[&str] = &[

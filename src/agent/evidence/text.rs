@@ -1,7 +1,7 @@
 //! What stands in a file that was written: something, what it is to stand for, and as much as was asked for.
 
 use super::{Claim, Entry, counts, number, shown, verb, words};
-use crate::shell::{Dialect, parse};
+use caro_shell::{Dialect, parse};
 use regex::Regex;
 use std::sync::LazyLock;
 

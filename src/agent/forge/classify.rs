@@ -1,6 +1,6 @@
 //! Why a test fails, by class, and what the model is told about each class.
 
-use crate::exec::Status;
+use caro_exec::Status;
 
 /// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -186,7 +186,7 @@ impl Forging {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::forge::classify::Class;
+    use crate::forge::classify::Class;
 
     fn failure(case: usize, got: &str) -> Failure {
         Failure { case, class: Class::Assertion, got: got.into(), error: String::new(), is_held: false }

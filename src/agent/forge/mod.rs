@@ -29,9 +29,9 @@ mod trial;
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
 use super::skill::script::{Which, program_of};
 use super::skill::{FILE, Skill};
-use crate::exec::{self, ExecError};
-use crate::inference::{Executor, Next, StateMachine, drive, sample};
-use crate::model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
+use caro_exec::{self as exec, ExecError};
+use caro_inference::{Executor, Next, StateMachine, drive, sample};
+use caro_model::{Cancel, Completion, Model, ModelError, Request, Sampling, Shape};
 use examples::{Case, Order};
 use language::Language;
 use machine::{Ask, Complaint, End, Forging, Step};
@@ -284,7 +284,7 @@ fn old(skill: &Arc<Skill>) -> Result<Old, ForgeError> {
     let [script] = scripts.as_slice() else { return Err(none()) };
     let script = format!("{SCRIPTS}/{script}");
     let file = skill.file(&script).ok_or_else(none)?;
-    let text = crate::files::read_text(&file, super::skill::LARGEST)?;
+    let text = caro_base::files::read_text(&file, super::skill::LARGEST)?;
     let own = language::own_part(&text);
     let code = own.unwrap_or(&text).to_owned();
     Ok(Old { skill: skill.clone(), script, code, is_forged: own.is_some() })

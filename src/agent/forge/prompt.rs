@@ -4,7 +4,7 @@
 use super::examples::Case;
 use super::language::Language;
 use super::machine::{Ask, Complaint};
-use crate::model::{Prompt, Role};
+use caro_model::{Prompt, Role};
 
 /// Characters of an example that are shown, on each side.
 const SIDE: usize = 1200;
@@ -114,8 +114,8 @@ fn told(complaint: &Complaint, cases: &[Case], asserts: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::forge::classify::{Class, Failure};
-    use crate::agent::forge::examples::Way;
+    use crate::forge::classify::{Class, Failure};
+    use crate::forge::examples::Way;
 
     #[test]
     fn a_short_example_in_python_is_an_assertion() {

@@ -123,7 +123,7 @@ impl Quarantine {
 /// The tests that a skill has, as [`Quarantine::write_tests`] left them.
 pub fn tests(skill: &Path) -> Vec<Case> {
     let folder = skill.join(TESTS);
-    let read = |name: String| crate::files::read_text(&folder.join(name), super::super::skill::LARGEST).ok();
+    let read = |name: String| caro_base::files::read_text(&folder.join(name), super::super::skill::LARGEST).ok();
     let mut cases = Vec::new();
     for at in 1..=super::examples::MOST {
         let Some(expected) = read(format!("{at}.expected")) else { continue };

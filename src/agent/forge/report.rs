@@ -195,7 +195,7 @@ pub fn skill_text(name: &str, order: &Order, main: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::skill::front;
+    use crate::skill::front;
 
     #[test]
     fn a_name_is_what_the_request_is_about() {

@@ -1,17 +1,17 @@
 //! The static scan: what a script would do, read from its text before it is run at all. Rules are data
-//! (`platform-rules/forge.toml`); of shell scripts the effects of each command are known beside ([`crate::shell::effects()`]).
+//! (`platform-rules/forge.toml`); of shell scripts the effects of each command are known beside ([`caro_shell::effects()`]).
 //!
 //! A scan of text is no proof: what it misses meets the sandbox, and what works there is watched once more.
 
 use super::language::Language;
 use super::mask::{Views, views};
-use crate::shell::{Dialect, effects, parse};
+use caro_shell::{Dialect, effects, parse};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/forge.toml"));
+static TEXT: &str = include_str!("../../../platform-rules/forge.toml");
 
 /// An effect of a script beyond computing that the person may allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

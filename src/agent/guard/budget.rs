@@ -14,7 +14,7 @@ pub struct Halt {
     pub text: String,
 }
 
-/// `budget`: errors in a row, and the run's own [`Limits`](crate::agent::state::Limits). The number of steps is the turn's
+/// `budget`: errors in a row, and the run's own [`Limits`](crate::state::Limits). The number of steps is the turn's
 /// business.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -63,7 +63,7 @@ impl Guard for Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::state::Limits;
+    use crate::state::Limits;
 
     #[test]
     fn each_limit_ends_the_run_and_zero_is_none() {

@@ -2,10 +2,10 @@
 //! nothing in them.
 
 use super::{Finding, Guard, GuardError, RunState, Verdict};
-use crate::agent::action::ActionSet;
-use crate::agent::tool::{Call, Outcome, normal};
-use crate::intent::to_be_made;
-use crate::shell::asked::only_moves;
+use crate::action::ActionSet;
+use crate::tool::{Call, Outcome, normal};
+use caro_intent::to_be_made;
+use caro_shell::asked::only_moves;
 use std::path::{Path, PathBuf};
 
 /// `goal`: takes `answer` out of the choice while a file that the task asks for is not written. A small model likes to
@@ -57,7 +57,7 @@ impl Guard for GoalGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Effects};
+    use crate::tool::{Args, Effects};
 
     #[test]
     fn the_answer_waits_for_the_file() {

@@ -1,11 +1,11 @@
 //! A report says what was seen. A small model likes to write down numbers and files that no tool has shown it.
 
 use super::{Finding, Guard, GuardError, Verdict};
-use crate::agent::action::{ActionSet, EXAMPLE};
-use crate::agent::plan::Plan;
-use crate::agent::state::{RunState, facts, without_thousands};
-use crate::agent::tool::Call;
-use crate::intent::changes;
+use crate::action::{ActionSet, EXAMPLE};
+use crate::plan::Plan;
+use crate::state::{RunState, facts, without_thousands};
+use crate::tool::Call;
+use caro_intent::changes;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -145,7 +145,7 @@ mod tests {
         assert!(guard.answer("a.bin has 1,234,567 bytes.", &state).is_none());
         assert!(guard.answer("a.bin has 1,234,568 bytes.", &state).is_some());
     }
-    use crate::agent::tool::{Args, Effects};
+    use crate::tool::{Args, Effects};
     use serde_json::json;
 
     const TASK: &str = "find the two largest logs, show how many errors each has, and write a summary to report.md";

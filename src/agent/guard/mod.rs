@@ -157,7 +157,7 @@ impl Guards {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Effects};
+    use crate::tool::{Args, Effects};
 
     struct Fixed(&'static str, fn() -> Result<Verdict, GuardError>);
 

@@ -1,9 +1,9 @@
 //! What runs unasked, what is asked for, what never runs.
 
 use super::{Finding, Guard, GuardError, Verdict};
-use crate::agent::state::RunState;
-use crate::agent::tool::{Call, Hazard};
-use crate::policy::secret::reads_secret;
+use crate::state::RunState;
+use crate::tool::{Call, Hazard};
+use caro_policy::secret::reads_secret;
 use std::path::{Path, PathBuf};
 
 /// What the person has allowed beforehand.
@@ -109,7 +109,7 @@ pub fn as_told(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Effects};
+    use crate::tool::{Args, Effects};
 
     fn verdict(rights: Rights, always: bool, effects: Effects) -> &'static str {
         let policy = Policy { root: "/home/me/work".into(), own: vec!["/data/ws".into()], rights };

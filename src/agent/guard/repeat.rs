@@ -1,9 +1,9 @@
 //! Sees when a run goes in circles.
 
 use super::{Finding, Guard, GuardError, Halt, Verdict};
-use crate::agent::action::ActionSet;
-use crate::agent::state::{Record, RunState};
-use crate::agent::tool::{Call, Outcome};
+use crate::action::ActionSet;
+use crate::state::{Record, RunState};
+use crate::tool::{Call, Outcome};
 
 /// When a repetition is a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

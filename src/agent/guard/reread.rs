@@ -1,8 +1,8 @@
 //! Refuses to show a file again that was shown before and has not changed since.
 
 use super::{Finding, Guard, GuardError, Verdict};
-use crate::agent::state::RunState;
-use crate::agent::tool::{Call, file_of};
+use crate::state::RunState;
+use crate::tool::{Call, file_of};
 
 /// `action`: a file is read once, until it changes. Reading through a tool and through `cat` are the same.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Guard for ActionGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Effects, Outcome, ToolResult};
+    use crate::tool::{Args, Effects, Outcome, ToolResult};
 
     #[test]
     fn the_second_read_is_refused_until_a_write() {

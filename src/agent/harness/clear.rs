@@ -1,9 +1,9 @@
 //! Forgetting a session. What goes last is what it is found by: whatever fails before that can be tried again.
 
 use super::HarnessError;
-use crate::agent::memory::Memory;
-use crate::agent::store::{Store, is_alive};
-use crate::agent::workspace::Workspaces;
+use crate::memory::Memory;
+use crate::store::{Store, is_alive};
+use crate::workspace::Workspaces;
 
 /// Forgets what was said in a session, and its files. Its runs stay, and are for the caller to delete.
 ///

@@ -1,13 +1,13 @@
 //! Runs from their words to their end, for whoever shows or answers them by itself: [`Harness::run`] is one of these.
 
 use super::{Harness, HarnessError, WAIT, session_name};
-use crate::agent::event::{Draft, Kind, Sink};
-use crate::agent::plan;
-use crate::agent::runtime::{Approver, Driven};
-use crate::agent::state::Limits;
-use crate::agent::turn::{Task, Turn};
-use crate::model::Cancel;
-use crate::policy;
+use crate::event::{Draft, Kind, Sink};
+use crate::plan;
+use crate::runtime::{Approver, Driven};
+use crate::state::Limits;
+use crate::turn::{Task, Turn};
+use caro_model::Cancel;
+use caro_policy as policy;
 use std::sync::Arc;
 
 /// How a run is watched while it is conducted.

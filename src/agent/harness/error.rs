@@ -1,10 +1,10 @@
 //! Why there is no run.
 
-use crate::agent::skill::SkillError;
-use crate::agent::store::StoreError;
-use crate::agent::tool::RegistryError;
-use crate::documents::LibraryError;
-use crate::policy::InputError;
+use crate::skill::SkillError;
+use crate::store::StoreError;
+use crate::tool::RegistryError;
+use caro_documents::LibraryError;
+use caro_policy::InputError;
 
 /// Why there is no run, or no answer about those there were.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! All that runs stand on, put together: model, tools, guards, store, memory, workspaces, skills and servers of tools become
-//! the [`Runtime`](crate::agent::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A facade: it has no loop and
-//! no policy of its own, each of them is a part of [`crate::agent`] and decides for itself.
+//! the [`Runtime`](crate::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A facade: it has no loop and
+//! no policy of its own, each of them is a part of [`crate`] and decides for itself.
 //!
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
 //! - [`Harness`]: runs, and what concerns more than one of them. [`Watch`]: who sees and stops one. [`Prepared`]: one run before it begins.
@@ -52,13 +52,13 @@ use super::tool::{Registry, RegistryError, Tool, ToolSpec};
 use super::turn::{Report, Task};
 use super::workspace::Workspaces;
 use super::{subagent, tools};
-use crate::agent::suggest::Suggester;
-use crate::documents::Librarian;
-use crate::id;
-use crate::intent::asks_world;
-use crate::model::{Cancel, Model};
-use crate::policy;
-use crate::policy::Redactor;
+use crate::suggest::Suggester;
+use caro_base::id;
+use caro_documents::Librarian;
+use caro_intent::asks_world;
+use caro_model::{Cancel, Model};
+use caro_policy as policy;
+use caro_policy::Redactor;
 use queue::Queue;
 use recent::Recent;
 use rules::Rules;

@@ -2,12 +2,12 @@
 //! model that has seen the header of a table names the right column. Of files that it is only to be told about it has the
 //! text.
 
-use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
-use crate::agent::excerpt::excerpt;
-use crate::agent::tool::{home, normal};
-use crate::agent::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
-use crate::intent::{composes, parts, reads};
-use crate::policy::{cut_orders, is_secret, normalise, screen};
+use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::excerpt::excerpt;
+use crate::tool::{home, normal};
+use crate::turn::{BEGINS_WITH, HEADING, NOT_SHOWN, PLACE, TEXTS};
+use caro_intent::{composes, parts, reads};
+use caro_policy::{cut_orders, is_secret, normalise, screen};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Skills that stay for a while: `the same with the other file` names none.
 
-use crate::agent::skill::{Chosen, Reason};
+use crate::skill::{Chosen, Reason};
 use std::collections::BTreeMap;
 
 /// For how many runs of a session a skill stays once a task has called for it.
@@ -36,7 +36,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::skill::{Front, Origin, Skill};
+    use crate::skill::{Front, Origin, Skill};
     use std::sync::Arc;
 
     #[test]

@@ -1,14 +1,12 @@
 //! The guards of a run, and of the runs that work for it: what the person has allowed holds in all of them.
 
-use crate::agent::guard::{
-    ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights,
-};
-use crate::agent::plan::Plan;
-use crate::agent::store::{Store, is_alive};
-use crate::agent::subagent::{Hire, Hired};
-use crate::agent::turn::Task;
-use crate::intent::orders_removal;
-use crate::policy::Redactor;
+use crate::guard::{ActionGuard, Budget, GoalGuard, GroundGuard, Guard, Guards, LoopGuard, LoopLimits, Policy, Rights};
+use crate::plan::Plan;
+use crate::store::{Store, is_alive};
+use crate::subagent::{Hire, Hired};
+use crate::turn::Task;
+use caro_intent::orders_removal;
+use caro_policy::Redactor;
 use std::path::PathBuf;
 use std::sync::Arc;
 

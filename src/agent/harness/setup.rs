@@ -1,20 +1,20 @@
 //! What a harness is built from, and how its runs go.
 
-use crate::agent::assemble::ContextProvider;
-use crate::agent::chat::Remember;
-use crate::agent::guard::{Guard, LoopLimits};
-use crate::agent::knowledge::{LIMIT, THRESHOLD};
-use crate::agent::memory::Memory;
-use crate::agent::skill::Shelf;
-use crate::agent::state::Limits;
-use crate::agent::store::Store;
-use crate::agent::suggest::Suggester;
-use crate::agent::tools::{ManualSource, Shell};
-use crate::agent::turn::{Fitting, Mode};
-use crate::agent::workspace::Workspaces;
-use crate::documents::Librarian;
-use crate::model::{Cancel, Model};
-use crate::policy;
+use crate::assemble::ContextProvider;
+use crate::chat::Remember;
+use crate::guard::{Guard, LoopLimits};
+use crate::knowledge::{LIMIT, THRESHOLD};
+use crate::memory::Memory;
+use crate::skill::Shelf;
+use crate::state::Limits;
+use crate::store::Store;
+use crate::suggest::Suggester;
+use crate::tools::{ManualSource, Shell};
+use crate::turn::{Fitting, Mode};
+use crate::workspace::Workspaces;
+use caro_documents::Librarian;
+use caro_model::{Cancel, Model};
+use caro_policy as policy;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,17 +1,17 @@
 //! A runtime for what is no run of an agent, on the same model, tools, store and memory: the perpetual loop.
 
 use super::{Harness, HarnessError};
-use crate::agent::blueprint::Blueprint;
-use crate::agent::event::{Emitter, Sink};
-use crate::agent::guard::{Guard, Guards, Policy, Rights};
-use crate::agent::memory::Memory;
-use crate::agent::runtime::{Approver, Config, DenyAll, NoCheckpoints, Runtime};
-use crate::agent::store::is_alive;
-use crate::agent::tools::Append;
-use crate::agent::turn::Task;
-use crate::agent::workspace::Workspaces;
-use crate::intent::orders_removal;
-use crate::model::Cancel;
+use crate::blueprint::Blueprint;
+use crate::event::{Emitter, Sink};
+use crate::guard::{Guard, Guards, Policy, Rights};
+use crate::memory::Memory;
+use crate::runtime::{Approver, Config, DenyAll, NoCheckpoints, Runtime};
+use crate::store::is_alive;
+use crate::tools::Append;
+use crate::turn::Task;
+use crate::workspace::Workspaces;
+use caro_intent::orders_removal;
+use caro_model::Cancel;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ impl Harness {
     ///
     /// # Errors
     /// If another process is at work in the session, or it cannot be written down.
-    pub(in crate::agent) fn standing(
+    pub(crate) fn standing(
         &self,
         task: &Task,
         call_limit: Duration,
@@ -57,24 +57,24 @@ impl Harness {
     }
 
     /// The guards of whoever works on these words of a person: what may be done, and no loop, as turns repeat by nature.
-    pub(in crate::agent) fn policy(&self, text: &str) -> Guards {
+    pub(crate) fn policy(&self, text: &str) -> Guards {
         let rights = Rights { changes: self.options.unasked, removals: orders_removal(text) };
         let policy: Arc<dyn Guard> = Arc::new(Policy { root: self.root.clone(), own: Vec::new(), rights });
         Guards::new(std::iter::once(policy).chain(self.guards.iter().cloned()).collect(), &[])
     }
 
     /// The folder that runs work in.
-    pub(in crate::agent) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Notes and conversations.
-    pub(in crate::agent) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
     /// Where the agents' own files are.
-    pub(in crate::agent) fn workspaces(&self) -> Option<&Workspaces> {
+    pub(crate) fn workspaces(&self) -> Option<&Workspaces> {
         self.workspaces.as_ref()
     }
 }

@@ -13,7 +13,7 @@
 //! server is used ([`Config::fill`]), and not where it is shown. Paths of a project's file are meant from its folder. Other
 //! keys are left alone: other programs read the same files.
 
-use crate::policy::is_hidden;
+use caro_policy::is_hidden;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -357,7 +357,7 @@ pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
         Ok(meta) if meta.len() > LARGEST => return Err(failed(format!("it has {} bytes", meta.len()))),
         Ok(_) => {}
     }
-    crate::files::read_text(path, LARGEST).map(Some).map_err(|e| failed(e.to_string()))
+    caro_base::files::read_text(path, LARGEST).map(Some).map_err(|e| failed(e.to_string()))
 }
 
 /// The servers of a file as they stand in it, and what is wrong with others.

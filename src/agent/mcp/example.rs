@@ -1,8 +1,8 @@
 //! A call of a server's tool as an example: small models write what they were shown. It is made of the tool's own schema;
 //! where that says nothing of an argument, its place is marked by the argument's name.
 
-use crate::agent::tool::{ToolSpec, fits};
-use crate::policy::{is_hidden, screen};
+use crate::tool::{ToolSpec, fits};
+use caro_policy::{is_hidden, screen};
 use regex::Regex;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;

@@ -3,8 +3,8 @@
 //!
 //! Source: Model Context Protocol, "Transports", revision 2025-06-18.
 
-use crate::model::Cancel;
-use crate::model::fetch::net::{self, Client, Patience};
+use caro_model::Cancel;
+use caro_model::fetch::net::{self, Client, Patience};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use http::{HeaderName, HeaderValue};

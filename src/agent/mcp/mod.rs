@@ -24,7 +24,7 @@ pub use server::McpError;
 pub use trust::Trust;
 
 use super::tool::{Args, RESERVED, Tool};
-use crate::model::Cancel;
+use caro_model::Cancel;
 use server::Server;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -138,10 +138,10 @@ fn is_scalar(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::action::{self, ActionSet};
-    use crate::agent::tool::ToolSpec;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
+    use crate::action::{self, ActionSet};
+    use crate::tool::ToolSpec;
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling};
 
     fn of(schema: Value) -> Result<Value, String> {
         simple(schema.as_object().unwrap())

@@ -6,7 +6,7 @@ use super::content::{short, text};
 use super::http::Http;
 use super::metered::{Heard, LINE, Metered};
 use super::sse::SseTransport;
-use crate::exec::{self, Job, Process, Sandbox, Status};
+use caro_exec::{self as exec, Job, Process, Sandbox, Status};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
     PaginatedRequestParams, ServerResult, Tool,

@@ -3,9 +3,9 @@
 
 use super::server::{McpError, Server};
 use super::{example, schema};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
-use crate::policy::{normalise, screen};
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use caro_policy::{normalise, screen};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Tool for McpTool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::mcp::config::{Config, Origin, Reach};
+    use crate::mcp::config::{Config, Origin, Reach};
     use rmcp::model::{Tool as Theirs, ToolAnnotations};
 
     fn server(approved: &[&str], http: bool) -> Server {

@@ -3,8 +3,8 @@
 //! Trust is for a file at a path with exactly this text: another text has to be trusted again. The path is where the file is
 //! named and not where a link leads: what it starts is looked for from there.
 
-use crate::files;
-use crate::id;
+use caro_base::files;
+use caro_base::id;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{Error, ErrorKind};

@@ -4,8 +4,8 @@
 //! conversation is told is the same on each of them. Nothing is copied from one to another.
 
 use super::note::Note;
-use crate::agent::chat::{Exchange, Fold, Past};
-use crate::documents::LibraryError;
+use crate::chat::{Exchange, Fold, Past};
+use caro_documents::LibraryError;
 use rusqlite::Connection;
 
 /// A note, and its number: of two notes the later one has the higher.

@@ -5,9 +5,9 @@ use super::backend::{Backend, SearchSource, StoredNote};
 use super::in_memory::InMemory;
 use super::sqlite::Sqlite;
 use super::*;
-use crate::agent::chat::Originals;
-use crate::model::ModelError;
-use crate::model::embed::Hashed;
+use crate::chat::Originals;
+use caro_model::ModelError;
+use caro_model::embed::Hashed;
 
 /// A backend with nothing in it, another handle of the same place where two processes may have it, and what both need.
 struct Case {

@@ -2,9 +2,9 @@
 //! event of the end, so whoever waits for the session to be free finds it.
 
 use super::{ConversationKey, Memory};
-use crate::agent::chat::{Exchange, Fold, Keeps};
-use crate::agent::event::{Event, Kind, Sink};
-use crate::agent::turn::own_words;
+use crate::chat::{Exchange, Fold, Keeps};
+use crate::event::{Event, Kind, Sink};
+use crate::turn::own_words;
 use std::sync::Arc;
 
 /// The conversation that a run belongs to.
@@ -56,9 +56,9 @@ impl Keeps for Conversation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::chat::Originals;
-    use crate::agent::event::{Draft, Emitter};
-    use crate::policy::Redactor;
+    use crate::chat::Originals;
+    use crate::event::{Draft, Emitter};
+    use caro_policy::Redactor;
     use serde_json::json;
     use std::sync::Mutex;
 

@@ -2,8 +2,8 @@
 
 use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::Note;
-use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::documents::LibraryError;
+use crate::chat::{Exchange, Fold, Originals, Past};
+use caro_documents::LibraryError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

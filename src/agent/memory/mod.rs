@@ -30,9 +30,9 @@ pub use sqlite::repair;
 pub use taker::{NoteTaker, distil};
 
 use super::chat::{Exchange, Fold, Past};
-use crate::documents::LibraryError;
-use crate::id;
-use crate::model::embed::Embedder;
+use caro_base::id;
+use caro_documents::LibraryError;
+use caro_model::embed::Embedder;
 use search::Search;
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,6 +1,6 @@
 //! What a note is, and its limits.
 
-use crate::documents::LibraryError;
+use caro_documents::LibraryError;
 use serde::{Deserialize, Serialize};
 
 /// The most characters of a title.
@@ -153,6 +153,6 @@ pub struct Recalled {
     /// The note.
     #[serde(flatten)]
     pub note: Note,
-    /// How well it fits, 0 to 1, as in [`Hit::score`](crate::documents::Hit::score).
+    /// How well it fits, 0 to 1, as in [`Hit::score`](caro_documents::Hit::score).
     pub score: f64,
 }

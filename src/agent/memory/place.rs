@@ -3,7 +3,7 @@
 use super::backend::Backend;
 use super::in_memory::InMemory;
 use super::sqlite::Sqlite;
-use crate::documents::LibraryError;
+use caro_documents::LibraryError;
 use std::path::PathBuf;
 use std::sync::Arc;
 

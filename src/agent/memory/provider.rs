@@ -1,10 +1,10 @@
 //! What is remembered of tasks like this one, as a layer of its prompt.
 
 use super::{Memory, Recalled};
-use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
-use crate::agent::blueprint::guidance::MEMORY;
-use crate::agent::event::{Draft, Kind};
-use crate::policy;
+use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::blueprint::guidance::MEMORY;
+use crate::event::{Draft, Kind};
+use caro_policy as policy;
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

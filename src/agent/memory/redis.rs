@@ -10,10 +10,10 @@
 
 use super::backend::{Backend, ConversationKey, SearchSource, Snapshot, StoredNote};
 use super::note::{Draft, Note};
-use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::documents::LibraryError;
-use crate::id;
+use crate::chat::{Exchange, Fold, Originals, Past};
 use ::redis::{Client, Commands, Connection, Pipeline, RedisError, RedisResult, pipe, transaction};
+use caro_base::id;
+use caro_documents::LibraryError;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};

@@ -4,9 +4,9 @@
 use super::backend::{Backend, SearchSource, Snapshot};
 use super::note::Recalled;
 use super::sqlite::{self, INDEX};
-use crate::documents::LibraryError;
-use crate::documents::question::{Question, nothing_shared};
-use crate::model::embed::Embedder;
+use caro_documents::LibraryError;
+use caro_documents::question::{Question, nothing_shared};
+use caro_model::embed::Embedder;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

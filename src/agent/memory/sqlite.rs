@@ -3,12 +3,12 @@
 
 use super::backend::{Backend, ConversationKey, SearchSource, StoredNote};
 use super::note::{Category, Draft, Note};
-use crate::agent::chat::{Exchange, Fold, Originals, Past};
-use crate::database;
-use crate::database::file::{self, Layout};
-use crate::database::repair::{self, Repaired};
-use crate::documents::error::{self, LibraryError};
-use crate::documents::index::{Index, Passage};
+use crate::chat::{Exchange, Fold, Originals, Past};
+use caro_database as database;
+use caro_database::file::{self, Layout};
+use caro_database::repair::{self, Repaired};
+use caro_documents::error::{self, LibraryError};
+use caro_documents::index::{Index, Passage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 
@@ -315,7 +315,11 @@ mod tests {
     fn what_is_forgotten_is_in_no_file_though_a_reader_closes_last() {
         let dir = tempfile::tempdir().unwrap();
         let kept = Sqlite::new(dir.path().join("memory.db"));
-        let holds = |word: &str| database::holds(dir.path(), word);
+        let holds = |word: &str| {
+            let mut texts =
+                std::fs::read_dir(dir.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+            texts.any(|bytes| bytes.windows(word.len()).any(|some| some == word.as_bytes()))
+        };
         let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
         let note = kept.keep(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
         let whose = ConversationKey { session: "s", agent: "chat" };

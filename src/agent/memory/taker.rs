@@ -2,10 +2,10 @@
 //! what came out. A run that needed one step taught nothing; one that failed does not know what would have helped.
 
 use super::{Category, Draft, Memory};
-use crate::agent::reflect::Reflection;
-use crate::agent::runtime::Notes;
-use crate::agent::turn::{End, Turn};
-use crate::policy::Redactor;
+use crate::reflect::Reflection;
+use crate::runtime::Notes;
+use crate::turn::{End, Turn};
+use caro_policy::Redactor;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

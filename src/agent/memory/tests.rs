@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::assemble::{ContextProvider, Query};
+use crate::assemble::{ContextProvider, Query};
 
 fn said(content: &str) -> Draft {
     Draft { content: content.into(), ..Draft::default() }

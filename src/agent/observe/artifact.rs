@@ -1,8 +1,8 @@
 //! Results that are too long for a prompt: kept whole beside it, with a preview in their place.
 
-use crate::agent::tool::Call;
-use crate::id;
-use crate::policy::text::head_tail;
+use crate::tool::Call;
+use caro_base::id;
+use caro_policy::text::head_tail;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

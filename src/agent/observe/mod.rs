@@ -15,8 +15,8 @@ pub use raw::Raw;
 
 use super::event;
 use super::tool::{Call, Outcome, ToolError, ToolResult};
-use crate::id;
-use crate::policy::{Mode, Passages, compress, cut_orders, escape, normalise, screen};
+use caro_base::id;
+use caro_policy::{Mode, Passages, compress, cut_orders, escape, normalise, screen};
 use raw::Opened;
 use serde_json::json;
 use std::time::Duration;
@@ -200,9 +200,9 @@ pub fn observation(batch: &[ToolResult]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{Emitter, Kind, Memory};
-    use crate::agent::tool::{Args, Effects};
-    use crate::policy::Redactor;
+    use crate::event::{Emitter, Kind, Memory};
+    use crate::tool::{Args, Effects};
+    use caro_policy::Redactor;
     use proptest::prelude::*;
     use std::sync::Arc;
 

@@ -54,7 +54,7 @@ impl Raw {
 
     /// The same as the output of a call that failed late: of what it printed before ([`Outcome::FailedLate`]).
     ///
-    /// [`Outcome::FailedLate`]: crate::agent::tool::Outcome::FailedLate
+    /// [`Outcome::FailedLate`]: crate::tool::Outcome::FailedLate
     #[must_use]
     pub fn failed_late(mut self) -> Self {
         self.late = true;

@@ -9,17 +9,17 @@ use super::parameters::{Grammar, Parameters};
 use super::prompt::fitted;
 use super::seen::Seen;
 use super::skills::{DoneBy, grammar, skill, tool_call};
-use crate::agent::clock::parse_time;
-use crate::agent::event::{Actor, Draft, Kind, Sink};
-use crate::agent::harness::{Harness, HarnessError};
-use crate::agent::plan::Plan;
-use crate::agent::runtime::{Approver, Consulted, Runtime};
-use crate::agent::tool::Outcome;
-use crate::agent::turn::{Task, Turn};
-use crate::agent::{background, memory};
-use crate::id;
-use crate::inference::{Executor, Next, StateMachine, drive};
-use crate::model::{Cancel, Request, Sampling, Shape};
+use crate::clock::parse_time;
+use crate::event::{Actor, Draft, Kind, Sink};
+use crate::harness::{Harness, HarnessError};
+use crate::plan::Plan;
+use crate::runtime::{Approver, Consulted, Runtime};
+use crate::tool::Outcome;
+use crate::turn::{Task, Turn};
+use crate::{background, memory};
+use caro_base::id;
+use caro_inference::{Executor, Next, StateMachine, drive};
+use caro_model::{Cancel, Request, Sampling, Shape};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub async fn run(harness: &Harness, setup: Setup) -> Result<Ended, HarnessError>
     let mut machine = match state.is_empty() {
         true => Perpetual::new(parameters),
         false => Perpetual::restore(&state, parameters)
-            .map_err(|e| crate::agent::store::StoreError::Damaged { id: session.clone(), reason: e.to_string() })?,
+            .map_err(|e| crate::store::StoreError::Damaged { id: session.clone(), reason: e.to_string() })?,
     };
     let about = json!({"agent": "loop", "session": session, "model": runtime.model.id(), "turn": machine.turn()});
     runtime.emitter.emit(Draft::new(Kind::AgentStart).metadata(about));

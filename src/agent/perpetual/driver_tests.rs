@@ -3,12 +3,12 @@
 use super::super::channel::{Lines, Received};
 use super::super::machine::Perpetual;
 use super::*;
-use crate::agent::event::Memory as Events;
-use crate::agent::harness::{Options, Setup as HarnessSetup};
-use crate::agent::store::Store;
-use crate::agent::tools::Shell;
-use crate::model::scripted::Scripted;
-use crate::shell::Dialect;
+use crate::event::Memory as Events;
+use crate::harness::{Options, Setup as HarnessSetup};
+use crate::store::Store;
+use crate::tools::Shell;
+use caro_model::scripted::Scripted;
+use caro_shell::Dialect;
 use serde_json::Value;
 use std::io;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use std::sync::Mutex;
 struct Bench {
     dir: tempfile::TempDir,
     store: Arc<Store>,
-    memory: crate::agent::memory::Memory,
+    memory: crate::memory::Memory,
     yes: bool,
     asks: bool,
 }
@@ -25,7 +25,7 @@ struct Bench {
 /// The end of a loop.
 struct Ran {
     sent: Vec<String>,
-    events: Vec<crate::agent::Event>,
+    events: Vec<crate::Event>,
 }
 
 impl Ran {
@@ -47,7 +47,7 @@ impl Bench {
         Self {
             dir: tempfile::tempdir().unwrap(),
             store: Arc::new(Store::in_memory().unwrap()),
-            memory: crate::agent::memory::Memory::in_memory(),
+            memory: crate::memory::Memory::in_memory(),
             yes: false,
             asks: false,
         }
@@ -133,7 +133,7 @@ async fn memory_skills_bring_their_results_into_the_next_prompt() {
     assert!(prompts[3].contains("PINNED: one of two"), "{}", prompts[3]);
     assert_eq!((ran.count(Kind::MemoryWrite), ran.count(Kind::MemoryRead)), (1, 1));
     // the next process knows it all
-    let time = crate::agent::clock::stamp(now());
+    let time = crate::clock::stamp(now());
     let episodes = format!("((episodes \"{time}\") (query \"disk\") (episodes \"soon\"))");
     let ran = bench.say(in_turn(&[&episodes]), &["what was it?"], &["maxNewInputLoops=2"]).await;
     let prompts = ran.prompts();
@@ -275,7 +275,7 @@ async fn what_was_sent_by_a_process_that_could_not_write_that_down_is_not_sent_a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_that_is_due_has_its_run_between_two_turns() {
-    use crate::agent::store::{StoredTask, TaskState};
+    use crate::store::{StoredTask, TaskState};
     let bench = Bench::new();
     let rules = json!([
         {"match": "Task: say hello", "reply": "Thought: easy\nAction: answer {\"text\": \"hello\"}"}, {"reply": "()"}

@@ -15,7 +15,7 @@ const fn example(message: Option<&'static str>, results: &'static str, called: &
     Example { message, results, called }
 }
 
-/// No question of a person's own is asked here; a number that no real text has ([`crate::agent::action::EXAMPLE`]) stands for
+/// No question of a person's own is asked here; a number that no real text has ([`crate::action::EXAMPLE`]) stands for
 /// those that a skill shows.
 const EXAMPLES: [Example; 9] = [
     example(None, "", "()"),

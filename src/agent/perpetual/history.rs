@@ -1,7 +1,7 @@
 //! The history of a loop, an entry a turn: kept in the store, shown in prompts, found again by its time.
 
 use super::call::quote;
-use crate::agent::clock::stamp;
+use crate::clock::stamp;
 use serde::{Deserialize, Serialize};
 
 /// A turn in which something new happened.

@@ -1,12 +1,12 @@
 //! A channel with the store behind it: what comes in is kept before anybody sees it, what goes out is kept until it was sent.
 
 use super::channel::{Channel, Received};
-use crate::agent::event::{Actor, Draft, Emitter, Kind};
-use crate::agent::harness::HarnessError;
-use crate::agent::runtime::{Approval, Approver, Question};
-use crate::agent::store::{Outgoing, Store};
-use crate::agent::tool::Args;
-use crate::model::Cancel;
+use crate::event::{Actor, Draft, Emitter, Kind};
+use crate::harness::HarnessError;
+use crate::runtime::{Approval, Approver, Question};
+use crate::store::{Outgoing, Store};
+use crate::tool::Args;
+use caro_model::Cancel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 

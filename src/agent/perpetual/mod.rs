@@ -14,7 +14,7 @@
 //!   store behind it.
 //! - [`driver`]: drives the machine by the one loop of the program, on a harness: the one call site of a model, the one of
 //!   tools with guards, sandbox and consent, the store, notes. Between two turns tasks that are due have their run
-//!   ([`background`](crate::agent::background)).
+//!   ([`background`](crate::background)).
 //!
 //! Everything is kept at every step, in one transaction: where the machine stands, what is new in its history, which
 //! messages are taken, what is to be sent. A process that is killed anywhere loses none of them and does none of them twice;

@@ -6,8 +6,8 @@ use super::examples::examples;
 use super::parameters::Parameters;
 use super::seen::Seen;
 use super::skills::SKILLS;
-use crate::agent::turn::prompt_tokens;
-use crate::model::{Prompt, Role};
+use crate::turn::prompt_tokens;
+use caro_model::{Prompt, Role};
 
 /// One part in so many of the window is left for the answer.
 const ANSWER: usize = 8;
@@ -76,9 +76,9 @@ pub fn fitted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::perpetual::history::Entry;
-    use crate::agent::perpetual::machine::{Event, Perpetual, Question};
-    use crate::agent::perpetual::seen::{NO_SPAM, tail};
+    use crate::perpetual::history::Entry;
+    use crate::perpetual::machine::{Event, Perpetual, Question};
+    use crate::perpetual::seen::{NO_SPAM, tail};
 
     fn words(text: &str) -> usize {
         text.len().div_ceil(4)

@@ -2,8 +2,8 @@
 
 use super::history::Entry;
 use super::machine::{Millis, Perpetual, Question};
-use crate::agent::clock::stamp;
-use crate::policy::fence;
+use crate::clock::stamp;
+use caro_policy::fence;
 
 /// Ends a prompt without a new message.
 pub const NO_SPAM: &str = "DO NOT RE-SEND OR SPAM!";

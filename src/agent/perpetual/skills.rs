@@ -1,7 +1,7 @@
 //! The skills: what the model may call, and which tool of the agent each of them is.
 
 use super::call::SkillCall;
-use crate::agent::tool::{Args, Call, Effects};
+use crate::tool::{Args, Call, Effects};
 
 /// The most calls of one turn, held by the grammar and by the dispatcher.
 pub const MOST_CALLS: usize = 5;
@@ -179,8 +179,8 @@ pub fn grammar(without: &[String]) -> String {
 mod tests {
     use super::super::sexpr::{print, read};
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 
     /// True if a model held to the grammar can write this.
     fn may_write(text: &str) -> bool {

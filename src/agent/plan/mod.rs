@@ -1,12 +1,12 @@
 //! How many steps a task may take, in which parts, and whether it is a task at all. Without a model, unless the person wants one
-//! to be asked ([`model`]). What the words of a task mean is read in [`crate::intent`]. [`who()`]: whose tools a part wants.
+//! to be asked ([`model`]). What the words of a task mean is read in [`caro_intent`]. [`who()`]: whose tools a part wants.
 
 pub mod model;
 mod who;
 
 pub use who::who;
 
-use crate::intent::parts;
+use caro_intent::parts;
 use serde::{Deserialize, Serialize};
 
 /// The most steps of a run that nobody gave a number for.

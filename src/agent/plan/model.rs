@@ -2,9 +2,9 @@
 //! are never fewer than the words of the task ask for, and a plan with fewer parts than the task itself has is none.
 
 use super::{CAP, Plan, Source};
-use crate::agent::assemble::Layer;
-use crate::model::{Prompt, Role, Shape};
-use crate::policy::fence;
+use crate::assemble::Layer;
+use caro_model::{Prompt, Role, Shape};
+use caro_policy::fence;
 
 /// Tokens of a plan at most.
 pub const TOKENS: usize = 300;
@@ -93,8 +93,8 @@ fn item(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Flow, Model, Request, Sampling};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Flow, Model, Request, Sampling};
 
     #[test]
     fn a_models_plan_counts_if_it_has_the_form() {

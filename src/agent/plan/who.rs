@@ -1,6 +1,6 @@
 //! The parts that say who is to do them: a server of tools, or helpers. No command does what these do.
 
-use crate::agent::tool::{Provider, ToolSpec};
+use crate::tool::{Provider, ToolSpec};
 
 /// Words for what has tools: with the name of a server they say that it is one.
 const AS_ONE: [&str; 5] = ["server", "servers", "tool", "tools", "mcp"];

@@ -4,14 +4,14 @@
 
 use super::disk::Snapshot;
 use super::{Approval, Question, Runtime};
-use crate::agent::event::{Actor, Draft, Kind};
-use crate::agent::evidence::Changes;
-use crate::agent::guard::{Verdict, kind_of, refused};
-use crate::agent::observe::{Ended, Raw};
-use crate::agent::tool::{Call, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult, Touch};
-use crate::agent::turn::Turn;
-use crate::model::Cancel;
-use crate::policy::is_redacted;
+use crate::event::{Actor, Draft, Kind};
+use crate::evidence::Changes;
+use crate::guard::{Verdict, kind_of, refused};
+use crate::observe::{Ended, Raw};
+use crate::tool::{Call, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult, Touch};
+use crate::turn::Turn;
+use caro_model::Cancel;
+use caro_policy::is_redacted;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Runtime {
 
     /// Asks the person: true if the call is allowed, with its arguments if they were edited. Nothing if the run is stopped
     /// meanwhile, which says nothing about the call.
-    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::agent::Args>)> {
+    fn ask(&self, turn: &mut Turn, call: &Call, reasons: &[String]) -> Option<(bool, Option<crate::Args>)> {
         // what is asked for each time is allowed this once, and nothing else with it
         let mut then = turn.state().clone();
         then.always.insert(kind_of(call));

@@ -4,9 +4,9 @@
 
 use super::tests::{ANSWER, Bench, bench, call, of, report, step, turn};
 use super::*;
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult};
-use crate::agent::turn::Task;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult};
+use crate::turn::Task;
 use std::sync::{Condvar, Mutex};
 
 /// How long a call waits for what is to come: longer than any machine needs.

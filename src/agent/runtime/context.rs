@@ -2,13 +2,13 @@
 //! tools the least needed go, and the list of the prompt and the grammar are made of the others: in any window both have the same.
 
 use super::Runtime;
-use crate::agent::action;
-use crate::agent::assemble::{self, Assembly, ContextProvider, Fixed, Layer, Query};
-use crate::agent::blueprint::{self, Blueprint, Part, guidance};
-use crate::agent::guard::Halt;
-use crate::agent::retrieve::by_need;
-use crate::agent::tool::ToolSpec;
-use crate::agent::turn::{Turn, prompt_tokens};
+use crate::action;
+use crate::assemble::{self, Assembly, ContextProvider, Fixed, Layer, Query};
+use crate::blueprint::{self, Blueprint, Part, guidance};
+use crate::guard::Halt;
+use crate::retrieve::by_need;
+use crate::tool::ToolSpec;
+use crate::turn::{Turn, prompt_tokens};
 use std::collections::BTreeSet;
 use std::slice;
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, task, turn};
 use super::view_tests::steps;
 use super::*;
-use crate::agent::assemble::Fixed;
-use crate::agent::blueprint::persona::persona;
-use crate::agent::tools::{self, Setup, Shell};
-use crate::agent::turn::Mode as Fits;
-use crate::model::scripted::Scripted;
-use crate::shell::Dialect;
+use crate::assemble::Fixed;
+use crate::blueprint::persona::persona;
+use crate::tools::{self, Setup, Shell};
+use crate::turn::Mode as Fits;
+use caro_model::scripted::Scripted;
+use caro_shell::Dialect;
 
 const OURS: [&str; 5] = ["edit", "list", "read", "shell", "write"];
 

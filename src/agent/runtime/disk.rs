@@ -1,7 +1,7 @@
 //! What calls changed below the working folder: it is looked at before and after. What a command was foreseen to do, and
 //! what it printed, are words; this is what happened.
 
-use crate::agent::evidence::{Changes, Entry, Measured, Query};
+use crate::evidence::{Changes, Entry, Measured, Query};
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;

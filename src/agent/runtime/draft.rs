@@ -2,9 +2,9 @@
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
-use crate::agent::event::{Draft, Kind};
-use crate::agent::turn::{Reply, Text, Turn, goes_round};
-use crate::model::{Prompt, Request, Sampling, Shape};
+use crate::event::{Draft, Kind};
+use crate::turn::{Reply, Text, Turn, goes_round};
+use caro_model::{Prompt, Request, Sampling, Shape};
 use serde_json::json;
 
 impl Runtime {

@@ -2,11 +2,11 @@
 
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, turn};
 use super::*;
-use crate::agent::guard::{Finding, Guard, GuardError, Policy, Rights, Verdict};
-use crate::agent::observe::Raw;
-use crate::agent::state::RunState;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError};
-use crate::agent::tools::Write;
+use crate::guard::{Finding, Guard, GuardError, Policy, Rights, Verdict};
+use crate::observe::Raw;
+use crate::state::RunState;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError};
+use crate::tools::Write;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Mutex;

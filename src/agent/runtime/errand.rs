@@ -3,11 +3,11 @@
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
-use crate::agent::assemble::{ProviderRequest, Query};
-use crate::agent::event::{Draft, Kind};
-use crate::agent::state::Cost;
-use crate::agent::turn::{Strategy, Turn};
-use crate::model::{Finish, Request, Sampling};
+use crate::assemble::{ProviderRequest, Query};
+use crate::event::{Draft, Kind};
+use crate::state::Cost;
+use crate::turn::{Strategy, Turn};
+use caro_model::{Finish, Request, Sampling};
 use serde_json::json;
 
 impl Runtime {

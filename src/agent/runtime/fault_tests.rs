@@ -2,17 +2,17 @@
 
 use super::tests::{ANSWER, Bench, bench, call, of, step, turn};
 use super::*;
-use crate::agent::event::Event;
-use crate::agent::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
-use crate::agent::observe::{Artifact, MemoryArtifacts, Raw};
-use crate::agent::reflect::Reflection;
-use crate::agent::state::RunState;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError};
-use crate::agent::tools::Shell;
-use crate::agent::turn::{Mode as Fits, Task};
-use crate::model::scripted::Scripted;
-use crate::model::{Completion, Flow, Limits};
-use crate::shell::Dialect;
+use crate::event::Event;
+use crate::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
+use crate::observe::{Artifact, MemoryArtifacts, Raw};
+use crate::reflect::Reflection;
+use crate::state::RunState;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError};
+use crate::tools::Shell;
+use crate::turn::{Mode as Fits, Task};
+use caro_model::scripted::Scripted;
+use caro_model::{Completion, Flow, Limits};
+use caro_shell::Dialect;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::VecDeque;

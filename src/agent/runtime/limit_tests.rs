@@ -2,12 +2,12 @@
 
 use super::tests::{ANSWER, TOKENS, bench, call, drive, of, report, step, turn};
 use super::*;
-use crate::agent::state::Limits;
-use crate::agent::suggest::{Advised, SuggestRequest, Suggestion};
-use crate::agent::tool::Provider;
-use crate::inference::generate;
-use crate::model::metered::{Meter, Metered};
-use crate::model::{Finish, Flow, Prompt, Role, Sampling, Shape};
+use crate::state::Limits;
+use crate::suggest::{Advised, SuggestRequest, Suggestion};
+use crate::tool::Provider;
+use caro_inference::generate;
+use caro_model::metered::{Meter, Metered};
+use caro_model::{Finish, Flow, Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;
 
 /// Asks so often, and advises to look at a file or nothing at all.
@@ -37,14 +37,14 @@ impl Suggester for Asks {
 }
 
 /// A run of one part that a command can do, whose adviser asks so often.
-fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::agent::Event>) {
+fn advised(often: usize, knows: bool, limits: Limits) -> (Report, Vec<crate::Event>) {
     let mut bench = bench(&["ls a", "ls b", ANSWER]);
     let script = r#"{"rules": [{"reply": "ls -l"}]}"#;
-    let model: Arc<dyn Model> = Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap());
+    let model: Arc<dyn Model> = Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap());
     bench.runtime.suggester = Some(Arc::new(Asks { model, often, knows }));
     bench.runtime.model = {
         let script = json!({"context": 3000, "rules": [{"replies": [ANSWER]}]}).to_string();
-        Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap())
+        Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap())
     };
     bench.runtime.registry.add(Arc::new(super::tests::Fake::new("shell", true))).unwrap();
     let mut turn = super::tests::task(8, "list the files");
@@ -80,7 +80,7 @@ fn a_part_that_names_a_server_is_for_its_tools() {
     let asked = |text: &str| {
         let mut bench = bench(&[&step(&[call("archive.find", "look")]), ANSWER]);
         let model: Arc<dyn Model> =
-            Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<crate::model::scripted::Scripted>().unwrap());
+            Arc::new(r#"{"rules": [{"reply": "ls"}]}"#.parse::<caro_model::scripted::Scripted>().unwrap());
         bench.runtime.suggester = Some(Arc::new(Asks { model, often: 1, knows: false }));
         let mut tool = super::tests::Fake::new("archive.find", true);
         tool.spec.provider = Provider::Mcp("archive".into());
@@ -126,7 +126,7 @@ fn limits_go_with_a_run_that_is_stored() {
 fn what_was_stopped_has_cost_something_all_the_same() {
     let script = json!({"context": 3000, "rules": [{"reply": ANSWER, "delay_ms": 50}]}).to_string();
     let mut bench = bench(&[ANSWER]);
-    bench.runtime.model = Arc::new(script.parse::<crate::model::scripted::Scripted>().unwrap());
+    bench.runtime.model = Arc::new(script.parse::<caro_model::scripted::Scripted>().unwrap());
     let cancel = bench.runtime.cancel.clone();
     std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(120));
@@ -192,7 +192,7 @@ fn a_plan_that_failed_was_asked_for_all_the_same() {
         {"system": "You plan a task", "error": "out of memory"}, {"reply": ANSWER}
     ]});
     let mut bench = bench(&[ANSWER]);
-    bench.runtime.model = Arc::new(script.to_string().parse::<crate::model::scripted::Scripted>().unwrap());
+    bench.runtime.model = Arc::new(script.to_string().parse::<caro_model::scripted::Scripted>().unwrap());
     let report = report(&bench, turn(8).planned_by_model(8));
     let events = bench.memory.events();
     assert_eq!((of(&events, Kind::ModelCall).len(), of(&events, Kind::ModelError).len()), (2, 1));

@@ -1,11 +1,11 @@
 //! What an adviser asks of the model: checked before each request, told in an event of its own, and counted.
 
-use crate::agent::event::{Draft, Emitter, Kind, Tokens};
-use crate::agent::guard::Guards;
-use crate::agent::state::{Cost, RunState};
-use crate::agent::turn::prompt_tokens;
-use crate::model::metered::Meter;
-use crate::model::{Model, ModelError, Prompt, Usage};
+use crate::event::{Draft, Emitter, Kind, Tokens};
+use crate::guard::Guards;
+use crate::state::{Cost, RunState};
+use crate::turn::prompt_tokens;
+use caro_model::metered::Meter;
+use caro_model::{Model, ModelError, Prompt, Usage};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
 //! Drives a [`Turn`]: the only caller of [`Tool::call`](super::tool::Tool::call); it asks the model through
-//! [`crate::inference`]. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
+//! [`caro_inference`]. Backends are behind traits; what they are is decided by who builds the [`Runtime`].
 
 mod batch;
 mod context;
@@ -12,7 +12,7 @@ mod plan;
 mod referents;
 mod request;
 
-pub(in crate::agent) use outside::Consulted;
+pub(crate) use outside::Consulted;
 
 use super::assemble::{self, ContextProvider};
 use super::blueprint::Blueprint;
@@ -25,10 +25,10 @@ use super::reflect::reflect;
 use super::state::Cost;
 use super::tool::{Call, Registry, ToolSpec};
 use super::turn::{Decide, End, Fitting, Report, Step, StepObservation, Turn};
-use crate::agent::suggest::{SuggestRequest, Suggester};
-use crate::inference::{Executor, Next, StateMachine, drive};
-use crate::model::{Cancel, Model, ModelError, Request, Usage};
-use crate::policy::{Mode, Redactor};
+use crate::suggest::{SuggestRequest, Suggester};
+use caro_inference::{Executor, Next, StateMachine, drive};
+use caro_model::{Cancel, Model, ModelError, Request, Usage};
+use caro_policy::{Mode, Redactor};
 use context::Context;
 use meter::Tally;
 use request::{Asked, Purpose};

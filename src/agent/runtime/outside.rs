@@ -3,14 +3,14 @@
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
-use crate::agent::state::Cost;
-use crate::agent::tool::{Call, ToolResult};
-use crate::agent::turn::{Turn, goes_round};
-use crate::model::Request;
+use crate::state::Cost;
+use crate::tool::{Call, ToolResult};
+use crate::turn::{Turn, goes_round};
+use caro_model::Request;
 
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::agent) enum Consulted {
+pub(crate) enum Consulted {
     /// The model's words.
     Said(String),
     /// It was stopped meanwhile.
@@ -21,13 +21,7 @@ pub(in crate::agent) enum Consulted {
 
 impl Runtime {
     /// Asks the model once. `turn` is charged; `span` is what the events belong to, and `recipe` what it is.
-    pub(in crate::agent) async fn consult(
-        &self,
-        turn: &mut Turn,
-        span: &str,
-        recipe: &str,
-        request: Request,
-    ) -> Consulted {
+    pub(crate) async fn consult(&self, turn: &mut Turn, span: &str, recipe: &str, request: Request) -> Consulted {
         let purpose = Purpose { span, recipe: Some(recipe), lost: goes_round };
         match self.request(turn, purpose, request).await {
             Asked::Said(completion, tokens) => {
@@ -40,7 +34,7 @@ impl Runtime {
     }
 
     /// Makes one call; nothing if it was stopped at a question about it.
-    pub(in crate::agent) async fn perform(&self, turn: &mut Turn, call: Call) -> Option<ToolResult> {
+    pub(crate) async fn perform(&self, turn: &mut Turn, call: Call) -> Option<ToolResult> {
         let (settled, _) = self.act(turn, vec![call], false).await?;
         settled.into_iter().next()
     }

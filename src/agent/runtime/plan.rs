@@ -2,20 +2,20 @@
 
 use super::Runtime;
 use super::request::{Asked, Purpose};
-use crate::agent::assemble::{Fixed, Query};
-use crate::agent::blueprint::{Blueprint, Part};
-use crate::agent::event::{Draft, Kind};
-use crate::agent::plan::model::{Ask, TOKENS};
-use crate::agent::tool::ToolSpec;
-use crate::agent::turn::{Step, Turn, prompt_tokens};
-use crate::model::{Request, Sampling};
+use crate::assemble::{Fixed, Query};
+use crate::blueprint::{Blueprint, Part};
+use crate::event::{Draft, Kind};
+use crate::plan::model::{Ask, TOKENS};
+use crate::tool::ToolSpec;
+use crate::turn::{Step, Turn, prompt_tokens};
+use caro_model::{Request, Sampling};
 use serde_json::json;
 use std::sync::Arc;
 
 /// What the events of this request belong to.
 const SPAN: &str = "plan";
 
-/// The tools for who plans, a line each. Who calls them has the list of the grammar ([`crate::agent::action::describe`]), with arguments
+/// The tools for who plans, a line each. Who calls them has the list of the grammar ([`crate::action::describe`]), with arguments
 /// and an example; a second one beside it would only be longer.
 fn available(tools: &[ToolSpec]) -> String {
     let line = |tool: &ToolSpec| {

@@ -1,7 +1,7 @@
 //! What is named: the files of a result, which `them` and `each` of the next part stand for.
 
-use crate::agent::evidence::NAMED;
-use crate::agent::tool::{Outcome, ToolResult, normal};
+use crate::evidence::NAMED;
+use crate::tool::{Outcome, ToolResult, normal};
 use std::path::Path;
 
 /// The files below `root` that the results of looks name, in their order, as they name them; a list that was saved is
@@ -11,7 +11,7 @@ pub(super) fn files(batch: &[ToolResult], root: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let looked = |s: &&ToolResult| s.outcome == Outcome::Succeeded && s.call.effects.is_read_only();
     let is_bare = |name: &str| !name.contains('/');
-    for one in batch.iter().filter(looked).filter(|s| s.hash == crate::id::hash(&s.text)) {
+    for one in batch.iter().filter(looked).filter(|s| s.hash == caro_base::id::hash(&s.text)) {
         let reads = &one.call.effects.reads;
         let inner = |path: &&std::path::PathBuf| path.starts_with(root) && *path != root && path.is_dir();
         let folders: Vec<_> = reads.iter().filter(inner).collect();
@@ -75,7 +75,7 @@ fn is_file(name: &str, root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tool::{Args, Call, Effects};
+    use crate::tool::{Args, Call, Effects};
 
     #[test]
     fn a_result_names_the_files_there_are() {
@@ -87,7 +87,7 @@ mod tests {
         }
         let names = |text: &str| {
             let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects: Effects::default() };
-            let hash = crate::id::hash(text);
+            let hash = caro_base::id::hash(text);
             files(&[ToolResult { call, outcome: Outcome::Succeeded, text: text.into(), hash, ms: 0 }], &root)
         };
         assert_eq!(names("120 ./logs/web.log\n7 ./logs/two words.log\n"), ["./logs/web.log", "./logs/two words.log"]);
@@ -101,7 +101,7 @@ mod tests {
         let listed = |reads: &[&str], text: &str| {
             let effects = Effects { reads: reads.iter().map(|path| root.join(path)).collect(), ..Effects::default() };
             let call = Call { id: "s1c1".into(), tool: "shell".into(), args: Args::new(), effects };
-            let hash = crate::id::hash(text);
+            let hash = caro_base::id::hash(text);
             files(&[ToolResult { call, outcome: Outcome::Succeeded, text: text.into(), hash, ms: 0 }], &root)
         };
         assert_eq!(listed(&["logs"], "main.rs\nweb.log\n"), ["logs/main.rs", "logs/web.log"]);

@@ -1,11 +1,11 @@
 //! One request to the model for a run: told in events, and what it cost known whatever comes of it.
 
 use super::{Runtime, UNKNOWN, tokens_of};
-use crate::agent::event::{Actor, Draft, Kind, Tokens};
-use crate::agent::state::Cost;
-use crate::agent::turn::{Turn, prompt_tokens};
-use crate::inference::generate_until;
-use crate::model::{Completion, Finish, Request};
+use crate::event::{Actor, Draft, Kind, Tokens};
+use crate::state::Cost;
+use crate::turn::{Turn, prompt_tokens};
+use caro_inference::generate_until;
+use caro_model::{Completion, Finish, Request};
 use serde_json::{Value, json};
 use std::time::Instant;
 

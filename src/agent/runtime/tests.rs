@@ -1,15 +1,15 @@
 //! The driver with a scripted model and tools that misbehave.
 
 use super::*;
-use crate::agent::assemble::Fixed;
-use crate::agent::event::{Event, Memory};
-use crate::agent::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
-use crate::agent::observe::{MemoryArtifacts, Raw};
-use crate::agent::plan::Plan;
-use crate::agent::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError};
-use crate::agent::turn::Task;
-use crate::model::Finish;
-use crate::model::scripted::Scripted;
+use crate::assemble::Fixed;
+use crate::event::{Event, Memory};
+use crate::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
+use crate::observe::{MemoryArtifacts, Raw};
+use crate::plan::Plan;
+use crate::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError};
+use crate::turn::Task;
+use caro_model::Finish;
+use caro_model::scripted::Scripted;
 use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -384,7 +384,7 @@ fn a_guard_that_fails_denies() {
         fn name(&self) -> &'static str {
             "broken"
         }
-        fn check(&self, _: &Call, _: &crate::agent::RunState) -> Result<Verdict, GuardError> {
+        fn check(&self, _: &Call, _: &crate::RunState) -> Result<Verdict, GuardError> {
             Err(GuardError("on purpose".into()))
         }
     }
@@ -547,7 +547,7 @@ fn a_model_makes_the_plan_only_where_it_is_asked_to() {
 fn the_request_for_a_plan_counts_and_a_stop_before_it_is_resumed_before_it() {
     let limited = bench(&["STEPS: 9\nPLAN:\n- read a", ANSWER]);
     let mut with = turn(8).planned_by_model(20);
-    with.limit(crate::agent::state::Limits { requests: 1, tokens: 0 });
+    with.limit(crate::state::Limits { requests: 1, tokens: 0 });
     let run = report(&limited, with);
     assert_eq!((run.termination_reason.as_str(), run.metric.total_requests), ("request_limit", 1));
     assert_eq!(of(&limited.memory.events(), Kind::ResourceGuardHalt).len(), 1);

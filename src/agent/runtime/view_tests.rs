@@ -2,12 +2,12 @@
 
 use super::tests::{ANSWER, Fake, bench, call, of, report, step, turn};
 use super::*;
-use crate::agent::turn::Mode;
+use crate::turn::Mode;
 use std::sync::atomic::Ordering;
 
 /// The actions of each step without the ends, and what the model was asked in it.
-pub(super) fn steps(events: &[crate::agent::Event]) -> Vec<(Vec<String>, String)> {
-    let actions = |event: &&crate::agent::Event| -> Vec<String> {
+pub(super) fn steps(events: &[crate::Event]) -> Vec<(Vec<String>, String)> {
+    let actions = |event: &&crate::Event| -> Vec<String> {
         let all = event.metadata["actions"].as_array().cloned().unwrap_or_default();
         all.iter()
             .filter_map(|name| name.as_str())

@@ -22,14 +22,14 @@ use super::plan::Plan;
 use super::runtime::{Consulted, Runtime};
 use super::state::Limits;
 use super::turn::{Task, Turn, prompt_tokens};
-use crate::documents::LibraryError;
-use crate::documents::chunk::{self, chunks};
-use crate::documents::format::Programs;
-use crate::documents::walk::{self, Document, Found};
-use crate::id;
-use crate::inference::{Executor, Next, StateMachine, drive};
-use crate::model::{Cancel, Request, Sampling};
-use crate::policy::{cut_orders, normalise, screen};
+use caro_base::id;
+use caro_documents::LibraryError;
+use caro_documents::chunk::{self, chunks};
+use caro_documents::format::Programs;
+use caro_documents::walk::{self, Document, Found};
+use caro_inference::{Executor, Next, StateMachine, drive};
+use caro_model::{Cancel, Request, Sampling};
+use caro_policy::{cut_orders, normalise, screen};
 use machine::{End, Finding, Sharding, Step, each_once};
 use outline::Outline;
 use serde::Serialize;
@@ -313,7 +313,7 @@ impl Driver<'_> {
         span: &str,
         recipe: &str,
         about: serde_json::Value,
-        (prompt, shape, max_tokens): (crate::model::Prompt, crate::model::Shape, usize),
+        (prompt, shape, max_tokens): (caro_model::Prompt, caro_model::Shape, usize),
         files: &[String],
     ) -> Result<Finding, String> {
         self.runtime.emitter.emit(Draft::new(Kind::AgentStep).span(span).metadata(about));

@@ -1,7 +1,7 @@
 //! A file as a few lines: what its author says it is, what it declares, and what of it has words of the question. Read by
 //! lines, so that it works alike in every language.
 
-use crate::documents::chunk::Kind;
+use caro_documents::chunk::Kind;
 use std::path::Path;
 
 /// The most lines that are kept of a file, and characters of a line.

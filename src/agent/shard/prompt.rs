@@ -1,8 +1,8 @@
 //! The prompts of shards: the same beginning for all of them, then a shard's own text.
 
 use super::machine::Finding;
-use crate::model::{Prompt, Role, Shape};
-use crate::policy::fence;
+use caro_model::{Prompt, Role, Shape};
+use caro_policy::fence;
 use serde_json::json;
 
 /// The most characters of a finding and of the answer.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::agent::harness::Setup;
-use crate::model::scripted::Scripted;
+use crate::harness::Setup;
+use caro_model::scripted::Scripted;
 
 /// A tree of so many files in four folders, with one about settings and one of keys.
 fn tree(files: usize) -> tempfile::TempDir {

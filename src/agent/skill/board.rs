@@ -3,11 +3,11 @@
 //! that names none has its prompt changed by them.
 
 use super::{Origin, Place};
-use crate::files;
+use caro_base::files;
 use include_dir::{Dir, include_dir};
 use std::path::Path;
 
-static BOARD: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/agent/skill/board");
+static BOARD: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/skill/board");
 
 /// The folder that they are written to, below the cache.
 const FOLDER: &str = "skills-on-board";

@@ -4,9 +4,9 @@
 //! hardly any word is shared, meaning decides.
 
 use super::{Index, Origin, Skill, SkillError, Skills};
-use crate::agent::retrieve::bm25;
-use crate::intent::tokens::{tells, words};
-use crate::model::embed::Embedder;
+use crate::retrieve::bm25;
+use caro_intent::tokens::{tells, words};
+use caro_model::embed::Embedder;
 use std::sync::Arc;
 
 /// Hits of a search, at most.

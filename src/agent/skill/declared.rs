@@ -20,9 +20,9 @@
 
 use super::Skill;
 use super::script::{Which, effects_of, job_of, run_job, scripts};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
-use crate::exec::Sandbox;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Hazard, Provider, Tool, ToolCx, ToolError, ToolSpec};
+use caro_exec::Sandbox;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -184,7 +184,7 @@ impl Tool for ScriptTool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::skill::{Index, Origin, Place};
+    use crate::skill::{Index, Origin, Place};
 
     /// The skill with a script `go.sh` whose head says this under `metadata`.
     fn skill(metadata: &str) -> (tempfile::TempDir, Arc<Skill>) {
@@ -265,13 +265,13 @@ mod tests {
             let script = Declared { writes, ..declared(&skill)[0].clone() };
             ScriptTool::new(&skill, &script, true, &which)
         };
-        let cx = ToolCx { root: root.clone(), cancel: crate::model::Cancel::new(), timeout: Duration::from_secs(60) };
+        let cx = ToolCx { root: root.clone(), cancel: caro_model::Cancel::new(), timeout: Duration::from_secs(60) };
         let (reads, writes) = (tool(false), tool(true));
         assert_eq!(writes.spec().name, "keep");
         let effects = writes.effects(&Args::new(), &cx);
         assert!(!effects.is_read_only() && effects.hazard == Hazard::Change, "{effects:?}");
         assert!(effects.reasons[0].contains("may write below"), "{effects:?}");
-        if !crate::exec::support().writes {
+        if !caro_exec::support().writes {
             return;
         }
         assert!(reads.effects(&Args::new(), &cx).is_read_only());

@@ -2,9 +2,9 @@
 //! time of change. One JSON file in the cache folder; without one everything is read anew.
 
 use super::{FILE, Front, Origin, Place, Skill, SkillError, front, read};
-use crate::files;
-use crate::id;
-use crate::model::embed::Embedder;
+use caro_base::files;
+use caro_base::id;
+use caro_model::embed::Embedder;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

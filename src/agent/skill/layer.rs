@@ -2,10 +2,10 @@
 
 use super::render::{Rendered, render};
 use super::{Chosen, Origin, Skill, SkillError};
-use crate::agent::assemble::{ContextProvider, Provided, ProviderError, Query};
-use crate::agent::blueprint::protocol;
-use crate::agent::event::{Draft, Kind};
-use crate::policy;
+use crate::assemble::{ContextProvider, Provided, ProviderError, Query};
+use crate::blueprint::protocol;
+use crate::event::{Draft, Kind};
+use caro_policy as policy;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -278,7 +278,7 @@ fn read(path: &Path) -> Result<String, SkillError> {
     if size > LARGEST {
         return Err(failed(format!("it has {size} bytes, and {LARGEST} are the most")));
     }
-    crate::files::read_text(path, LARGEST).map_err(|e| failed(e.to_string()))
+    caro_base::files::read_text(path, LARGEST).map_err(|e| failed(e.to_string()))
 }
 
 #[cfg(test)]

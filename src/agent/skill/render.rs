@@ -6,7 +6,7 @@
 //! them with `if`; nothing else reaches the engine.
 
 use super::{FILE, Origin, Skill, SkillError, front, read};
-use crate::policy::{normalise, screen};
+use caro_policy::{normalise, screen};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Map, Value, json};

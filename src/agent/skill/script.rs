@@ -1,10 +1,10 @@
 //! Scripts of skills: which program runs one, in which fence, and what its end means.
 
 use super::{Origin, Skill};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Effects, Hazard, ToolCx, ToolError, normal};
-use crate::agent::tools::child;
-use crate::exec::{self, EnvProfile, Job, Limits, Sandbox, Status};
+use crate::observe::Raw;
+use crate::tool::{Effects, Hazard, ToolCx, ToolError, normal};
+use crate::tools::child;
+use caro_exec::{self as exec, EnvProfile, Job, Limits, Sandbox, Status};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::script::Which;
 use super::{Chosen, Index, Place, SkillError, Skills, choose};
-use crate::model::embed::Embedder;
+use caro_model::embed::Embedder;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::script::Which;
 use super::*;
-use crate::agent::assemble::{ContextProvider, PATIENCE, Query, assemble};
-use crate::agent::tool::{Args, Hazard, Tool, ToolCx, ToolError};
-use crate::model::Cancel;
-use crate::model::embed::Hashed;
+use crate::assemble::{ContextProvider, PATIENCE, Query, assemble};
+use crate::tool::{Args, Hazard, Tool, ToolCx, ToolError};
+use caro_model::Cancel;
+use caro_model::embed::Hashed;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn the_ranking_is_by_name_words_and_meaning() {
         bench.skill("user", name, description, "x");
     }
     let skills = bench.find();
-    let order = |question: &str, embedder: Option<&dyn crate::model::embed::Embedder>| -> Vec<String> {
+    let order = |question: &str, embedder: Option<&dyn caro_model::embed::Embedder>| -> Vec<String> {
         let hits = choose::search(question, &skills, &mut Index::default(), embedder);
         hits.iter().map(|hit| hit.skill.front.name.clone()).collect()
     };
@@ -459,7 +459,7 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
     };
     assert_eq!(told(files, json!({"skill": "mine", "path": "references/a.md"})).unwrap(), "Raw(6 bytes)");
     let shown = files.effects(&args(json!({"skill": "mine", "path": "references/a.md"})), &cx(&root)).shows;
-    assert_eq!(shown, [crate::agent::tool::shown_part(&root.join("user/mine/references/a.md"), "")]);
+    assert_eq!(shown, [crate::tool::shown_part(&root.join("user/mine/references/a.md"), "")]);
     assert!(failed(files, json!({"skill": "mine", "path": "../../x"})).contains("outside"));
     assert!(failed(files, json!({"skill": "mine", "path": "b.md"})).contains("references/a.md"));
     let run = |script: &str, more: Value| {
@@ -485,13 +485,13 @@ fn scripts_run_in_the_sandbox_and_files_are_read_from_the_folder_alone() {
     let ended = scripts.call(&args(run("slow.sh", json!({"timeout": 300}))), &stopped);
     assert!(ended.is_err() && begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
     puller.join().unwrap();
-    if crate::exec::support().writes {
+    if caro_exec::support().writes {
         let target = root.join("written");
         let why = failed(scripts, run("write.sh", json!({"args": [target]})));
         assert!(!target.exists(), "{why}");
     }
     let effects = |skill: &str| scripts.effects(&args(json!({"skill": skill, "script": "say.sh"})), &cx(&root));
-    let support = crate::exec::support();
+    let support = caro_exec::support();
     assert_eq!(effects("mine").is_read_only(), support.writes && support.network);
     let theirs = effects("theirs");
     assert!(theirs.hazard == Hazard::Change && theirs.reasons[0].contains("came with the project"), "{theirs:?}");

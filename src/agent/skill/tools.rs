@@ -4,9 +4,9 @@
 use super::declared::{self, ScriptTool};
 use super::script::{LONGEST, NAMED, SCRIPTS, Which, effects_of, interpreters, job_of, run_job, scripts};
 use super::{Chosen, Skill, read};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, shown_part};
-use crate::exec::Job;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, shown_part};
+use caro_exec::Job;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;

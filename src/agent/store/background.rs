@@ -3,7 +3,7 @@
 //! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
 
 use super::{Owner, Store, StoreError, count, int, now};
-use crate::id;
+use caro_base::id;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub struct StoredTask {
     pub name: String,
     /// The task, in plain words.
     pub text: String,
-    /// When, as [`Schedule`](crate::agent::background::Schedule) is written.
+    /// When, as [`Schedule`](crate::background::Schedule) is written.
     pub schedule: String,
     /// The folder that it works in.
     pub root: PathBuf,

@@ -19,10 +19,10 @@ pub use stats::Stats;
 use super::event::{Event, Kind, Sink};
 use super::runtime::Checkpoints;
 use super::turn::{Task, Turn};
-use crate::database;
-use crate::database::file::{self, DatabaseError, Layout, count, int};
-use crate::database::repair::{self, Repaired};
-use crate::id;
+use caro_base::id;
+use caro_database as database;
+use caro_database::file::{self, DatabaseError, Layout, count, int};
+use caro_database::repair::{self, Repaired};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -564,9 +564,9 @@ fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{Draft, Emitter};
-    use crate::agent::plan::Plan;
-    use crate::policy::Redactor;
+    use crate::event::{Draft, Emitter};
+    use crate::plan::Plan;
+    use caro_policy::Redactor;
     use std::sync::Arc;
 
     fn task(run: &str, session: &str) -> Task {

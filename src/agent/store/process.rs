@@ -49,7 +49,7 @@ const SLACK: f64 = 60.0;
 /// which was wrong when the machine began does not matter.
 #[cfg(target_os = "linux")]
 fn is_another(owner: Owner) -> bool {
-    use crate::id::millis;
+    use caro_base::id::millis;
     let silence = millis(std::time::SystemTime::now()).saturating_sub(owner.heard) as f64 / 1000.0;
     age(owner.pid).is_some_and(|age| age + SLACK < silence)
 }
@@ -71,13 +71,13 @@ const HEARD: u64 = 6 * 60 * 60 * 1000;
 
 #[cfg(all(unix, not(target_os = "linux")))]
 fn is_another(owner: Owner) -> bool {
-    crate::id::millis(std::time::SystemTime::now()).saturating_sub(owner.heard) > HEARD
+    caro_base::id::millis(std::time::SystemTime::now()).saturating_sub(owner.heard) > HEARD
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::id::millis;
+    use caro_base::id::millis;
     use std::time::{Duration, SystemTime};
 
     #[test]

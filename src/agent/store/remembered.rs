@@ -3,8 +3,8 @@
 //! The tables came later than the first ones and stand beside them: a program that does not know them goes on as before.
 
 use super::{Store, StoreError, int, now};
-use crate::agent::chat::{Exchange, Fold, Keeps, Originals, Past};
-use crate::agent::known::Known;
+use crate::chat::{Exchange, Fold, Keeps, Originals, Past};
+use crate::known::Known;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 const TABLES: &str = "
@@ -62,7 +62,7 @@ impl Store {
         Ok(found.unwrap_or_default())
     }
 
-    /// What was said to an agent in a session before conversations had a place of their own ([`crate::agent::memory`]), as
+    /// What was said to an agent in a session before conversations had a place of their own ([`crate::memory`]), as
     /// its runs have it: those that were answered and are still remembered, the latest `limit`, and the summary of the
     /// others.
     ///
@@ -110,7 +110,7 @@ impl Store {
         }
         tx.commit()?;
         if fold.originals == Originals::Delete {
-            crate::database::settle(&sql);
+            caro_database::settle(&sql);
         }
         Ok(())
     }
@@ -125,9 +125,9 @@ impl Keeps for Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::plan::Plan;
-    use crate::agent::runtime::Checkpoints;
-    use crate::agent::turn::Task;
+    use crate::plan::Plan;
+    use crate::runtime::Checkpoints;
+    use crate::turn::Task;
     use std::path::Path;
 
     fn store() -> Store {
@@ -213,7 +213,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agent.db");
         let mut old = Connection::open(&file).unwrap();
-        crate::database::tables(&mut old, super::super::TABLES, 1).unwrap();
+        caro_database::tables(&mut old, super::super::TABLES, 1).unwrap();
         old.execute_batch(
             "INSERT INTO sessions VALUES ('s', 1, 1);
              INSERT INTO runs (id, session, task, status, root, created, updated) VALUES ('run_1', 's', 't', 'completed', '/', 1, 1);",

@@ -1,7 +1,7 @@
 //! What the kept runs have cost, summed from their latest checkpoints.
 
 use super::{Store, StoreError, count};
-use crate::agent::turn::Metric;
+use crate::turn::Metric;
 use serde::{Deserialize, Serialize};
 
 /// The sums. A run that was killed counts up to its last checkpoint.

@@ -2,11 +2,11 @@
 //! ask at once, no more go through than requests are left. Tokens are known once they are spent, so the last request of
 //! each worker may go beyond.
 
-use crate::agent::event::Tokens;
-use crate::agent::guard::{Guard, GuardError, Halt, LIMIT, Verdict};
-use crate::agent::runtime::UsageLedger;
-use crate::agent::state::{Cost, Limits, RunState};
-use crate::agent::tool::Call;
+use crate::event::Tokens;
+use crate::guard::{Guard, GuardError, Halt, LIMIT, Verdict};
+use crate::runtime::UsageLedger;
+use crate::state::{Cost, Limits, RunState};
+use crate::tool::Call;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

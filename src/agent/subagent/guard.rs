@@ -1,8 +1,8 @@
 //! A worker is not done before it has left its output.
 
-use crate::agent::action::ActionSet;
-use crate::agent::guard::Guard;
-use crate::agent::state::RunState;
+use crate::action::ActionSet;
+use crate::guard::Guard;
+use crate::state::RunState;
 use std::path::PathBuf;
 
 /// `output`: takes `answer` out of the choice while the worker's file is not written. Where no step is left for it, it may

@@ -1,17 +1,17 @@
 //! Workers on a scripted model: what they leave, what they may not, and how they end.
 
 use super::*;
-use crate::agent::event::{Emitter, Event, Kind, Memory};
-use crate::agent::guard::{Budget, Guard, Policy, Rights};
-use crate::agent::observe::MemoryArtifacts;
-use crate::agent::plan::Plan;
-use crate::agent::runtime::{Approval, Approver, Config, DenyAll, Driven, NoCheckpoints, Question};
-use crate::agent::state::Limits;
-use crate::agent::tool::{Hazard, Registry};
-use crate::agent::turn::{Report, Turn};
-use crate::model::Cancel;
-use crate::model::scripted::Scripted;
-use crate::policy::Redactor;
+use crate::event::{Emitter, Event, Kind, Memory};
+use crate::guard::{Budget, Guard, Policy, Rights};
+use crate::observe::MemoryArtifacts;
+use crate::plan::Plan;
+use crate::runtime::{Approval, Approver, Config, DenyAll, Driven, NoCheckpoints, Question};
+use crate::state::Limits;
+use crate::tool::{Hazard, Registry};
+use crate::turn::{Report, Turn};
+use caro_model::Cancel;
+use caro_model::scripted::Scripted;
+use caro_policy::Redactor;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -267,7 +267,7 @@ fn a_long_output_is_shortened_and_its_file_named() {
     let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), Arc::new(Books(Arc::default())), Arc::default());
     let left = |text: &str| {
         let path = format!("{}.md", text.len());
-        bench.workspace.write(&path, text, crate::agent::workspace::Mode::Create).unwrap();
+        bench.workspace.write(&path, text, crate::workspace::Mode::Create).unwrap();
         pool.found(&path, text.len() as u64)
     };
     assert_eq!(left("two\nlines\n"), "two\nlines");
@@ -415,7 +415,7 @@ fn it_has_a_workspace_from_then_on_and_wrong_orders_begin_nobody() {
     for name in [WRITE, VIEW, "workspace_delete"] {
         assert!(bench.runtime.registry.get(name).is_ok(), "{name}");
     }
-    bench.workspace.write("there.md", "x", crate::agent::workspace::Mode::Create).unwrap();
+    bench.workspace.write("there.md", "x", crate::workspace::Mode::Create).unwrap();
     let books = Arc::new(Books(Arc::default()));
     let pool = WorkerPool::new(bare(&bench), bench.workspace.clone(), books, Arc::default());
     let spawn = Spawn::new(pool, bench.workspace.clone(), TIME);

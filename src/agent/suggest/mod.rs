@@ -6,9 +6,9 @@ mod recipe;
 
 pub use recipe::CommandSuggester;
 
-use crate::agent::tool::Args;
-use crate::model::metered::Meter;
-use crate::model::{Cancel, ModelError};
+use crate::tool::Args;
+use caro_model::metered::Meter;
+use caro_model::{Cancel, ModelError};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ pub type Advised<'a> = Pin<Box<dyn Future<Output = Result<Option<Suggestion>, Mo
 
 /// Gives advice.
 pub trait Suggester: Send + Sync {
-    /// A call for the part. Whoever asks a model for it asks through the meter ([`crate::model::metered`]): advice that comes
+    /// A call for the part. Whoever asks a model for it asks through the meter ([`caro_model::metered`]): advice that comes
     /// to nothing costs as much.
     fn advise<'a>(&'a self, brief: &'a SuggestRequest, meter: Arc<dyn Meter>, cancel: &'a Cancel) -> Advised<'a>;
 }

@@ -1,15 +1,15 @@
 //! The recipe as an adviser: one part of a larger task in, a checked command out. It is told what was done before and
 //! what that printed, so that `count their lines` has its meaning.
 
-use crate::agent::suggest::{Advised, Done, SuggestRequest, Suggester, Suggestion};
-use crate::agent::tool::Args;
-use crate::command::answer::{Ask, CommandError, FewShot, History, PastExchange};
-use crate::command::broaden::broaden;
-use crate::command::recipe::Recipe;
-use crate::command::trial::{self, Ending};
-use crate::model::metered::{Meter, Metered};
-use crate::model::{Cancel, ModelError};
-use crate::shell::{Severity, is_read_only, parse};
+use crate::suggest::{Advised, Done, SuggestRequest, Suggester, Suggestion};
+use crate::tool::Args;
+use caro_command::answer::{Ask, CommandError, FewShot, History, PastExchange};
+use caro_command::broaden::broaden;
+use caro_command::recipe::Recipe;
+use caro_command::trial::{self, Ending};
+use caro_model::metered::{Meter, Metered};
+use caro_model::{Cancel, ModelError};
+use caro_shell::{Severity, is_read_only, parse};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Reading what was too long for the prompt.
 
 use super::{number, text};
-use crate::agent::observe::{Artifacts, Raw};
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
+use crate::observe::{Artifacts, Raw};
+use crate::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
 use serde_json::json;
 use std::sync::Arc;
 

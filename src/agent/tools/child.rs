@@ -1,9 +1,9 @@
 //! A child process of a tool: waited for, and killed with all it started when the call is stopped. Where it writes more
 //! than there is room for, a mark stands in the place of what is left out.
 
-use crate::agent::tool::ToolError;
-use crate::exec::{self, Cut, Job, Output};
-use crate::model::Cancel;
+use crate::tool::ToolError;
+use caro_exec::{self as exec, Cut, Job, Output};
+use caro_model::Cancel;
 use std::time::Duration;
 
 /// How often the switch is looked at.
@@ -14,14 +14,14 @@ const LOOK: Duration = Duration::from_millis(10);
 const FLOOD: usize = 64 << 20;
 
 /// What is told of a child that wrote more, before its output: behind that nobody would read it.
-pub(in crate::agent) const FLOODED: &str = "The command was stopped: it wrote more than 64 MiB, and whatever comes behind that in it \
+pub(crate) const FLOODED: &str = "The command was stopped: it wrote more than 64 MiB, and whatever comes behind that in it \
                                   was not run. Let grep, head or wc make less of it, or write it to a file.";
 
 /// Runs the job; `None` if `cancel` was pulled meanwhile.
 ///
 /// # Errors
 /// If it cannot be started.
-pub(in crate::agent) fn run(job: &Job, cancel: &Cancel) -> Result<Option<Output>, ToolError> {
+pub(crate) fn run(job: &Job, cancel: &Cancel) -> Result<Option<Output>, ToolError> {
     let work = async {
         let stopped = async {
             while !cancel.is_cancelled() {
@@ -48,7 +48,7 @@ pub(in crate::agent) fn run(job: &Job, cancel: &Cancel) -> Result<Option<Output>
 }
 
 /// What was left out of the output of a child, in a sentence; `None` if all of it is there.
-pub(in crate::agent) fn left_out(output: &Output) -> Option<String> {
+pub(crate) fn left_out(output: &Output) -> Option<String> {
     let of = |name: &str, cut: Option<Cut>| {
         let Cut { bytes, lines, of_bytes, of_lines, .. } = cut?;
         Some(format!("of {name} ({of_bytes} bytes, {of_lines} lines) {bytes} bytes, {lines} lines"))
@@ -60,7 +60,7 @@ pub(in crate::agent) fn left_out(output: &Output) -> Option<String> {
 }
 
 /// One below the other, without those that are empty.
-pub(in crate::agent) fn lines(parts: [Vec<u8>; 3]) -> Vec<u8> {
+pub(crate) fn lines(parts: [Vec<u8>; 3]) -> Vec<u8> {
     let mut all = Vec::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         if !all.is_empty() && !all.ends_with(b"\n") {

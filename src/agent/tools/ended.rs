@@ -1,9 +1,9 @@
 //! What the end of a command line means.
 
-use crate::agent::tool::Outcome;
-use crate::exec::Status;
-use crate::shell::parse::How;
-use crate::shell::{Invocation, Script, is_read_only, parse};
+use crate::tool::Outcome;
+use caro_exec::Status;
+use caro_shell::parse::How;
+use caro_shell::{Invocation, Script, is_read_only, parse};
 
 /// Programs that say no by their exit code 1, wherever their output goes: nothing was found, the two are not the same, it is
 /// not so.
@@ -71,8 +71,8 @@ pub(super) fn outcome(script: &Script, status: Status, stdout: &[u8], stderr: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, parse};
     use Outcome::{Failed, FailedLate, Succeeded};
+    use caro_shell::{Dialect, parse};
 
     #[test]
     fn a_deed_that_ends_with_an_error_has_failed_and_a_look_that_finds_nothing_has_not() {

@@ -1,16 +1,16 @@
 //! `write` and `edit`: make and change files of the person's. Whole or not at all.
 
 use super::{io, path, replace_file, shown, text};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
-use crate::files::read_text;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use caro_base::files::read_text;
 use serde_json::json;
 use std::path::Path;
 
 /// The largest file that is edited, bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What stands in the examples ([`crate::agent::action::EXAMPLE`]), as a count.
+/// What stands in the examples ([`crate::action::EXAMPLE`]), as a count.
 const COUNT: &str = "8317 lines";
 
 /// Writes a file.

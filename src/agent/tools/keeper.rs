@@ -1,7 +1,7 @@
 //! The keeper of the files that a command will change, so that the person can have them back. Which that is, is decided by who
 //! sets the tools up: here is only when it is asked.
 
-use crate::shell::Script;
+use caro_shell::Script;
 use std::path::Path;
 
 /// Keeps what commands change, before they run.

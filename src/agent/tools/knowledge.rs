@@ -1,11 +1,11 @@
 //! `knowledge_search`: what the person's own documents say.
 
 use super::text;
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
-use crate::documents::Librarian;
-use crate::documents::LibraryError;
-use crate::policy::compress;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use caro_documents::Librarian;
+use caro_documents::LibraryError;
+use caro_policy::compress;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Tool for KnowledgeSearch {
         if answer.hits.is_empty() {
             return Ok(Raw::text(format!("nothing about `{query}` in the user's documents")));
         }
-        let hit = |hit: &crate::documents::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
+        let hit = |hit: &caro_documents::Hit| format!("{}\n{}", hit.place(), compress(&hit.text, SHOWN));
         Ok(Raw::text(answer.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n")))
     }
 }

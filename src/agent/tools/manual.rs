@@ -1,8 +1,8 @@
 //! `manual_search`: what the manuals of the installed programs say.
 
 use super::text;
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //! what may be done unasked is not decided here but by the guards.
 
 mod artifact;
-pub(in crate::agent) mod child;
+pub(crate) mod child;
 mod ended;
 mod files;
 mod keeper;
@@ -22,12 +22,12 @@ pub use manual::{ManualSearch, ManualSource};
 pub use read::{List, Read};
 pub use search::Search;
 pub use shell::Shell;
-pub(in crate::agent) use workspace::all as workspace_tools;
+pub(crate) use workspace::all as workspace_tools;
 
 use super::observe::Artifacts;
 use super::tool::{Args, Registry, RegistryError, Tool, ToolError, home, normal};
 use super::workspace::Workspace;
-use crate::files::{Access, replace};
+use caro_base::files::{Access, replace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Setup {
     /// The installed manuals.
     pub manual: Option<Arc<dyn ManualSource>>,
     /// The person's own documents.
-    pub knowledge: Option<Arc<crate::documents::Librarian>>,
+    pub knowledge: Option<Arc<caro_documents::Librarian>>,
 }
 
 /// Every built-in tool.
@@ -83,7 +83,7 @@ pub fn builtin(setup: Setup) -> Result<Registry, RegistryError> {
 
 /// The tools that belong to one session: those of its workspace, with `offloads` also those for what was too long for a
 /// prompt and is kept there.
-pub(in crate::agent) fn of_session(workspace: Arc<Workspace>, offloads: bool) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn of_session(workspace: Arc<Workspace>, offloads: bool) -> Vec<Arc<dyn Tool>> {
     let mut all = workspace::all(workspace.clone());
     if offloads {
         all.extend(artifact::all(workspace));

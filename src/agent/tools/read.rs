@@ -1,8 +1,8 @@
 //! `read` and `list`: what is in a file, what is in a folder.
 
 use super::{io, looked_at, number, shown};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec, shown_part};
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};

@@ -2,10 +2,10 @@
 //! binary and what holds keys by its name is left out, and so is whatever would flood a prompt.
 
 use super::{io, looked_at, shown, text};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
-use crate::model::Cancel;
-use crate::policy::is_secret;
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Tool, ToolCx, ToolError, ToolSpec};
+use caro_model::Cancel;
+use caro_policy::is_secret;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::WalkBuilder;

@@ -5,12 +5,12 @@ use super::keeper::{Keeper, Kept};
 use super::sockets::{Need, need};
 use super::sweep::{unlisted_secrets, unnamed_secret};
 use super::{child, ended, text};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
-use crate::command::risk::assess_here;
-use crate::exec::{self, EnvProfile, Job, Limits, Output, Sandbox, Status, Support};
-use crate::shell::effects::{Kind, Place, place_of};
-use crate::shell::{self, Dialect, Level, Script};
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Hazard, Outcome, Tool, ToolCx, ToolError, ToolSpec, home, normal, shown_part};
+use caro_command::risk::assess_here;
+use caro_exec::{self as exec, EnvProfile, Job, Limits, Output, Sandbox, Status, Support};
+use caro_shell::effects::{Kind, Place, place_of};
+use caro_shell::{self as shell, Dialect, Level, Script};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -347,7 +347,7 @@ mod tests {
         let root = &dir.path().canonicalize().unwrap();
         let reads = |command: &str| {
             let effects = effects(command, root);
-            effects.reads.iter().any(|path| crate::policy::is_secret(path))
+            effects.reads.iter().any(|path| caro_policy::is_secret(path))
         };
         for command in [
             "tar cf - ~/.ssh | strings",

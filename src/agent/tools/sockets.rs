@@ -3,7 +3,7 @@
 //! What asks the kernel about its network gets the socket for that, if it is spelt so that it can only ask. What asks a
 //! service gets none: nobody can hold a service to reading, so the person is asked.
 
-use crate::shell::Script;
+use caro_shell::Script;
 
 /// What a command that only reads needs to do so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn asks_kernel(name: &str, args: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, parse};
+    use caro_shell::{Dialect, parse};
 
     #[test]
     fn who_asks_the_kernel_can_only_ask() {

@@ -1,10 +1,10 @@
 //! Secrets that a command would print without naming them: `grep -r KEY .`, `find -exec cat`, `ls -A | xargs cat`,
 //! `cat $(...)`. Which files such a command reads only the disk says, so it is asked.
 
-use crate::agent::tool::{home, normal};
-use crate::policy::{is_secret, leads_to_secret, name_fits};
-use crate::shell::effects::Kind;
-use crate::shell::{Effect, Invocation, Script, Word};
+use crate::tool::{home, normal};
+use caro_policy::{is_secret, leads_to_secret, name_fits};
+use caro_shell::effects::Kind;
+use caro_shell::{Effect, Invocation, Script, Word};
 use std::path::{Path, PathBuf};
 
 /// Programs that tell of files and not what is in them.
@@ -230,7 +230,7 @@ fn below(path: &Path, forms: &[String], left: &mut usize) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, parse};
+    use caro_shell::{Dialect, parse};
 
     #[test]
     fn what_is_read_without_being_named_is_found() {
@@ -242,7 +242,7 @@ mod tests {
         }
         let found = |command: &str| {
             let script = parse(command, Dialect::Bash);
-            unnamed_secret(&script, &crate::shell::effects(&script), root)
+            unnamed_secret(&script, &caro_shell::effects(&script), root)
         };
         for command in [
             "grep -r KEY .",

@@ -1,12 +1,12 @@
 //! The built-in tools on a real folder.
 
 use super::*;
-use crate::agent::event;
-use crate::agent::observe::{self, MemoryArtifacts, Pipeline};
-use crate::agent::tool::{Call, Effects, Outcome, Provider, ToolCx, shown_part};
-use crate::model::Cancel;
-use crate::policy::Mode;
-use crate::shell::Dialect;
+use crate::event;
+use crate::observe::{self, MemoryArtifacts, Pipeline};
+use crate::tool::{Call, Effects, Outcome, Provider, ToolCx, shown_part};
+use caro_model::Cancel;
+use caro_policy::Mode;
+use caro_shell::Dialect;
 use serde_json::json;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Bench {
             Ok(()) => tool.call(&args, cx),
             Err(why) => Err(ToolError::Arguments(why)),
         };
-        let emitter = event::Emitter::new("r", 1, crate::policy::Redactor::default(), Vec::new());
+        let emitter = event::Emitter::new("r", 1, caro_policy::Redactor::default(), Vec::new());
         let pipeline = Pipeline { mode: Mode::Full, artifacts: None, count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: tool.spec().name.clone(), args, effects: Effects::default() };
         let ended = observe::Ended { call, result, refused: None, took: Duration::ZERO };
@@ -213,14 +213,14 @@ fn a_command_runs_where_the_person_is_and_cannot_write_unforeseen() {
     assert_eq!(bench.done("shell", json!({"command": "grep NOTHING logs/a.log | wc -l"})).trim(), "0");
     assert!(bench.done("shell", json!({"command": "cat logs/a.log nowhere.log | wc -l"})).contains("nowhere.log"));
     // read-only by its text, but not by its deeds: the sandbox holds it to its text
-    if crate::exec::support().writes {
+    if caro_exec::support().writes {
         let (_, text) = bench.run("shell", json!({"command": "sort -o logs/b.log logs/a.log; echo $?"}));
         assert!(bench.effects("shell", json!({"command": "sort logs/a.log"})).is_read_only(), "{text}");
     }
     bench.done("shell", json!({"command": "cp logs/a.log copy"}));
     assert!(bench.root().join("copy").exists());
     // agreed to or not: it cannot write where nobody foresaw it
-    if crate::exec::support().writes {
+    if caro_exec::support().writes {
         let elsewhere = bench.dir.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         let hidden =
@@ -257,7 +257,7 @@ fn a_long_output_keeps_both_ends_and_says_what_is_left_out() {
         let Value::Object(args) = json!({ "command": command }) else { unreachable!() };
         let cx = ToolCx { timeout: Duration::from_secs(60), ..bench.cx() };
         let result = bench.registry.get("shell").unwrap().call(&args, &cx);
-        let emitter = event::Emitter::new("r", 1, crate::policy::Redactor::default(), Vec::new());
+        let emitter = event::Emitter::new("r", 1, caro_policy::Redactor::default(), Vec::new());
         let kept = MemoryArtifacts::default();
         let pipeline = Pipeline { mode: Mode::Off, artifacts: Some(&kept), count: &|t| t.len() / 4, emitter: &emitter };
         let call = Call { id: "s1c1".into(), tool: "shell".into(), args, effects: Effects::default() };

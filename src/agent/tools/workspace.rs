@@ -1,9 +1,9 @@
 //! The tools of the workspace: notes, lists and files of the agent's own.
 
 use super::{number, text};
-use crate::agent::observe::Raw;
-use crate::agent::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
-use crate::agent::workspace::{Mode, Workspace, WorkspaceError};
+use crate::observe::Raw;
+use crate::tool::{Args, Effects, Provider, Tool, ToolCx, ToolError, ToolSpec, Touch};
+use crate::workspace::{Mode, Workspace, WorkspaceError};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ struct WorkspaceTool {
 }
 
 /// The seven tools.
-pub(in crate::agent) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all(workspace: Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
     let string = || json!({"type": "string"});
     let one = |name, description, parameters, required: &[&str], writes: bool, work: Work| {
         let mut spec = ToolSpec::new(name, description, parameters, required);

@@ -3,13 +3,13 @@
 //! its file is the harness' own, and judged like any other; where no text comes of it the model decides.
 
 use super::{PLACE, Phase, Turn};
-use crate::agent::blueprint::{Part, protocol};
-use crate::agent::event::Tokens;
-use crate::agent::guard::Guards;
-use crate::agent::state::Cost;
-use crate::intent::{Kind, asked_for, before_file, order, script};
-use crate::model::{Finish, Prompt, Role, Sampling, repetition};
-use crate::policy::fence;
+use crate::blueprint::{Part, protocol};
+use crate::event::Tokens;
+use crate::guard::Guards;
+use crate::state::Cost;
+use caro_intent::{Kind, asked_for, before_file, order, script};
+use caro_model::{Finish, Prompt, Role, Sampling, repetition};
+use caro_policy::fence;
 use serde_json::json;
 
 /// Who writes it.

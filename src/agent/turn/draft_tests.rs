@@ -2,8 +2,8 @@
 
 use super::tests::{TOKENS, task};
 use super::*;
-use crate::agent::evidence::{Changes, Entry};
-use crate::id;
+use crate::evidence::{Changes, Entry};
+use caro_base::id;
 use serde_json::json;
 
 const RULE: &str = "Every entry begins with `CHG:`.";
@@ -77,7 +77,7 @@ fn a_text_with_rules_is_written_with_these_and_nothing_else() {
 fn what_was_found_before_is_at_hand() {
     let mut turn = run("count the users, and write a report to report.md", RULE);
     let args = json!({"command": "wc -l < users"}).as_object().unwrap().clone();
-    let advice = crate::agent::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    let advice = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     turn.advised(Some(advice), &Guards::default());
     let Step::Act(calls) = turn.next() else { panic!("{:?}", turn.next()) };
     let settled = ToolResult {

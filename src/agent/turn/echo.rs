@@ -1,8 +1,8 @@
 //! An answer that is no answer: what a tool of ours said of its own failure, or a guard to the model, in the model's mouth.
 
 use super::Turn;
-use crate::agent::guard::WARNING;
-use crate::agent::tool::{Outcome, ToolResult};
+use crate::guard::WARNING;
+use crate::tool::{Outcome, ToolResult};
 
 /// Texts that are remembered.
 const MOST: usize = 8;

@@ -2,11 +2,11 @@
 //! go. Looked at before every request to the model.
 
 use super::{Entry, Phase, Turn, prompt_tokens};
-use crate::agent::blueprint::Part;
-use crate::agent::tool::{Outcome, ToolResult};
-use crate::agent::{action, known};
-use crate::policy::compress;
-use crate::policy::fence;
+use crate::blueprint::Part;
+use crate::tool::{Outcome, ToolResult};
+use crate::{action, known};
+use caro_policy::compress;
+use caro_policy::fence;
 
 /// When a conversation is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

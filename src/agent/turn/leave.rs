@@ -2,7 +2,7 @@
 //! showed is left as it is, without a model; about anything else the model writes.
 
 use super::{BEGINS_WITH, NOT_SHOWN, PLACE, Turn};
-use crate::intent::{Kind, composes, kind};
+use caro_intent::{Kind, composes, kind};
 use std::path::Path;
 
 /// The tool that writes a file of the person's.

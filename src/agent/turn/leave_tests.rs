@@ -2,8 +2,8 @@
 
 use super::tests::TOKENS;
 use super::*;
-use crate::agent::suggest::Suggestion;
-use crate::id;
+use crate::suggest::Suggestion;
+use caro_base::id;
 use serde_json::json;
 
 fn worker(task: &str) -> Turn {

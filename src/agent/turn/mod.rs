@@ -47,8 +47,8 @@ use super::reflect::Reflection;
 use super::retrieve::MOST;
 use super::state::{Cost, Limits, RunState, Stats};
 use super::tool::{Call, Effects, Outcome, ToolResult, ToolSpec};
-use crate::agent::suggest::SuggestRequest;
-use crate::model::{Finish, Prompt, Sampling, Shape};
+use crate::suggest::SuggestRequest;
+use caro_model::{Finish, Prompt, Sampling, Shape};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -9,17 +9,17 @@
 //! - everything else, and whatever failed, the model decides freely.
 
 use super::{Phase, Turn};
-use crate::agent::action::{self, ActionSet};
-use crate::agent::evidence::{self, Changes, Claim, Entry};
-use crate::agent::guard::Guards;
-use crate::agent::suggest::{Done, SuggestRequest, Suggestion};
-use crate::agent::tool::{Args, Call, Effects, Outcome, ToolResult, is_exit_note};
-use crate::intent::{
+use crate::action::{self, ActionSet};
+use crate::evidence::{self, Changes, Claim, Entry};
+use crate::guard::Guards;
+use crate::suggest::{Done, SuggestRequest, Suggestion};
+use crate::tool::{Args, Call, Effects, Outcome, ToolResult, is_exit_note};
+use caro_intent::{
     Kind, asked_for, asks_what_changed, changes, kind, locate, order, refer, refers, script, stand_in, tallies,
     to_be_made, tries,
 };
-use crate::policy::compress;
-use crate::shell::{Dialect, parse, quote};
+use caro_policy::compress;
+use caro_shell::{Dialect, parse, quote};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;

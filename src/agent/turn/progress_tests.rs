@@ -2,9 +2,9 @@
 
 use super::tests::TOKENS;
 use super::*;
-use crate::agent::evidence::{Changes, Entry};
-use crate::agent::suggest::Suggestion;
-use crate::id;
+use crate::evidence::{Changes, Entry};
+use crate::suggest::Suggestion;
+use caro_base::id;
 use serde_json::json;
 
 fn led(task: &str) -> Turn {
@@ -411,7 +411,7 @@ fn a_command_that_is_more_likely_wrong_than_right_is_called_in_doubt() {
 
 #[test]
 fn what_the_disk_bears_out_is_not_in_doubt() {
-    use crate::agent::evidence::{Measured, Query};
+    use crate::evidence::{Measured, Query};
     let file = |path: &str, bytes: u64| Measured {
         path: path.into(),
         bytes,

@@ -1,10 +1,10 @@
 //! A run as a prompt: what never changes first, what changes last.
 
 use super::{Entry, Turn};
-use crate::agent::action::ActionSet;
-use crate::intent::asked_for;
-use crate::model::{Prompt, Role};
-use crate::policy::fence;
+use crate::action::ActionSet;
+use caro_intent::asked_for;
+use caro_model::{Prompt, Role};
+use caro_policy::fence;
 
 /// Tokens that a turn costs beside its text, at most.
 const FRAME: usize = 8;

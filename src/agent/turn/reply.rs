@@ -5,16 +5,16 @@
 
 use super::shown::{ABSENT, HEADING, TEXTS};
 use super::{PLACE, Phase, Turn, shown};
-use crate::agent::blueprint::Part;
-use crate::agent::event::Tokens;
-use crate::agent::excerpt::leaves_out;
-use crate::agent::guard::Guards;
-use crate::agent::plan::who;
-use crate::agent::state::{Cost, facts};
-use crate::intent::tokens::{tells, words};
-use crate::intent::{asks_documents, is_told_at_length};
-use crate::model::{Finish, Prompt, Role, Sampling};
-use crate::policy::fence;
+use crate::blueprint::Part;
+use crate::event::Tokens;
+use crate::excerpt::leaves_out;
+use crate::guard::Guards;
+use crate::plan::who;
+use crate::state::{Cost, facts};
+use caro_intent::tokens::{tells, words};
+use caro_intent::{asks_documents, is_told_at_length};
+use caro_model::{Finish, Prompt, Role, Sampling};
+use caro_policy::fence;
 
 /// The layer with passages of the person's documents.
 pub const KNOWLEDGE: &str = "knowledge";

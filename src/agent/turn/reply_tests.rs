@@ -19,7 +19,7 @@ fn run(words: &str, layers: &[(&str, &str)]) -> Turn {
 fn begin(turn: &mut Turn, layers: &[(&str, &str)]) {
     let shell = ToolSpec::new("shell", "runs.", json!({"command": {"type": "string"}}), &["command"]);
     let mut other = ToolSpec::new("ask", "asks.", json!({}), &[]);
-    other.provider = crate::agent::tool::Provider::Mcp("archive".into());
+    other.provider = crate::tool::Provider::Mcp("archive".into());
     let layer = |(name, text): &(&str, &str)| Layer {
         name: (*name).into(),
         priority: 10,
@@ -60,7 +60,7 @@ fn what_a_file_says_is_asked_for_with_the_text_and_nothing_else() {
     assert_eq!(reply.sampling, Sampling::GREEDY);
     // what is and what is not said in a text is shown first, the same for everyone
     assert_eq!(
-        examples.iter().filter(|said| said.text == "NOT FOUND" && said.role == crate::model::Role::Assistant).count(),
+        examples.iter().filter(|said| said.text == "NOT FOUND" && said.role == caro_model::Role::Assistant).count(),
         4
     );
     assert_eq!(reply.prompt.stable_turns, examples.len() + 1);

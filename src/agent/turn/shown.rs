@@ -2,8 +2,8 @@
 //! say so, a small model makes an answer of whatever stands near; having seen it done, it does so a third less often
 //! ([measured](../../../benches/records/2026-11-25-honest.md)).
 
-use crate::model::{Prompt, Role};
-use crate::policy::fence;
+use caro_model::{Prompt, Role};
+use caro_policy::fence;
 
 /// The layer with the texts that a task names, where it only wants to be told what stands there.
 pub const TEXTS: &str = "texts";
@@ -77,7 +77,7 @@ pub(super) fn show(prompt: &mut Prompt) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::state::facts;
+    use crate::state::facts;
 
     #[test]
     fn half_of_the_questions_have_no_answer_and_every_number_of_one_stands_in_its_text() {

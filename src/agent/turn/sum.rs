@@ -2,10 +2,10 @@
 //! becomes of its lines.
 
 use super::{Entry, Fitting, Strategy, Turn, prompt_tokens};
-use crate::agent::assemble::ProviderRequest;
-use crate::model::{Prompt, Role, Shape};
-use crate::policy::compress;
-use crate::policy::fence;
+use crate::assemble::ProviderRequest;
+use caro_model::{Prompt, Role, Shape};
+use caro_policy::compress;
+use caro_policy::fence;
 use serde::{Deserialize, Serialize};
 
 /// Lines of a summary, characters of each, and tokens of all of them.

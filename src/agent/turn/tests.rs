@@ -1,10 +1,10 @@
 //! The machine driven by hand: no model, no clock, no file.
 
 use super::*;
-use crate::agent::guard::{ActionGuard, Budget, Guard, LoopGuard, LoopLimits};
-use crate::agent::plan::Plan;
-use crate::agent::reflect::reflect;
-use crate::policy::Mode;
+use crate::guard::{ActionGuard, Budget, Guard, LoopGuard, LoopLimits};
+use crate::plan::Plan;
+use crate::reflect::reflect;
+use caro_policy::Mode;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 use serde_json::json;
@@ -207,7 +207,7 @@ fn what_a_tool_said_of_its_failure_is_no_answer() {
     say(&mut run, READ);
     act(&mut run, Outcome::Succeeded, "ERROR 1");
     say(&mut run, READ);
-    act(&mut run, Outcome::Blocked, &format!("{}You have done this.", crate::agent::guard::WARNING));
+    act(&mut run, Outcome::Blocked, &format!("{}You have done this.", crate::guard::WARNING));
     let cannot = "Thought: done\nAction: cannot {\"reason\": \"Loop detected.\"}";
     say(&mut run, cannot);
     assert!(last_user(&run).contains("only what a tool said"), "{}", last_user(&run));
@@ -266,7 +266,7 @@ fn results_brought_twice_or_too_early_change_nothing() {
 
 #[test]
 fn no_text_of_a_layer_leaves_its_fence() {
-    assert_eq!(crate::policy::fence("memory", "a</memory>b"), "<memory>\na&lt;/memory>b\n</memory>");
+    assert_eq!(caro_policy::fence("memory", "a</memory>b"), "<memory>\na&lt;/memory>b\n</memory>");
     assert_eq!(Mode::default(), Mode::Full);
 }
 
@@ -517,7 +517,7 @@ proptest! {
                 prop_assert!(now.len() >= before.len() && now[..before.len()] == before[..]);
             }
             before = now;
-            let crate::model::Shape::Lark(grammar) = &decide.shape else { panic!("no grammar") };
+            let caro_model::Shape::Lark(grammar) = &decide.shape else { panic!("no grammar") };
             // the last words stand behind the newest result, however much was cut
             let said = last_user(&turn);
             let whole = turn.entries.len() > turn.folded;

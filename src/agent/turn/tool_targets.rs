@@ -3,11 +3,11 @@
 
 use super::Turn;
 use super::progress::TRIES;
-use crate::agent::action::ActionSet;
-use crate::agent::plan::who;
-use crate::agent::retrieve::{has_name_of, is_about};
-use crate::agent::tool::{Provider, ToolSpec};
-use crate::intent::Kind;
+use crate::action::ActionSet;
+use crate::plan::who;
+use crate::retrieve::{has_name_of, is_about};
+use crate::tool::{Provider, ToolSpec};
+use caro_intent::Kind;
 
 /// Shows a file that the task names: what a server is to be told may be in it.
 const READ: &str = "read";

@@ -2,8 +2,8 @@
 
 use super::tests::TOKENS;
 use super::*;
-use crate::agent::tool::Provider;
-use crate::id;
+use crate::tool::Provider;
+use caro_base::id;
 use serde_json::json;
 
 /// A led turn with our own tools and one of the server `archive`; `files` is how the files begin that the task names.
@@ -105,7 +105,7 @@ fn what_no_command_did_is_for_a_server_that_is_about_it() {
     let fails = |task: &str| {
         let mut one = turn(task, "");
         let args = json!({"command": "paths"}).as_object().unwrap().clone();
-        let advice = crate::agent::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+        let advice = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
         one.advised(Some(advice), &Guards::default());
         done(&mut one, Outcome::Failed, "command not found");
         one
@@ -119,7 +119,7 @@ fn what_a_server_said_is_saved_as_it_is_and_never_run_again() {
     let mut one =
         turn("list the logs, find the plans with the archive server, count them, and save them to out.txt", "");
     let args = json!({"command": "ls"}).as_object().unwrap().clone();
-    let advice = crate::agent::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    let advice = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     one.advised(Some(advice), &Guards::default());
     done(&mut one, Outcome::Succeeded, "a.log\n");
     call(&mut one, "archive.read", Outcome::Succeeded, "May\nJune\n");
@@ -127,7 +127,7 @@ fn what_a_server_said_is_saved_as_it_is_and_never_run_again() {
     assert_eq!(brief.done.iter().map(|done| done.command.as_str()).collect::<Vec<_>>(), ["ls"]);
     let mut one = turn("list the logs, find the plans with the archive server, and save them to out.txt", "");
     let args = json!({"command": "ls"}).as_object().unwrap().clone();
-    let advice = crate::agent::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
+    let advice = crate::suggest::Suggestion { tool: "shell".into(), args, confidence: 0.9, doubt: false };
     one.advised(Some(advice), &Guards::default());
     done(&mut one, Outcome::Succeeded, "a.log\n");
     call(&mut one, "archive.read", Outcome::Succeeded, "May\nJune\n");

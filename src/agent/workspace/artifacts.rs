@@ -1,7 +1,7 @@
 //! The runtime's side of a workspace: results that were too long for a prompt.
 
 use super::{ARTIFACTS, Workspace};
-use crate::agent::observe::{Artifact, Artifacts};
+use crate::observe::{Artifact, Artifacts};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 //! `cargo test --features s3 --lib workspace::`).
 
 use super::*;
-use crate::agent::observe::{Artifact, Artifacts};
+use crate::observe::{Artifact, Artifacts};
 use std::any::Any;
 
 /// A place with nothing in it, and what it needs to live.

@@ -2,7 +2,7 @@
 //! hides files whose names end in `#1`, and does not see to it that what it renames is on the disk.
 
 use super::storage::{Edit, Item, Storage};
-use crate::files;
+use caro_base::files;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

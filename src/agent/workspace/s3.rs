@@ -3,8 +3,8 @@
 
 use super::place::{Kind, PlaceError};
 use super::remote::Remote;
-use crate::model::Cancel;
-use crate::model::fetch::net::{self, Client, Patience};
+use caro_model::Cancel;
+use caro_model::fetch::net::{self, Client, Patience};
 use http::request::Parts;
 use http_body_util::BodyExt;
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut};

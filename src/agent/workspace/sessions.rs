@@ -4,8 +4,8 @@ use super::artifacts::{meta_of, text_of};
 use super::local::Local;
 use super::storage::Storage;
 use super::{ARTIFACTS, Workspace};
-use crate::agent::observe::{Artifact, Artifacts};
-use crate::id;
+use crate::observe::{Artifact, Artifacts};
+use caro_base::id;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -287,7 +287,7 @@ mod tests {
         one.put(&artifact("shell_old", id::millis(old)), "x").unwrap();
         one.put(&artifact("shell_new", id::millis(now)), "x").unwrap();
         two.put(&artifact("read_old", id::millis(old)), "x").unwrap();
-        two.write("note.md", "mine", crate::agent::workspace::Mode::Create).unwrap();
+        two.write("note.md", "mine", crate::workspace::Mode::Create).unwrap();
         let stray = |name: &str, time: SystemTime| {
             let path = dir.path().join("workspace/one").join(name);
             fs::write(&path, "half").unwrap();

@@ -1,14 +1,14 @@
 //! Asks before a change: what it would do, why it is asked for, and then the person's word.
 
-use crate::agent::runtime::{Approval, Question};
-use crate::agent::tool::Hazard;
-use crate::agent::{Args, Call};
-use crate::cli::followup::clipboard;
-use crate::cli::interrupt::Phase;
-use crate::cli::request::typed_in_a_run;
-use crate::cli::ui::{Role, plural};
-use crate::cli::{Cx, Exit, edit};
-use crate::host::ExecutionContext;
+use crate::followup::clipboard;
+use crate::interrupt::Phase;
+use crate::request::typed_in_a_run;
+use crate::ui::{Role, plural};
+use crate::{Cx, Exit, edit};
+use caro_agent::runtime::{Approval, Question};
+use caro_agent::tool::Hazard;
+use caro_agent::{Args, Call};
+use caro_host::ExecutionContext;
 use serde_json::Value;
 
 /// Lines of a text to be written that are shown unless more is asked for. Of a command every line is shown.

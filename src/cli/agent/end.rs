@@ -1,12 +1,12 @@
 //! How a run ended: as an exit code, for a person, and for a program.
 
 use super::Drive;
-use crate::agent::guard::LIMIT;
-use crate::agent::harness::Prepared;
-use crate::agent::reflect::{OBJECTIVE, Reflection};
-use crate::agent::turn::{Report, Turn, own_words};
-use crate::cli::ui::Role;
-use crate::cli::{Cx, Exit, Failure, Outcome};
+use crate::ui::Role;
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_agent::guard::LIMIT;
+use caro_agent::harness::Prepared;
+use caro_agent::reflect::{OBJECTIVE, Reflection};
+use caro_agent::turn::{Report, Turn, own_words};
 
 /// What a run's end means to a program.
 pub fn exit_of(report: &Report) -> Exit {

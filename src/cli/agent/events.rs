@@ -1,10 +1,10 @@
 //! `caro events`: what happened in a run.
 
 use super::wire::{failure, kept};
-use crate::agent::event::{Event, Kind};
-use crate::agent::store::is_alive;
-use crate::cli::ui::Role;
-use crate::cli::{Cx, Exit, Outcome};
+use crate::ui::Role;
+use crate::{Cx, Exit, Outcome};
+use caro_agent::event::{Event, Kind};
+use caro_agent::store::is_alive;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! `--context` and the setting `context`: when a long run is shortened, and how.
 
-use crate::agent::turn::{Fitting, Mode, Strategy};
+use caro_agent::turn::{Fitting, Mode, Strategy};
 
 /// The form that it must have.
 const FORMS: &str = "budget, budget:PERCENT, window:N with a number of steps or off; all but off with :truncate or \

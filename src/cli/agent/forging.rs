@@ -2,14 +2,14 @@
 
 use super::Args;
 use super::end::exit_of;
-use crate::agent::forge::Wanted;
-use crate::agent::forge::examples::Order;
-use crate::agent::forge::report::{Verdict, name_of};
-use crate::agent::harness::{Harness, Prepared};
-use crate::agent::runtime::Driven;
-use crate::cli::request::typed_in_a_run;
-use crate::cli::ui::{Role, in_line};
-use crate::cli::{Cx, Exit, Failure, forge};
+use crate::request::typed_in_a_run;
+use crate::ui::{Role, in_line};
+use crate::{Cx, Exit, Failure, forge};
+use caro_agent::forge::Wanted;
+use caro_agent::forge::examples::Order;
+use caro_agent::forge::report::{Verdict, name_of};
+use caro_agent::harness::{Harness, Prepared};
+use caro_agent::runtime::Driven;
 use std::collections::BTreeSet;
 
 /// True if a run ended in `cannot` and had no skill.

@@ -23,14 +23,14 @@ use super::forge::Examples;
 use super::ui::in_line;
 use super::wire::Wants;
 use super::{Cx, Exit, Failure, Outcome};
-use crate::agent::Turn;
-use crate::agent::blueprint::Blueprint;
-use crate::agent::harness::Prepared;
-use crate::agent::plan::{self, Plan, Source};
-use crate::agent::runtime::Driven;
-use crate::agent::state::Limits;
-use crate::agent::turn::{Step, Task};
-use crate::documents::needs_knowledge;
+use caro_agent::Turn;
+use caro_agent::blueprint::Blueprint;
+use caro_agent::harness::Prepared;
+use caro_agent::plan::{self, Plan, Source};
+use caro_agent::runtime::Driven;
+use caro_agent::state::Limits;
+use caro_agent::turn::{Step, Task};
+use caro_documents::needs_knowledge;
 use std::path::PathBuf;
 
 /// Work on a task in several steps, with tools
@@ -237,9 +237,9 @@ fn show(run: &Prepared<'_>, turn: Turn, planned: &Turn, explain: bool, cx: &Cx) 
     };
     for (said, whose) in plan.into_iter().map(whose(true)).chain(first.turns.into_iter().map(whose(false))) {
         let role = match said.role {
-            crate::model::Role::System => "system",
-            crate::model::Role::User => "user",
-            crate::model::Role::Assistant => "assistant",
+            caro_model::Role::System => "system",
+            caro_model::Role::User => "user",
+            caro_model::Role::Assistant => "assistant",
         };
         cx.ui.data(&format!("--- {role}{whose}\n{}", said.text))?;
     }

@@ -1,13 +1,13 @@
 //! How a run is driven, as it is typed: the same for `caro agent`, `caro chat` and `caro resume`.
 
 use super::view::Shows;
-use crate::agent::guard::LoopLimits;
-use crate::agent::harness::Options;
-use crate::agent::knowledge::{LIMIT, THRESHOLD};
-use crate::agent::state::Limits;
-use crate::cli::settings::RESIDENTS;
-use crate::cli::{Failure, config};
-use crate::policy;
+use crate::settings::RESIDENTS;
+use crate::{Failure, config};
+use caro_agent::guard::LoopLimits;
+use caro_agent::harness::Options;
+use caro_agent::knowledge::{LIMIT, THRESHOLD};
+use caro_agent::state::Limits;
+use caro_policy as policy;
 use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 

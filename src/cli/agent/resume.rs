@@ -4,14 +4,14 @@ use super::Drive;
 use super::end::told;
 use super::view::Shows;
 use super::wire::{self, failure};
-use crate::agent::event::{Event, Kind};
-use crate::agent::store::{Run, Store, StoreError, is_alive};
-use crate::agent::turn::Report;
-use crate::cli::ui::in_line;
-use crate::cli::wire::Wants;
-use crate::cli::{Cx, Failure, Outcome, download};
-use crate::model::fetch;
-use crate::policy::is_redacted;
+use crate::ui::in_line;
+use crate::wire::Wants;
+use crate::{Cx, Failure, Outcome, download};
+use caro_agent::event::{Event, Kind};
+use caro_agent::store::{Run, Store, StoreError, is_alive};
+use caro_agent::turn::Report;
+use caro_model::fetch;
+use caro_policy::is_redacted;
 use serde_json::json;
 
 /// Go on with a run that was stopped

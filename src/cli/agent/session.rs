@@ -1,14 +1,14 @@
 //! `caro session`: what was asked and answered before.
 
 use super::wire::{failure, kept};
-use crate::agent::harness::empty;
-use crate::agent::store::{FILE, Store, is_alive};
-use crate::cli::history::History;
-use crate::cli::knowledge::no_home;
-use crate::cli::memory::memory;
-use crate::cli::ui::{Role, plural};
-use crate::cli::{Cx, Exit, Failure, Outcome, repair};
-use crate::id;
+use crate::history::History;
+use crate::knowledge::no_home;
+use crate::memory::memory;
+use crate::ui::{Role, plural};
+use crate::{Cx, Exit, Failure, Outcome, repair};
+use caro_agent::harness::empty;
+use caro_agent::store::{FILE, Store, is_alive};
+use caro_base::id;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// List, show and remove sessions

@@ -1,11 +1,11 @@
 //! `caro agent --shards DIR`: a question about a tree of files, or a long text, that is read in parts.
 
 use super::{Drive, view, wire};
-use crate::agent::shard::{self, Order, Sharded};
-use crate::agent::state::Limits;
-use crate::cli::ui::{Role, in_line, plural};
-use crate::cli::wire::Wants;
-use crate::cli::{Cx, Exit, Failure, Outcome};
+use crate::ui::{Role, in_line, plural};
+use crate::wire::Wants;
+use crate::{Cx, Exit, Failure, Outcome};
+use caro_agent::shard::{self, Order, Sharded};
+use caro_agent::state::Limits;
 use std::path::Path;
 
 /// Files that were not read and are named.

@@ -1,8 +1,8 @@
 //! `caro stats`: what the kept runs have cost.
 
 use super::wire::{failure, kept};
-use crate::cli::ui::Role;
-use crate::cli::{Cx, Exit, Outcome};
+use crate::ui::Role;
+use crate::{Cx, Exit, Outcome};
 
 /// Show what the kept runs have cost: requests, tokens, time
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,13 @@
 //! and questions come through one channel to one thread, so that nothing is printed into a question.
 
 use super::approve;
-use crate::agent::event::{Event, Kind, Sink};
-use crate::agent::guard::WARNING;
-use crate::agent::runtime::{Approval, Approver, Question};
-use crate::agent::tool::{Outcome, is_exit_note};
-use crate::agent::{Args, Call, action};
-use crate::cli::ui::{Role, Ui, plural};
-use crate::cli::{Cx, Failure, present};
+use crate::ui::{Role, Ui, plural};
+use crate::{Cx, Failure, present};
+use caro_agent::event::{Event, Kind, Sink};
+use caro_agent::guard::WARNING;
+use caro_agent::runtime::{Approval, Approver, Question};
+use caro_agent::tool::{Outcome, is_exit_note};
+use caro_agent::{Args, Call, action};
 use serde_json::Value;
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};

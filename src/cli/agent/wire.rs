@@ -1,24 +1,24 @@
 //! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
 
 use super::options::{Advise, Drive};
-use crate::agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
-use crate::agent::mcp::Hub;
-use crate::agent::observe::Artifacts;
-use crate::agent::store::{FILE, Store, StoreError};
-use crate::agent::suggest::{CommandSuggester, Suggester};
-use crate::agent::tools::{self, ManualSource, Shell};
-use crate::agent::workspace::{Place, Workspace, Workspaces};
-use crate::agent::{Registry, Turn, subagent};
-use crate::cli::wire::{self, Wants};
-use crate::cli::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, undo};
-use crate::command::Recipe;
-use crate::documents::Librarian;
-use crate::host::ExecutionContext;
-use crate::manual::{Manual, Program, relevant};
-use crate::model::Cancel;
-use crate::model::fetch::{self, ModelSource};
-use crate::policy::Redactor;
-use crate::shell::Dialect;
+use crate::wire::{self, Wants};
+use crate::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, undo};
+use caro_agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
+use caro_agent::mcp::Hub;
+use caro_agent::observe::Artifacts;
+use caro_agent::store::{FILE, Store, StoreError};
+use caro_agent::suggest::{CommandSuggester, Suggester};
+use caro_agent::tools::{self, ManualSource, Shell};
+use caro_agent::workspace::{Place, Workspace, Workspaces};
+use caro_agent::{Registry, Turn, subagent};
+use caro_command::Recipe;
+use caro_documents::Librarian;
+use caro_host::ExecutionContext;
+use caro_manual::{Manual, Program, relevant};
+use caro_model::Cancel;
+use caro_model::fetch::{self, ModelSource};
+use caro_policy::Redactor;
+use caro_shell::Dialect;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

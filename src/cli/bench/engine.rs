@@ -1,15 +1,15 @@
 //! `caro bench`: the engine alone.
 
 use super::{mib, ms, row};
-use crate::cli::settings::{AdapterUse, DEVICES};
-use crate::cli::{Cx, Exit, Failure, Outcome, Settings, adapter, download};
-use crate::command::answer::{FewShot, History, View};
-use crate::command::prompt;
-use crate::model::Prompt;
-use crate::model::adapter::AdapterChoice;
-use crate::model::engine::{self, Beside, More, Options, Pair, Report, Tier};
-use crate::model::fetch::{self, ModelSource};
-use crate::shell::{Dialect, Os, Target, Userland};
+use crate::settings::{AdapterUse, DEVICES};
+use crate::{Cx, Exit, Failure, Outcome, Settings, adapter, download};
+use caro_command::answer::{FewShot, History, View};
+use caro_command::prompt;
+use caro_model::Prompt;
+use caro_model::adapter::AdapterChoice;
+use caro_model::engine::{self, Beside, More, Options, Pair, Report, Tier};
+use caro_model::fetch::{self, ModelSource};
+use caro_shell::{Dialect, Os, Target, Userland};
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! `caro bench loop`: whole requests, from the start of a process to its answer; without a resident, unless asked for.
 
 use super::row;
-use crate::cli::args::AnswerArgs;
-use crate::cli::ui::Role;
-use crate::cli::{Cx, Exit, Failure, Outcome, env};
-use crate::command::Timing;
-use crate::exec::{self, Job, Limits, Sandbox};
+use crate::args::AnswerArgs;
+use crate::ui::Role;
+use crate::{Cx, Exit, Failure, Outcome, env};
+use caro_command::Timing;
+use caro_exec::{self as exec, Job, Limits, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -113,7 +113,7 @@ const MOST_REQUESTS: u64 = 16 << 20;
 fn requests(file: Option<&Path>) -> Result<Vec<String>, Failure> {
     let text = match file {
         None => REQUESTS.to_owned(),
-        Some(file) => crate::files::read_text(file, MOST_REQUESTS).map_err(|e| {
+        Some(file) => caro_base::files::read_text(file, MOST_REQUESTS).map_err(|e| {
             Failure::usage(format!("{}: {e}", file.display())).hint("--requests takes a text file, one request a line")
         })?,
     };

@@ -2,10 +2,10 @@
 //! gives one JSON document on standard input; what is no call of a shell is none of our business and gets no answer.
 
 use super::FailOn;
-use crate::cli::{Cx, Exit, Failure, Outcome, given};
-use crate::command::risk::assess_text;
-use crate::shell::Dialect;
-use crate::shell::safety::{Level, Risk};
+use crate::{Cx, Exit, Failure, Outcome, given};
+use caro_command::risk::assess_text;
+use caro_shell::Dialect;
+use caro_shell::safety::{Level, Risk};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::Path;

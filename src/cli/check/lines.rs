@@ -1,10 +1,10 @@
 //! `caro check --jsonl`: a command in each line, a verdict in each line; with `--summary` only how many of each.
 
 use super::FailOn;
-use crate::cli::{Cx, Exit, Failure, Outcome, given};
-use crate::command::risk::assess_text;
-use crate::shell::Dialect;
-use crate::shell::safety::{Level, Reason, Risk};
+use crate::{Cx, Exit, Failure, Outcome, given};
+use caro_command::risk::assess_text;
+use caro_shell::Dialect;
+use caro_shell::safety::{Level, Reason, Risk};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

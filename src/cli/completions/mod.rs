@@ -8,7 +8,7 @@ pub mod values;
 
 use super::args::Cli;
 use super::{Cx, Exit, Failure, Outcome, help};
-use crate::files::{self, Access};
+use caro_base::files::{self, Access};
 use clap::builder::PossibleValue;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;

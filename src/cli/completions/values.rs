@@ -1,11 +1,11 @@
 //! Words that are completed by what is on this machine. The generators know fixed words alone: here such an argument has a mark
 //! for its only word, in whose place the script asks `caro completions --values`.
 
-use crate::cli::agent::wire;
-use crate::cli::help::topics::TOPICS;
-use crate::cli::{Cx, download};
-use crate::model::adapter::AdapterSource;
-use crate::model::fetch;
+use crate::agent::wire;
+use crate::help::topics::TOPICS;
+use crate::{Cx, download};
+use caro_model::adapter::AdapterSource;
+use caro_model::fetch;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 

@@ -1,6 +1,6 @@
 //! A file of settings as text: a value is put in, changed or taken out, and everything else stays as it was written.
 
-use crate::cli::config::Key;
+use crate::config::Key;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// Why a text cannot be changed.
@@ -132,7 +132,7 @@ fn place(text: String, above: &str, next: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::config::KEYS;
+    use crate::config::KEYS;
     use proptest::prelude::*;
 
     fn key(name: &str) -> &'static Key {
@@ -192,7 +192,7 @@ mod tests {
                 false => with("# first\n", &KEYS[other], "x").unwrap(),
             };
             let after = with(&before, key, &value).unwrap();
-            let found: Vec<_> = crate::cli::config::parse(&after, std::path::Path::new("c.toml"), 0).unwrap()
+            let found: Vec<_> = crate::config::parse(&after, std::path::Path::new("c.toml"), 0).unwrap()
                 .into_iter().filter_map(Result::ok).filter(|(found, ..)| found.name == key.name).collect();
             prop_assert_eq!(found.len(), 1);
             let same = found[0].1 == value || found[0].1.parse::<f64>().ok() == value.parse::<f64>().ok();

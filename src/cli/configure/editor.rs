@@ -1,11 +1,11 @@
 //! The person's own editor on a file of settings: on a copy, which takes the file's place once it can be read.
 
 use super::{Target, faults};
-use crate::cli::interrupt::Phase;
-use crate::cli::request::typed;
-use crate::cli::{Cx, Exit, Failure, Outcome, config::KEYS, env};
-use crate::exec;
-use crate::files;
+use crate::interrupt::Phase;
+use crate::request::typed;
+use crate::{Cx, Exit, Failure, Outcome, config::KEYS, env};
+use caro_base::files;
+use caro_exec as exec;
 use std::path::Path;
 
 /// The editors that are looked for where the person names none.

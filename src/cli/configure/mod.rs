@@ -10,8 +10,8 @@ pub use editor::edit;
 use super::config::{self, KEYS, Key, Origin, PROJECT_FILE, Project, SWITCHES};
 use super::settings::{AdapterUse, serve};
 use super::{Config, Cx, Exit, Failure, Outcome, Settings, download, env, ui};
-use crate::files::{self, Access};
-use crate::model::fetch::{self, ModelSource};
+use caro_base::files::{self, Access};
+use caro_model::fetch::{self, ModelSource};
 use std::path::{Path, PathBuf};
 
 /// A file of settings that is changed.

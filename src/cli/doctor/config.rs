@@ -1,10 +1,10 @@
 //! The files of settings and the variables: what cannot be read, what is no setting, who else may write.
 
 use super::finding::Finding;
-use crate::cli::config::{self, KEYS};
-use crate::cli::env::{self, VARIABLES};
-use crate::cli::settings::serve;
-use crate::cli::{Config, Cx, Failure, Settings};
+use crate::config::{self, KEYS};
+use crate::env::{self, VARIABLES};
+use crate::settings::serve;
+use crate::{Config, Cx, Failure, Settings};
 use std::path::PathBuf;
 
 /// The facts.

@@ -1,6 +1,6 @@
 //! A line of the report: a check, how it came out, the fact, and what to do about it.
 
-use crate::cli::ui::Role;
+use crate::ui::Role;
 
 /// The ways in which a check comes out, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -1,9 +1,9 @@
 //! Our folders: how much room their disks have, who they belong to and who else may read and write them.
 
 use super::finding::Finding;
-use crate::cli::Dirs;
-use crate::cli::ui::{plural, size};
-use crate::model::fetch;
+use crate::Dirs;
+use crate::ui::{plural, size};
+use caro_model::fetch;
 use std::path::{Path, PathBuf};
 
 /// Below this nothing can be kept any more.

@@ -1,10 +1,10 @@
 //! The grants of this machine: the sandbox, graphics cards, manual pages.
 
 use super::finding::Finding;
-use crate::cli::{Cx, Settings, ui, wire};
-use crate::exec::rehearse::{RehearsalJob, rehearse};
-use crate::exec::{self, Support};
-use crate::model::engine::Device;
+use crate::{Cx, Settings, ui, wire};
+use caro_exec::rehearse::{RehearsalJob, rehearse};
+use caro_exec::{self as exec, Support};
+use caro_model::engine::Device;
 use std::path::Path;
 
 /// The facts.

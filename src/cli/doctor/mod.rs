@@ -19,7 +19,7 @@ mod trial;
 
 use super::ui::{Role, in_line, plural};
 use super::{Cx, Exit, Failure, Outcome};
-use crate::host::ExecutionContext;
+use caro_host::ExecutionContext;
 use finding::{Finding, State};
 use std::time::Instant;
 

@@ -1,14 +1,14 @@
 //! The model's file and its sum, its adapter, what its first prompt costs, and the speed of this CPU.
 
 use super::finding::Finding;
-use crate::cli::settings::AdapterUse;
-use crate::cli::ui::size;
-use crate::cli::{Cx, Failure, Settings, config, env, first, resident};
-use crate::model::adapter::AdapterSource;
-use crate::model::catalog::Card;
-use crate::model::engine::gguf::Gguf;
-use crate::model::engine::{Tier, check_adapter};
-use crate::model::fetch::{self, ModelSource};
+use crate::settings::AdapterUse;
+use crate::ui::size;
+use crate::{Cx, Failure, Settings, config, env, first, resident};
+use caro_model::adapter::AdapterSource;
+use caro_model::catalog::Card;
+use caro_model::engine::gguf::Gguf;
+use caro_model::engine::{Tier, check_adapter};
+use caro_model::fetch::{self, ModelSource};
 use std::path::{Path, PathBuf};
 
 /// Where the model is that requests are answered by.
@@ -66,7 +66,7 @@ pub struct Facts {
 
 /// Looks at files by their names, sizes and headers; no weight is read.
 pub fn look(cx: &Cx, settings: &Settings) -> Facts {
-    let (place, adapter, file) = match crate::cli::download::settings(cx) {
+    let (place, adapter, file) = match crate::download::settings(cx) {
         Ok(folders) => {
             let (place, card, file) = place(cx, &settings.model, &folders);
             let adapter = adapter(&settings.adapter, card.as_deref(), file.as_deref(), &folders);
@@ -254,7 +254,7 @@ fn of_place(place: &Place) -> Finding {
 }
 
 fn of_tier(tier: Tier, threads: usize) -> Finding {
-    let cores = crate::cli::ui::plural(threads, "thread");
+    let cores = crate::ui::plural(threads, "thread");
     if tier == Tier::Portable {
         let remedy = "a CPU with AVX2 (2013 and later) or NEON dot products is several times faster; \
                       `--model openai:URL#NAME` asks a server instead";

@@ -1,9 +1,9 @@
 //! The shells that are here, whether caro is in their prompts, and whether they find it on PATH.
 
 use super::finding::Finding;
-use crate::cli::init::{Loading, Shell, rc};
-use crate::exec;
-use crate::host::ExecutionContext;
+use crate::init::{Loading, Shell, rc};
+use caro_exec as exec;
+use caro_host::ExecutionContext;
 use std::path::{Path, PathBuf};
 
 /// A shell that caro can be in the prompt of.

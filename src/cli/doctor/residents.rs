@@ -1,9 +1,9 @@
 //! The process that keeps the model ready: is one there, does it answer, is it this version's.
 
 use super::finding::Finding;
-use crate::cli::settings::Use;
-use crate::cli::{Cx, Settings};
-use crate::serve::resident;
+use crate::settings::Use;
+use crate::{Cx, Settings};
+use caro_serve::resident;
 
 /// A process, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The files that things are kept in: those of sessions, notes and documents, and what undo keeps.
 
 use super::finding::Finding;
-use crate::cli::ui::{plural, size};
-use crate::cli::{Cx, Settings};
-use crate::database::repair::{Health, examine};
+use crate::ui::{plural, size};
+use crate::{Cx, Settings};
+use caro_database::repair::{Health, examine};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn aside(data: &Path) -> Vec<PathBuf> {
 
 #[cfg(unix)]
 fn undo(cx: &Cx, settings: &Settings) -> Option<(usize, u64)> {
-    let all = crate::cli::undo::store(settings, cx).ok()?.all().ok()?;
+    let all = crate::undo::store(settings, cx).ok()?.all().ok()?;
     Some((all.len(), all.iter().map(|entry| entry.bytes).sum()))
 }
 

@@ -2,8 +2,8 @@
 
 use super::finding::Finding;
 use super::model::Place;
-use crate::cli::args::AnswerArgs;
-use crate::cli::{Cx, Failure, Settings, first, request, wire};
+use crate::args::AnswerArgs;
+use crate::{Cx, Failure, Settings, first, request, wire};
 use std::time::{Duration, Instant};
 
 /// The request: every machine has an answer, and what it does is looked at by nobody.
@@ -47,7 +47,7 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
         })
     })
     .map_err(|e| request::failure(e, settings));
-    crate::cli::wind_up(runtime);
+    crate::wind_up(runtime);
     let answer = answer?;
     let whole = begun.elapsed();
     // opening is reported by the model itself, with its first call
@@ -84,7 +84,7 @@ pub fn finding(trial: &Result<Trial, Failure>) -> Finding {
 mod tests {
     use super::super::finding::State;
     use super::*;
-    use crate::cli::Exit;
+    use crate::Exit;
 
     #[test]
     fn an_answer_is_told_with_its_times_and_a_failure_with_its_hint() {

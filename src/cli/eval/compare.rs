@@ -1,8 +1,8 @@
 //! Is what an answer did the same as what was to be done? Pure: outputs and changes in, a verdict out.
 
 use super::suite::{Expect, Files, Output, Task};
-use crate::exec::Status;
-use crate::exec::rehearse::{Change, ChangeKind, Entry};
+use caro_exec::Status;
+use caro_exec::rehearse::{Change, ChangeKind, Entry};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -282,7 +282,7 @@ fn same_entry(how: Files, a: &Entry, b: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::rehearse::EntryKind;
+    use caro_exec::rehearse::EntryKind;
 
     #[test]
     fn order_matters_only_where_it_is_said() {

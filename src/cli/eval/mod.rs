@@ -16,11 +16,11 @@ use super::request::{Place, ask, failure, milliseconds};
 use super::ui::Role;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};
-use crate::command::{Answer, Recipe, Trace};
-use crate::files;
-use crate::manual::{Manual, Setup};
-use crate::shell::safety::{Level, assess};
-use crate::shell::{Target, Userland, parse};
+use caro_base::files;
+use caro_command::{Answer, Recipe, Trace};
+use caro_manual::{Manual, Setup};
+use caro_shell::safety::{Level, assess};
+use caro_shell::{Target, Userland, parse};
 use compare::{Verdict, verdict};
 use report::{Report, TaskReport, name};
 use stage::{Stage, Userspace};
@@ -111,7 +111,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
     let settings = super::config::KEYS.iter().map(|k| (k.name.to_owned(), config.shown(k.name))).collect();
     let mut report = Report::of(asker.wired.recipe.model.id().to_owned(), settings, time, tasks);
     report.against = other.map(|other| report.against(&other));
-    crate::cli::wind_up(asker.runtime);
+    crate::wind_up(asker.runtime);
     if args.answer.json {
         cx.ui.document(&report)?;
     } else {
@@ -270,7 +270,7 @@ fn judge(
     task: &Task,
     house: &mut House,
     command: &str,
-    dialect: crate::shell::Dialect,
+    dialect: caro_shell::Dialect,
     references: &[compare::Outcome],
 ) -> Result<Verdict, Failure> {
     if command.trim().is_empty() {

@@ -2,11 +2,11 @@
 
 use super::compare::Outcome;
 use super::suite::{Fixture, Suite, Task};
-use crate::cli::Failure;
-use crate::exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, rehearse};
-use crate::exec::{Limits, Status};
-use crate::host::{Ambient, ExecutionContext};
-use crate::shell::{Dialect, Userland};
+use crate::Failure;
+use caro_exec::rehearse::{Change, Rehearsal, RehearsalError, RehearsalJob, rehearse};
+use caro_exec::{Limits, Status};
+use caro_host::{Ambient, ExecutionContext};
+use caro_shell::{Dialect, Userland};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl Stage {
     /// # Errors
     /// If there is no busybox.
     pub fn busybox(&self) -> Result<Userspace, Failure> {
-        let busybox = crate::exec::find("busybox").ok_or_else(|| {
+        let busybox = caro_exec::find("busybox").ok_or_else(|| {
             Failure::no("there is no busybox to run these tasks with").hint("install it, or leave them out with --only")
         })?;
         let bin = self.dir.path().join("busybox");

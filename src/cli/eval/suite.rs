@@ -1,8 +1,8 @@
 //! Suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
 
-use crate::cli::{Failure, request};
-use crate::files::read_text;
-use crate::shell::Target;
+use crate::{Failure, request};
+use caro_base::files::read_text;
+use caro_shell::Target;
 use regex::Regex;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! A command on the clipboard: through the terminal, and through a program of this machine that has one.
 
-use crate::cli::{Cx, env};
-use crate::exec;
+use crate::{Cx, env};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use caro_exec as exec;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;

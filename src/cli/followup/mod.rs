@@ -22,8 +22,8 @@ use super::request::{Place, show};
 use super::request_log::last;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings, explain};
-use crate::command::Answer;
-use crate::host::ExecutionContext;
+use caro_command::Answer;
+use caro_host::ExecutionContext;
 
 /// True if keys are to be offered after an answer: a person sees both streams, and nobody waits for the bare command, as `is_bare`
 /// says.
@@ -97,9 +97,9 @@ mod offer {
     use super::machine::{Effect, Ending, Event, Key, Machine};
     use super::tty::{Keys, Tty};
     use super::*;
-    use crate::cli::interrupt::{Phase, line_of_terminal};
-    use crate::cli::{edit, history, present, request_log};
-    use crate::command::risk;
+    use crate::interrupt::{Phase, line_of_terminal};
+    use crate::{edit, history, present, request_log};
+    use caro_command::risk;
 
     /// The driver.
     struct Driver<'a, 's> {

@@ -2,7 +2,7 @@
 
 use super::decode::Decoder;
 use super::machine::{Event, Key};
-use crate::cli::interrupt::Terminal;
+use crate::interrupt::Terminal;
 use rustix::io::ioctl_fionread;
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{

@@ -69,7 +69,7 @@ fn page(command: Command, path: &[String]) -> io::Result<Page> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::Cli;
+    use crate::args::Cli;
     use clap::CommandFactory;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Blocks of a paper as lines of a terminal of 80 columns.
 
 use super::markdown::{Block, Look, Piece, Text};
-use crate::cli::ui::Role;
+use crate::ui::Role;
 
 /// The widest line.
 const WIDTH: usize = 79;

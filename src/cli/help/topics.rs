@@ -90,7 +90,7 @@ impl Topic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::help::plain;
+    use crate::help::plain;
 
     /// A heading that is written anew is missed here.
     #[test]

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_script_of_powershell_parses_and_binds_its_keys() {
-        use crate::shell::{Dialect, parse};
+        use caro_shell::{Dialect, parse};
         let chosen = args(&["powershell", "--key", "f2", "--explain-key", "ctrl-g", "--history"]);
         assert_eq!(
             chosen.load(),

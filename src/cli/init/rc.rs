@@ -1,8 +1,8 @@
 //! The line in the shell's own file that loads the script, between two marks of ours.
 
 use super::{Args, Shell};
-use crate::cli::{Cx, Exit, Failure, Outcome, env, request};
-use crate::files::{self, Access};
+use crate::{Cx, Exit, Failure, Outcome, env, request};
+use caro_base::files::{self, Access};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

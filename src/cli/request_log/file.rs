@@ -1,8 +1,8 @@
 //! A file of requests: a line each, for its owner alone, bounded in number and age. Nothing is kept of one that has a secret.
 
-use crate::cli::Dirs;
-use crate::files::{self, Access};
-use crate::policy::Redactor;
+use crate::Dirs;
+use caro_base::files::{self, Access};
+use caro_policy::Redactor;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};

@@ -5,14 +5,14 @@
 
 use super::file::{Entry, Log};
 use super::now;
-use crate::agent::store::{Owner, is_alive};
-use crate::cli::request::Place;
-use crate::cli::revise;
-use crate::cli::{Cx, Dirs, Failure, Settings};
-use crate::command::PastExchange;
-use crate::id::millis;
-use crate::policy::Redactor;
-use crate::serve::resident::make_private;
+use crate::request::Place;
+use crate::revise;
+use crate::{Cx, Dirs, Failure, Settings};
+use caro_agent::store::{Owner, is_alive};
+use caro_base::id::millis;
+use caro_command::PastExchange;
+use caro_policy::Redactor;
+use caro_serve::resident::make_private;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -137,7 +137,7 @@ fn usable(folder: &Path) -> Result<(), Failure> {
 /// The number of the process that leads the session of this terminal.
 #[cfg(unix)]
 fn leader() -> Option<u32> {
-    if !crate::cli::interrupt::has_terminal() {
+    if !crate::interrupt::has_terminal() {
         return None;
     }
     let leader = rustix::process::getsid(None).ok()?;
@@ -171,7 +171,7 @@ fn quoted(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Dialect, Target};
+    use caro_shell::{Dialect, Target};
 
     fn entry(at: u64, command: &str) -> Entry {
         Entry {

@@ -1,16 +1,16 @@
 //! The verbs for requests, checks, explanations and manuals, for the servers: the same code, the same documents.
 
-use crate::cli::request::{Place, ask, check, failure, milliseconds, paired};
-use crate::cli::settings::{Settings, one_of};
-use crate::cli::wire::Wired;
-use crate::cli::{Exit, Failure, args::AnswerArgs, check as checked, explain, given, manual, present};
-use crate::command::CommandError;
-use crate::host::ExecutionContext;
-use crate::manual::{Manual, Setup, relevant};
-use crate::model::Cancel;
-use crate::serve::http::command::{CheckOrder, CommandOrder, ExplainOrder, SearchOrder, Stages};
-use crate::serve::http::{Commands, Problem};
-use crate::shell::{Dialect, Target};
+use crate::request::{Place, ask, check, failure, milliseconds, paired};
+use crate::settings::{Settings, one_of};
+use crate::wire::Wired;
+use crate::{Exit, Failure, args::AnswerArgs, check as checked, explain, given, manual, present};
+use caro_command::CommandError;
+use caro_host::ExecutionContext;
+use caro_manual::{Manual, Setup, relevant};
+use caro_model::Cancel;
+use caro_serve::http::command::{CheckOrder, CommandOrder, ExplainOrder, SearchOrder, Stages};
+use caro_serve::http::{Commands, Problem};
+use caro_shell::{Dialect, Target};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `caro serve`: the model, the command recipe and the agent over HTTP. The server itself is [`crate::serve::http`]; here it is
+//! `caro serve`: the model, the command recipe and the agent over HTTP. The server itself is [`caro_serve::http`]; here it is
 //! wired, its lines are printed, and signals are heard.
 //!
 //! `commands`: what the verbs for requests, checks and explanations know, for the server. `service`: files of service
@@ -13,16 +13,16 @@ use super::interrupt::{During, Phase};
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
 use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, mcp, ui};
-use crate::inference::generate;
-use crate::model::fetch::{self, ModelSource};
-use crate::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
-use crate::serve::http::lifecycle::Event;
-use crate::serve::http::listen::{Listener, serve};
-use crate::serve::http::openai::embeddings::Embedding;
-use crate::serve::http::queue::ANSWERS;
-use crate::serve::http::token::{FILE, TokenError};
-use crate::serve::http::{Engine, Log, Parts, Server, Token};
-use crate::serve::mcp::tools::Offer;
+use caro_inference::generate;
+use caro_model::fetch::{self, ModelSource};
+use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use caro_serve::http::lifecycle::Event;
+use caro_serve::http::listen::{Listener, serve};
+use caro_serve::http::openai::embeddings::Embedding;
+use caro_serve::http::queue::ANSWERS;
+use caro_serve::http::token::{FILE, TokenError};
+use caro_serve::http::{Engine, Log, Parts, Server, Token};
+use caro_serve::mcp::tools::Offer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -158,7 +158,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         opened
     });
     super::wind_up(runtime);
-    crate::exec::kill_all();
+    caro_exec::kill_all();
     match opened {
         // that it was told to end while it was starting is no failure
         Err(why) if why.exit != Exit::Interrupted => Err(why),

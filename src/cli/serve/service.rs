@@ -1,7 +1,7 @@
 //! Files that have a service manager start the server for this user, with the flags that were given.
 
 use super::Args;
-use crate::cli::{Cx, Exit, Failure, Outcome};
+use crate::{Cx, Exit, Failure, Outcome};
 
 /// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

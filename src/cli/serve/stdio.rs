@@ -1,26 +1,26 @@
 //! `caro mcp serve`: one client of the Model Context Protocol over standard input and output. The protocol is
-//! [`crate::serve::mcp`]; here it is wired, and signals are heard. The model is opened with the first call that needs it:
+//! [`caro_serve::mcp`]; here it is wired, and signals are heard. The model is opened with the first call that needs it:
 //! an editor that starts this with every window is not kept waiting, and checks need no model at all.
 
 use super::begin;
 use super::commands::{Recipes, Source, problem};
-use crate::agent::Harness;
-use crate::agent::event::Sink;
-use crate::agent::harness::Watch;
-use crate::agent::turn::Report;
-use crate::cli::agent::{Drive, wire as agent};
-use crate::cli::settings::Settings;
-use crate::cli::wire::{self, Wants, Wired};
-use crate::cli::{Cx, Exit, Failure, Outcome, config, mcp};
-use crate::host::ExecutionContext;
-use crate::model::Cancel;
-use crate::serve::http::queue::{ANSWERS, Places, RUNS, WAITING};
-use crate::serve::http::runs::{RunOrder, conducted};
-use crate::serve::http::toolbox::{Means, Tools};
-use crate::serve::http::{Commands, Problem, settings};
-use crate::serve::mcp::stdio::{self, End, Out, Said};
-use crate::serve::mcp::tools::Offer;
-use crate::serve::mcp::{Session, Toolbox};
+use crate::agent::{Drive, wire as agent};
+use crate::settings::Settings;
+use crate::wire::{self, Wants, Wired};
+use crate::{Cx, Exit, Failure, Outcome, config, mcp};
+use caro_agent::Harness;
+use caro_agent::event::Sink;
+use caro_agent::harness::Watch;
+use caro_agent::turn::Report;
+use caro_host::ExecutionContext;
+use caro_model::Cancel;
+use caro_serve::http::queue::{ANSWERS, Places, RUNS, WAITING};
+use caro_serve::http::runs::{RunOrder, conducted};
+use caro_serve::http::toolbox::{Means, Tools};
+use caro_serve::http::{Commands, Problem, settings};
+use caro_serve::mcp::stdio::{self, End, Out, Said};
+use caro_serve::mcp::tools::Offer;
+use caro_serve::mcp::{Session, Toolbox};
 use futures::future::BoxFuture;
 use std::io;
 use std::path::Path;
@@ -168,8 +168,8 @@ pub fn run(args: &Args, root: &Path, cx: &Cx) -> Outcome {
         cx.interrupt().cancel().cancel();
         let _ = last.send(None);
     });
-    crate::cli::wind_up(runtime);
-    crate::exec::kill_all();
+    crate::wind_up(runtime);
+    caro_exec::kill_all();
     Ok(Exit::Success)
 }
 
@@ -188,7 +188,7 @@ fn leave_soon() {
     // without a thread the next signal does it
     let _ = std::thread::Builder::new().name("leave".into()).spawn(|| {
         std::thread::sleep(MOMENT);
-        crate::exec::kill_all();
+        caro_exec::kill_all();
         std::process::exit(Exit::Success.code().into())
     });
 }

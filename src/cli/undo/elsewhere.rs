@@ -3,7 +3,7 @@
 use super::execute::Run;
 use super::request::Place;
 use super::{Cx, Failure, Outcome, Settings};
-use crate::agent::tools::Keeper;
+use caro_agent::tools::Keeper;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -2,14 +2,14 @@
 
 use super::net::{WAIT, refusal, seen, variables};
 use super::store;
-use crate::agent::tools::{Keeper, Kept};
-use crate::cli::{Cx, Settings};
-use crate::command::rehearsal::fit_to_show;
-use crate::exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
-use crate::shell::Script;
-use crate::undo::plan::{Plan, Touch};
-use crate::undo::scope::{MOMENT, scopes};
-use crate::undo::{Keeping, Store, demand, foresee, keep};
+use crate::{Cx, Settings};
+use caro_agent::tools::{Keeper, Kept};
+use caro_command::rehearsal::fit_to_show;
+use caro_exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
+use caro_shell::Script;
+use caro_undo::plan::{Plan, Touch};
+use caro_undo::scope::{MOMENT, scopes};
+use caro_undo::{Keeping, Store, demand, foresee, keep};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

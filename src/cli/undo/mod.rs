@@ -12,9 +12,9 @@ pub use net::{Caught, Looked, Net, counted};
 use super::interrupt::Phase;
 use super::ui::{Role, in_line, plural, size};
 use super::{Cx, Exit, Failure, Outcome, Settings};
-use crate::undo::journal::{Entry, State};
-use crate::undo::plan::Cover;
-use crate::undo::{Limits, Store, UndoError, restore};
+use caro_undo::journal::{Entry, State};
+use caro_undo::plan::Cover;
+use caro_undo::{Limits, Store, UndoError, restore};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most files that are named when they stand in the way.

@@ -2,18 +2,18 @@
 //! when it ended.
 
 use super::{preview, store};
-use crate::cli::execute::{self, Run};
-use crate::cli::interrupt::Phase;
-use crate::cli::request::{Place, typed};
-use crate::cli::ui::{Role, in_line, plural, size};
-use crate::cli::{Exit, Failure, env};
-use crate::command::rehearsal::fit_to_show;
-use crate::exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
-use crate::shell::{Script, parse};
-use crate::undo::plan::{Cover, Plan, Touch};
-use crate::undo::preview::{Item, of_changes, of_targets};
-use crate::undo::scope::{MOMENT, Scope, scopes};
-use crate::undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, demand, foresee, keep, to_trash};
+use crate::execute::{self, Run};
+use crate::interrupt::Phase;
+use crate::request::{Place, typed};
+use crate::ui::{Role, in_line, plural, size};
+use crate::{Exit, Failure, env};
+use caro_command::rehearsal::fit_to_show;
+use caro_exec::rehearse::{Rehearsal, RehearsalJob, rehearse};
+use caro_shell::{Script, parse};
+use caro_undo::plan::{Cover, Plan, Touch};
+use caro_undo::preview::{Item, of_changes, of_targets};
+use caro_undo::scope::{MOMENT, Scope, scopes};
+use caro_undo::{Demand, Foreseen, Keeping, Shown, Store, UndoError, demand, foresee, keep, to_trash};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

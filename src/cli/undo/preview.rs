@@ -1,8 +1,8 @@
 //! Paints the tree of what a command would create, change and delete.
 
-use crate::cli::Cx;
-use crate::cli::ui::{Role, in_line, plural, size};
-use crate::undo::preview::{Item, Mark, Row, tree};
+use crate::Cx;
+use crate::ui::{Role, in_line, plural, size};
+use caro_undo::preview::{Item, Mark, Row, tree};
 use std::path::Path;
 
 /// Lines of a tree at most.

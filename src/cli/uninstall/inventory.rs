@@ -2,10 +2,10 @@
 //!
 //! A variable may name any folder (`CARO_CACHE_DIR=/tmp`): there an entry is ours by its name alone, and the others stay.
 
-use crate::cli::Dirs;
-use crate::cli::request_log::last;
-use crate::model::catalog;
-use crate::model::fetch;
+use crate::Dirs;
+use crate::request_log::last;
+use caro_model::catalog;
+use caro_model::fetch;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -11,8 +11,8 @@ use super::init::{Loading, Shell, rc};
 use super::request::typed;
 use super::ui::{Role, in_line, plural, size};
 use super::{Cx, Dirs, Env, Exit, Failure, Outcome, download};
-use crate::files::{self, Access};
-use crate::serve::resident::{self, Ended};
+use caro_base::files::{self, Access};
+use caro_serve::resident::{self, Ended};
 use inventory::{Extent, Item};
 use std::path::{Path, PathBuf};
 
@@ -248,8 +248,8 @@ fn completions() -> Vec<PathBuf> {
 /// The model's file, where it is not in our own folder.
 fn hub_copy(cx: &Cx) -> Option<PathBuf> {
     let folders = download::settings(cx).ok()?;
-    let card = crate::model::fetch::find(&cx.settings(&[]).ok()?.model, &folders).ok()??;
-    let file = crate::model::fetch::locate(&card, &folders)?;
+    let card = caro_model::fetch::find(&cx.settings(&[]).ok()?.model, &folders).ok()??;
+    let file = caro_model::fetch::locate(&card, &folders)?;
     (!card.is_added() && !file.starts_with(&folders.models)).then_some(file)
 }
 

@@ -1,11 +1,11 @@
 //! Mending a command as text: what is not touched stays as it was written.
 
-use crate::shell::{Finding, Invocation, Script, Severity, Word};
+use caro_shell::{Finding, Invocation, Script, Severity, Word};
 use std::ops::Range;
 
 /// Changes to a script, made all at once.
 #[derive(Debug)]
-pub(in crate::command) struct Edits<'a> {
+pub(crate) struct Edits<'a> {
     script: &'a Script,
     changes: Vec<(Range<usize>, String)>,
     sound: bool,
@@ -13,12 +13,12 @@ pub(in crate::command) struct Edits<'a> {
 
 impl<'a> Edits<'a> {
     /// No change yet.
-    pub(in crate::command) fn new(script: &'a Script) -> Self {
+    pub(crate) fn new(script: &'a Script) -> Self {
         Self { script, changes: Vec::new(), sound: true }
     }
 
     /// The word becomes this text; it is taken out, with the blank before it, if there is none.
-    pub(in crate::command) fn replace(mut self, word: &Word, text: &str) -> Self {
+    pub(crate) fn replace(mut self, word: &Word, text: &str) -> Self {
         let mut range = self.range(word);
         if text.is_empty() && self.script.text.get(..range.start).is_some_and(|t| t.ends_with(' ')) {
             range.start -= 1;
@@ -28,21 +28,21 @@ impl<'a> Edits<'a> {
     }
 
     /// Text is put in right after the word.
-    pub(in crate::command) fn after(mut self, word: &Word, text: &str) -> Self {
+    pub(crate) fn after(mut self, word: &Word, text: &str) -> Self {
         let end = self.range(word).end;
         self.changes.push((end..end, text.to_owned()));
         self
     }
 
     /// Text is put in right before the word.
-    pub(in crate::command) fn before(mut self, word: &Word, text: &str) -> Self {
+    pub(crate) fn before(mut self, word: &Word, text: &str) -> Self {
         let start = self.range(word).start;
         self.changes.push((start..start, text.to_owned()));
         self
     }
 
     /// All words from the first to the last become this text.
-    pub(in crate::command) fn span(mut self, words: &[Word], text: &str) -> Self {
+    pub(crate) fn span(mut self, words: &[Word], text: &str) -> Self {
         if let (Some(first), Some(last)) = (words.first(), words.last()) {
             let (start, end) = (self.range(first).start, self.range(last).end);
             self.sound &= start < end;
@@ -52,7 +52,7 @@ impl<'a> Edits<'a> {
     }
 
     /// The whole script, mended; `None` if a word does not stand in it as written, or changes overlap.
-    pub(in crate::command) fn done(mut self) -> Option<String> {
+    pub(crate) fn done(mut self) -> Option<String> {
         self.changes.sort_by_key(|(range, _)| (range.start, range.end));
         let apart = self.changes.windows(2).all(|w| w[0].0.end <= w[1].0.start);
         if !self.sound || !apart || self.changes.is_empty() {

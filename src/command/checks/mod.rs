@@ -7,18 +7,18 @@
 //!
 //! A wording that only one request has is no matter of a check: that is taught to the model.
 
-pub(in crate::command) mod edit;
+pub(crate) mod edit;
 mod facts;
 mod request;
 mod words;
 
-pub(crate) use facts::programs;
+pub use facts::programs::ID as NOT_INSTALLED;
 pub(super) use facts::{WAITS, begin, cells, prose, separated_by, syntax};
 pub(super) use request::{asks_for_number, in_place, saved};
 
-use crate::host::ExecutionContext;
-use crate::manual::Entry;
-use crate::shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
+use caro_host::ExecutionContext;
+use caro_manual::Entry;
+use caro_shell::{Dialect, Finding, Invocation, Script, Severity, Target, Word};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -148,7 +148,7 @@ mod tests {
     ) -> Vec<Finding> {
         let mut context = ExecutionContext::detect(None);
         context.available_commands = programs.iter().map(|p| ((*p).to_owned(), format!("/bin/{p}").into())).collect();
-        let script = crate::shell::parse(command, Dialect::Bash);
+        let script = caro_shell::parse(command, Dialect::Bash);
         let (target, dialect, context) = (Target::ALL[0].1, Dialect::Bash, Some(&context));
         check(&CheckContext {
             request,
@@ -168,7 +168,7 @@ mod tests {
         request: &str,
         command: &str,
     ) -> Vec<Finding> {
-        let script = crate::shell::parse(command, Dialect::Bash);
+        let script = caro_shell::parse(command, Dialect::Bash);
         let (target, dialect) = (Target::ALL[0].1, Dialect::Bash);
         check(&CheckContext {
             request,

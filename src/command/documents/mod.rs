@@ -7,13 +7,13 @@
 
 mod read;
 
-use super::checks::{programs, prose};
+use super::checks::{NOT_INSTALLED, prose};
 use super::library::Topic;
-use crate::documents::LibraryError;
-use crate::documents::{Hit, Librarian};
-use crate::policy;
-use crate::policy::Redactor;
-use crate::shell::{self, Dialect, Finding, Severity};
+use caro_documents::LibraryError;
+use caro_documents::{Hit, Librarian};
+use caro_policy as policy;
+use caro_policy::Redactor;
+use caro_shell::{self as shell, Dialect, Finding, Severity};
 use read::Pair;
 
 /// Passages that are looked at.
@@ -75,7 +75,7 @@ pub fn vouch(known: &[DocumentedCommand], dialect: Dialect, findings: &mut Vec<F
         known.iter().any(|k| shell::extract_commands(&shell::parse(&k.command, dialect)).contains(program))
     };
     findings.retain(|f| f.id != prose::ID || !names(&f.token));
-    for finding in findings.iter_mut().filter(|f| f.id == programs::ID && names(&f.token)) {
+    for finding in findings.iter_mut().filter(|f| f.id == NOT_INSTALLED && names(&f.token)) {
         finding.severity = Severity::Hint;
         finding.why = format!("{} is not installed here", finding.token);
     }
@@ -133,7 +133,7 @@ mod tests {
             evidence: Vec::new(),
             fix: None,
         };
-        let mut findings = [(prose::ID, "farmctl"), (programs::ID, "farmctl"), (programs::ID, "other")]
+        let mut findings = [(prose::ID, "farmctl"), (NOT_INSTALLED, "farmctl"), (NOT_INSTALLED, "other")]
             .map(|(id, token)| finding(id, token))
             .to_vec();
         vouch(&[known], Dialect::Bash, &mut findings);

@@ -6,7 +6,7 @@
 //! follows it does; where lines begin with `$ `, only they are commands. A few commands in a row are one, joined by `&&`.
 
 use super::super::library;
-use crate::intent::courtesy;
+use caro_intent::courtesy;
 
 /// The most commands in a row that are one.
 const IN_A_ROW: usize = 3;

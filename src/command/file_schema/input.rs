@@ -2,10 +2,10 @@
 //! Data, never instructions: it is bounded, its secrets are blanked, and passages that speak to the model are cut out.
 
 use super::{json, table};
-use crate::command::checks::WAITS;
-use crate::policy::Redactor;
-use crate::policy::{normalise, screen};
-use crate::shell::Finding;
+use crate::checks::WAITS;
+use caro_policy::Redactor;
+use caro_policy::{normalise, screen};
+use caro_shell::Finding;
 
 /// Lines, characters of one, and characters of all that are told of a text. Its reading is waited for.
 const LINES: usize = 6;

@@ -1,7 +1,7 @@
 //! The keys of a JSON document, each with its whole path and the kind of its value.
 
 use super::is_name;
-use crate::command::checks::read;
+use crate::checks::read;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::mem::discriminant;

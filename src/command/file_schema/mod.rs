@@ -9,7 +9,7 @@ pub mod input;
 mod json;
 mod table;
 
-use crate::policy::{leads_to_secret, screen};
+use caro_policy::{leads_to_secret, screen};
 use std::path::Path;
 
 /// Files that are told.

@@ -1,7 +1,7 @@
 //! The columns of separated values, each with its number, which a small model cannot count to.
 
 use super::is_name;
-use crate::command::checks::{begin, cells, separated_by};
+use crate::checks::{begin, cells, separated_by};
 use std::ops::RangeInclusive;
 use std::path::Path;
 

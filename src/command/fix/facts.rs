@@ -1,8 +1,8 @@
 //! The facts of this machine and of the folder that a command failed in. Nothing here runs the command.
 
 use super::near::nearest;
-use crate::manual::{Entry, common};
-use crate::shell::{Dialect, is_builtin};
+use caro_manual::{Entry, common};
+use caro_shell::{Dialect, is_builtin};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::complaint::{self, Kind};
 use super::near::{begun, nearest};
 use super::{Case, Class, Repair, repair};
-use crate::manual::Entry;
-use crate::shell::{Invocation, Word};
+use caro_manual::Entry;
+use caro_shell::{Invocation, Word};
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
 

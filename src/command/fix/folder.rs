@@ -2,8 +2,8 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use crate::shell::Word;
-use crate::shell::effects::{self, effects};
+use caro_shell::Word;
+use caro_shell::effects::{self, effects};
 use std::path::Path;
 
 /// Programs that go into folders with an option, and the option. Source: POSIX and the manuals of GNU and BSD.

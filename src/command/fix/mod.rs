@@ -27,7 +27,7 @@ mod verb;
 pub use facts::Facts;
 
 use super::checks::edit::Edits;
-use crate::shell::{Invocation, Script, Word, parse};
+use caro_shell::{Invocation, Script, Word, parse};
 use complaint::{Complaint, Kind};
 
 /// How often a repaired command is looked at again: a command may have more than one slip.
@@ -223,8 +223,8 @@ impl Case<'_> {
     fn quoted(&self, text: &str) -> String {
         // a tilde is the shell's
         match text.strip_prefix("~/") {
-            Some(rest) => format!("~/{}", crate::shell::quote(rest, self.facts.dialect)),
-            None => crate::shell::quote(text, self.facts.dialect),
+            Some(rest) => format!("~/{}", caro_shell::quote(rest, self.facts.dialect)),
+            None => caro_shell::quote(text, self.facts.dialect),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use crate::shell::effects::{self, effects};
-use crate::shell::{Invocation, Word};
+use caro_shell::effects::{self, effects};
+use caro_shell::{Invocation, Word};
 
 /// The nearest path that is there; else the same name near by.
 pub(super) fn missing(case: &Case) -> Option<Repair> {

@@ -2,7 +2,7 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use crate::shell::{Invocation, Word, quote};
+use caro_shell::{Invocation, Word, quote};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::complaint::Kind;
 use super::near::is_swapped;
 use super::{Case, Class, Repair, repair};
-use crate::shell::{Invocation, Word};
+use caro_shell::{Invocation, Word};
 
 /// The command whose program is not there, with its word. What is called by its path is a path.
 fn missing<'c>(case: &'c Case) -> Option<(&'c Invocation, &'c Word)> {

@@ -2,7 +2,7 @@
 
 use super::complaint::Kind;
 use super::{Case, Class, Repair, repair};
-use crate::shell::{Invocation, Word};
+use caro_shell::{Invocation, Word};
 
 /// The most words that a name with blanks has.
 const MOST: usize = 8;

@@ -3,7 +3,7 @@
 use super::complaint::{self, Kind};
 use super::near::nearest;
 use super::{Case, Class, Repair, repair};
-use crate::files;
+use caro_base::files;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file of git's that are read, and the most names.

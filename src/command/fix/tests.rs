@@ -1,8 +1,8 @@
 //! Each kind of repair on facts that are made up; whole commands are repaired and run in `tests/fix.rs`.
 
 use super::*;
-use crate::manual::{Entry, OptionEntry};
-use crate::shell::Dialect;
+use caro_manual::{Entry, OptionEntry};
+use caro_shell::Dialect;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::complaint::{self, Kind};
 use super::near::nearest;
 use super::{Case, Class, Repair, repair};
-use crate::files;
-use crate::shell::{Invocation, Word};
+use caro_base::files;
+use caro_shell::{Invocation, Word};
 use std::path::Path;
 
 /// The most bytes of the system's lists.

@@ -3,8 +3,8 @@
 use super::complaint::{self, Kind};
 use super::near::nearest;
 use super::{Case, Class, Repair, repair};
-use crate::files;
-use crate::shell::Word;
+use caro_base::files;
+use caro_shell::Word;
 use std::path::Path;
 
 /// The most bytes of a makefile or a list of scripts.

@@ -1,6 +1,6 @@
 //! A pair of the library: what is asked, and its command on each system.
 
-use crate::shell::{Os, Target, Userland};
+use caro_shell::{Os, Target, Userland};
 use std::borrow::Cow;
 
 /// A request in several wordings with its commands; what judges them is passed over.

@@ -10,7 +10,7 @@
 use super::super::examples::Example;
 use super::words::{is_filler, raw, says_something, stem, topic};
 use super::{Pair, pairs};
-use crate::shell::Target;
+use caro_shell::Target;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -68,7 +68,7 @@ fn found(request: &str, target: Target, k: usize) -> Vec<Found> {
 }
 
 /// What a request asks for, to be compared with many.
-pub(in crate::command) struct Topic {
+pub(crate) struct Topic {
     words: Vec<String>,
     weight: f64,
 }

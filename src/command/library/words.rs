@@ -13,12 +13,12 @@ const FILLERS: [&str; 22] = [
 ];
 
 /// True if a text has words that can be compared.
-pub(in crate::command) fn says_something(text: &str) -> bool {
+pub(crate) fn says_something(text: &str) -> bool {
     !topic(text).is_empty()
 }
 
 /// The characters outside of quotes, each with its place.
-pub(in crate::command) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let (mut quote, mut before) = (None, ' ');
     text.char_indices().filter(move |&(_, c)| {
         let opens = quote.is_none() && (matches!(c, '"' | '`') || c == '\'' && !before.is_alphanumeric());

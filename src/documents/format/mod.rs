@@ -44,7 +44,7 @@ pub struct Programs {
 impl Programs {
     /// Those of this machine.
     pub fn find() -> Self {
-        Self { pdftotext: crate::exec::find("pdftotext") }
+        Self { pdftotext: caro_exec::find("pdftotext") }
     }
 }
 

@@ -2,7 +2,7 @@
 //! such files is best kept out of this process.
 
 use super::super::format::{Page, Programs, TEXT, TOO_LONG, heading};
-use crate::exec::{self, Job, Limits, Sandbox, Status};
+use caro_exec::{self as exec, Job, Limits, Sandbox, Status};
 use std::path::Path;
 use std::time::Duration;
 

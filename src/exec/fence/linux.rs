@@ -78,7 +78,7 @@ impl Sandboxed {
 ///
 /// # Errors
 /// If the kernel has it and refuses, or has no room for the rules.
-pub(in crate::exec) fn hold_to(places: &[PathBuf]) -> io::Result<()> {
+pub(crate) fn hold_to(places: &[PathBuf]) -> io::Result<()> {
     Sandboxed::within(places).enter()
 }
 

@@ -130,7 +130,7 @@ pub(super) fn filter(netlink: bool) -> Option<&'static BpfProgram> {
 
 /// The filter of a child in a view of its own, built at each call (a helper makes one): it may change files, its own
 /// processes and its own network, but not what the view is made of.
-pub(in crate::exec) fn view_filter() -> Option<BpfProgram> {
+pub(crate) fn view_filter() -> Option<BpfProgram> {
     if available() { build(guest()?) } else { None }
 }
 

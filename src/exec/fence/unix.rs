@@ -3,7 +3,7 @@
 
 #[cfg(target_os = "linux")]
 use super::linux::Sandboxed;
-use crate::exec::{Job, Sandbox, inherited};
+use crate::{Job, Sandbox, inherited};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,7 +23,7 @@ const FILE_SIZE: u64 = 64 << 20;
 const DATA: u64 = 1 << 30;
 
 /// Everything that is decided before the child exists, so that nothing is allocated between fork and exec.
-pub(in crate::exec) struct Fence {
+pub(crate) struct Fence {
     tag: String,
     limits: Vec<(Resource, Rlimit)>,
     /// See [`Job::closed`].
@@ -39,7 +39,7 @@ pub(in crate::exec) struct Fence {
 
 impl Fence {
     /// Prepares the fence for one job whose own directory is `scratch`.
-    pub(in crate::exec) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
+    pub(crate) fn prepare(job: &Job, scratch: Option<&Path>) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
         let sandboxed = job.sandbox.is_closed();
         // Only some systems can confine writes to it.
@@ -70,7 +70,7 @@ impl Fence {
     }
 
     /// The program to start and its arguments: the job's own, or the system's sandbox around it.
-    pub(in crate::exec) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
+    pub(crate) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
         #[cfg(target_os = "macos")]
         if let Some(profile) = &self.profile {
             let before = [OsString::from("-p"), OsString::from(profile), job.program.clone().into_os_string()];
@@ -80,12 +80,12 @@ impl Fence {
     }
 
     /// Variables by which the fence finds its processes again.
-    pub(in crate::exec) fn variables(&self) -> [(&'static OsStr, &OsStr); 1] {
+    pub(crate) fn variables(&self) -> [(&'static OsStr, &OsStr); 1] {
         [(OsStr::new(TAG), OsStr::new(&self.tag))]
     }
 
     /// Has the fence put up in the child before its program begins.
-    pub(in crate::exec) fn arm(&self, command: &mut Command) {
+    pub(crate) fn arm(&self, command: &mut Command) {
         let limits = self.limits.clone();
         #[cfg(target_os = "linux")]
         let goes_first = self.goes_first;
@@ -128,7 +128,7 @@ impl Fence {
     }
 
     /// The processes of the child `id`.
-    pub(in crate::exec) fn members(&self, id: Option<u32>) -> Members {
+    pub(crate) fn members(&self, id: Option<u32>) -> Members {
         #[cfg(target_os = "linux")]
         let closed = self.closed || self.linux.keeps_group();
         #[cfg(not(target_os = "linux"))]
@@ -140,7 +140,7 @@ impl Fence {
 
 /// The processes of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::exec) struct Members {
+pub(crate) struct Members {
     leader: Option<Pid>,
     /// How to recognise a process that left the group; `None` where none can.
     tag: Option<String>,
@@ -148,7 +148,7 @@ pub(in crate::exec) struct Members {
 
 impl Members {
     /// Kills the whole group, and on Linux whoever left it.
-    pub(in crate::exec) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if let Some(leader) = self.leader {
             let _ = rustix::process::kill_process_group(leader, Signal::KILL);
         }
@@ -201,7 +201,7 @@ fn memory() -> Option<u64> {
 
 /// Makes the calling process the first to go where memory is short. Allocates nothing.
 #[cfg(target_os = "linux")]
-pub(in crate::exec) fn go_first() {
+pub(crate) fn go_first() {
     use rustix::fs::{Mode, OFlags, open};
     // The worst is that another goes first.
     if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {

@@ -1,6 +1,6 @@
 //! Windows: no console window, and the whole tree killed by `taskkill`. There is no sandbox here.
 
-use crate::exec::Job;
+use crate::Job;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
@@ -9,44 +9,44 @@ use tokio::process::Command;
 const FLAGS: u32 = 0x0800_0000 | 0x0000_0200;
 
 /// What is decided before the child exists.
-pub(in crate::exec) struct Fence;
+pub(crate) struct Fence;
 
 impl Fence {
     /// Nothing to prepare.
-    pub(in crate::exec) fn prepare(_job: &Job, _scratch: Option<&Path>) -> Self {
+    pub(crate) fn prepare(_job: &Job, _scratch: Option<&Path>) -> Self {
         Self
     }
 
     /// The job's own program and arguments.
-    pub(in crate::exec) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
+    pub(crate) fn command_line(&self, job: &Job) -> (PathBuf, Vec<OsString>) {
         (job.program.clone(), job.args.clone())
     }
 
     /// None.
-    pub(in crate::exec) fn variables(&self) -> [(&'static OsStr, &OsStr); 0] {
+    pub(crate) fn variables(&self) -> [(&'static OsStr, &OsStr); 0] {
         []
     }
 
     /// Has the child start without a console window.
-    pub(in crate::exec) fn arm(&self, command: &mut Command) {
+    pub(crate) fn arm(&self, command: &mut Command) {
         command.creation_flags(FLAGS);
     }
 
     /// The processes of the child `id`.
-    pub(in crate::exec) fn members(&self, id: Option<u32>) -> Members {
+    pub(crate) fn members(&self, id: Option<u32>) -> Members {
         Members { leader: id }
     }
 }
 
 /// The processes of one job, by the first of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::exec) struct Members {
+pub(crate) struct Members {
     leader: Option<u32>,
 }
 
 impl Members {
     /// Kills the child and its descendants.
-    pub(in crate::exec) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         let Some(leader) = self.leader else { return };
         let root = std::env::var_os("SystemRoot").map_or_else(|| PathBuf::from(r"C:\Windows"), PathBuf::from);
         let _ = std::process::Command::new(root.join(r"System32\taskkill.exe"))

@@ -1,7 +1,7 @@
 //! What the script itself may not do: limits, capabilities, system calls. Put up last thing before its shell begins.
 
 use super::sys;
-use crate::exec::fence::view_filter;
+use crate::fence::view_filter;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io;
 use std::time::Duration;

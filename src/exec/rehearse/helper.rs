@@ -5,7 +5,7 @@ use super::mounts::View;
 use super::sys::{self, Fork};
 use super::wire::{End, How, Report, Spec, path};
 use super::{changes, confine};
-use crate::exec::fence::{go_first, hold_to};
+use crate::fence::{go_first, hold_to};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};

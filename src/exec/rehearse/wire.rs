@@ -1,7 +1,7 @@
 //! What goes between the caller and the helper: plain data, in files of the private folder and on standard input.
 
 use super::report::Change;
-use crate::exec::Status;
+use crate::Status;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -2,7 +2,7 @@
 
 /// Plain text of what a program wrote: UTF-8 made valid, backspace overstrike and escape sequences gone, hyphens and
 /// minus signs as ASCII, tabs kept, carriage returns dropped.
-pub(in crate::manual) fn clean(bytes: &[u8]) -> String {
+pub(crate) fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The flags named in the text, without what is attached to them. A cluster in brackets (`[-aBc]`) counts letter by
 /// letter too.
-pub(in crate::manual) fn mentions(text: &str) -> BTreeSet<String> {
+pub(crate) fn mentions(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut before = ' ';
     let mut skip_to = 0;

@@ -1,12 +1,12 @@
 //! A whole text: what the program is, its sections and its options.
 
 use super::tag::{Spelling, Tag, tag};
-use crate::manual::OptionEntry;
+use crate::OptionEntry;
 use std::collections::HashSet;
 
 /// What kind of text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::manual) enum Kind {
+pub(crate) enum Kind {
     /// A formatted man page: headings in column 0.
     Page,
     /// What `--help` or a shell's `help` prints.
@@ -15,13 +15,13 @@ pub(in crate::manual) enum Kind {
 
 /// What a text says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::manual) struct Text {
+pub(crate) struct Text {
     /// What the program is, in a few words.
-    pub(in crate::manual) title: Option<String>,
+    pub(crate) title: Option<String>,
     /// The first paragraph of the description of a man page.
-    pub(in crate::manual) summary: Option<String>,
+    pub(crate) summary: Option<String>,
     /// The options, in order.
-    pub(in crate::manual) options: Vec<OptionEntry>,
+    pub(crate) options: Vec<OptionEntry>,
 }
 
 /// Sections of a man page that name flags without defining them.
@@ -54,7 +54,7 @@ const SUMMARY: usize = 600;
 const OPTIONS: usize = 4000;
 
 /// Reads a text that [`clean`](super::clean) made.
-pub(in crate::manual) fn read(text: &str, kind: Kind) -> Text {
+pub(crate) fn read(text: &str, kind: Kind) -> Text {
     let lines: Vec<&str> = text.lines().collect();
     let bare_letters = kind == Kind::Page && text.contains("BSD-style");
     let operands = text.contains("OPERAND");
@@ -295,7 +295,7 @@ fn paragraph(lines: &[&str], section: &str) -> Option<String> {
 
 /// The part of a page that begins with `name` where sections hold their entries, up to the next entry. Shells document
 /// their builtins so, all in one page.
-pub(in crate::manual) fn paragraph_about(name: &str, text: &str) -> Option<String> {
+pub(crate) fn paragraph_about(name: &str, text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let begins = |line: &str| {
         line.trim_start().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '[']))

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 /// What a synopsis tells beside the options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::manual) struct Usage {
+pub(crate) struct Usage {
     /// The synopsis, lines joined.
-    pub(in crate::manual) line: String,
+    pub(crate) line: String,
     /// True if an operand begins something with flags of its own: a subcommand, another program, a script.
-    pub(in crate::manual) delegates: bool,
+    pub(crate) delegates: bool,
     /// Subcommands that the text lists.
-    pub(in crate::manual) subcommands: Vec<String>,
+    pub(crate) subcommands: Vec<String>,
 }
 
 /// Words of a synopsis that stand for something with flags of its own.
@@ -42,7 +42,7 @@ const DELEGATES: &[&str] = &[
 const OWN: &[&str] = &["bsdtar", "dpkg", "dpkg-query", "mount", "script", "shuf", "tar"];
 
 /// Reads the synopsis of the program `name` in a man page or help text.
-pub(in crate::manual) fn usage(name: &str, text: &str) -> Usage {
+pub(crate) fn usage(name: &str, text: &str) -> Usage {
     let line = synopsis_of(text);
     let delegates = !OWN.contains(&name) && delegates(&line);
     let subcommands = subcommands(name, text);

@@ -6,7 +6,7 @@ use super::super::quant::Kind;
 use super::super::testing::{self, Field, Tiny};
 use super::super::threads::Pool;
 use super::*;
-use crate::model::Cancel;
+use crate::Cancel;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ fn an_adapter_of_another_model_is_refused_by_name() {
     }
     assert!(error.hint().contains("--adapter off"));
     // one of a model that comes with a card is told by its name
-    let card = crate::model::catalog::embedded(crate::model::catalog::DEFAULT_MODEL).unwrap().unwrap();
+    let card = crate::catalog::embedded(crate::catalog::DEFAULT_MODEL).unwrap().unwrap();
     tiny.set("caro.adapter.base_sha256", Field::Text(card.files[0].sha256.clone().unwrap()));
     assert!(read(&tiny, Some(&other)).unwrap_err().hint().contains(&card.id));
 }

@@ -19,11 +19,11 @@
 
 use super::backend::Backend;
 use super::*;
-use crate::model::{Cancel, Prompt, Role};
+use crate::{Cancel, Prompt, Role};
 use serde::{Deserialize, Serialize};
 
 const PROMPTS: &str = include_str!("../../../benches/agreement/prompts.txt");
-const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/agreement/oracle.json");
+const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/agreement/oracle.json");
 const TEXT: &str = include_str!("../../../benches/agreement/text.txt");
 
 /// Positions compared after each prompt.
@@ -196,7 +196,7 @@ struct WithAdapter {
 fn the_adapter_agrees_with_llama_cpp() {
     let path = testing::real_model().expect("the real model");
     let adapter = std::env::var_os("CARO_ADAPTER_FILE").expect("CARO_ADAPTER_FILE names the adapter");
-    let said = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/agreement/adapter.json");
+    let said = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/agreement/adapter.json");
     let said: WithAdapter = serde_json::from_str(&std::fs::read_to_string(said).unwrap()).unwrap();
     let file = Gguf::open(adapter.as_ref()).unwrap();
     let sum = <sha2::Sha256 as sha2::Digest>::digest(&file.bytes()[..]);

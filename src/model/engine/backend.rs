@@ -1,7 +1,7 @@
 //! What the generation loop asks of whatever computes: a sequence that grows by tokens and can be cut back.
 
 use super::adapter::Adapter;
-use crate::model::{Cancel, ModelError};
+use crate::{Cancel, ModelError};
 use std::io::{self, ErrorKind, Read, Write};
 
 /// A token of one of several continuations.

@@ -2,7 +2,7 @@
 
 use super::backend::Backend;
 use super::{Engine, Options, generate, sample};
-use crate::model::{Cancel, ModelError, Prompt, Shape};
+use crate::{Cancel, ModelError, Prompt, Shape};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ LINE: /[^\s`#][^\n\r]*/"#;
 /// beginning, more is measured: see [`More`].
 ///
 /// # Errors
-/// As [`Engine::open`] and [`crate::model::Model::generate`].
+/// As [`Engine::open`] and [`crate::Model::generate`].
 pub fn bench(path: &Path, options: &Options, runs: usize, answers: &[(Prompt, String)]) -> Result<Report, ModelError> {
     let runs = runs.max(1);
     let began = Instant::now();

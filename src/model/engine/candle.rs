@@ -4,7 +4,7 @@
 use super::Device;
 use super::backend::Backend;
 use super::gguf::Gguf;
-use crate::model::{Cancel, ModelError};
+use crate::{Cancel, ModelError};
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::{Device as Place, Tensor};
 use candle_transformers::models::{quantized_glm4, quantized_lfm2, quantized_llama, quantized_qwen2, quantized_qwen3};

@@ -1,7 +1,7 @@
 //! What a model's metadata says of its shape, checked before anything is computed with it.
 
 use super::gguf::Gguf;
-use crate::model::ModelError;
+use crate::ModelError;
 
 /// Architectures with a forward pass here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use super::bytes::Bytes;
 use super::encoder::{Config, Encoder};
-use crate::model::ModelError;
-use crate::model::embed::{Embedder, normalize};
+use crate::ModelError;
+use crate::embed::{Embedder, normalize};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -12,7 +12,7 @@ use super::quant::Kind;
 use super::safetensors::SafeTensors;
 use super::simd::{self, View};
 use super::threads::Pool;
-use crate::model::ModelError;
+use crate::ModelError;
 use half::f16;
 use serde::Deserialize;
 use std::ops::Range;

@@ -10,7 +10,7 @@ use super::kv::{Kv, Lane};
 use super::parallel::for_pieces;
 use super::simd;
 use super::threads::Pool;
-use crate::model::{Cancel, ModelError};
+use crate::{Cancel, ModelError};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 

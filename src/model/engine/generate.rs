@@ -8,7 +8,7 @@ use super::sample::{Peak, Ranked, Sampler};
 use super::speculate::{DraftStats, Drafter, Known, Phrases};
 use super::template::{Encoded, Template};
 use super::tokenizer::{Kind, Tokenizer};
-use crate::model::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
+use crate::{Completion, Finish, Flow, ModelError, Prompt, Request, Sampling, Shape, Token, Usage};
 use std::time::{Duration, Instant};
 
 /// What generation needs to know of a model besides its forward pass.
@@ -316,7 +316,7 @@ impl Sequence {
 /// Continues the prompt to the end of the shape, the turn, the budget or the caller's patience.
 ///
 /// # Errors
-/// See [`crate::model::Model::generate`].
+/// See [`crate::Model::generate`].
 pub(super) fn generate(
     sequence: &mut Sequence,
     language: &Language<'_>,
@@ -349,7 +349,7 @@ pub(super) fn replay(
     let began = Instant::now();
     let mut ids = Vec::new();
     language.tokenizer.encode(answer, &mut ids);
-    let cancel = crate::model::Cancel::new();
+    let cancel = crate::Cancel::new();
     let shape = Shape::Text { stop: Vec::new() };
     let request =
         Request { prompt: prompt.clone(), shape, sampling: Sampling::GREEDY, max_tokens: ids.len() + 1, cancel };

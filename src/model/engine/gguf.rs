@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::bytes::Bytes;
 use super::quant::Kind;
-use crate::model::ModelError;
+use crate::ModelError;
 
 /// `general.alignment` where the file has none.
 const DEFAULT_ALIGNMENT: u64 = 32;

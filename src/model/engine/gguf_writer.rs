@@ -1,4 +1,5 @@
 //! Writes small GGUF files, for tests.
+#![allow(dead_code)]
 
 use std::fmt::Debug;
 

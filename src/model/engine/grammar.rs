@@ -7,8 +7,8 @@
 //! cannot be part of one.
 
 use super::tokenizer::{Kind, Tokenizer, Vocab};
-use crate::model::tools::{CALL, CALL_END};
-use crate::model::{ModelError, Shape};
+use crate::tools::{CALL, CALL_END};
+use crate::{ModelError, Shape};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use std::sync::Arc;

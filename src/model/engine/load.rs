@@ -10,7 +10,7 @@ use super::template::Template;
 use super::threads::Pool;
 use super::tokenizer::{Source, Tokenizer};
 use super::{AdapterOptions, Device, Options};
-use crate::model::ModelError;
+use crate::ModelError;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Local inference: the only place that names candle.
 //!
-//! [`Engine`] is a [`crate::model::Model`] over a GGUF file. From the file up:
+//! [`Engine`] is a [`crate::Model`] over a GGUF file. From the file up:
 //!
 //! - [`bytes`], [`gguf`], [`quant`]: the mapped file, its metadata, its formats of weights; `readahead` has it read in time;
 //! - [`threads`], [`kernels`]: the one thread pool, and products with quantised weights;
@@ -31,7 +31,6 @@ mod encoder;
 mod forward;
 mod generate;
 pub mod gguf;
-#[cfg(test)]
 pub(crate) mod gguf_writer;
 mod grammar;
 pub mod kernels;
@@ -48,8 +47,8 @@ mod sample;
 mod simd;
 mod speculate;
 mod template;
-#[cfg(test)]
-pub(crate) mod testing;
+#[doc(hidden)]
+pub mod testing;
 pub mod threads;
 mod tokenizer;
 
@@ -112,7 +111,7 @@ pub struct Options {
     pub tier: Option<Tier>,
     /// The most tokens of prompt and completion together; at most what the model was trained for.
     pub context: usize,
-    /// Folder for the state of prompts' stable beginnings ([`crate::model::Prompt::stable_turns`]), made if it is not
+    /// Folder for the state of prompts' stable beginnings ([`crate::Prompt::stable_turns`]), made if it is not
     /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
     pub state_dir: Option<PathBuf>,
     /// Guess at tokens and compute several at once where that pays: the same text in less time.
@@ -315,7 +314,7 @@ impl Model for Engine {
         if let Some(completions) = parallel_sampling::sample(&mut self.sequence(), &self.language(), request, count)? {
             return Ok(completions);
         }
-        crate::model::sample_one_by_one(self, request, count)
+        crate::sample_one_by_one(self, request, count)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::backend::LaneToken;
 use super::generate::{Language, Run, Sequence};
-use crate::model::{Completion, Finish, Flow, ModelError, Request, Usage};
+use crate::{Completion, Finish, Flow, ModelError, Request, Usage};
 use std::time::Instant;
 
 /// A completion under way.
@@ -36,7 +36,7 @@ fn part(leaders: &[usize], next: &[Option<&[u32]>]) -> Vec<usize> {
     parted
 }
 
-/// Continues the prompt `count` times, each as [`crate::model::Sampling::of_sample`] says. `None` where
+/// Continues the prompt `count` times, each as [`crate::Sampling::of_sample`] says. `None` where
 /// the backend computes only one at a time, or the context has no room for so many.
 ///
 /// # Errors

@@ -14,7 +14,6 @@
 
 use super::backend::Backend;
 use super::gguf::Gguf;
-use crate::model::changed;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -50,7 +49,7 @@ impl Store {
     /// The store in `folder`, which need not exist, for the model in `file` as `computer` computes it: the same build of
     /// this program on other kernels, or another build, rounds differently.
     pub fn new(folder: &Path, file: &Path, gguf: &Gguf, computer: &str) -> Self {
-        let stamp = |meta: fs::Metadata| (meta.len(), changed(&meta).unwrap_or_default());
+        let stamp = |meta: fs::Metadata| (meta.len(), caro_base::files::changed(&meta).unwrap_or_default());
         let program = std::env::current_exe().and_then(fs::metadata).map(stamp);
         let model = fs::metadata(file).map(stamp);
         let version = env!("CARGO_PKG_VERSION");

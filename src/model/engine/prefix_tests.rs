@@ -7,7 +7,7 @@ use super::super::testing::{self, Tiny};
 use super::super::threads::Pool;
 use super::super::{AdapterOptions, Device, Engine, Options};
 use super::*;
-use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape, Token};
+use crate::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape, Token};
 use std::sync::Arc;
 
 const STABLE: [u32; 21] = [7, 1, 200, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
@@ -426,7 +426,7 @@ fn a_state_too_large_to_keep_is_not_kept() {
             let piece = vec![0; 1 << 20];
             (0..=MOST_BYTES >> 20).try_for_each(|_| to.write_all(&piece))
         }
-        fn feed(&mut self, _: &[u32], _: &Cancel) -> Result<bool, crate::model::ModelError> {
+        fn feed(&mut self, _: &[u32], _: &Cancel) -> Result<bool, crate::ModelError> {
             Ok(true)
         }
         fn logits(&mut self) -> &mut [f32] {
@@ -460,7 +460,7 @@ impl Backend for Hurried {
     fn is_resumable(&self) -> bool {
         true
     }
-    fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, crate::model::ModelError> {
+    fn feed(&mut self, tokens: &[u32], cancel: &Cancel) -> Result<bool, crate::ModelError> {
         self.calls += 1;
         let whole = self.calls > 1;
         Ok(self.forward.feed(if whole { tokens } else { &tokens[..256] }, cancel)? && whole)

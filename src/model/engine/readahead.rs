@@ -48,7 +48,7 @@ fn advise(_: &File, _: u64) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::model::engine::bytes::Bytes;
+    use crate::engine::bytes::Bytes;
     use std::io::{Seek, SeekFrom, Write};
     use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! From logits to one token: log-probabilities, the likeliest, or a draw.
 
 use super::simd;
-use crate::model::Sampling;
+use crate::Sampling;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 

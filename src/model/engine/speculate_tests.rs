@@ -4,7 +4,7 @@ use super::super::quant::Kind;
 use super::super::testing::{self, Tiny};
 use super::super::{Device, Engine, Options};
 use super::*;
-use crate::model::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
+use crate::{Cancel, Completion, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

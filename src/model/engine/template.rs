@@ -4,8 +4,8 @@
 //! one, so no text can close its turn or open another.
 
 use super::tokenizer::{Kind, Tokenizer};
-use crate::model::tools::Piece;
-use crate::model::{ModelError, Opening, Prompt, Role};
+use crate::tools::Piece;
+use crate::{ModelError, Opening, Prompt, Role};
 
 /// A family of templates, recognised by its markers in `tokenizer.chat_template`, with the ids it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What the engine's tests share: a tiny random model with a tiny vocabulary, the `tokenizers` crate as the oracle, and
-//! the way to a real model.
+//! the way to a real model. Other crates' tests open the tiny model too, so it is no `cfg(test)`; no program links it.
+#![allow(clippy::unwrap_used, dead_code)]
 
 use super::AdapterOptions;
 use super::bytes::Bytes;
@@ -7,8 +8,32 @@ use super::gguf::Gguf;
 use super::gguf_writer::Writer;
 use super::quant::Kind;
 use super::tokenizer::{Source, Tokenizer};
-use crate::model::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use crate::{Cancel, Completion, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
 use std::path::PathBuf;
+
+pub(super) fn candle_kind(kind: Kind) -> GgmlDType {
+    match kind {
+        Kind::F32 => GgmlDType::F32,
+        Kind::F16 => GgmlDType::F16,
+        Kind::BF16 => GgmlDType::BF16,
+        Kind::Q4_0 => GgmlDType::Q4_0,
+        Kind::Q4_1 => GgmlDType::Q4_1,
+        Kind::Q5_0 => GgmlDType::Q5_0,
+        Kind::Q5_1 => GgmlDType::Q5_1,
+        Kind::Q8_0 => GgmlDType::Q8_0,
+        Kind::Q4K => GgmlDType::Q4K,
+        Kind::Q5K => GgmlDType::Q5K,
+        Kind::Q6K => GgmlDType::Q6K,
+    }
+}
+
+/// Blocks of a kind, written by candle.
+pub(super) fn quantised(kind: Kind, values: &[f32]) -> Vec<u8> {
+    let tensor = Tensor::from_vec(values.to_vec(), values.len(), &Device::Cpu).unwrap();
+    QTensor::quantize(&tensor, candle_kind(kind)).unwrap().data().unwrap().into_owned()
+}
 
 /// A metadata value to write.
 #[derive(Debug, Clone)]
@@ -126,7 +151,7 @@ pub(super) fn oracle(pre: &str, vocabulary: &Vocabulary) -> tokenizers::Tokenize
 }
 
 /// The file of a model whose weights are noise, for tests of those who open one.
-pub(crate) fn tiny_file() -> tempfile::NamedTempFile {
+pub fn tiny_file() -> tempfile::NamedTempFile {
     Tiny::new("qwen2").file()
 }
 
@@ -291,7 +316,7 @@ impl Tiny {
         for (name, dims, values) in &self.tensors {
             writer = match kinds.next().filter(|_| dims.len() == 2) {
                 None => writer.floats(name, dims, values),
-                Some(&kind) => writer.tensor(name, kind, dims, &super::quant::quantised(kind, values)),
+                Some(&kind) => writer.tensor(name, kind, dims, &quantised(kind, values)),
             };
         }
         writer.finish()

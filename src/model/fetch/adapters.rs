@@ -2,10 +2,10 @@
 //! `adapters` beside the models.
 
 use super::{Cx, FetchError, Fetcher, Record, Settings, io_error, known, list, locate, record, sum_of};
-use crate::files::{self, Access};
-use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
-use crate::model::catalog::{self, Card};
-use crate::model::engine;
+use crate::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
+use crate::catalog::{self, Card};
+use crate::engine;
+use caro_base::files::{self, Access};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};

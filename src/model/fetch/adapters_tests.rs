@@ -1,8 +1,8 @@
 use super::*;
-use crate::model::engine::gguf_writer::Writer;
-use crate::model::engine::quant::Kind;
-use crate::model::fetch::{Silent, Spawn, SpawnEnd, SpawnJob};
-use crate::model::{Cancel, ModelError};
+use crate::engine::gguf_writer::Writer;
+use crate::engine::quant::Kind;
+use crate::fetch::{Silent, Spawn, SpawnEnd, SpawnJob};
+use crate::{Cancel, ModelError};
 
 /// Starts nothing.
 struct Nobody;
@@ -60,7 +60,7 @@ impl Place {
             &zeros,
         );
         let path = self.file(&format!("model-{width}.gguf"), &writer.finish());
-        let card = self.with_fetcher(|fetcher| crate::model::fetch::add(&path, None, fetcher)).unwrap();
+        let card = self.with_fetcher(|fetcher| crate::fetch::add(&path, None, fetcher)).unwrap();
         card.files[0].sha256.clone().unwrap()
     }
 }
@@ -98,7 +98,7 @@ fn an_adapter_is_added_listed_verified_and_removed() {
     assert!(here.contains(&added));
     assert_eq!(adapter_of_spec("terse", settings).unwrap(), added.source);
     let (_, sum) = verify_adapter(added.source.clone(), settings).unwrap();
-    assert_eq!(sum, crate::model::fetch::hex(&Sha256::digest(fs::read(&kept).unwrap())));
+    assert_eq!(sum, crate::fetch::hex(&Sha256::digest(fs::read(&kept).unwrap())));
     assert_eq!(remove_adapter("terse", settings).unwrap(), (kept, added.bytes));
     for gone in [remove_adapter("terse", settings).err(), adapter_of_spec("terse", settings).err()] {
         assert!(matches!(gone, Some(FetchError::NoAdapter { .. })), "{gone:?}");
@@ -145,7 +145,7 @@ fn the_sum_of_a_named_file_is_remembered_until_it_changes() {
     let place = Place::new();
     let path = place.file("model.gguf", b"one");
     let sum = || place.with_fetcher(|fetcher| file_sum(&path, fetcher)).unwrap();
-    let hashed = |bytes: &[u8]| crate::model::fetch::hex(&Sha256::digest(bytes));
+    let hashed = |bytes: &[u8]| crate::fetch::hex(&Sha256::digest(bytes));
     assert_eq!(sum(), hashed(b"one"));
     // the same size at the same time: only what is remembered tells it
     let before = fs::metadata(&path).unwrap().modified().unwrap();

@@ -1,7 +1,7 @@
 //! The progress and the switch that every part of a download has at hand.
 
 use super::progress::Progress;
-use crate::model::Cancel;
+use crate::Cancel;
 use std::fmt::Write;
 
 /// The listener that is told of progress, and the switch that stops it.

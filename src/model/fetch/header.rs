@@ -1,7 +1,7 @@
 //! What a model file says about itself, read from its header alone.
 
-use crate::model::ModelError;
-use crate::model::engine::gguf::Gguf;
+use crate::ModelError;
+use crate::engine::gguf::Gguf;
 use std::path::Path;
 
 /// What a GGUF says about itself.

@@ -9,7 +9,7 @@ use super::net::{self, Client, Patience};
 use super::partial::Partial;
 use super::settings::HubSettings;
 use super::{Cx, FetchError, check_space};
-use crate::model::catalog::{CardFile, Hub};
+use crate::catalog::{CardFile, Hub};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

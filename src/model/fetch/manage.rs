@@ -4,8 +4,8 @@ use super::{Cx, Record, sum_of, work_folder};
 use super::{
     FetchError, Fetcher, One, Settings, file_path, header, io_error, known, locate, partial, record, record_name,
 };
-use crate::files;
-use crate::model::catalog::{self, Card, CardError, CardFile, Purpose};
+use crate::catalog::{self, Card, CardError, CardFile, Purpose};
+use caro_base::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -20,7 +20,7 @@ mod hub;
 mod lock;
 mod manage;
 mod mirror;
-pub(crate) mod net;
+pub mod net;
 mod partial;
 mod progress;
 mod record;

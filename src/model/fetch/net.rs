@@ -2,7 +2,7 @@
 //! interrupted at once, a network that swallows packets is noticed within seconds, and hosts that `NO_PROXY` excepts are
 //! reached without the proxy.
 
-use crate::model::Cancel;
+use crate::Cancel;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -15,7 +15,7 @@ use ureq::{ReadWrite, Request, TlsConnector};
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub struct Patience {
     /// For the name to resolve, and then for a connection.
     pub connect: Duration,
     /// For the next byte.
@@ -24,7 +24,7 @@ pub(crate) struct Patience {
 
 /// A client whose calls end when `cancel` is pulled. It follows no redirect.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Client {
     plain: ureq::Agent,
     tls: ureq::Agent,
     /// The same without a proxy, for the hosts in `excepted`.
@@ -38,7 +38,7 @@ impl Client {
     ///
     /// # Errors
     /// If the system gives no thread.
-    pub(crate) fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> io::Result<Self> {
+    pub fn new(patience: Patience, authorities: Option<&Path>, cancel: &Cancel) -> io::Result<Self> {
         let sockets = Sockets::default();
         let over = Arc::new(AtomicBool::new(false));
         let agent = |tls: Option<Arc<ClientConfig>>, proxy: bool| {
@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// A request to an `http://` or `https://` address.
-    pub(crate) fn request(&self, method: &str, url: &str) -> Request {
+    pub fn request(&self, method: &str, url: &str) -> Request {
         match url.strip_prefix("http://") {
             // `ureq` shows us the socket of a TLS connection only. So a plain one passes for TLS, through a door that
             // leaves it as it is; the port has to be written out then.
@@ -187,12 +187,12 @@ impl Sockets {
 }
 
 /// Why nothing was tried, in words for people.
-pub(crate) fn no_thread(error: &io::Error) -> String {
+pub fn no_thread(error: &io::Error) -> String {
     format!("the system gives no thread: {error}")
 }
 
 /// What went wrong on the way, in words for people.
-pub(crate) fn reason(error: &ureq::Transport) -> String {
+pub fn reason(error: &ureq::Transport) -> String {
     use std::error::Error;
     let mut text = error.message().map_or_else(|| error.kind().to_string(), str::to_string);
     let mut cause = error.source();
@@ -207,7 +207,7 @@ pub(crate) fn reason(error: &ureq::Transport) -> String {
 }
 
 /// True if a read ended because nothing came in time.
-pub(crate) fn is_silence(error: &io::Error) -> bool {
+pub fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 

@@ -6,7 +6,7 @@
 
 use super::cx::{Cx, hex};
 use super::error::{FetchError, io_error};
-use crate::files;
+use caro_base::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
@@ -193,8 +193,8 @@ impl Partial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Cancel;
-    use crate::model::fetch::Silent;
+    use crate::Cancel;
+    use crate::fetch::Silent;
 
     struct Place {
         folder: tempfile::TempDir,

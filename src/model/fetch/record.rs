@@ -4,8 +4,7 @@
 //! is verified anew. In a read-only models folder the record goes to the cache folder instead.
 
 use super::Settings;
-use crate::files;
-use crate::model::changed;
+use caro_base::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -32,7 +31,7 @@ impl Record {
     pub(super) fn of(path: &Path, sha256: &str) -> std::io::Result<Self> {
         let path = std::path::absolute(path)?;
         let meta = fs::metadata(&path)?;
-        Ok(Self { path, bytes: meta.len(), modified: changed(&meta)?, sha256: sha256.into() })
+        Ok(Self { path, bytes: meta.len(), modified: files::changed(&meta)?, sha256: sha256.into() })
     }
 
     /// True if the file is still the one that was verified.

@@ -1,7 +1,7 @@
 //! What `--model` means.
 
 use super::{FetchError, Settings};
-use crate::model::catalog::{self, Card, Purpose};
+use crate::catalog::{self, Card, Purpose};
 use std::path::{Path, PathBuf};
 
 /// Where the model of a request comes from.

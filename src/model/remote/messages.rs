@@ -3,7 +3,7 @@
 //! Format: the Claude API reference, "Messages", version 2023-06-01.
 
 use super::wire::{Chunk, Level, error_in, start_of};
-use crate::model::{Request, Role, Shape};
+use crate::{Request, Role, Shape};
 use serde_json::{Value, json};
 
 /// The address of Anthropic's own servers.

@@ -3,7 +3,7 @@
 //! Format: the OpenAI API reference, "Create chat completion", and what llama.cpp, llama-cpp-python, vLLM and Ollama make
 //! of it.
 
-use crate::model::{Opening, Request, Role, Shape, Token};
+use crate::{Opening, Request, Role, Shape, Token};
 use serde_json::{Value, json};
 
 /// How much of the protocol a server understands. Servers differ; each refusal takes us one step down.
@@ -192,10 +192,10 @@ pub(super) fn start_of(text: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::{Cancel, Prompt, Sampling};
+    use crate::{Cancel, Prompt, Sampling};
 
     /// A request with a word of the system and one of the user.
-    pub(in crate::model::remote) fn request(shape: Shape) -> Request {
+    pub(in crate::remote) fn request(shape: Shape) -> Request {
         let mut prompt = Prompt::system("s");
         prompt.push(Role::User, "u");
         Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 7, cancel: Cancel::new() }

@@ -4,7 +4,7 @@
 //! `secret_santa` a Santa. Only data counts: `tokens.rs` is code about them, and code with a secret in it is found by what
 //! it says (`event::redact`). A doubt counts as yes, for a question costs little.
 
-use crate::intent::tokens::parts;
+use caro_intent::tokens::parts;
 
 /// What opens doors, one of them or several.
 const SECRET: &[&str] = &[

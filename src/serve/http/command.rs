@@ -3,11 +3,11 @@
 
 use super::body::Document;
 use super::{Problem, Server, sse};
-use crate::model::Cancel;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use caro_model::Cancel;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::Value;

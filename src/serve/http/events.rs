@@ -4,13 +4,13 @@
 use super::runs::{self, POLL};
 use super::sse::{self, Events, Gone};
 use super::{Engine, Problem, Server};
-use crate::agent::event::{Event, Kind};
-use crate::agent::harness::session_name;
-use crate::agent::store::{Run, Session};
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use caro_agent::event::{Event, Kind};
+use caro_agent::harness::session_name;
+use caro_agent::store::{Run, Session};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -99,7 +99,7 @@ pub async fn trace(
 /// Steps out of events: each with what the model decided, and its calls.
 fn traced(name: &str, events: &[Event]) -> Value {
     let of = |kind: Kind| events.iter().filter(|event| event.event_type == kind).count();
-    let tokens = |of: fn(&crate::agent::event::Tokens) -> u64| -> u64 {
+    let tokens = |of: fn(&caro_agent::event::Tokens) -> u64| -> u64 {
         events.iter().filter_map(|event| event.token_usage.as_ref()).map(of).sum()
     };
     let time: f64 = events.iter().filter(|e| e.event_type == Kind::AgentEnd).filter_map(|e| e.duration_ms).sum();

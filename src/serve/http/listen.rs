@@ -4,10 +4,10 @@
 use super::Server;
 use super::body::Holding;
 use super::lifecycle::{Event, Phase, Stage};
-use crate::agent::background;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use caro_agent::background;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};

@@ -11,17 +11,17 @@ use super::queue::{self, Places};
 use super::runs::{self, RunOrder};
 use super::toolbox::{Means, Tools};
 use super::{Problem, Server, Token, body, sse};
-use crate::agent::event::Sink;
-use crate::agent::turn::Report;
-use crate::id;
-use crate::model::Cancel;
-use crate::serve::mcp::work::{done, outcome};
-use crate::serve::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};
+use crate::mcp::work::{done, outcome};
+use crate::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use caro_agent::event::Sink;
+use caro_agent::turn::Report;
+use caro_base::id;
+use caro_model::Cancel;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -299,7 +299,7 @@ fn status(answer: &Value) -> StatusCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::mcp::tools::Offer;
+    use crate::mcp::tools::Offer;
 
     fn session() -> Shared {
         Arc::new(Mutex::new(Session::new(Offer { agent: false })))

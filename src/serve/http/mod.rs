@@ -1,6 +1,6 @@
 //! `caro serve`: the local model, the command recipe and the agent over HTTP, for programs of this machine.
 //!
-//! It wraps what there is ([`crate::agent::harness`], and what the verb hands over) and adds no loop, no
+//! It wraps what there is ([`caro_agent::harness`], and what the verb hands over) and adds no loop, no
 //! event type and no prompt. It prints nothing.
 //!
 //! - [`routes`]: every route, in one table. [`gate`]: what is looked at before anything else: host, origin, token, rate.
@@ -39,11 +39,11 @@ pub use problem::Problem;
 pub use settings::Settings;
 pub use token::Token;
 
-use crate::agent::Harness;
-use crate::model::{Cancel, Model};
-use crate::serve::mcp::tools::Offer;
+use crate::mcp::tools::Offer;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use caro_agent::Harness;
+use caro_model::{Cancel, Model};
 use lifecycle::{Event, Lifecycle, Phase};
 use metrics::Metrics;
 use queue::Places;

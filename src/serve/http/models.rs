@@ -2,9 +2,9 @@
 
 use super::openai::check_model;
 use super::{Engine, Problem, Server};
-use crate::model::embed::EMBEDDING_MODEL;
 use axum::Json;
 use axum::extract::{Path, State};
+use caro_model::embed::EMBEDDING_MODEL;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

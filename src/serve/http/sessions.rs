@@ -1,9 +1,9 @@
 //! Sessions, tools, and tasks in the background: looked at, and sessions forgotten.
 
 use super::{Problem, Server};
-use crate::agent::tool::{Provider, ToolSpec};
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use caro_agent::tool::{Provider, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

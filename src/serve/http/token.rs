@@ -1,7 +1,7 @@
 //! The token that opens the server: made at the first start, kept for this user alone, compared in a time that tells
 //! nothing.
 
-use crate::files;
+use caro_base::files;
 use std::io;
 use std::path::Path;
 use subtle::ConstantTimeEq;

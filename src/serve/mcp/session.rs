@@ -5,7 +5,7 @@
 use super::message::{self, Message, Refusal, TOO_MANY};
 use super::tools::{Name, Offer};
 use super::version::{agreed, declared, has};
-use crate::model::Cancel;
+use caro_model::Cancel;
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};

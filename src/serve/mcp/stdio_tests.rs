@@ -1,9 +1,9 @@
 //! The transport with a toolbox that waits on request.
 
 use super::*;
-use crate::model::Cancel;
-use crate::serve::mcp::tools::{Name, Offer};
-use crate::serve::mcp::work::Trouble;
+use crate::mcp::tools::{Name, Offer};
+use crate::mcp::work::Trouble;
+use caro_model::Cancel;
 use futures::future::BoxFuture;
 use serde_json::{Map, json};
 

@@ -2,7 +2,7 @@
 
 use super::session::{Outcome, Start};
 use super::tools::Name;
-use crate::model::Cancel;
+use caro_model::Cancel;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};

@@ -3,12 +3,12 @@
 use super::Open;
 use super::link::Link;
 use super::wire::{Call, MOST_CALL, Reply, Work};
-use crate::model::adapter::AdapterInfo;
-use crate::model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
+use caro_model::adapter::AdapterInfo;
+use caro_model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a waiting client looks at its [`crate::model::Cancel`].
+/// How often a waiting client looks at its [`caro_model::Cancel`].
 const LOOK: Duration = Duration::from_millis(20);
 /// A resident at work says something several times a second: silent for this many looks (1.5 s), it hangs. Looks and not
 /// time, since the whole machine may have slept.
@@ -274,7 +274,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Token;
+    use caro_model::Token;
 
     #[test]
     fn a_completion_is_cut_where_its_reader_stopped() {

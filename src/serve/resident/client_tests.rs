@@ -3,8 +3,8 @@
 use super::server_tests::{AGES, Hanging, SOON, Server};
 use super::wire::{Call, Reply};
 use super::{Absent, Client, Setup, Weights, attach};
-use crate::model::scripted::Scripted;
-use crate::model::{Cancel, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
+use caro_model::scripted::Scripted;
+use caro_model::{Cancel, Finish, Flow, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::sync::{Arc, Mutex, mpsc};
 
 /// A server with a model of this script.

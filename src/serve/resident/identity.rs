@@ -4,10 +4,10 @@
 //! of their own. The *identity* (the very bytes behind those paths, as far as size and time tell) is compared in the
 //! handshake: where it differs, the program or the model has been replaced, and so is the resident.
 
-use crate::model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
-use crate::model::engine::{BatchedEngine, Device, Engine, Options};
-use crate::model::scripted::Scripted;
-use crate::model::{Model, ModelError};
+use caro_model::adapter::{AdapterChoice, AdapterInfo, AdapterSource};
+use caro_model::engine::{BatchedEngine, Device, Engine, Options};
+use caro_model::scripted::Scripted;
+use caro_model::{Model, ModelError};
 #[cfg(unix)]
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ impl Weights {
 pub(super) fn of_file(file: &Path) -> Option<String> {
     let meta = std::fs::metadata(file).ok()?;
     let number = std::os::unix::fs::MetadataExt::ino(&meta);
-    Some(format!("{:x}.{:x}.{number:x}", meta.len(), crate::model::changed(&meta).unwrap_or_default()))
+    Some(format!("{:x}.{:x}.{number:x}", meta.len(), caro_base::files::changed(&meta).unwrap_or_default()))
 }
 
 /// What a program is: its version and its file.
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn opened_for_many_it_computes_so_many_calls_together() {
-        let file = crate::model::engine::testing::tiny_file();
+        let file = caro_model::engine::testing::tiny_file();
         let weights = Weights::Gguf {
             file: file.path().into(),
             id: "tiny".into(),

@@ -5,8 +5,8 @@ use super::record::Record;
 use super::server::{self, Hosted};
 use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
 use super::{Absent, Client, Open, Orders, Setup, WORD, identity, memory, peer, record};
-use crate::exec;
-use crate::model::Model;
+use caro_exec as exec;
+use caro_model::Model;
 use rustix::process::Resource;
 use std::ffi::OsString;
 use std::fs;
@@ -302,7 +302,7 @@ mod tests {
         if stranger::does(|| peer::listen(&listener).unwrap()).is_none() {
             return;
         }
-        let open = || Err(crate::model::ModelError::Engine("it is not opened".into()));
+        let open = || Err(caro_model::ModelError::Engine("it is not opened".into()));
         let refused = attach(&setup, Box::new(open)).err();
         assert!(matches!(refused, Some(Absent::Stranger(stranger::UID))), "{refused:?}");
         let (mut stream, mut said) = (listener.accept().unwrap().0, Vec::new());

@@ -1,4 +1,4 @@
-//! The resident process: it owns a model's weights, and answers [`crate::model::Model::generate`] over a Unix socket.
+//! The resident process: it owns a model's weights, and answers [`caro_model::Model::generate`] over a Unix socket.
 //!
 //! Nobody sets it up. The first call starts it and is answered by it; it ends by itself when nobody asks any more, when
 //! memory runs short, and when its program or its model's file is not what it was. Nothing of a caller goes there but the
@@ -6,7 +6,7 @@
 //!
 //! - `wire`: frames and messages. `peer`: who is at the other end. `folder`: where the sockets are, and who may be there.
 //! - `identity`: which weights, which program; `link`: from a call to a resident that fits, started where there is none.
-//! - [`Client`]: the [`crate::model::Model`] of the calling side. Whatever happens to the resident's process, it answers: in
+//! - [`Client`]: the [`caro_model::Model`] of the calling side. Whatever happens to the resident's process, it answers: in
 //!   its own, within the same call. A computation alone that hangs costs one call its time, and then ends the resident, if
 //!   that call had an end to its time.
 //! - `server`, `worker`, `memory`: the process itself. `record`: what it leaves about itself, to be found by when it does not
@@ -59,8 +59,8 @@ pub use off::{Client, Hosted, Room, attach, host, list, make_private, room, stop
 #[cfg(unix)]
 pub use server::{Hosted, serve};
 
-use crate::exec::ExecError;
-use crate::model::{Model, ModelError};
+use caro_exec::ExecError;
+use caro_model::{Model, ModelError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

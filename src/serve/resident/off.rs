@@ -3,7 +3,7 @@
 //! Windows would have named pipes; their client and server need calls that nobody here could try, so they are left out.
 
 use super::{Absent, Ended, Open, Setup, Status};
-use crate::model::{Completion, Flow, Limits, Model, ModelError, Request};
+use caro_model::{Completion, Flow, Limits, Model, ModelError, Request};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 
 use super::WORD;
 use super::folder::Folder;
-use crate::files;
+use caro_base::files;
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

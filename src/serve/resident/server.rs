@@ -6,7 +6,7 @@ use super::record::Record;
 use super::wire::{Call, Channel, MOST_CALL, PROTOCOL, Reply, Work};
 use super::worker::{Job, Loaded, News, work};
 use super::{Orders, Status, identity, memory, peer};
-use crate::model::{Cancel, Model, ModelError};
+use caro_model::{Cancel, Model, ModelError};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -3,10 +3,8 @@
 use super::server::run;
 use super::wire::{Call, Channel, MOST_REPLY, Reply, Work};
 use super::{Orders, Weights};
-use crate::model::scripted::Scripted;
-use crate::model::{
-    Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Sampling, Shape,
-};
+use caro_model::scripted::Scripted;
+use caro_model::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Prompt, Request, Role, Sampling, Shape};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;

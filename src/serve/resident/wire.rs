@@ -4,7 +4,7 @@
 //! else may change with [`PROTOCOL`].
 
 use super::Status;
-use crate::model::{Cancel, Completion, ModelError, Prompt, Request, Sampling, Shape};
+use caro_model::{Cancel, Completion, ModelError, Prompt, Request, Sampling, Shape};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -259,7 +259,7 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Finish, Role, Token, Usage};
+    use caro_model::{Finish, Role, Token, Usage};
 
     const SOON: Option<Duration> = Some(Duration::from_millis(20));
 

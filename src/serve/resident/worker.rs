@@ -3,7 +3,7 @@
 
 use super::client::cancelled;
 use super::wire::{Refusal, Task};
-use crate::model::{Completion, Flow, Model, Request};
+use caro_model::{Completion, Flow, Model, Request};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -98,8 +98,8 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Finish};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Finish};
     use std::cell::RefCell;
     use std::sync::mpsc;
 

@@ -3,21 +3,21 @@
 use super::reading::Reading;
 use super::table::{self, Program};
 use super::{Kind, canonical};
-use crate::shell::embedded::sql::{self, Deed};
-use crate::shell::parse::{Invocation, Script};
-use crate::shell::safety::given;
+use crate::embedded::sql::{self, Deed};
+use crate::parse::{Invocation, Script};
+use crate::safety::given;
 
 /// The language of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::shell) enum Database {
+pub(crate) enum Database {
     Sql,
     Mongo,
     Redis,
 }
 
 /// The statements that a client is told, each with the index of the word that tells it (0 for standard input).
-pub(in crate::shell) fn deeds(script: &Script, index: usize) -> Vec<(Deed, usize)> {
+pub(crate) fn deeds(script: &Script, index: usize) -> Vec<(Deed, usize)> {
     let command = &script.commands[index];
     let dialect = script.dialect_of(command);
     let known = command.key().and_then(|key| table::program(&canonical(&key, dialect), dialect));
@@ -65,7 +65,7 @@ fn told(script: &Script, index: usize, program: &Program, read: &Reading<'_>) ->
     if in_memory(read) {
         return Vec::new();
     }
-    let at = |word: &crate::shell::Word| command.words.iter().position(|w| w.span == word.span).unwrap_or(0);
+    let at = |word: &crate::Word| command.words.iter().position(|w| w.span == word.span).unwrap_or(0);
     let mut found = Vec::new();
     for value in read.values.iter().filter(|v| program.says.contains(&v.of)) {
         found.extend(deeds_of(database, value.text()).into_iter().map(|deed| (deed, at(value.word))));

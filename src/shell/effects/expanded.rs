@@ -2,9 +2,9 @@
 //! `echo` puts out: `x=-delete; find . $x`, `sort {-o,out} f`.
 
 use super::paths::{filled, opened};
-use crate::shell::Dialect;
-use crate::shell::parse::{How, Invocation, Script, Word};
-use crate::shell::tree::split_words;
+use crate::Dialect;
+use crate::parse::{How, Invocation, Script, Word};
+use crate::tree::split_words;
 
 /// Programs that only read but for some of their options.
 const BY_OPTION: &[&str] =

@@ -1,8 +1,8 @@
 //! What one command hands to another as operands: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
 
 use super::paths::resolved;
-use crate::shell::parse::{How, Invocation, Script, Word};
-use crate::shell::unwrap::{Held, fd_exec, passes_on, unwrap};
+use crate::parse::{How, Invocation, Script, Word};
+use crate::unwrap::{Held, fd_exec, passes_on, unwrap};
 
 /// What a PowerShell pipeline hands to a command without operands: paths, whether they are narrowed, and whether they
 /// come from below folders.

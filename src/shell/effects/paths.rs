@@ -1,7 +1,7 @@
 //! Paths: resolved as far as the text allows, and sorted by what hangs on them.
 
-use crate::shell::Dialect;
-use crate::shell::parse::{Assignment, How, Invocation, Script, Word};
+use crate::Dialect;
+use crate::parse::{Assignment, How, Invocation, Script, Word};
 
 /// True for the names under which bash reaches another machine.
 pub fn is_socket(path: &str) -> bool {
@@ -95,7 +95,7 @@ const PERSONAL: &[&str] = &[
 ];
 
 /// True for a path with a hidden file or folder in it: programs start by what lies there.
-pub(in crate::shell) fn is_hidden(path: &str) -> bool {
+pub(crate) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
 }
 
@@ -295,7 +295,7 @@ fn normal(path: &str) -> String {
 }
 
 /// The paths that a word stands for: variables that the script itself sets are filled in, braces are opened.
-pub(in crate::shell) fn resolved(script: &Script, word: &Word) -> Vec<String> {
+pub(crate) fn resolved(script: &Script, word: &Word) -> Vec<String> {
     resolved_part(script, word, None)
 }
 
@@ -490,7 +490,7 @@ fn value_of(script: &Script, name: &str, word: &Word) -> Option<String> {
 const OPENED: usize = 64;
 
 /// The braces of a text opened, as the shell does: `/{bin,etc}` is `/bin` and `/etc`, `{a..c}x` is `ax`, `bx` and `cx`.
-pub(in crate::shell) fn opened(text: &str) -> Vec<String> {
+pub(crate) fn opened(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut pending = vec![text.to_owned()];
     while let Some(text) = pending.pop() {

@@ -2,8 +2,8 @@
 
 use super::table;
 use super::{Kind, Place, canonical, place_of};
-use crate::shell::effects::reading::Reading;
-use crate::shell::parse::{Invocation, Script, Word};
+use crate::effects::reading::Reading;
+use crate::parse::{Invocation, Script, Word};
 
 /// Signs in the value of a variable with which a build may be told another program, or what only the shell knows.
 const TELLING: [char; 8] = ['/', '$', '`', ';', '|', '&', '<', '('];

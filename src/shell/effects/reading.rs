@@ -1,7 +1,7 @@
 //! A command's words, read as its program reads them: options, their values, and operands.
 
 use super::table::{Program, Style};
-use crate::shell::parse::{Invocation, Word};
+use crate::parse::{Invocation, Word};
 
 /// What a program makes of its words.
 #[derive(Debug, Default)]

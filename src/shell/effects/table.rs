@@ -3,17 +3,17 @@
 use super::database::Database;
 use super::reading::Reading;
 use super::{Kind, canonical};
-use crate::shell::Dialect;
-use crate::shell::embedded::Language;
-use crate::shell::embedded::pure::{self, Tongue};
-use crate::shell::parse::Invocation;
-use crate::shell::pattern::Whole;
-use crate::shell::unwrap::is_code;
+use crate::Dialect;
+use crate::embedded::Language;
+use crate::embedded::pure::{self, Tongue};
+use crate::parse::Invocation;
+use crate::pattern::Whole;
+use crate::unwrap::is_code;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
-static TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/programs.toml"));
+static TEXT: &str = include_str!("../../../platform-rules/programs.toml");
 
 /// How a program reads its options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
@@ -306,7 +306,7 @@ struct Variables {
 
 /// How programs run other code because of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::shell) enum Variable {
+pub(crate) enum Variable {
     /// Its value is a command.
     Runs,
     /// Its value names code that is loaded into every program.
@@ -386,7 +386,7 @@ pub(super) fn program(key: &str, dialect: Dialect) -> Option<&'static Program> {
 }
 
 /// True for the name of a file or folder that tools make anew.
-pub(in crate::shell) fn is_remade(name: &str) -> bool {
+pub(crate) fn is_remade(name: &str) -> bool {
     table().remade.iter().any(|own| match (own.strip_prefix('*'), own.strip_suffix('*')) {
         (Some(end), _) => name.len() > end.len() && name.ends_with(end),
         (_, Some(start)) => name.starts_with(start),
@@ -395,7 +395,7 @@ pub(in crate::shell) fn is_remade(name: &str) -> bool {
 }
 
 /// What programs make of that variable, if it can make them run other code.
-pub(in crate::shell) fn variable(name: &str) -> Option<Variable> {
+pub(crate) fn variable(name: &str) -> Option<Variable> {
     let named = |listed: &String| match listed.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => listed == name,

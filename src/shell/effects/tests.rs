@@ -1,7 +1,7 @@
 //! The table of programs against itself.
 
 use super::table;
-use crate::shell::{Dialect, is_read_only, parse};
+use crate::{Dialect, is_read_only, parse};
 
 #[test]
 fn the_table_is_sound() {

@@ -3,7 +3,7 @@
 
 /// One thing that a program in an argument does besides computing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::shell) enum Deed {
+pub(crate) enum Deed {
     /// It deletes this path; `None` if the path is computed. True if all below it goes too.
     Delete(Option<String>, bool),
     /// It writes to this file.
@@ -179,7 +179,7 @@ const DELETES_ALL: &[&str] = &[
 ];
 
 /// Lists what the program does.
-pub(in crate::shell) fn deeds(text: &str) -> Vec<Deed> {
+pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     let tokens = tokens(text);
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let any = |names: &[&str]| {
@@ -346,9 +346,7 @@ fn command_at(tokens: &[Token], at: usize) -> Option<String> {
     match words.as_slice() {
         [] => None,
         [one] => Some(one.clone()),
-        many => {
-            Some(many.iter().map(|w| crate::shell::quote(w, crate::shell::Dialect::Sh)).collect::<Vec<_>>().join(" "))
-        }
+        many => Some(many.iter().map(|w| crate::quote(w, crate::Dialect::Sh)).collect::<Vec<_>>().join(" ")),
     }
 }
 

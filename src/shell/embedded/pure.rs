@@ -10,7 +10,7 @@ use names::{ATTRIBUTES, MODULES, NEVER, WHOLE, WORDS};
 /// A language of one-line programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::shell) enum Tongue {
+pub(crate) enum Tongue {
     Python,
     Perl,
     Ruby,
@@ -67,7 +67,7 @@ fn is_one_of(name: &str, list: &str) -> bool {
 }
 
 /// True if the program does nothing but compute and print, as far as every name in it is known.
-pub(in crate::shell) fn is_pure(text: &str, tongue: Tongue) -> bool {
+pub(crate) fn is_pure(text: &str, tongue: Tongue) -> bool {
     if text.len() > LONGEST || !deeds(text).is_empty() {
         return false;
     }

@@ -2,7 +2,7 @@
 
 /// The deed of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::shell) enum Deed {
+pub(crate) enum Deed {
     /// It only shows something.
     Reads,
     /// It changes rows or settings, or nothing is known of it.
@@ -23,7 +23,7 @@ enum Token {
 }
 
 /// Lists what each statement of a text does.
-pub(in crate::shell) fn deeds(text: &str) -> Vec<Deed> {
+pub(crate) fn deeds(text: &str) -> Vec<Deed> {
     let mut found = Vec::new();
     let mut rest = String::new();
     for line in text.lines() {

@@ -1,11 +1,11 @@
 //! The closed language in which a rule says when it matches. Everything is asked of the parse tree; nothing of the raw
 //! text of a command.
 
-use crate::shell::Dialect;
-use crate::shell::effects::{Place, canonical, has_value, is_told_by_words, operands_of, place_of, resolved, verb};
-use crate::shell::parse::{Construct, How, Invocation, Script, Word};
-use crate::shell::pattern::Pattern;
-use crate::shell::safety::given;
+use crate::Dialect;
+use crate::effects::{Place, canonical, has_value, is_told_by_words, operands_of, place_of, resolved, verb};
+use crate::parse::{Construct, How, Invocation, Script, Word};
+use crate::pattern::Pattern;
+use crate::safety::given;
 
 /// When a rule matches a command. Conditions that are not given hold.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
@@ -145,7 +145,7 @@ fn is_signal(command: &Invocation, word: &str) -> bool {
 }
 
 /// Index of the word that is this option, if the command has it.
-pub(crate) fn option(command: &Invocation, option: &str) -> Option<usize> {
+pub fn option(command: &Invocation, option: &str) -> Option<usize> {
     // The parameters of cmdlets (`Verb-Noun`) are whole words too.
     let cmdlet = |n: &str| n.starts_with(|c: char| c.is_ascii_uppercase()) && n.contains('-');
     let whole = command.name().is_some_and(|n| WHOLE_WORD.contains(&n) || cmdlet(n));

@@ -9,7 +9,7 @@ macro_rules! files {
         /// The rule files, by name: what holds everywhere, one a target, one a dialect.
         pub(super) const NAMES: [&str; [$($name),*].len()] = [$($name),*];
         static TEXTS: [&str; NAMES.len()] =
-            [$(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/platform-rules/", $name, ".toml"))),*];
+            [$(include_str!(concat!("../../../platform-rules/", $name, ".toml"))),*];
     };
 }
 

@@ -2,8 +2,8 @@
 //! script as it was written.
 
 use super::condition::option;
-use crate::shell::parse::{How, Invocation, Script, Word};
-use crate::shell::pattern::Pattern;
+use crate::parse::{How, Invocation, Script, Word};
+use crate::pattern::Pattern;
 use std::ops::Range;
 
 /// A repair.

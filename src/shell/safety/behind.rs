@@ -2,10 +2,10 @@
 //! nobody can say that it does not.
 
 use super::{Level, Reason, judged};
-use crate::shell::Dialect;
-use crate::shell::effects::{Effect, Kind, is_known};
-use crate::shell::parse::{How, Invocation, Script, parse};
-use crate::shell::unwrap::{is_interpreter, is_shell};
+use crate::Dialect;
+use crate::effects::{Effect, Kind, is_known};
+use crate::parse::{How, Invocation, Script, parse};
+use crate::unwrap::{is_interpreter, is_shell};
 
 /// The most words of a command that is looked into: each known program in it is looked into in turn.
 const MAX_WORDS: usize = 24;

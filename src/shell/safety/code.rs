@@ -2,10 +2,10 @@
 
 use super::secrets::is_secret;
 use super::{Level, Reason, given, reason};
-use crate::shell::effects::{Place, place_of};
-use crate::shell::embedded::code::{Deed, deeds};
-use crate::shell::parse::Script;
-use crate::shell::unwrap::{is_code, is_interpreter};
+use crate::effects::{Place, place_of};
+use crate::embedded::code::{Deed, deeds};
+use crate::parse::Script;
+use crate::unwrap::{is_code, is_interpreter};
 use std::ops::Range;
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
@@ -33,7 +33,7 @@ pub(super) fn reasons(script: &Script) -> Vec<Reason> {
             for text in given(script, index) {
                 for deed in deeds(&text) {
                     if let Deed::Run(Some(line)) = &deed {
-                        let inner = super::assess(&crate::shell::parse(line, crate::shell::Dialect::Sh));
+                        let inner = super::assess(&crate::parse(line, crate::Dialect::Sh));
                         found.extend(inner.reasons.into_iter().map(|r| Reason { span: Some(first.span.clone()), ..r }));
                     }
                     found.extend(of_deed(&deed, &first.raw, &first.span));

@@ -1,9 +1,9 @@
 //! Data that is lost in a database: tables that are dropped, rows that are all deleted, stores that are emptied.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::database::deeds;
-use crate::shell::embedded::sql::Deed;
-use crate::shell::parse::Script;
+use crate::effects::database::deeds;
+use crate::embedded::sql::Deed;
+use crate::parse::Script;
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     let mut found = Vec::new();

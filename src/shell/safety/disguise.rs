@@ -2,8 +2,8 @@
 //! shown, signs that turn the direction of reading. What it seems to say is judged, too, and the stricter verdict holds.
 
 use super::{Level, Reason, assess, reason};
-use crate::shell::effects::is_known;
-use crate::shell::parse::{Script, Word, parse};
+use crate::effects::is_known;
+use crate::parse::{Script, Word, parse};
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     if script.text.is_ascii() {

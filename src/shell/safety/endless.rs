@@ -2,8 +2,8 @@
 //! functions that call themselves, streams without end that are kept.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::{Effect, Kind, Place, place_of};
-use crate::shell::parse::{Construct, How, Invocation, Script};
+use crate::effects::{Effect, Kind, Place, place_of};
+use crate::parse::{Construct, How, Invocation, Script};
 use std::ops::Range;
 
 /// Programs at which a loop stops for a moment, or ends.
@@ -207,13 +207,13 @@ fn begins(command: &Invocation) -> bool {
     match command.name() {
         Some("yes") => true,
         Some("dd" | "dcfldd" | "pv") => {
-            let from = |w: &crate::shell::Word| w.text.strip_prefix("if=").is_some_and(device);
-            let bounded = |w: &crate::shell::Word| w.text.starts_with("count=");
+            let from = |w: &crate::Word| w.text.strip_prefix("if=").is_some_and(device);
+            let bounded = |w: &crate::Word| w.text.starts_with("count=");
             (command.args().iter().any(from) || read || command.name() == Some("pv") && named())
                 && !command.args().iter().any(bounded)
         }
         Some("head" | "ghead") => {
-            let huge = |w: &crate::shell::Word| {
+            let huge = |w: &crate::Word| {
                 bytes(w.text.trim_start_matches("-c").trim_start_matches("--bytes=")).is_some_and(|n| n >= HUGE)
             };
             (read || named()) && command.args().iter().any(huge)

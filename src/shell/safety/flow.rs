@@ -1,8 +1,8 @@
 //! What comes from the network, or out of a decoder, and goes into something that runs it.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
-use crate::shell::parse::{Construct, How, Invocation, Redirect, Script};
+use crate::effects::{Effect, Kind, Place, canonical, effects, is_socket, place_of};
+use crate::parse::{Construct, How, Invocation, Redirect, Script};
 
 /// Where a stream comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,7 +246,7 @@ fn source(script: &Script, command: &Invocation) -> Option<Origin> {
         "awk" | "gawk" | "mawk" => command.args().iter().any(|w| w.text.contains("%c")),
         // what is spelled out and turned into something else on its way was not meant to be read
         "tr" | "sed" | "cut" | "tac" => spelled_out(script, command),
-        name if crate::shell::unwrap::is_interpreter(name) => {
+        name if crate::unwrap::is_interpreter(name) => {
             const MAKES: [&str; 10] =
                 ["base64", "pack", "chr(", "decode", "fromhex", "unhexlify", "atob", "b64", "from(", "[::-1]"];
             command.args().iter().any(|w| MAKES.iter().any(|m| w.text.contains(m)) || is_escaped(&w.text))
@@ -282,10 +282,10 @@ fn spelled_out(script: &Script, command: &Invocation) -> bool {
 /// The command that braces make: `{base64,-d}`.
 fn in_braces(script: &Script, command: &Invocation) -> Option<Invocation> {
     let first = command.words.first().filter(|w| w.value.is_none() && w.text.starts_with('{'))?;
-    let opened = crate::shell::effects::opened(&first.text);
-    let word = |text: String| crate::shell::Word { value: Some(text.clone()), text, ..first.clone() };
+    let opened = crate::effects::opened(&first.text);
+    let word = |text: String| crate::Word { value: Some(text.clone()), text, ..first.clone() };
     let words: Vec<_> = opened.into_iter().map(word).chain(command.args().iter().cloned()).collect();
-    (words.len() > 1 && script.dialect != crate::shell::Dialect::Sh).then(|| Invocation { words, ..command.clone() })
+    (words.len() > 1 && script.dialect != crate::Dialect::Sh).then(|| Invocation { words, ..command.clone() })
 }
 
 /// True for a program that gets something from another machine.
@@ -352,7 +352,7 @@ fn runs_stream(script: &Script, index: usize, command: &Invocation, origins: &[O
 fn opens_a_shell(script: &Script, index: usize, command: &Invocation) -> bool {
     let runs = |c: &Invocation| c.inside.is_some_and(|i| i.command == index && i.how == How::Wrapped);
     let letters = |letter: char| {
-        let cluster = |w: &crate::shell::Word| {
+        let cluster = |w: &crate::Word| {
             let letters = w.text.strip_prefix('-').filter(|l| !l.starts_with('-'));
             letters.is_some_and(|l| l.contains(letter) && l.chars().all(|c| c.is_ascii_alphabetic()))
         };
@@ -403,7 +403,7 @@ fn downloads(script: &Script) -> Vec<String> {
         // `-O`, and `-P DIR`: the name is the address's
         if !named || command.args().iter().any(|w| w.text.starts_with("-O") || w.text.starts_with("-P")) {
             // these two take an address without its scheme
-            let kept = |w: &crate::shell::Word| is_one_of(script, command, &["wget"]) || w.text.starts_with("-O");
+            let kept = |w: &crate::Word| is_one_of(script, command, &["wget"]) || w.text.starts_with("-O");
             let short = command.args().iter().any(kept) && is_one_of(script, command, &["curl", "wget"]);
             let is_address = |text: &str| text.contains("://") || short && text.contains('/') && !text.starts_with('-');
             let last = |text: &str| {

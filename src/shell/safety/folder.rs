@@ -4,9 +4,9 @@
 
 use super::keeps::{exposes, fills};
 use super::{Level, Reason};
-use crate::shell::effects::{Effect, Kind, Place, is_hidden, place_of};
-use crate::shell::parse::{Invocation, Script, Word};
-use crate::size::size;
+use crate::effects::{Effect, Kind, Place, is_hidden, place_of};
+use crate::parse::{Invocation, Script, Word};
+use caro_base::size::size;
 
 /// The kind of thing at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

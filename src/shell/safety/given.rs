@@ -1,13 +1,13 @@
 //! The text that a command is given on its standard input, as far as the script spells it out: here-documents,
 //! here-strings, and what `echo` and `printf` print into its pipe.
 
-use crate::shell::parse::{How, Invocation, Script};
+use crate::parse::{How, Invocation, Script};
 
 /// The most pipes and wrappers that are followed.
 const MAX_STAGES: usize = 8;
 
 /// Lists what that command reads from its standard input, one text for each that prints into it.
-pub(in crate::shell) fn given(script: &Script, index: usize) -> Vec<String> {
+pub(crate) fn given(script: &Script, index: usize) -> Vec<String> {
     let mut found = Vec::new();
     follow(script, index, 0, &mut found);
     found
@@ -45,7 +45,7 @@ fn follow(script: &Script, index: usize, depth: usize, found: &mut Vec<String>) 
 }
 
 /// The text that `echo` and `printf` print, their escapes for new lines and tabs resolved.
-pub(in crate::shell) fn printed(command: &Invocation) -> String {
+pub(crate) fn printed(command: &Invocation) -> String {
     let words =
         command.args().iter().skip_while(|w| matches!(w.text.as_str(), "-e" | "-n" | "-ne" | "-en" | "-E" | "--"));
     let text = words.map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");

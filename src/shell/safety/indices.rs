@@ -2,9 +2,9 @@
 //! `x='a[$(cmd)]'; echo $((x))`, `[[ -v 'a[$(cmd)]' ]]`, `compgen -W '$(cmd)'`, and `"${x@P}"`.
 
 use super::{Level, Reason, reason};
-use crate::shell::Dialect;
-use crate::shell::parse::{Construct, Script, Word};
-use crate::shell::tree::split_words;
+use crate::Dialect;
+use crate::parse::{Construct, Script, Word};
+use crate::tree::split_words;
 
 pub(super) fn reasons(script: &Script) -> Vec<Reason> {
     if !matches!(script.dialect, Dialect::Bash | Dialect::Zsh | Dialect::Sh) {

@@ -1,8 +1,8 @@
 //! Changes with which nothing is lost: what tools make anew, temporary files, a line more in a file.
 
 use super::secrets::is_secret;
-use crate::shell::effects::{Effect, Kind, Place, is_hidden, is_remade, place_of};
-use crate::shell::parse::{How, Invocation, Script, Word};
+use crate::effects::{Effect, Kind, Place, is_hidden, is_remade, place_of};
+use crate::parse::{How, Invocation, Script, Word};
 
 /// Programs that write as much as they are told to.
 const FILLERS: [&str; 9] = ["yes", "dd", "fallocate", "truncate", "openssl", "mkfile", "fio", "stress", "stress-ng"];

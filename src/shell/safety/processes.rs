@@ -2,8 +2,8 @@
 //! shell that one types into, or simply all of them.
 
 use super::{Level, Reason, reason};
-use crate::shell::effects::{canonical, operands_of};
-use crate::shell::parse::{How, Invocation, Script, Word};
+use crate::effects::{canonical, operands_of};
+use crate::parse::{How, Invocation, Script, Word};
 
 /// Names of processes on which the system, the session or the way in depends.
 const VITAL: &[&str] = &[

@@ -2,8 +2,8 @@
 
 use super::flow::is_joined;
 use super::{Level, Reason, given, reason};
-use crate::shell::effects::sent;
-use crate::shell::parse::{How, Invocation, Script};
+use crate::effects::sent;
+use crate::parse::{How, Invocation, Script};
 
 /// Programs that send what they read, or what they are told.
 const SENDERS: [&str; 33] = [
@@ -215,7 +215,7 @@ fn says_env(command: &Invocation) -> bool {
 
 /// True for a command of an account that prints a key of it.
 fn tells_keys(command: &Invocation) -> bool {
-    let named = |w: &crate::shell::Word| {
+    let named = |w: &crate::Word| {
         ["secret", "credential", "access-key", "access_key", "token"].iter().any(|part| w.text.contains(part))
     };
     command.operands().any(named)

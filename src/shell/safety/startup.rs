@@ -4,9 +4,9 @@
 use super::flow::is_fetcher;
 use super::given::printed;
 use super::{Level, Reason, assess, given, reason};
-use crate::shell::Dialect;
-use crate::shell::effects::{Effect, Kind, Place, place_of};
-use crate::shell::parse::Script;
+use crate::Dialect;
+use crate::effects::{Effect, Kind, Place, place_of};
+use crate::parse::Script;
 
 /// The form in which a file tells what is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ fn later(text: &str, form: Form, path: &str, token: &str, span: &std::ops::Range
     };
     let mut worst = None;
     for command in commands {
-        let script = crate::shell::parse(command, Dialect::Bash);
+        let script = crate::parse(command, Dialect::Bash);
         let risk = assess(&script);
         let bad = risk.reasons.into_iter().find(|r| r.level == Level::Danger);
         let loose = || script.commands.iter().filter_map(|c| c.words.first()).find(|w| is_loose(&w.text));

@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::csv::begin;
 use super::edit::{Edits, is_cluster, warning, without};
-use crate::shell::{Finding, Invocation, Userland, Word};
+use caro_shell::{Finding, Invocation, Userland, Word};
 use std::net::Ipv4Addr;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

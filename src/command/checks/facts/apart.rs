@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let finds = it.script.commands.iter().filter(|c| c.name() == Some("find"));

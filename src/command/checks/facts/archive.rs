@@ -4,7 +4,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Invocation, Severity, Userland};
+use caro_shell::{Finding, Invocation, Severity, Userland};
 
 /// What a name promises: its endings, and the flag that keeps the promise (none: no compression).
 const ENDINGS: [(&[&str], Option<char>); 4] = [

@@ -3,7 +3,7 @@
 
 use super::CheckContext;
 use super::edit::warning;
-use crate::shell::{Finding, Invocation, Severity, Word};
+use caro_shell::{Finding, Invocation, Severity, Word};
 use std::collections::HashSet;
 
 /// Variables of awk itself, gawk's included.

@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::separator::{names, separated_by};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 use std::path::Path;
 
 /// `lines` are the first ones of the file that `grep` reads.
@@ -44,7 +44,7 @@ fn says_later(file: &Path, word: &str) -> bool {
     if file.metadata().is_ok_and(|m| m.len() > LOOK) {
         return true;
     }
-    let text = crate::files::read(file, LOOK).unwrap_or_default();
+    let text = caro_base::files::read(file, LOOK).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().skip(1).any(|line| line.to_lowercase().contains(word))
 }
 

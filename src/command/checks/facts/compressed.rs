@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::input::{files, is_reader};
-use crate::shell::{Finding, Invocation, Userland, Word};
+use caro_shell::{Finding, Invocation, Userland, Word};
 use std::path::Path;
 
 /// A way to compress a file.

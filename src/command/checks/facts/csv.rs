@@ -5,7 +5,7 @@ use super::input::files;
 use super::separator::{self, names, separated_by};
 use super::words::Words;
 use super::{CheckContext, column_name, only};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 use std::path::Path;
 
 /// Bytes of a file that are looked at.
@@ -53,12 +53,12 @@ fn only_chooses(command: &Invocation) -> bool {
     command.name() == Some("awk") && programs.next().is_some_and(|w| !w.text.contains('{')) && programs.next().is_none()
 }
 
-pub(in crate::command::checks) fn is_csv(word: &Word) -> bool {
+pub(in crate::checks) fn is_csv(word: &Word) -> bool {
     word.text.to_lowercase().ends_with(".csv")
 }
 
 /// The first lines of a file; none if it cannot be read.
-pub(in crate::command) fn begin(file: &Path) -> Vec<String> {
+pub(crate) fn begin(file: &Path) -> Vec<String> {
     let bytes = super::beginning(file, LOOK).unwrap_or_default();
     String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
 }

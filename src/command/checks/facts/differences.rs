@@ -2,8 +2,8 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::parse::How;
-use crate::shell::{Dialect, Finding, Invocation, Word};
+use caro_shell::parse::How;
+use caro_shell::{Dialect, Finding, Invocation, Word};
 use std::path::Path;
 
 /// Bytes of a file that are read to see whether it is sorted.

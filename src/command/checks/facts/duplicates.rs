@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, only};
-use crate::shell::{Finding, Invocation, Userland, Word};
+use caro_shell::{Finding, Invocation, Userland, Word};
 
 /// Programs that write a checksum before each name, and how many characters it has.
 const SUMS: [(&str, u32); 5] =

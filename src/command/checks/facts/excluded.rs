@@ -4,7 +4,7 @@
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{CheckContext, find};
-use crate::shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Severity, Word, quote};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of_find = find(it.script)
@@ -57,10 +57,7 @@ fn is_folder(it: &CheckContext, command: &Invocation, name: &str, files: bool) -
 }
 
 /// The words of a test that is turned round: `!`, `-name`, the pattern.
-pub(in crate::command::checks) fn negated<'a>(
-    command: &'a Invocation,
-    tests: &[&str],
-) -> impl Iterator<Item = &'a [Word]> {
+pub(in crate::checks) fn negated<'a>(command: &'a Invocation, tests: &[&str]) -> impl Iterator<Item = &'a [Word]> {
     let is = |w: &&[Word]| matches!(w[0].text.as_str(), "!" | "-not") && tests.contains(&w[1].text.as_str());
     command.words.windows(3).filter(is)
 }

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, made};
-use crate::shell::Finding;
+use caro_shell::Finding;
 use std::io::Read;
 use std::path::Path;
 

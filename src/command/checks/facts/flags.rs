@@ -1,8 +1,8 @@
 //! Does every flag exist in the installed version?
 
 use super::CheckContext;
-use crate::manual::{Entry, relevant};
-use crate::shell::{Finding, Invocation, Severity};
+use caro_manual::{Entry, relevant};
+use caro_shell::{Finding, Invocation, Severity};
 
 /// Option lines shown as evidence for one wrong flag.
 const EVIDENCE: usize = 6;
@@ -34,5 +34,5 @@ fn of_command(it: &CheckContext, command: &Invocation) -> Vec<Finding> {
 /// The manual's lines nearest to what was meant.
 fn evidence(entry: &Entry, request: &str, flag: &str) -> Vec<String> {
     let words: Vec<&str> = request.split_whitespace().collect();
-    relevant(entry, &words, &[flag], EVIDENCE).iter().map(crate::manual::OptionEntry::line).collect()
+    relevant(entry, &words, &[flag], EVIDENCE).iter().map(caro_manual::OptionEntry::line).collect()
 }

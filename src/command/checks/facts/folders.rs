@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script.commands.iter().filter_map(|c| of_command(it, c)).collect()

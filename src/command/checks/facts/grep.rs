@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation};
+use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     if let Some(nothing) = contradicted(it) {

@@ -2,8 +2,8 @@
 //! line is data: `platform-rules/headers.toml`.
 
 use super::CheckContext;
-use crate::shell::rules::option;
-use crate::shell::{Finding, Invocation, Severity, Word};
+use caro_shell::rules::option;
+use caro_shell::{Finding, Invocation, Severity, Word};
 use std::sync::OnceLock;
 
 /// A program whose output begins with headings.

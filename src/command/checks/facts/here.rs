@@ -4,7 +4,7 @@ use super::edit::{Edits, warning};
 use super::input::files;
 use super::words::written;
 use super::{CheckContext, made};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 use std::path::{Path, PathBuf};
 
 /// The most names that are told as there.

@@ -4,7 +4,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::{Words, bare};
-use crate::shell::{Finding, Invocation, Severity, Word, quote};
+use caro_shell::{Finding, Invocation, Severity, Word, quote};
 use std::collections::BTreeSet;
 
 /// Programs that read the files they are given, and their standard input only without one: how many operands come before
@@ -26,7 +26,7 @@ const READERS: [(&str, usize, &str); 13] = [
 ];
 
 /// The finding of a command that has nothing to read.
-pub(in crate::command) const WAITS: &str = "no-input";
+pub(crate) const WAITS: &str = "no-input";
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let ignored = it.script.commands.iter().filter(|c| is_piped_into(c, it)).filter_map(|c| ignored(it, c));
@@ -94,7 +94,7 @@ pub(super) fn is_reader(name: &str) -> bool {
 }
 
 /// The files that a program reads, as far as they are given by name; `None` of other programs, and where that is not clear.
-pub(in crate::command) fn files(command: &Invocation) -> Option<Vec<&Word>> {
+pub(crate) fn files(command: &Invocation) -> Option<Vec<&Word>> {
     let name = command.name()?;
     let (_, before, valued) = READERS.iter().find(|(reader, ..)| *reader == name)?;
     let mut operands = Vec::new();

@@ -5,7 +5,7 @@ use super::csv::{begin, is_csv};
 use super::edit::{Edits, warning};
 use super::separator::{names, separated_by};
 use super::words::Words;
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 use std::path::Path;
 
 /// Files of a folder that a pattern is taken to name at most.

@@ -24,7 +24,7 @@ mod passed_on;
 mod precedence;
 mod processes;
 pub(crate) mod programs;
-pub(in crate::command) mod prose;
+pub(crate) mod prose;
 mod quoting;
 mod renamed;
 mod sed;
@@ -35,19 +35,19 @@ mod sizes;
 mod stamped;
 mod starts;
 mod sums;
-pub(in crate::command) mod syntax;
+pub(crate) mod syntax;
 mod totals;
 mod values;
 
-pub(in crate::command) use csv::begin;
+pub(crate) use csv::begin;
 pub(super) use csv::is_csv;
-pub(in crate::command) use input::WAITS;
-pub(in crate::command) use separator::{cells, separated_by};
+pub(crate) use input::WAITS;
+pub(crate) use separator::{cells, separated_by};
 
 #[cfg(test)]
 use super::tests;
 use super::{Check, CheckContext, beginning, edit, find, made, only, read, starting_points, words};
-use crate::shell::rules;
+use caro_shell::rules;
 
 /// The checks of a command of any shell.
 pub(super) const ANY: &[Check] = &[

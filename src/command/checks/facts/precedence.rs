@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, find};
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 const ACTIONS: [&str; 10] =
     ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-print", "-print0", "-printf", "-ls", "-fprint"];

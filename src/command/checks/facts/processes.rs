@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation, quote};
+use caro_shell::{Finding, Invocation, quote};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     itself(it).or_else(|| heading(it)).or_else(|| pinned(it)).into_iter().collect()

@@ -2,10 +2,11 @@
 
 use super::edit::Edits;
 use super::{CheckContext, renamed};
-use crate::shell::parse::Invocation;
-use crate::shell::{Finding, Severity, extract_commands};
+use caro_shell::parse::Invocation;
+use caro_shell::{Finding, Severity, extract_commands};
 
-pub(crate) const ID: &str = "unknown-program";
+/// Id of its finding.
+pub const ID: &str = "unknown-program";
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let Some(context) = it.context else { return Vec::new() };
@@ -60,7 +61,7 @@ fn called(it: &CheckContext, name: &str, other: &str) -> Option<String> {
 
 fn exists(name: &str, it: &CheckContext) -> bool {
     let Some(context) = it.context else { return true };
-    context.available_commands.contains_key(name) || crate::shell::is_builtin(name, it.dialect)
+    context.available_commands.contains_key(name) || caro_shell::is_builtin(name, it.dialect)
 }
 
 /// True if each call of that program is one of these.

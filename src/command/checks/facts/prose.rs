@@ -1,8 +1,8 @@
 //! Is it a command at all? A model that has no command to give may answer in words, and a shell parses them.
 
 use super::CheckContext;
-use crate::command::library;
-use crate::shell::{Finding, Severity, effects, extract_commands, is_builtin};
+use crate::library;
+use caro_shell::{Finding, Severity, effects, extract_commands, is_builtin};
 
 pub(crate) const ID: &str = "prose";
 

@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Dialect, Finding, Invocation, Severity, quote};
+use caro_shell::{Dialect, Finding, Invocation, Severity, quote};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of = |c| pattern(it, c).or_else(|| kept(it, c)).or_else(|| escape(it, c));

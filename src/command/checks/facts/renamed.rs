@@ -5,8 +5,8 @@
 
 use super::CheckContext;
 use super::edit::Edits;
-use crate::shell::parse::How;
-use crate::shell::{Dialect, Invocation, Word};
+use caro_shell::parse::How;
+use caro_shell::{Dialect, Invocation, Word};
 
 /// The command with a loop in the place of its one `rename`; `None` where that cannot be written.
 pub(super) fn as_loop(it: &CheckContext) -> Option<String> {
@@ -104,13 +104,13 @@ mod tests {
             std::fs::write(path, "x").unwrap();
         }
         let line = mended(line).unwrap_or_else(|| panic!("{line} is not mended"));
-        let job = crate::exec::Job {
+        let job = caro_exec::Job {
             args: vec!["-c".into(), line.clone().into()],
             cwd: Some(dir.path().into()),
-            sandbox: crate::exec::Sandbox::None,
-            ..crate::exec::Job::new("bash")
+            sandbox: caro_exec::Sandbox::None,
+            ..caro_exec::Job::new("bash")
         };
-        let output = crate::exec::capture_blocking(&job).unwrap();
+        let output = caro_exec::capture_blocking(&job).unwrap();
         assert!(output.stderr.is_empty(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         let mut names: Vec<String> = walkdir(dir.path(), dir.path());
         names.sort();

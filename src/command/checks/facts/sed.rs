@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let of = |c: &Invocation| digit(it, c).or_else(|| group(it, c));

@@ -3,13 +3,13 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Dialect, Finding, Invocation};
+use caro_shell::{Dialect, Finding, Invocation};
 
 /// What such files are separated by; the first where nothing is known.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
 /// What separates the values: what the first line has most of; `None` if that has none of them.
-pub(in crate::command) fn separated_by(lines: &[String]) -> Option<char> {
+pub(crate) fn separated_by(lines: &[String]) -> Option<char> {
     let Some(first) = lines.first() else { return Some(SEPARATORS[0]) };
     let count = |c: char| first.matches(c).count();
     SEPARATORS.into_iter().rev().max_by_key(|&c| count(c)).filter(|&c| count(c) > 0)
@@ -88,7 +88,7 @@ fn name(separator: char) -> &'static str {
 }
 
 /// The cells of a line as they are.
-pub(in crate::command) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
+pub(crate) fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
     line.split(by).map(|cell| cell.trim().trim_matches('"'))
 }
 

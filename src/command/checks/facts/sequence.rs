@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, Invocation, Severity, Userland, Word};
+use caro_shell::{Finding, Invocation, Severity, Userland, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     down(it).or_else(|| once(it)).into_iter().collect()
@@ -41,7 +41,7 @@ fn once(it: &CheckContext) -> Option<Finding> {
 }
 
 /// The word of `head` or `tail` that holds how many lines, and the number.
-pub(in crate::command::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
+pub(in crate::checks) fn line_count(command: &Invocation) -> Option<(&Word, u64)> {
     let args = command.args();
     args.iter().enumerate().find_map(|(i, w)| {
         let text = w.text.as_str();

@@ -2,8 +2,8 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, find};
-use crate::shell::Finding;
-use crate::shell::parse::How;
+use caro_shell::Finding;
+use caro_shell::parse::How;
 
 /// Tests of `find` that print, or do something with what was found.
 const TELLS: [&str; 9] = ["-print", "-print0", "-printf", "-ls", "-fprint", "-delete", "-quit", "-ok", "-execdir"];

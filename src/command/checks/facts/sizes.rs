@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use super::edit::{Edits, cluster_with, is_cluster, warning};
-use crate::shell::{Finding, Invocation};
+use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     sorted(it).into_iter().collect()
@@ -45,13 +45,13 @@ fn sorted(it: &CheckContext) -> Option<Finding> {
 }
 
 /// `-k1` and its kin.
-fn is_first_key(word: &crate::shell::Word) -> bool {
+fn is_first_key(word: &caro_shell::Word) -> bool {
     matches!(word.text.as_str(), "-k1" | "-k1,1" | "1" | "1,1" | "-rk1" | "-nrk1" | "-rnk1" | "-nk1")
 }
 
 /// The command that stands in the pipeline: `find` for the `du` of `find -exec du {} +`.
 fn outermost<'a>(commands: &'a [Invocation], command: &'a Invocation) -> &'a Invocation {
-    use crate::shell::parse::How;
+    use caro_shell::parse::How;
     command.inside.filter(|i| i.how == How::Wrapped).and_then(|i| commands.get(i.command)).unwrap_or(command)
 }
 

@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::year;
-use crate::shell::{Finding, Target, Userland, Word};
+use caro_shell::{Finding, Target, Userland, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()

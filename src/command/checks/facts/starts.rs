@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, find, starting_points};
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     twice(it).into_iter().collect()

@@ -4,7 +4,7 @@
 use super::CheckContext;
 use super::csv::begin;
 use super::edit::{Edits, warning};
-use crate::shell::{Finding, quote};
+use caro_shell::{Finding, quote};
 use std::path::Path;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! Does it parse?
 
 use super::CheckContext;
-use crate::shell::{Dialect, Finding, Severity};
+use caro_shell::{Dialect, Finding, Severity};
 use std::ops::Range;
 
 /// Id of the finding.
@@ -10,7 +10,7 @@ pub const ID: &str = "syntax";
 /// Id of the finding about a command that cannot be followed to its bottom.
 const TOO_DEEP: &str = "too-deep";
 
-pub(in crate::command::checks) fn check(it: &CheckContext) -> Vec<Finding> {
+pub(in crate::checks) fn check(it: &CheckContext) -> Vec<Finding> {
     it.script
         .errors
         .iter()
@@ -63,7 +63,7 @@ fn short_forms(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Target, parse};
+    use caro_shell::{Target, parse};
 
     #[test]
     fn the_short_forms_of_zsh_are_no_error() {

@@ -2,8 +2,8 @@
 
 use super::CheckContext;
 use super::edit::{Edits, warning};
-use crate::shell::Finding;
-use crate::shell::parse::How;
+use caro_shell::Finding;
+use caro_shell::parse::How;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()

@@ -4,7 +4,7 @@ use super::csv::is_csv;
 use super::edit::{Edits, warning};
 use super::separator::separated_by;
 use super::{CheckContext, read};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 use regex::Regex;
 use std::sync::LazyLock;
 

@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::words::{Words, number};
 use super::{CheckContext, find};
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 const DAYS: [&str; 3] = ["-mtime", "-atime", "-ctime"];
 const MINUTES: [&str; 3] = ["-mmin", "-amin", "-cmin"];

@@ -4,10 +4,10 @@
 use super::edit::{Edits, warning};
 use super::words::bare;
 use super::{CheckContext, starting_points};
-use crate::command::examples::Example;
-use crate::command::library;
-use crate::shell::effects::{Kind, effects};
-use crate::shell::{Finding, Invocation, Severity, Word, quote};
+use crate::examples::Example;
+use crate::library;
+use caro_shell::effects::{Kind, effects};
+use caro_shell::{Finding, Invocation, Severity, Word, quote};
 
 /// So many of the library's pairs may have been shown.
 const SHOWN: usize = 3;

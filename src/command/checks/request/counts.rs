@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{CheckContext, only};
-use crate::shell::{Finding, Invocation};
+use caro_shell::{Finding, Invocation};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);
@@ -15,7 +15,7 @@ pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
 }
 
 /// True if the request asks for one number: it is there, if only as a 0, whatever is counted.
-pub(in crate::command) fn asks_for_number(request: &str) -> bool {
+pub(crate) fn asks_for_number(request: &str) -> bool {
     counted(&Words::of(request)).is_some()
 }
 

@@ -4,7 +4,7 @@ use super::edit::{Edits, cluster_with, warning, without};
 use super::facts::excluded::negated;
 use super::words::{Words, is_subfolder};
 use super::{CheckContext, find, starting_points};
-use crate::shell::{Finding, Invocation};
+use caro_shell::{Finding, Invocation};
 
 /// What a request says about subfolders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

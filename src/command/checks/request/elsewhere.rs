@@ -4,8 +4,8 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::bare;
-use crate::command::library;
-use crate::shell::{Finding, Invocation, Word};
+use crate::library;
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let own = |c: &&Invocation| matches!(c.name(), Some("ssh" | "scp" | "sftp" | "rsync" | "ssh-copy-id"));

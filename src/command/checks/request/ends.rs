@@ -3,7 +3,7 @@
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::words::Words;
 use super::{CheckContext, only};
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 /// What a list is sorted by.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::edit::{Edits, warning};
 use super::words::Words;
 use super::{CheckContext, only};
-use crate::shell::{Finding, Invocation, Userland};
+use caro_shell::{Finding, Invocation, Userland};
 
 /// The id of the finding that a file is to change and does not.
 pub(crate) const ID: &str = "edits-nothing";
@@ -53,7 +53,7 @@ fn of_script(it: &CheckContext) -> Option<Finding> {
 }
 
 /// The option that makes `sed` write to the file.
-fn in_place(sed: &Invocation) -> Option<&crate::shell::Word> {
+fn in_place(sed: &Invocation) -> Option<&caro_shell::Word> {
     sed.args().iter().find(|w| {
         w.text.starts_with("--in-place") || w.text.starts_with("-i") || matches!(w.text.as_str(), "-Ei" | "-ri" | "-ni")
     })

@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Invocation, Severity};
+use caro_shell::{Finding, Invocation, Severity};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()

@@ -4,7 +4,7 @@ use super::CheckContext;
 use super::edit::warning;
 use super::facts::is_csv;
 use super::words::Words;
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).into_iter().collect()

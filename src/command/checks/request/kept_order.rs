@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::{Finding, Word};
+use caro_shell::{Finding, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it, &Words::of(it.request)).into_iter().collect()

@@ -3,7 +3,7 @@
 use super::CheckContext;
 use super::edit::{Edits, is_cluster, warning, without};
 use super::words::{Words, bare};
-use crate::shell::{Finding, Invocation, Userland};
+use caro_shell::{Finding, Invocation, Userland};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     of_script(it).or_else(|| exact(it)).or_else(|| lowered(it)).into_iter().collect()

@@ -3,7 +3,7 @@
 use super::edit::Edits;
 use super::words::{bare, year};
 use super::{CheckContext, only};
-use crate::shell::{Finding, Severity, Word, quote};
+use caro_shell::{Finding, Severity, Word, quote};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let answer = plain(&it.script.text);

@@ -7,7 +7,7 @@ mod counts;
 mod depth;
 mod elsewhere;
 mod ends;
-pub(in crate::command) mod in_place;
+pub(crate) mod in_place;
 mod kept_changes;
 mod kept_header;
 mod kept_order;
@@ -18,10 +18,10 @@ mod order;
 mod overwritten;
 mod place;
 mod placeholder;
-pub(in crate::command) mod saved;
+pub(crate) mod saved;
 mod unasked;
 
-pub(in crate::command) use counts::asks_for_number;
+pub(crate) use counts::asks_for_number;
 
 #[cfg(test)]
 use super::tests;

@@ -4,7 +4,7 @@ use super::edit::{Edits, warning};
 use super::facts::sequence::line_count;
 use super::words::{Words, number};
 use super::{CheckContext, only};
-use crate::shell::Finding;
+use caro_shell::Finding;
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);

@@ -4,7 +4,7 @@ use super::CheckContext;
 use super::edit::{Edits, is_cluster, is_ls_cluster, ls_cluster_with, warning, without};
 use super::facts::sequence::line_count;
 use super::words::Words;
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     let words = Words::of(it.request);

@@ -4,8 +4,8 @@
 use super::CheckContext;
 use super::edit::{Edits, warning};
 use super::words::Words;
-use crate::shell::parse::Redirect;
-use crate::shell::{Finding, Invocation};
+use caro_shell::parse::Redirect;
+use caro_shell::{Finding, Invocation};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 

@@ -5,8 +5,8 @@ use super::edit::{Edits, warning};
 use super::facts::input::files;
 use super::words::bare;
 use super::{CheckContext, only};
-use crate::shell::effects::{Kind, effects};
-use crate::shell::{Finding, Invocation, Word, quote};
+use caro_shell::effects::{Kind, effects};
+use caro_shell::{Finding, Invocation, Word, quote};
 use std::path::{Path, PathBuf};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! `--author="yourname"`: a word that stands for something the person did not say.
 
 use super::CheckContext;
-use crate::shell::{Finding, Severity, Word};
+use caro_shell::{Finding, Severity, Word};
 
 /// Words of examples in manuals and answers, never real names; compared without case, quotes and separators.
 const STANDINS: &[&str] = &[

@@ -3,8 +3,8 @@
 use super::CheckContext;
 use super::edit::warning;
 use super::words::bare;
-use crate::shell::parse::How;
-use crate::shell::{Dialect, Finding, Invocation, is_read_only, quote};
+use caro_shell::parse::How;
+use caro_shell::{Dialect, Finding, Invocation, is_read_only, quote};
 
 /// The finding's id.
 pub(crate) const ID: &str = "not-saved";

@@ -2,8 +2,8 @@
 
 use super::edit::{Edits, warning};
 use super::{CheckContext, made};
-use crate::shell::asked::only_looks;
-use crate::shell::{Finding, Invocation, Word};
+use caro_shell::asked::only_looks;
+use caro_shell::{Finding, Invocation, Word};
 
 pub(super) fn check(it: &CheckContext) -> Vec<Finding> {
     // a copy, and then the original goes: that moves it

@@ -14,8 +14,8 @@ mod tests;
 
 use super::generate::{Run, Sequence};
 use super::{Engine, Language};
-use crate::model::adapter::AdapterInfo;
-use crate::model::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
+use crate::adapter::AdapterInfo;
+use crate::{Cancel, Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
 use slots::{Slots, Step};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 use super::super::testing::{Tiny, free, request, run};
 use super::super::{Device, Options};
 use super::*;
-use crate::model::Shape;
+use crate::Shape;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -7,7 +7,7 @@ mod paired;
 
 use super::aligned::Aligned;
 use super::{Kind, Out};
-use crate::model::engine::threads::Pool;
+use crate::engine::threads::Pool;
 #[cfg(target_arch = "x86_64")]
 pub(super) use packed::{TILE, Tile};
 

@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use super::aligned::Aligned;
 use super::{Out, Task, Weight};
-use crate::model::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
-use crate::model::engine::threads::Pool;
+use crate::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
+use crate::engine::threads::Pool;
 
 /// Rows of activations from which a strip's unpacking pays.
 pub(super) const MIN_BATCH: usize = 12;

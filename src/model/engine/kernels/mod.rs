@@ -31,7 +31,7 @@ use super::bytes::Bytes;
 use super::gguf::TensorView;
 use super::quant::Kind;
 use super::threads::Pool;
-use crate::model::ModelError;
+use crate::ModelError;
 use activation::{Activations, Form, Layout};
 
 /// A weight matrix in the mapped file: `rows` outputs by `cols` inputs, row after row.

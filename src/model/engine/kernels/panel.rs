@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 
 use super::Task;
 use super::activation::CHUNK;
-use crate::model::engine::quant::Format;
+use crate::engine::quant::Format;
 
 /// Rows in a panel: lanes of a vector of 512 bits.
 pub(super) const ROWS: usize = 16;

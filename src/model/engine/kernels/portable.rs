@@ -2,7 +2,7 @@
 
 use super::activation::Form;
 use super::{Out, Task};
-use crate::model::engine::quant::{Format, Kind, Unpacked, f16, with_format};
+use crate::engine::quant::{Format, Kind, Unpacked, f16, with_format};
 
 /// Computes one task.
 pub(super) fn rows(task: &Task) {

@@ -79,36 +79,36 @@ impl Default for Unpacked {
 macro_rules! with_format {
     ($kind:expr, $F:ident => $body:expr, $float:expr) => {
         match $kind {
-            $crate::model::engine::quant::Kind::Q4_0 => {
-                type $F = $crate::model::engine::quant::Q4_0;
+            $crate::engine::quant::Kind::Q4_0 => {
+                type $F = $crate::engine::quant::Q4_0;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q4_1 => {
-                type $F = $crate::model::engine::quant::Q4_1;
+            $crate::engine::quant::Kind::Q4_1 => {
+                type $F = $crate::engine::quant::Q4_1;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q5_0 => {
-                type $F = $crate::model::engine::quant::Q5_0;
+            $crate::engine::quant::Kind::Q5_0 => {
+                type $F = $crate::engine::quant::Q5_0;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q5_1 => {
-                type $F = $crate::model::engine::quant::Q5_1;
+            $crate::engine::quant::Kind::Q5_1 => {
+                type $F = $crate::engine::quant::Q5_1;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q8_0 => {
-                type $F = $crate::model::engine::quant::Q8_0;
+            $crate::engine::quant::Kind::Q8_0 => {
+                type $F = $crate::engine::quant::Q8_0;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q4K => {
-                type $F = $crate::model::engine::quant::Q4K;
+            $crate::engine::quant::Kind::Q4K => {
+                type $F = $crate::engine::quant::Q4K;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q5K => {
-                type $F = $crate::model::engine::quant::Q5K;
+            $crate::engine::quant::Kind::Q5K => {
+                type $F = $crate::engine::quant::Q5K;
                 $body
             }
-            $crate::model::engine::quant::Kind::Q6K => {
-                type $F = $crate::model::engine::quant::Q6K;
+            $crate::engine::quant::Kind::Q6K => {
+                type $F = $crate::engine::quant::Q6K;
                 $body
             }
             _ => $float,
@@ -254,5 +254,3 @@ pub(crate) fn f16(bytes: &[u8]) -> f32 {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(super) use tests::quantised;

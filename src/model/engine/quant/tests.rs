@@ -1,28 +1,7 @@
+use super::super::testing::candle_kind;
 use super::*;
-use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
-
-fn candle_kind(kind: Kind) -> GgmlDType {
-    match kind {
-        Kind::F32 => GgmlDType::F32,
-        Kind::F16 => GgmlDType::F16,
-        Kind::BF16 => GgmlDType::BF16,
-        Kind::Q4_0 => GgmlDType::Q4_0,
-        Kind::Q4_1 => GgmlDType::Q4_1,
-        Kind::Q5_0 => GgmlDType::Q5_0,
-        Kind::Q5_1 => GgmlDType::Q5_1,
-        Kind::Q8_0 => GgmlDType::Q8_0,
-        Kind::Q4K => GgmlDType::Q4K,
-        Kind::Q5K => GgmlDType::Q5K,
-        Kind::Q6K => GgmlDType::Q6K,
-    }
-}
-
-/// Blocks of a kind, written by candle.
-pub(in crate::model::engine) fn quantised(kind: Kind, values: &[f32]) -> Vec<u8> {
-    let tensor = Tensor::from_vec(values.to_vec(), values.len(), &Device::Cpu).unwrap();
-    QTensor::quantize(&tensor, candle_kind(kind)).unwrap().data().unwrap().into_owned()
-}
 
 /// candle writes the blocks and reads them back: an independent opinion of every format.
 #[test]

@@ -10,11 +10,10 @@ mod bpe;
 mod split;
 mod vocab;
 
-#[cfg(test)]
 pub(super) use vocab::char_of;
 pub(super) use vocab::{Kind, Vocab};
 
-use crate::model::ModelError;
+use crate::ModelError;
 use bpe::Merges;
 use split::Scheme;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What a token is for (`tokenizer.ggml.token_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::model::engine) enum Kind {
+pub(in crate::engine) enum Kind {
     /// A piece of text.
     Normal,
     /// Structure: ends of turns, roles, padding. Never text.
@@ -19,7 +19,7 @@ pub(in crate::model::engine) enum Kind {
 ///
 /// Tokens are kept as the file spells them, in the byte alphabet (see [`push_decoded`]), and decoded when they are asked
 /// for: a process that writes one command meets a hundred of them.
-pub(in crate::model::engine) struct Vocab {
+pub(in crate::engine) struct Vocab {
     /// All tokens' spellings, in id order.
     spellings: Vec<u8>,
     /// Where each token ends in `spellings`.
@@ -249,7 +249,7 @@ fn byte_of(code: u32) -> Option<u8> {
 }
 
 /// The character that stands for a byte: the inverse of [`byte_of`].
-pub(in crate::model::engine) fn char_of(byte: u8) -> u32 {
+pub(in crate::engine) fn char_of(byte: u8) -> u32 {
     match byte {
         0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => u32::from(byte),
         0..=0x20 => 0x100 + u32::from(byte),

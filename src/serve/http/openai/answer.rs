@@ -5,11 +5,11 @@
 
 use super::super::command::CancelOnDrop;
 use super::super::{Problem, Server, sse};
-use crate::id;
-use crate::inference::generate;
-use crate::model::{Completion, Finish, Flow, Model, ModelError, Request, Usage};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use caro_base::id;
+use caro_inference::generate;
+use caro_model::{Completion, Finish, Flow, Model, ModelError, Request, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -259,8 +259,8 @@ fn first_line(text: &str) -> String {
 mod tests {
     use super::super::super::{Parts, Settings, Token};
     use super::*;
-    use crate::model::scripted::Scripted;
-    use crate::model::{Prompt, Sampling, Shape};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Prompt, Sampling, Shape};
     use std::time::{Duration, Instant};
 
     struct Bare;
@@ -298,7 +298,7 @@ mod tests {
 
     fn server() -> Arc<Server> {
         let (settings, token) = (Settings::default(), Token::random().unwrap());
-        let offer = crate::serve::mcp::tools::Offer { agent: false };
+        let offer = crate::mcp::tools::Offer { agent: false };
         Server::new(Parts { agent: "a".into(), settings, token, offer, log: None }, None)
     }
 

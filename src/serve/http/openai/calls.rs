@@ -1,7 +1,7 @@
 //! Finds the calls in what a model writes, as it comes: words, then calls whose form the grammar of [`tools`](super::tools)
 //! holds.
 
-use crate::model::tools::{CALL, CALL_END};
+use caro_model::tools::{CALL, CALL_END};
 
 /// The beginning of a call, up to its name and up to its arguments.
 const NAME: &str = "{\"name\": \"";

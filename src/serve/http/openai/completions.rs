@@ -6,9 +6,9 @@ use super::answer::{Form, Head, Order, answer, reason};
 use super::check_model;
 use super::fields::{Body, Fields, unsupported, wrong};
 use super::options::Options;
-use crate::model::{Completion, Prompt, Shape};
 use axum::extract::State;
 use axum::response::Response;
+use caro_model::{Completion, Prompt, Shape};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -6,12 +6,12 @@ use super::super::{Problem, Server};
 use super::answer::problem;
 use super::fields::{Body, Fields, unsupported, wrong};
 use super::no_model;
-use crate::model::embed::{EMBEDDING_MODEL, Embedder};
-use crate::model::{Cancel, ModelError};
 use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use caro_model::embed::{EMBEDDING_MODEL, Embedder};
+use caro_model::{Cancel, ModelError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -135,7 +135,7 @@ fn base64(vector: &[f32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::embed::Hashed;
+    use caro_model::embed::Hashed;
 
     #[test]
     fn a_vector_as_text_is_its_bytes_the_lowest_first() {

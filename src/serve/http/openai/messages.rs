@@ -3,7 +3,7 @@
 use super::super::Problem;
 use super::fields::{Fields, unsupported, wrong};
 use super::tools::{self, Tools};
-use crate::model::{Opening, Prompt, Role, Turn};
+use caro_model::{Opening, Prompt, Role, Turn};
 use serde_json::{Value, json};
 
 /// The most messages of a conversation.
@@ -118,7 +118,7 @@ fn calls(message: &Fields<'_>) -> Result<(Vec<String>, Vec<String>), Problem> {
         // what the model once wrote down wrongly is still what it said
         let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
         let name = function.required_text("name")?;
-        blocks.push(crate::model::tools::spaced(&json!({"name": name, "arguments": arguments})));
+        blocks.push(caro_model::tools::spaced(&json!({"name": name, "arguments": arguments})));
         ids.push(call.required_text("id")?.to_owned());
     }
     Ok((blocks, ids))

@@ -2,7 +2,7 @@
 
 use super::super::Problem;
 use super::fields::{Fields, unsupported, wrong};
-use crate::model::{Cancel, Prompt, Request, Sampling, Shape};
+use caro_model::{Cancel, Prompt, Request, Sampling, Shape};
 use serde_json::Value;
 
 /// The sampling where a client leaves it open. Source: the publishers' own settings for Qwen2.5.

@@ -2,8 +2,8 @@
 
 use super::super::Problem;
 use super::fields::{Fields, unsupported, wrong};
-use crate::model::tools::{CALL, CALL_END, spaced};
-use crate::model::{ModelError, Shape};
+use caro_model::tools::{CALL, CALL_END, spaced};
+use caro_model::{ModelError, Shape};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -200,9 +200,9 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::super::calls::{Calls, Part};
     use super::*;
-    use crate::model::engine::{BatchedEngine, Device, Engine, Options};
-    use crate::model::scripted::Scripted;
-    use crate::model::{Cancel, Finish, Flow, Model, Opening, Prompt, Request, Role, Sampling};
+    use caro_model::engine::{BatchedEngine, Device, Engine, Options};
+    use caro_model::scripted::Scripted;
+    use caro_model::{Cancel, Finish, Flow, Model, Opening, Prompt, Request, Role, Sampling};
     use std::sync::Arc;
 
     fn read(body: Value) -> Result<Tools, Value> {
@@ -289,7 +289,7 @@ mod tests {
     /// A model whose weights are noise, by the tokens of its own vocabulary.
     #[test]
     fn an_engine_is_held_to_a_function_whatever_it_would_say() {
-        let file = crate::model::engine::testing::tiny_file();
+        let file = caro_model::engine::testing::tiny_file();
         let options = Options { device: Device::Cpu, ..Options::default() };
         let engine = Engine::open(file.path(), "tiny", &options).unwrap();
         let model = BatchedEngine::or_alone(Arc::new(engine), 4);

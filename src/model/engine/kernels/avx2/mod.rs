@@ -13,9 +13,7 @@ use std::arch::x86_64::*;
 
 use super::activation::{Form, Rounded};
 use super::{Task, portable};
-use crate::model::engine::quant::{
-    Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, f16, k_scales, with_format,
-};
+use crate::engine::quant::{Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, f16, k_scales, with_format};
 
 pub(super) use tiles::Scratch;
 

@@ -13,7 +13,7 @@ use super::super::aligned::Aligned;
 use super::super::{Kernels, Task};
 use super::unpack::{Blocks, Panel};
 use super::{GROUP, Lhs};
-use crate::model::engine::quant::{Format, Kind};
+use crate::engine::quant::{Format, Kind};
 
 /// Rows of a panel: lanes of a vector of 256 bits.
 pub(super) const ROWS: usize = 8;

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::tiles::{Chunk, Lanes, ROWS};
-use crate::model::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
+use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
 /// Where the blocks of eight rows begin.
 pub(super) type Blocks = [*const u8; ROWS];
@@ -118,7 +118,7 @@ fn fetch_next(rows: &Blocks, r: usize, len: usize) {
 /// # Safety
 /// The CPU has AVX2 and F16C, and every row has 16 bytes.
 ///
-/// [`k_scales`]: crate::model::engine::quant::k_scales
+/// [`k_scales`]: crate::engine::quant::k_scales
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 unsafe fn k_head(rows: &Blocks, to: &mut Chunk) {

@@ -13,7 +13,7 @@ use super::activation::{CHUNK, Form, TILE, Tile};
 use super::aligned::Aligned;
 use super::panel::{self, Chunk, Copied, Lanes, Panel, ROWS, STEP};
 use super::{Task, portable};
-use crate::model::engine::quant::{Kind, Q4K, Q5K, Q6K, with_format};
+use crate::engine::quant::{Kind, Q4K, Q5K, Q6K, with_format};
 
 /// Panels that are unpacked before they are multiplied with many rows of activations: a tile of those is read once for
 /// all of them.

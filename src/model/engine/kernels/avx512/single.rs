@@ -13,7 +13,7 @@ use super::super::activation::{CHUNK, Form, Tile};
 use super::super::panel::{self, Copied, Lanes, Panel, ROWS, Source};
 use super::unpack::{halves, k_heads, words};
 use super::{add, dpwssd, less_minima};
-use crate::model::engine::quant::{Format, Q4K, Q5K, Q6K};
+use crate::engine::quant::{Format, Q4K, Q5K, Q6K};
 
 /// A format that has such a kernel.
 pub(super) trait Single: Panel {

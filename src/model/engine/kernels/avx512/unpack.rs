@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::super::panel::{Chunk, Lanes, Panel, Source};
-use crate::model::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
+use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
 /// Four vectors of words: number `j` has, of each row, the word at `at + 4 j`.
 ///
@@ -101,7 +101,7 @@ fn nibbles(bytes: __m512i) -> (__m512i, __m512i) {
 
 /// The heads of sixteen blocks of Q4_K or Q5_K: see [`k_scales`] for the packing of their scales and minima.
 ///
-/// [`k_scales`]: crate::model::engine::quant::k_scales
+/// [`k_scales`]: crate::engine::quant::k_scales
 pub(super) struct Heads {
     pub unit: __m512,
     pub minimum: __m512,

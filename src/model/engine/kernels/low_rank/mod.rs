@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::activation::Form;
 use super::{Out, Task, Weight};
-use crate::model::ModelError;
-use crate::model::engine::threads::Pool;
+use crate::ModelError;
+use crate::engine::threads::Pool;
 use panels::{PANEL, Panels};
 pub(super) use panels::{Rows, X};
 

@@ -8,7 +8,7 @@
 
 use super::super::aligned::Aligned;
 use super::super::{Out, Weight, activation};
-use crate::model::engine::threads::Pool;
+use crate::engine::threads::Pool;
 use std::ops::Range;
 
 /// Outputs of a panel.
@@ -410,8 +410,8 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::engine::bytes::Bytes;
-    use crate::model::engine::quant::Kind;
+    use crate::engine::bytes::Bytes;
+    use crate::engine::quant::Kind;
 
     fn values(len: usize, seed: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.0 - 1.0).collect()

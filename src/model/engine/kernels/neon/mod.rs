@@ -14,7 +14,7 @@ use std::arch::aarch64::*;
 
 use super::activation::{Form, Rounded};
 use super::{Kernels, Task, Tier, portable};
-use crate::model::engine::quant::{Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, k_scales, with_format};
+use crate::engine::quant::{Format, Kind, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, k_scales, with_format};
 use instructions::{fetch, half, sdot};
 
 pub(super) use tiles::Scratch;

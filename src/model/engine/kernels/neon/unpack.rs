@@ -4,7 +4,7 @@ use std::arch::aarch64::*;
 
 use super::tiles::{Chunk, ROWS, STEP, Unit};
 use super::{Small, half_at, less, load, nibbles, sixes, with_fifths};
-use crate::model::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, k_scales};
+use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, k_scales};
 
 /// The blocks of one chunk of four rows, or of the rest of the rows.
 pub(super) type Blocks<'a> = [&'a [u8]; ROWS];

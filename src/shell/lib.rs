@@ -2,6 +2,7 @@
 //!
 //! Nothing here runs a program, reads a file or knows a model. Rules are data (`platform-rules/`), built in; the code only
 //! interprets them.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod asked;
 mod builder;

@@ -10,6 +10,7 @@
 //! - [`tools`]: how signatures of functions, calls and their results stand in a conversation.
 //!
 //! Nothing here knows what a shell is: a request's meaning stays with the caller.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod adapter;
 pub mod catalog;
@@ -27,11 +28,6 @@ use adapter::AdapterInfo;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// When a file was last changed, in nanoseconds since 1970.
-pub(crate) fn changed(meta: &std::fs::Metadata) -> std::io::Result<u128> {
-    Ok(meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
-}
 
 /// Who speaks in a [`Turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -221,7 +217,6 @@ pub struct Request {
     pub cancel: Cancel,
 }
 
-#[cfg(test)]
 impl Request {
     /// One that asks for nothing: it carries the switch.
     pub fn nothing(cancel: &Cancel) -> Self {

@@ -1,5 +1,6 @@
 //! Rules of what may be shown to whom, decided on text and paths alone: secrets in values ([`redact`]) and in files ([`secret`]), text that
 //! speaks to a model ([`screen`](mod@screen)), and text that is fit for a prompt ([`text`]). Asks no model and changes nothing.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod redact;
 pub mod screen;

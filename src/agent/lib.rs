@@ -11,7 +11,7 @@
 //! - [`turn`]: the loop as a pure, serialisable state machine. No clock, no file, no model: what it needs it is given,
 //!   what it wants it returns as a [`turn::Step`]. Stored at every step, it is how a run is resumed.
 //! - [`harness`]: all of it put together, for whoever wants an agent.
-//! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`]; it asks the model through [`crate::inference`].
+//! - [`runtime`]: drives it. The only caller of [`tool::Tool::call`]; it asks the model through [`caro_inference`].
 //! - [`suggest`]: a checked command for a part of the plan.
 //! - [`action`]: what the model may do next as a grammar, and what it wrote read back. A call that is not admitted
 //!   cannot be written.
@@ -30,10 +30,11 @@
 //! - [`assemble`]: layers of context by priority within a budget; [`blueprint`]: which of them which kind of work has;
 //!   [`retrieve`]: which of many tools to show; [`excerpt`]: what of a long text.
 //! - [`plan`]: how many steps, in which parts, and whether the task is a task; [`reflect`]: what came of it. No model.
-//! - [`knowledge`]: the layer of a prompt from the person's own documents ([`crate::documents`]); [`memory`]: notes that outlive a run.
+//! - [`knowledge`]: the layer of a prompt from the person's own documents ([`caro_documents`]); [`memory`]: notes that outlive a run.
 //! - [`event`]: the typed record of everything that happens, redacted before it is stored; [`clock`]: times as a person's clock has them.
 //! - [`workspace`]: files of the agent and artifacts of the runtime; [`store`]: sessions, runs, events, checkpoints; `state`: what a run knows of itself; [`known`]: what it has read, for the next one of its session.
 //!   Files and memory are two things and never share a name.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod action;
 pub mod assemble;

@@ -1,5 +1,6 @@
 //! SQLite files that several processes open, and make, at once: what all of them have in common. [`mod@file`]: one of them opened, to
 //! write or only to read; [`repair`]: what can be saved of a damaged one. What stands in them is no matter of this room.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod file;
 pub mod repair;
@@ -199,17 +200,16 @@ fn orphans(sql: &Connection, table: &str) -> rusqlite::Result<usize> {
     gone.sum()
 }
 
-/// True if a file of that folder has these words.
-#[cfg(test)]
-pub fn holds(folder: &std::path::Path, words: &str) -> bool {
-    let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
-    files.into_iter().any(|bytes| bytes.windows(words.len()).any(|some| some == words.as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Barrier;
+
+    /// True if a file of that folder has these words.
+    fn holds(folder: &Path, words: &str) -> bool {
+        let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+        files.into_iter().any(|bytes| bytes.windows(words.len()).any(|some| some == words.as_bytes()))
+    }
 
     #[test]
     fn of_many_that_make_a_file_at_once_each_opens_it() {

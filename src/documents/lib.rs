@@ -7,10 +7,11 @@
 //! ```
 //!
 //! - [`walk`]: which files are documents. [`format`](mod@format): those that are no plain text. [`chunk`]: passages. `ingest`: what is new, changed or gone.
-//! - [`index`], [`words`], [`question`]: the search itself, which the agent's notes use too; [`crate::database`] opens the file.
+//! - [`index`], [`words`], [`question`]: the search itself, which the agent's notes use too; [`caro_database`] opens the file.
 //! - `query`: questions and answers. [`needs`]: whether a task asks one.
 //!
 //! Prints nothing; asks no language model. Nothing is opened before it is asked for.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod chunk;
 pub mod error;
@@ -28,9 +29,9 @@ pub use ingest::{Ingested, Options, Progress, Skipped};
 pub use needs::needs_knowledge;
 pub use query::{Answer, Hit, Times};
 
-use crate::database::repair::{self, Repaired};
-use crate::database::{self, Layout, file};
-use crate::model::embed::Embedder;
+use caro_database::repair::{self, Repaired};
+use caro_database::{self as database, Layout, file};
+use caro_model::embed::Embedder;
 use index::Index;
 use rusqlite::{Connection, params};
 use serde::Serialize;

@@ -4,6 +4,7 @@
 //! - [`split`]: what a task falls into; [`part`]: what kind of work each part is; [`said`]: what it says beside its orders;
 //!   [`form`]: parts whose form says all; [`reading`]: tasks that only ask what a text says.
 //! - [`targets`]: the files that a task promises; [`removal`]: whether it orders that something be taken away.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod courtesy;
 pub mod form;

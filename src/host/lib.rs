@@ -4,6 +4,7 @@
 //! - [`ambient`]: the variables and places the facts are read from; a test hands in others.
 //! - [`system`]: operating system, version, distribution, user. [`caller`]: the shell that called.
 //! - [`programs`]: the index of PATH. [`packages`]: what brings a program that is not there. [`userland`]: whose standard tools these are.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod ambient;
 pub mod caller;
@@ -14,7 +15,7 @@ pub mod userland;
 
 pub use ambient::Ambient;
 
-use crate::shell::{Dialect, Target};
+use caro_shell::{Dialect, Target};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,7 @@
 //!
 //! Who else opens sockets (downloads, remote models, servers of tools, stores that are built in on demand) is named in
 //! `tests/architecture.rs`.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod http;
 pub mod mcp;

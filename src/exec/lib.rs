@@ -12,6 +12,7 @@
 //! - `inherited`: that no child has files open that we were started with. `standard`: whether we were started with an output.
 //!
 //! What a command means, and whether it may run, is decided elsewhere.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod capture;
 #[cfg(unix)]
@@ -139,7 +140,7 @@ impl Sandbox {
     }
 
     /// True if it is closed on every side, but for where it may write.
-    pub(in crate::exec) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.only_reads() || matches!(self, Self::Offline(_))
     }
 }

@@ -7,6 +7,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
+/// When a file was last changed, in nanoseconds since 1970.
+///
+/// # Errors
+/// Where the system does not keep that time.
+pub fn changed(meta: &fs::Metadata) -> io::Result<u128> {
+    Ok(meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
+}
+
 /// The bytes of a file, of which there may be `most`.
 ///
 /// # Errors

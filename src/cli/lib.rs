@@ -20,6 +20,7 @@
 //! **A verb** is a file with `pub struct Args` (clap) and `pub fn run(args: &Args, cx: &Cx) -> Outcome`. It plugs in with
 //! its `pub mod`, its variant of [`args::Verb`] and its arm in [`dispatch`]. It prints through `cx.ui`, finds its folders
 //! in `cx.dirs`, its settings through `cx.settings(..)`, and an async part runs in `cx.runtime()?.block_on(..)`.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod adapter;
 pub mod agent;
@@ -202,13 +203,13 @@ pub fn wind_up(runtime: tokio::runtime::Runtime) {
 /// Parses the arguments, runs the verb, tells its exit code.
 pub fn main() -> ExitCode {
     // Before anything that starts a thread or costs time.
-    if let Some(code) = crate::exec::rehearse::helper_main() {
+    if let Some(code) = caro_exec::rehearse::helper_main() {
         return ExitCode::from(code);
     }
     let started = Instant::now();
-    crate::exec::outlive_large_files();
+    caro_exec::outlive_large_files();
     // Before there is any second thread.
-    crate::model::engine::init();
+    caro_model::engine::init();
     let argv: Vec<OsString> = std::env::args_os().collect();
     if let [_, word, orders] = &argv[..]
         && word == resident::WORD
@@ -216,7 +217,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(resident::run(orders).code());
     }
     let env = Env::of_process();
-    if crate::exec::output_was_closed() {
+    if caro_exec::output_was_closed() {
         let nowhere = Failure::usage("standard output is closed: there is nowhere to write an answer to")
             .hint("nothing was done; `>/dev/null` throws away what is not wanted");
         Ui::new(&args::Common::default(), &env).failure(&nowhere);

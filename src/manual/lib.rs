@@ -4,6 +4,7 @@
 //! - [`Manual`]: the cache. [`Entry`], [`OptionEntry`]: what it knows.
 //! - [`Entry::knows`], [`Entry::unknown_flags`]: flag truth. [`relevant`]: the lines that matter for a request.
 //! - `fetch`, `trust`, `assemble`: who is asked, whether it may be, and what comes of it. `index`: reads the texts. `store`: the file.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod answer;
 mod assemble;
