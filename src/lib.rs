@@ -1,10 +1,11 @@
 //! caro turns a request in plain words into a shell command that is right for this very machine, offline.
 //!
-//! The library is the whole product; `src/main.rs` only parses, wires and runs. Arrows between the modules point one
-//! way (`tests/architecture.rs` holds them):
+//! Each folder here is a room, and a crate; this one hands them on under their short names, for who builds on them, and
+//! `src/main.rs` runs [`cli`]. A room names only those below it: the arrows stand in the manifests, cargo lets none of them come
+//! back, and `tests/architecture.rs` lets none be added by the way:
 //!
 //! ```text
-//! cli -> serve -> agent -> command -> documents, inference, policy, manual -> model, shell, host, exec, intent, database
+//! cli -> serve -> agent -> command -> documents, inference, policy, manual -> model, shell, host, exec, intent, database, base
 //! ```
 //!
 //! - [`exec`]: every child process this program ever starts.
@@ -19,9 +20,9 @@
 //! - [`agent`]: the harness: turns, tools, guards, observations, events.
 //! - [`serve`]: the resident process that keeps a model ready, and its client, which is a model again; the HTTP server.
 //! - [`command`]: the two-iteration loop that makes a command out of a request.
-//! - [`database`]: SQLite files that several processes share; `id`: what runs and sessions are called; `size`: bytes in words.
-//! - `files`: bounded reads, and writes of whole files; for all of them.
+//! - [`database`]: SQLite files that several processes share.
 //! - `undo`: what a command changes, kept before it runs and put back when asked (Unix).
+//! - `base`: bounded reads and writes of whole files, names of runs and sessions, bytes in words; for all of them.
 //! - [`cli`]: arguments, terminal, one file a verb. Nobody imports it.
 
 pub use caro_agent as agent;

@@ -1,9 +1,9 @@
 //! No file of a room takes from another that, by some way, takes from it again: what stands above names what stands below, and
 //! who reads a file can read those that it names without coming back to where he began.
 //!
-//! An arrow is a `use` of another file of the crate; a name that a `mod.rs` hands on is followed to the file that has it.
+//! An arrow is a `use` of another file of the crate; a name that a `mod.rs` or `lib.rs` hands on is followed to the file that has it.
 
-use crate::architecture::{files, without_tests};
+use crate::architecture::{files, from_the_root, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Circles that are there today, by one of their files each, and why. The list may only get shorter.
@@ -35,11 +35,19 @@ impl Crate {
         let mut sources = BTreeMap::new();
         for (path, text) in files("src", &["rs"]) {
             let name = path.rsplit('/').next().unwrap();
-            if ["tests.rs", "testing.rs", "lib.rs", "main.rs"].contains(&name) || name.ends_with("_tests.rs") {
+            if ["lib.rs", "main.rs"].contains(&path.as_str())
+                || ["tests.rs", "testing.rs"].contains(&name)
+                || name.ends_with("_tests.rs")
+            {
                 continue;
             }
-            let module = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').map(str::to_owned);
-            sources.insert(module.collect::<Path>(), without_tests(&text));
+            let module = path
+                .trim_end_matches(".rs")
+                .trim_end_matches("/mod")
+                .trim_end_matches("/lib")
+                .split('/')
+                .map(str::to_owned);
+            sources.insert(module.collect::<Path>(), from_the_root(&path, &without_tests(&text)));
         }
         let mut all = Self { uses: BTreeMap::new(), hands_on: BTreeMap::new() };
         for (module, code) in &sources {

@@ -48,15 +48,14 @@ def text(meta):
 def linked(meta):
     """The packages that are linked in: all that is reached without tests and build scripts, but our own."""
     nodes = {node["id"]: node for node in meta["resolve"]["nodes"]}
-    root = crate(meta)["id"]
-    reached, ahead = set(), [root]
+    reached, ahead = set(), [crate(meta)["id"]]
     while ahead:
         one = ahead.pop()
         if one not in reached:
             reached.add(one)
             kinds = ((dep["pkg"], kind["kind"]) for dep in nodes[one]["deps"] for kind in dep["dep_kinds"])
             ahead += [package for package, kind in kinds if kind is None]
-    packages = [package for package in meta["packages"] if package["id"] in reached - {root}]
+    packages = [package for package in meta["packages"] if package["id"] in reached - set(meta["workspace_members"])]
     return sorted(packages, key=lambda package: (package["name"], package["version"]))
 
 

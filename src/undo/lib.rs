@@ -21,6 +21,7 @@
 //! **Cut off anywhere.** The record goes from *planned* to *ready* when all is on the disk, only then the command runs, and
 //! then it is *ran*. What is found *planned* with no process at it never ran and is thrown away; *ready* and *ran* can be
 //! undone. An undo is such a record itself: it may be cut off and done again, and be undone.
+#![cfg(unix)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod content;
