@@ -10,12 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, &str)] = &[
     ("agent/runtime", "a run starts helpers, which are runs"),
     ("cli", "verbs and terminal lie side by side: HOUSE 1.4 gives them rooms"),
-    ("model", "the types of a request stand in the head of the room that computes it"),
-    ("model/engine/kernels/avx2/tiles", "tiles unpack into panels of their own shape"),
     ("model/engine/kernels/neon/tiles", "tiles unpack into panels of their own shape"),
     ("serve/http", "each route takes the server, whose table of routes names it"),
-    ("serve/resident/client", "whoever needs a resident starts one"),
-    ("shell/builder", "a dialect's parser builds through the builder that calls it"),
     ("shell/effects/reading", "a command is read by the table that looks into what was read"),
 ];
 

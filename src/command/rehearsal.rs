@@ -33,8 +33,8 @@ pub enum Fit {
 /// The first reason against it.
 ///
 /// ```
-/// use caro::command::rehearsal::{Fit, fit};
-/// use caro::shell::{Dialect, parse};
+/// use caro_command::rehearsal::{Fit, fit};
+/// use caro_shell::{Dialect, parse};
 /// assert_eq!(fit(&parse("ls -l", Dialect::Bash)), Ok(Fit::Reads));
 /// assert_eq!(fit(&parse("touch new", Dialect::Bash)), Ok(Fit::Changes));
 /// assert!(fit(&parse("curl -O https://example.org/x", Dialect::Bash)).is_err());

@@ -58,7 +58,7 @@ impl ExecutionContext {
     /// Never fails: what cannot be told is empty, and a folder that cannot be written only costs time.
     ///
     /// ```no_run
-    /// let context = caro::host::ExecutionContext::detect(None);
+    /// let context = caro_host::ExecutionContext::detect(None);
     /// println!("{} on {}", context.shell.name, context.os);
     /// ```
     pub fn detect(cache_dir: Option<&Path>) -> Self {

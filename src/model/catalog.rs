@@ -199,9 +199,9 @@ impl Card {
     ///
     /// ```
     /// let text = "id='tiny'\nname='Tiny'\npurpose='chat'\nfamily='f'\narch='llama'\nquant='F16'\nlicence='MIT'\nctx=512\n[[file]]\nname='tiny.gguf'";
-    /// let card = caro::model::catalog::Card::parse(text, "tiny.toml")?;
+    /// let card = caro_model::catalog::Card::parse(text, "tiny.toml")?;
     /// assert_eq!(card.files[0].name, "tiny.gguf");
-    /// # Ok::<(), caro::model::catalog::CardError>(())
+    /// # Ok::<(), caro_model::catalog::CardError>(())
     /// ```
     pub fn parse(text: &str, origin: &str) -> Result<Self, CardError> {
         let wrong = |reason: String| CardError { origin: origin.into(), reason };

@@ -118,14 +118,14 @@ impl Scripted {
     /// [`ModelError::Script`] if it is no script.
     ///
     /// ```
-    /// use caro::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape, scripted::Scripted};
+    /// use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape, scripted::Scripted};
     /// let model = Scripted::parse(r#"{"rules": [{"match": "files", "reply": "ls"}]}"#, "script")?;
     /// let mut prompt = Prompt::system("You write shell commands.");
     /// prompt.push(Role::User, "list files");
     /// let shape = Shape::Text { stop: vec![] };
     /// let request = Request { prompt, shape, sampling: Sampling::GREEDY, max_tokens: 10, cancel: Cancel::new() };
     /// assert_eq!(model.generate(&request, &mut |_| Flow::Continue)?.text, "ls");
-    /// # Ok::<(), caro::model::ModelError>(())
+    /// # Ok::<(), caro_model::ModelError>(())
     /// ```
     pub fn parse(text: &str, id: &str) -> Result<Self, ModelError> {
         let wrong = |e: &dyn std::fmt::Display| ModelError::Script(e.to_string());

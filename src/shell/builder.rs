@@ -3,7 +3,7 @@
 
 use super::script::{Assignment, Construct, How, Inside, Invocation, Redirect, Script, Stage, Word};
 use super::unwrap::{self, Held};
-use super::{Dialect, fish, posix, powershell, word};
+use super::{Dialect, word};
 use std::ops::Range;
 
 /// How deep scripts may nest before the rest is given up as an error. Keeps the walkers' stack small.
@@ -103,9 +103,13 @@ impl Cx {
     }
 }
 
+/// What walks a text of its dialect, and puts what it finds into the builder.
+pub(super) type Walk = fn(&mut Builder, &Source<'_>, &Cx);
+
 /// The script being put together.
 pub(super) struct Builder {
     pub script: Script,
+    walk: Walk,
     pipelines: usize,
 }
 
@@ -113,7 +117,7 @@ pub(super) struct Builder {
 pub(super) type Placed = Vec<Option<(usize, usize)>>;
 
 impl Builder {
-    pub fn new(text: &str, dialect: Dialect) -> Self {
+    pub fn new(text: &str, dialect: Dialect, walk: Walk) -> Self {
         let script = Script {
             text: text.to_owned(),
             dialect,
@@ -127,7 +131,7 @@ impl Builder {
             errors: Vec::new(),
             too_deep: false,
         };
-        Self { script, pipelines: 0 }
+        Self { script, walk, pipelines: 0 }
     }
 
     /// Parses a text into the script.
@@ -139,11 +143,7 @@ impl Builder {
         if self.given_up(source, whole, cx) {
             return;
         }
-        match source.dialect {
-            Dialect::Bash | Dialect::Zsh | Dialect::Sh => posix::walk(self, source, cx),
-            Dialect::Fish => fish::walk(self, source, cx),
-            Dialect::PowerShell => powershell::walk(self, source, cx),
-        }
+        (self.walk)(self, source, cx);
     }
 
     /// True, with an error noted, if the limits of depth or size are reached.

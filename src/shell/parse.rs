@@ -1,28 +1,36 @@
 //! A command line as a tree: which programs, with which words, wrapped in what.
 
-use super::Dialect;
 use super::builder::{Builder, Cx, MAX_DEPTH, Place, Source};
 pub use super::script::{
     Assignment, Construct, Function, How, Inside, Invocation, Loop, Redirect, Script, Stage, Word,
 };
+use super::{Dialect, fish, posix, powershell};
 
 /// Parses a command line. Never fails: what is no shell shows in [`Script::errors`].
 ///
 /// ```
-/// use caro::shell::{Dialect, extract_commands, parse};
+/// use caro_shell::{Dialect, extract_commands, parse};
 /// let script = parse("sudo find . -name '*.o' -exec rm {} + | tail -3", Dialect::Bash);
 /// assert_eq!(extract_commands(&script), ["sudo", "find", "rm", "tail"]);
 /// assert_eq!(script.commands[2].via, ["sudo", "find"]);
 /// assert!(script.errors.is_empty());
 /// ```
 pub fn parse(text: &str, dialect: Dialect) -> Script {
-    let mut builder = Builder::new(text, dialect);
+    let mut builder = Builder::new(text, dialect, walk);
     builder.walk(&Source { text, dialect, place: Place::At(0) }, &Cx::default());
     builder.standard_input();
     let mut script = builder.script;
     // a grammar that gives up on such a text does not say why
     script.too_deep |= !script.errors.is_empty() && open_brackets(text) > MAX_DEPTH;
     script
+}
+
+fn walk(builder: &mut Builder, source: &Source<'_>, cx: &Cx) {
+    match source.dialect {
+        Dialect::Bash | Dialect::Zsh | Dialect::Sh => posix::walk(builder, source, cx),
+        Dialect::Fish => fish::walk(builder, source, cx),
+        Dialect::PowerShell => powershell::walk(builder, source, cx),
+    }
 }
 
 /// How many brackets are open at once where most are, quoted ones left out.

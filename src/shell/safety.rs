@@ -70,7 +70,7 @@ pub struct Reason {
 /// Judges a parsed command.
 ///
 /// ```
-/// use caro::shell::{Dialect, parse, safety::{Level, assess}};
+/// use caro_shell::{Dialect, parse, safety::{Level, assess}};
 /// assert_eq!(assess(&parse("du -sh * | sort -h", Dialect::Bash)).level, Level::Safe);
 /// assert_eq!(assess(&parse("sudo sh -c 'rm -rf /'", Dialect::Bash)).level, Level::Danger);
 /// ```

@@ -405,7 +405,7 @@ fn is_single_quote(c: char) -> bool {
 /// Writes `word` so that the shell reads exactly it, as one argument. Plain words stay as they are.
 ///
 /// ```
-/// use caro::shell::{Dialect, quote};
+/// use caro_shell::{Dialect, quote};
 /// assert_eq!(quote("it's", Dialect::Bash), r"'it'\''s'");
 /// assert_eq!(quote("it's", Dialect::PowerShell), "'it''s'");
 /// assert_eq!(quote("notes.txt", Dialect::Fish), "notes.txt");

@@ -9,8 +9,8 @@
 //!   there is no run.
 //!
 //! ```
-//! use caro::agent::harness::{Harness, Setup};
-//! use caro::model::scripted::Scripted;
+//! use caro_agent::harness::{Harness, Setup};
+//! use caro_model::scripted::Scripted;
 //! use std::sync::Arc;
 //!
 //! let model: Scripted = r#"{"rules": [{"reply": "Thought: easy\nAction: answer {\"text\": \"four\"}"}]}"#.parse()?;

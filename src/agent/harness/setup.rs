@@ -45,10 +45,10 @@ pub struct Setup {
     /// Guards of one's own beside those there are. They can only narrow what may be done.
     ///
     /// ```
-    /// use caro::agent::guard::{Finding, Guard, GuardError, Verdict};
-    /// use caro::agent::harness::{Harness, Setup};
-    /// use caro::agent::{Call, RunState};
-    /// use caro::model::scripted::Scripted;
+    /// use caro_agent::guard::{Finding, Guard, GuardError, Verdict};
+    /// use caro_agent::harness::{Harness, Setup};
+    /// use caro_agent::{Call, RunState};
+    /// use caro_model::scripted::Scripted;
     /// use std::sync::Arc;
     ///
     /// struct NoDrafts;
@@ -72,9 +72,9 @@ pub struct Setup {
     /// Providers of context of one's own beside those there are.
     ///
     /// ```
-    /// use caro::agent::assemble::Fixed;
-    /// use caro::agent::harness::{Harness, Setup};
-    /// use caro::model::scripted::Scripted;
+    /// use caro_agent::assemble::Fixed;
+    /// use caro_agent::harness::{Harness, Setup};
+    /// use caro_model::scripted::Scripted;
     /// use std::sync::Arc;
     ///
     /// let model: Scripted = r#"{"rules": [{"system": "Prices are in euros.", "reply": "Thought: euros\nAction: answer {\"text\": \"4 euros\"}"}]}"#.parse()?;

@@ -4,14 +4,14 @@
 /// unescaped or unbounded:
 ///
 /// ```compile_fail
-/// let raw = caro::agent::Raw::text("from a tool");
+/// let raw = caro_agent::Raw::text("from a tool");
 /// let prompt = raw.open(); // private
 /// ```
 ///
 /// Nor can it be printed:
 ///
 /// ```
-/// let raw = caro::agent::Raw::text("from a tool");
+/// let raw = caro_agent::Raw::text("from a tool");
 /// assert_eq!(format!("{raw:?}"), "Raw(11 bytes)");
 /// ```
 pub struct Raw {

@@ -4,10 +4,10 @@
 //! each matrix that it adds to the two tensors `NAME.lora_a` and `NAME.lora_b`. Two keys are this program's own:
 //! `caro.adapter.base_sha256` names the model file that it was trained on, `caro.adapter.prompt` its prompt format.
 
+use super::checksum;
 use super::config::Config;
 use super::gguf::{Gguf, TensorView};
 use super::kernels::{LowRank, MAX_RANK, Weight};
-use super::prefix;
 use crate::ModelError;
 use crate::adapter::AdapterInfo;
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ impl Adapter {
     pub fn identity(&self) -> &str {
         self.identity.get_or_init(|| {
             let bytes = self.file.bytes();
-            format!("adapter {:x} {:x}\n", bytes.len(), prefix::sum(bytes))
+            format!("adapter {:x} {:x}\n", bytes.len(), checksum::sum(bytes))
         })
     }
 }

@@ -309,7 +309,7 @@ fn sampled_together(adapted: bool) {
             request.prompt.adapted = adapted;
             request.sampling = Sampling { temperature, top_p: 0.95, seed: 40 };
             let together = engine.sample(&request, count).unwrap();
-            let alone = crate::sample_one_by_one(&engine, &request, count).unwrap();
+            let alone = crate::interface::sample_one_by_one(&engine, &request, count).unwrap();
             assert_eq!(together.len(), count);
             for (a, b) in together.iter().zip(&alone) {
                 assert_eq!((&a.text, a.finish), (&b.text, b.finish), "{architecture}, {count} lanes");

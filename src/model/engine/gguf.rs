@@ -146,10 +146,10 @@ impl Gguf {
     /// [`ModelError::Unsupported`] for a version this program has no code for.
     ///
     /// ```no_run
-    /// # use caro::model::engine::gguf::Gguf;
+    /// # use caro_model::engine::gguf::Gguf;
     /// let model = Gguf::open("model.gguf".as_ref())?;
     /// assert_eq!(model.text("general.architecture"), Some("qwen2"));
-    /// # Ok::<(), caro::model::ModelError>(())
+    /// # Ok::<(), caro_model::ModelError>(())
     /// ```
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let name = path.display().to_string();

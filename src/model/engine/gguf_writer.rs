@@ -1,5 +1,5 @@
 //! Writes small GGUF files, for tests.
-#![allow(dead_code)]
+#![allow(clippy::unwrap_used, dead_code)]
 
 use std::fmt::Debug;
 

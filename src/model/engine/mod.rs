@@ -24,6 +24,7 @@ mod batch;
 mod bench;
 pub mod bytes;
 mod candle;
+mod checksum;
 mod config;
 mod detokenize;
 mod embed;
@@ -37,6 +38,7 @@ pub mod kernels;
 mod kv;
 mod load;
 mod matmul;
+mod options;
 mod parallel;
 mod parallel_sampling;
 mod prefix;
@@ -56,6 +58,7 @@ pub use batch::BatchedEngine;
 pub use bench::{Beside, Busy, Effective, More, Pair, Report, bench};
 pub use embed::SentenceEncoder;
 pub use kernels::Tier;
+pub use options::{AdapterOptions, Device, Options};
 pub use prefix::is_kept;
 
 use super::adapter::AdapterInfo;
@@ -65,83 +68,11 @@ use gguf::Gguf;
 use grammar::Grammar;
 use prefix::Store;
 use speculate::Phrases;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use template::Template;
 use tokenizer::Tokenizer;
-
-/// Where a model runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Device {
-    /// A graphics device if this build and machine have one, else the CPU.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// An NVIDIA device; needs the `cuda` feature.
-    Cuda,
-    /// An Apple device; needs the `metal` feature.
-    Metal,
-}
-
-impl std::str::FromStr for Device {
-    type Err = ModelError;
-
-    fn from_str(name: &str) -> Result<Self, ModelError> {
-        Ok(match name {
-            "auto" => Self::Auto,
-            "cpu" => Self::Cpu,
-            "cuda" => Self::Cuda,
-            "metal" => Self::Metal,
-            other => return Err(ModelError::Unsupported { what: "device", name: other.into() }),
-        })
-    }
-}
-
-/// How to run a model.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where.
-    pub device: Device,
-    /// Threads on the CPU; all that this process may use if `None`.
-    pub threads: Option<usize>,
-    /// Instruction set of the kernels; the best there is if `None`.
-    pub tier: Option<Tier>,
-    /// The most tokens of prompt and completion together; at most what the model was trained for.
-    pub context: usize,
-    /// Folder for the state of prompts' stable beginnings ([`crate::Prompt::stable_turns`]), made if it is not
-    /// there; nothing is kept if `None`. A cache: whatever is wrong with it is silently computed again.
-    pub state_dir: Option<PathBuf>,
-    /// Guess at tokens and compute several at once where that pays: the same text in less time.
-    pub speculate: bool,
-    /// An adapter for prompts that ask for it.
-    pub adapter: Option<AdapterOptions>,
-    /// Texts like those that will be asked for, as guesses are made from: what matters is that they resemble completions.
-    pub phrases: Vec<String>,
-}
-
-/// How to load an adapter.
-#[derive(Debug, Clone)]
-pub struct AdapterOptions {
-    /// Its file.
-    pub file: Gguf,
-    /// The SHA-256 of the model's file, where that is known.
-    pub base_sha256: Option<String>,
-    /// False if the model is to be opened without it where the two cannot be run together.
-    pub is_required: bool,
-}
-
-impl AdapterOptions {
-    /// What the adapter says of itself.
-    ///
-    /// # Errors
-    /// [`ModelError::BadFile`] for a file that is no adapter, [`ModelError::Unsupported`] for another kind of adapter.
-    pub fn info(&self) -> Result<AdapterInfo, ModelError> {
-        adapter::info(&self.file)
-    }
-}
 
 /// Holds an adapter against the model in this file, whose SHA-256 is `base`, as far as that is known. No weights are read.
 ///
@@ -149,21 +80,6 @@ impl AdapterOptions {
 /// As [`Engine::open`] of the two.
 pub fn check_adapter(adapter: &Gguf, model: &Path, base: Option<&str>) -> Result<AdapterInfo, ModelError> {
     Ok(adapter::Adapter::read(adapter.clone(), &Gguf::open(model)?, base)?.info().clone())
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            device: Device::Auto,
-            threads: None,
-            tier: None,
-            context: 4096,
-            state_dir: None,
-            speculate: true,
-            adapter: None,
-            phrases: Vec::new(),
-        }
-    }
 }
 
 /// Prepares the process for candle, whose thread pool takes its size from a variable: as many threads as this process
@@ -206,8 +122,8 @@ impl Engine {
     /// code for; the same of the adapter, and [`ModelError::Foreign`] for one of another model.
     ///
     /// ```no_run
-    /// use caro::model::engine::{Engine, Options};
-    /// use caro::model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+    /// use caro_model::engine::{Engine, Options};
+    /// use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
     ///
     /// let engine = Engine::open("model.gguf".as_ref(), "my-model", &Options::default())?;
     /// let mut prompt = Prompt::system("Answer in one word.");
@@ -221,7 +137,7 @@ impl Engine {
     /// };
     /// let completion = engine.generate(&request, &mut |_| Flow::Continue)?;
     /// assert_eq!(completion.text, "Paris");
-    /// # Ok::<(), caro::model::ModelError>(())
+    /// # Ok::<(), caro_model::ModelError>(())
     /// ```
     pub fn open(path: &Path, id: &str, options: &Options) -> Result<Self, ModelError> {
         let began = Instant::now();
@@ -314,7 +230,7 @@ impl Model for Engine {
         if let Some(completions) = parallel_sampling::sample(&mut self.sequence(), &self.language(), request, count)? {
             return Ok(completions);
         }
-        crate::sample_one_by_one(self, request, count)
+        crate::interface::sample_one_by_one(self, request, count)
     }
 }
 

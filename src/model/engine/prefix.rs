@@ -13,6 +13,7 @@
 //! compute and is not worth a word. Nothing is ever computed with a state that is not whole.
 
 use super::backend::Backend;
+use super::checksum::{Sum, sum};
 use super::gguf::Gguf;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -217,74 +218,6 @@ impl<W: Write> Write for Summed<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-/// The checksum of these bytes.
-pub(super) fn sum(bytes: &[u8]) -> u64 {
-    let mut sum = Sum::new();
-    sum.add(bytes);
-    sum.value()
-}
-
-/// A checksum as fast as memory, against accidents, not against attackers: eight lanes of multiply-and-rotate, of which
-/// each step is a bijection. A change within one word of the input changes the sum for certain; any other does but with
-/// a chance of 2^-64 or so.
-struct Sum {
-    lanes: [u64; 8],
-    /// The begun block, and how much of it there is.
-    block: [u8; 64],
-    filled: usize,
-    len: u64,
-}
-
-impl Sum {
-    /// Odd, and its bits as good as random: the golden ratio's.
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    fn new() -> Self {
-        let lanes = std::array::from_fn(|lane| Self::FACTOR.wrapping_mul(lane as u64 + 1));
-        Self { lanes, block: [0; 64], filled: 0, len: 0 }
-    }
-
-    fn add(&mut self, mut bytes: &[u8]) {
-        self.len += bytes.len() as u64;
-        if self.filled > 0 {
-            let (now, later) = bytes.split_at(bytes.len().min(64 - self.filled));
-            self.block[self.filled..][..now.len()].copy_from_slice(now);
-            self.filled += now.len();
-            bytes = later;
-            if self.filled < 64 {
-                return;
-            }
-            mix(&mut self.lanes, &self.block);
-            self.filled = 0;
-        }
-        let (blocks, rest) = bytes.as_chunks::<64>();
-        // On a copy, so that the lanes stay in registers.
-        let mut lanes = self.lanes;
-        blocks.iter().for_each(|block| mix(&mut lanes, block));
-        self.lanes = lanes;
-        self.block[..rest.len()].copy_from_slice(rest);
-        self.filled = rest.len();
-    }
-
-    fn value(&self) -> u64 {
-        let mut lanes = self.lanes;
-        let mut last = [0; 64];
-        last[..self.filled].copy_from_slice(&self.block[..self.filled]);
-        mix(&mut lanes, &last);
-        lanes.iter().fold(self.len, |sum, &lane| turn(sum, lane))
-    }
-}
-
-fn mix(lanes: &mut [u64; 8], block: &[u8; 64]) {
-    for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
-        *lane = turn(*lane, u64::from_le_bytes(*word));
-    }
-}
-
-fn turn(state: u64, word: u64) -> u64 {
-    (state ^ word).wrapping_mul(Sum::FACTOR).rotate_left(29)
 }
 
 #[cfg(test)]

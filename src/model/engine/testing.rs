@@ -1,6 +1,6 @@
 //! What the engine's tests share: a tiny random model with a tiny vocabulary, the `tokenizers` crate as the oracle, and
 //! the way to a real model. Other crates' tests open the tiny model too, so it is no `cfg(test)`; no program links it.
-#![allow(clippy::unwrap_used, dead_code)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, dead_code)]
 
 use super::AdapterOptions;
 use super::bytes::Bytes;

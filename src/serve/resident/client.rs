@@ -4,7 +4,7 @@ use super::Open;
 use super::link::Link;
 use super::wire::{Call, MOST_CALL, Reply, Work};
 use caro_model::adapter::AdapterInfo;
-use caro_model::{Completion, Finish, Flow, Limits, Model, ModelError, Request, Usage};
+use caro_model::{Completion, Finish, Flow, Limits, Model, ModelError, Request};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -108,7 +108,7 @@ impl Model for Client {
             return Ok(completion);
         }
         if request.cancel.is_cancelled() {
-            return Ok(cancelled(said));
+            return Ok(Completion::cancelled(said));
         }
         // The same request has the same completion here: the caller gets the rest of it.
         let mut again = 0;
@@ -238,7 +238,7 @@ impl Link {
                     // The reader has what it wanted, and the next call is made here.
                     self.left = true;
                     self.channel.close();
-                    return Ok(Ok(vec![cancelled(said.clone())]));
+                    return Ok(Ok(vec![Completion::cancelled(said.clone())]));
                 }
                 return Err(DEAF);
             }
@@ -262,11 +262,6 @@ fn cut(mut completion: Completion, said: &str) -> Completion {
     Completion { finish: Finish::Cancelled, ..completion }
 }
 
-/// What is left of a completion whose end nobody waited for.
-pub(super) fn cancelled(said: String) -> Completion {
-    Completion { text: said, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -274,7 +269,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caro_model::Token;
+    use caro_model::{Token, Usage};
 
     #[test]
     fn a_completion_is_cut_where_its_reader_stopped() {

@@ -1,7 +1,6 @@
 //! What runs, and how to end it.
 
-use super::folder::Folder;
-use super::link::number;
+use super::folder::{Folder, number};
 use super::record::Record;
 use super::wire::{Call, Channel, MOST_REPLY, Reply};
 use super::{Absent, Ended, Status, peer, record};

@@ -1,6 +1,6 @@
 //! From a call to a resident that fits: found, replaced where it is an old one, started where there is none.
 
-use super::folder::Folder;
+use super::folder::{Folder, Number, number};
 use super::record::Record;
 use super::server::{self, Hosted};
 use super::wire::{Call, Channel, MOST_REPLY, PROTOCOL, Reply};
@@ -11,7 +11,6 @@ use rustix::process::Resource;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,14 +67,6 @@ impl Place {
             let _ = fs::remove_file(&self.socket);
         }
     }
-}
-
-/// What tells one socket file from a later one of that name: the number of a removed file is given to the next one.
-pub(super) type Number = (u64, i64, i64);
-
-/// The number of a socket, if there is one of that name.
-pub(super) fn number(socket: &Path) -> Option<Number> {
-    fs::symlink_metadata(socket).ok().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
 /// What listens at a socket.

@@ -1,7 +1,6 @@
 //! The resident process: accepts, converses, and knows when to end.
 
-use super::folder::Folder;
-use super::link::{Number, number};
+use super::folder::{Folder, Number, number};
 use super::record::Record;
 use super::wire::{Call, Channel, MOST_CALL, PROTOCOL, Reply, Work};
 use super::worker::{Job, Loaded, News, work};

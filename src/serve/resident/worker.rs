@@ -1,7 +1,6 @@
 //! The one thread of a resident that computes: it opens the model, then takes one request after the other, first come, first
 //! served.
 
-use super::client::cancelled;
 use super::wire::{Refusal, Task};
 use caro_model::{Completion, Flow, Model, Request};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,7 +64,7 @@ pub(super) fn work(model: &dyn Model, jobs: &Receiver<Job>, begin: impl Fn(Optio
         if request.cancel.is_cancelled() {
             // Its caller has gone: it would cost the next one what is kept of a prompt.
             let _ = news.send(match task {
-                Task::Complete => News::Done(Box::new(cancelled(String::new()))),
+                Task::Complete => News::Done(Box::new(Completion::cancelled(String::new()))),
                 Task::Sample(_) => News::Sampled(Vec::new()),
             });
             done(false);

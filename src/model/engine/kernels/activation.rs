@@ -6,7 +6,8 @@ mod packed;
 mod paired;
 
 use super::aligned::Aligned;
-use super::{Kind, Out};
+use super::output::Out;
+use crate::engine::quant::Kind;
 use crate::engine::threads::Pool;
 #[cfg(target_arch = "x86_64")]
 pub(super) use packed::{TILE, Tile};

@@ -12,7 +12,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::aligned::Aligned;
-use super::{Out, Task, Weight};
+use super::output::Out;
+use super::{Task, Weight};
 use crate::engine::quant::{Format, Kind, Q4K, Unpacked, k_scales, with_format};
 use crate::engine::threads::Pool;
 

@@ -15,10 +15,13 @@ mod avx512;
 mod low_rank;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod output;
 #[cfg(target_arch = "x86_64")]
 mod panel;
 mod portable;
+mod task;
 mod tier;
+mod weight;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,82 +29,12 @@ use std::sync::Arc;
 pub use low_rank::{Adapted, LowRank, MAX_RANK};
 use low_rank::{Ready, Waiting, X};
 pub use tier::Tier;
+pub use weight::Weight;
 
-use super::bytes::Bytes;
-use super::gguf::TensorView;
-use super::quant::Kind;
 use super::threads::Pool;
-use crate::ModelError;
 use activation::{Activations, Form, Layout};
-
-/// A weight matrix in the mapped file: `rows` outputs by `cols` inputs, row after row.
-#[derive(Debug, Clone)]
-pub struct Weight {
-    kind: Kind,
-    rows: usize,
-    cols: usize,
-    bytes: Bytes,
-}
-
-impl Weight {
-    /// A matrix of `rows` x `cols` weights in `bytes`.
-    ///
-    /// # Errors
-    /// [`ModelError::Engine`] where `cols` does not fill whole blocks or `bytes` has another size.
-    pub fn new(kind: Kind, rows: usize, cols: usize, bytes: Bytes) -> Result<Self, ModelError> {
-        let fits = cols > 0
-            && cols.is_multiple_of(kind.block_len())
-            && kind.row_bytes(cols).checked_mul(rows) == Some(bytes.len());
-        if !fits {
-            return Err(ModelError::Engine(format!("{} bytes are no {rows} x {cols} matrix of {kind}", bytes.len())));
-        }
-        Ok(Self { kind, rows, cols, bytes })
-    }
-
-    /// A tensor of two dimensions, or of one, as a single row.
-    ///
-    /// # Errors
-    /// As [`Weight::new`].
-    pub fn from_tensor(tensor: &TensorView) -> Result<Self, ModelError> {
-        let cols = tensor.dims.first().copied().unwrap_or(0);
-        let rows = tensor.dims.iter().skip(1).product();
-        Self::new(tensor.kind, rows, cols, tensor.bytes.clone())
-    }
-
-    /// How the weights are stored.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// Outputs.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Inputs.
-    pub fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// Bytes of all rows.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Writes row `row` as numbers: one token's embedding.
-    ///
-    /// # Panics
-    /// Where `row` or the length of `out` does not fit the matrix.
-    pub fn embed_row(&self, row: usize, out: &mut [f32]) {
-        assert_eq!(out.len(), self.cols);
-        self.kind.dequantize(self.row(row), out);
-    }
-
-    fn row(&self, row: usize) -> &[u8] {
-        let size = self.kind.row_bytes(self.cols);
-        &self.bytes[row * size..][..size]
-    }
-}
+use output::Out;
+use task::Task;
 
 /// Products of weights and activations on one pool with the code of one tier.
 #[derive(Debug)]
@@ -138,16 +71,6 @@ struct Scratch {
 struct Piece {
     weight: usize,
     rows: Range<usize>,
-}
-
-/// A piece with all it needs.
-struct Task<'a> {
-    weight: &'a Weight,
-    rows: Range<usize>,
-    x: &'a [f32],
-    activations: &'a Activations,
-    m: usize,
-    out: &'a Out<'a>,
 }
 
 impl Kernels {
@@ -311,78 +234,6 @@ fn pieces(weights: &[&Weight], threads: usize, unit: usize) -> Vec<Piece> {
         pieces.extend((0..w.rows).step_by(step).map(|at| Piece { weight, rows: at..(at + step).min(w.rows) }));
     }
     pieces
-}
-
-/// A matrix that several threads write, each its own elements.
-struct Out<'a, T = f32> {
-    start: *mut T,
-    len: usize,
-    stride: usize,
-    owner: std::marker::PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: the only accesses are the methods below, whose contracts keep the threads' elements apart.
-#[allow(unsafe_code)]
-unsafe impl<T: Send> Sync for Out<'_, T> {}
-
-#[allow(unsafe_code)]
-impl<'a, T> Out<'a, T> {
-    /// Rows of `stride` elements each.
-    fn new(out: &'a mut [T], stride: usize) -> Self {
-        Self { start: out.as_mut_ptr(), len: out.len(), stride, owner: std::marker::PhantomData }
-    }
-
-    /// Writes element `column` of row `i`.
-    ///
-    /// # Safety
-    /// During the region no other thread writes the same element: each task keeps to its own columns.
-    #[inline(always)]
-    unsafe fn write(&self, i: usize, column: usize, value: T) {
-        let at = i * self.stride + column;
-        assert!(column < self.stride && at < self.len);
-        // SAFETY: in bounds, as just seen, and not shared, by contract.
-        unsafe { *self.start.add(at) = value }
-    }
-
-    /// Elements `column .. column + width` of row `i`.
-    ///
-    /// # Safety
-    /// During the region no other thread uses the same elements: each task keeps to its own columns.
-    #[inline(always)]
-    #[allow(clippy::mut_from_ref)] // the contract is what a borrow would say
-    unsafe fn part(&self, i: usize, column: usize, width: usize) -> &mut [T] {
-        let at = i * self.stride + column;
-        assert!(column + width <= self.stride && at + width <= self.len);
-        // SAFETY: in bounds, as just seen, and not shared, by contract.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(at), width) }
-    }
-
-    /// All of it.
-    ///
-    /// # Safety
-    /// During the region nobody writes it any more, and all that was written happened before.
-    unsafe fn read(&self) -> &[T] {
-        // SAFETY: the whole slice, and not written any more, by contract.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
-    }
-
-    /// The whole slice as one row.
-    #[cfg(target_arch = "x86_64")]
-    fn whole(out: &'a mut [T]) -> Self {
-        let stride = out.len();
-        Self::new(out, stride)
-    }
-
-    /// Row `i`.
-    ///
-    /// # Safety
-    /// During the region no other task asks for the same row.
-    #[allow(clippy::mut_from_ref)] // the contract is what a borrow of a row would say
-    unsafe fn row(&self, i: usize) -> &mut [T] {
-        assert!(self.stride == 0 || (i + 1) * self.stride <= self.len);
-        // SAFETY: in bounds, as just seen, and not shared, by contract; an empty row needs no memory.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(i * self.stride), self.stride) }
-    }
 }
 
 #[cfg(test)]

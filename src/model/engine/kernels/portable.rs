@@ -1,7 +1,8 @@
 //! The kernels in plain Rust: the reference of every other tier.
 
+use super::Task;
 use super::activation::Form;
-use super::{Out, Task};
+use super::output::Out;
 use crate::engine::quant::{Format, Kind, Unpacked, f16, with_format};
 
 /// Computes one task.

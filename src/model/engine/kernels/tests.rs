@@ -1,4 +1,6 @@
 use super::*;
+use crate::engine::bytes::Bytes;
+use crate::engine::quant::Kind;
 use proptest::prelude::*;
 
 /// A small generator of uniform numbers (xorshift64*), so that tests and failures repeat.

@@ -1,7 +1,7 @@
 //! Rounded activations in the order in which [`super::super::panel`]'s kernels read them.
 
-use super::super::Out;
 use super::super::aligned::Aligned;
+use super::super::output::Out;
 use super::{Activations, CHUNK, Form};
 
 /// Rows of activations that are multiplied together.

@@ -6,6 +6,7 @@
 //! Weights of 8 bits go as magnitudes, with their sign moved to the activations (128 * 127 * 2 < 2^15).
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
+mod chunk;
 mod tiles;
 mod unpack;
 

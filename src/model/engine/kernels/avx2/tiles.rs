@@ -11,14 +11,11 @@ use std::arch::x86_64::*;
 use super::super::activation::{CHUNK, Form, Rounded};
 use super::super::aligned::Aligned;
 use super::super::{Kernels, Task};
+use super::chunk::{Chunk, Lanes, ROWS, STEP};
 use super::unpack::{Blocks, Panel};
 use super::{GROUP, Lhs};
 use crate::engine::quant::{Format, Kind};
 
-/// Rows of a panel: lanes of a vector of 256 bits.
-pub(super) const ROWS: usize = 8;
-/// Inputs of a row that are multiplied in one step.
-const STEP: usize = 4;
 /// Rows of activations in a tile, and pairs of panels that each tile is multiplied with.
 const TILE: usize = 4;
 const PAIRS: usize = 2;
@@ -27,41 +24,6 @@ const PAIR: usize = 2 * ROWS;
 
 /// The shortest batch that is multiplied here.
 pub(super) const MIN_BATCH: usize = Kernels::ALIKE + 1;
-
-/// A number of each row.
-pub(super) type Lanes<T> = [T; ROWS];
-
-/// [`CHUNK`] inputs of a panel. Which of the fields hold something depends on the format; see [`Panel`].
-#[derive(Debug, Clone)]
-#[repr(C, align(32))]
-pub(super) struct Chunk {
-    /// The weights, four inputs of each row at a time; signed in Q8_0.
-    pub q: [Lanes<[u8; STEP]>; CHUNK / STEP],
-    /// Blocks of 256: the integer scale of each group, twice.
-    pub scale: [Lanes<[i16; 2]>; CHUNK / 16],
-    /// Q4_K and Q5_K: the groups' minima, twice. Q6_K: the scales of two neighbours.
-    pub minima: [Lanes<[i16; 2]>; CHUNK / 32],
-    /// Blocks of 256: what a unit of the scales is worth, and of the minima.
-    pub unit: Lanes<f32>,
-    pub minimum: Lanes<f32>,
-    /// Blocks of 32: their scales, and what they add for each unit of their inputs' sum.
-    pub factor: [Lanes<f32>; CHUNK / 32],
-    pub shift: [Lanes<f32>; CHUNK / 32],
-}
-
-impl Default for Chunk {
-    fn default() -> Self {
-        Self {
-            q: [[[0; STEP]; ROWS]; CHUNK / STEP],
-            scale: [[[0; 2]; ROWS]; CHUNK / 16],
-            minima: [[[0; 2]; ROWS]; CHUNK / 32],
-            unit: [0.0; ROWS],
-            minimum: [0.0; ROWS],
-            factor: [[0.0; ROWS]; CHUNK / 32],
-            shift: [[0.0; ROWS]; CHUNK / 32],
-        }
-    }
-}
 
 /// What one thread works in.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::tiles::{Chunk, Lanes, ROWS};
+use super::chunk::{Chunk, Lanes, ROWS};
 use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 
 /// Where the blocks of eight rows begin.

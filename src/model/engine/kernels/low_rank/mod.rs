@@ -10,7 +10,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::activation::Form;
-use super::{Out, Task, Weight};
+use super::output::Out;
+use super::task::Task;
+use super::weight::Weight;
 use crate::ModelError;
 use crate::engine::threads::Pool;
 use panels::{PANEL, Panels};

@@ -7,7 +7,8 @@
 #![allow(unsafe_code)] // Vector instructions.
 
 use super::super::aligned::Aligned;
-use super::super::{Out, Weight, activation};
+use super::super::output::Out;
+use super::super::{Weight, activation};
 use crate::engine::threads::Pool;
 use std::ops::Range;
 

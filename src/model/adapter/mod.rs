@@ -1,23 +1,14 @@
 //! Low-rank adapters: what is known of one without its weights. Who computes with them is the [`engine`](super::engine).
 
+mod info;
+
+pub use info::AdapterInfo;
+
 use super::engine::AdapterOptions;
 use super::engine::bytes::Bytes;
 use super::engine::gguf::Gguf;
 use super::{ModelError, catalog};
 use std::path::{Path, PathBuf};
-
-/// What an adapter says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct AdapterInfo {
-    /// Its name: that of its file, without the ending.
-    pub name: String,
-    /// Its largest rank.
-    pub rank: usize,
-    /// The version of the prompt format that it was trained with; `None` if it does not say.
-    pub prompt: Option<String>,
-    /// The SHA-256 of the model file that it was trained on; `None` if it does not say.
-    pub base_sha256: Option<String>,
-}
 
 /// Where an adapter is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

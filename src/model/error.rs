@@ -1,0 +1,89 @@
+//! Why a model gave no completion, and what can be done about it.
+
+use super::catalog;
+
+/// Why a model gave no completion.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file is damaged, truncated or no GGUF.
+    #[error("{file} is not a usable model file: {reason}")]
+    BadFile {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file is sound, but this program has no code for it.
+    #[error("{what} is not supported: {name}")]
+    Unsupported {
+        /// What kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The adapter was trained on another model.
+    #[error(
+        "{adapter} belongs to another model: it was trained on the file with SHA-256 {wanted}, and this one's is {base}"
+    )]
+    Foreign {
+        /// The adapter.
+        adapter: String,
+        /// The sum of the file that it was trained on.
+        wanted: String,
+        /// The sum of this model's file.
+        base: String,
+    },
+    /// The prompt does not fit.
+    #[error("the prompt has {tokens} tokens, and the model takes {limit}")]
+    TooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// What fits.
+        limit: usize,
+    },
+    /// The shape is no valid grammar or schema.
+    #[error("the grammar is not valid: {0}")]
+    BadShape(String),
+    /// A remote server could not be reached or answered nonsense.
+    #[error("{url}: {reason}")]
+    Remote {
+        /// The server.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A scripted model has no reply for this prompt, or its reply breaks the shape.
+    #[error("scripted model: {0}")]
+    Script(String),
+    /// Anything else inside the engine.
+    #[error("inference failed: {0}")]
+    Engine(String),
+}
+
+impl ModelError {
+    /// What the user can do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::BadFile { .. } => {
+                "it is damaged or incomplete: get a file of your own again where it came from; for one that caro fetched run \
+                 `caro model verify`, then `caro model rm` and `caro model pull` if it fails"
+                    .into()
+            }
+            Self::Unsupported { what: "adapter" | "addition" | "type of adapter", .. } => {
+                "leave it out with `--adapter off`; `caro model adapter list` shows those that are here".into()
+            }
+            Self::Unsupported { .. } => "`caro model list` shows models that are known to work".into(),
+            Self::Foreign { wanted, .. } => match catalog::id_of_sum(wanted) {
+                Some(id) => format!("it is one of {id}: name that with `--model {id}`, or leave it out with `--adapter off`"),
+                None => "leave it out with `--adapter off`; `caro model adapter list` shows what each is for".into(),
+            },
+            Self::TooLong { .. } => "shorten the request".into(),
+            Self::Remote { .. } => {
+                "check the address and that the server is running; without `--model` caro answers locally".into()
+            }
+            Self::BadShape(_) | Self::Script(_) | Self::Engine(_) => {
+                "run again with `--debug` to see the prompt and the raw answer".into()
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a model is asked: a conversation, the form of the answer, how tokens are chosen, and the switch that ends it.
+
+use super::error::ModelError;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Who speaks in a [`Turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The person, or text on the person's behalf.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation. `text` is data: reserved template tokens inside it are encoded as plain characters
+/// and can never open a role.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub text: String,
+    /// Documents behind the text: signatures of functions in a system turn, calls in one of the model, their results in one of
+    /// the person. Data, too; see [`tools`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
+}
+
+/// How the completion begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opening {
+    /// The model's own turn is opened, and begins with [`Prompt::prefill`].
+    #[default]
+    Turn,
+    /// The same, and behind it a call of a function is opened.
+    Call,
+    /// [`Prompt::prefill`] is continued as it is: there are no turns.
+    Raw,
+}
+
+/// A conversation that the model is to continue as the assistant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Prompt {
+    /// The turns so far, stable ones first: an engine reuses the longest prefix it has seen before.
+    pub turns: Vec<Turn>,
+    /// Text the assistant is made to begin its turn with. It is not part of the completion.
+    pub prefill: String,
+    /// How many leading turns are the same for every request on this machine (persona, rules, examples).
+    /// An engine may keep their state on disk.
+    pub stable_turns: usize,
+    /// Apply the model's adapter, where one is loaded: see [`Model::adapter`].
+    #[serde(default)]
+    pub adapted: bool,
+    /// How the completion begins.
+    #[serde(default)]
+    pub opening: Opening,
+}
+
+impl Prompt {
+    /// A prompt with a system turn, or without one where `text` is empty.
+    pub fn system(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let mut prompt = Self::default();
+        if !text.is_empty() {
+            prompt.push(Role::System, text);
+        }
+        prompt
+    }
+
+    /// A text that is continued as it is.
+    pub fn raw(text: impl Into<String>) -> Self {
+        Self { prefill: text.into(), opening: Opening::Raw, ..Self::default() }
+    }
+
+    /// Adds a turn.
+    pub fn push(&mut self, role: Role, text: impl Into<String>) -> &mut Self {
+        self.turns.push(Turn { role, text: text.into(), blocks: Vec::new() });
+        self
+    }
+}
+
+/// What the completion must look like. Local engines enforce it on the logits, so that a completion that ended by
+/// itself ([`Finish::Stop`]) always satisfies it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Free text that ends at the model's own end or before the first of `stop`.
+    Text {
+        /// Strings that end the text; none of them becomes part of it.
+        stop: Vec<String>,
+    },
+    /// One of these strings, whole.
+    Choice(Vec<String>),
+    /// A JSON document for this JSON schema.
+    Json(serde_json::Value),
+    /// A grammar in llguidance's Lark dialect.
+    Lark(String),
+}
+
+impl Shape {
+    /// A JSON schema with the spacing that models write by themselves, `{"a": 1, "b": 2}`, and no other: forced spacing costs no
+    /// decoding, and a small model cannot lose itself in white space. A schema with its own `x-guidance` keeps it.
+    ///
+    /// # Errors
+    /// [`ModelError::BadShape`] for what is no schema.
+    pub fn compact(schema: &serde_json::Value) -> Result<serde_json::Value, ModelError> {
+        let mut schema = match schema {
+            serde_json::Value::Object(map) => map.clone(),
+            serde_json::Value::Bool(true) => serde_json::Map::new(),
+            other => return Err(ModelError::BadShape(format!("{other} is no JSON schema"))),
+        };
+        schema.entry("x-guidance").or_insert_with(
+            || serde_json::json!({"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": false}),
+        );
+        Ok(serde_json::Value::Object(schema))
+    }
+}
+
+/// How tokens are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Sampling {
+    /// 0 is greedy.
+    pub temperature: f32,
+    /// Nucleus mass, 1 for all.
+    pub top_p: f32,
+    /// Seed of the random choice; unused when greedy.
+    pub seed: u64,
+}
+
+impl Sampling {
+    /// Always the likeliest token that the shape allows.
+    pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
+
+    /// How the completion of this number is chosen, of several for one prompt: the first greedily, each other one with a
+    /// seed of its own.
+    pub fn of_sample(self, index: usize) -> Self {
+        if index == 0 { Self::GREEDY } else { Self { seed: self.seed.wrapping_add(index as u64), ..self } }
+    }
+}
+
+/// Stops a generation from outside, and at a deadline.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Cancel {
+    /// A switch nobody has pulled, with no deadline.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same switch with a deadline of its own.
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        Self { flag: self.flag.clone(), deadline: Some(deadline) }
+    }
+
+    /// The deadline, where there is one.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Pulls the switch, for every clone of it.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// True once pulled or past the deadline.
+    pub fn is_cancelled(&self) -> bool {
+        self.flag.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+}
+
+/// One call of a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The conversation.
+    pub prompt: Prompt,
+    /// The form of the completion.
+    pub shape: Shape,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// The most tokens to generate.
+    pub max_tokens: usize,
+    /// The switch that ends it early.
+    pub cancel: Cancel,
+}
+
+impl Request {
+    /// One that asks for nothing: it carries the switch.
+    pub fn nothing(cancel: &Cancel) -> Self {
+        Self {
+            prompt: Prompt::default(),
+            shape: Shape::Text { stop: Vec::new() },
+            sampling: Sampling::GREEDY,
+            max_tokens: 0,
+            cancel: cancel.clone(),
+        }
+    }
+}
