@@ -107,7 +107,7 @@ fn all_of_the_source_is_seen() {
 }
 
 /// Which rooms a room stands on. That no room is below itself is held by cargo; that it is on nothing else, here.
-const STANDS_ON: &[(&str, &str)] = &[
+pub const STANDS_ON: &[(&str, &str)] = &[
     ("base", ""),
     ("intent", ""),
     ("database", ""),

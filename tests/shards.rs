@@ -37,6 +37,7 @@ fn c18_a_tree_is_read_in_shards_and_its_answer_names_files_that_exist() {
         "{ran:#?}"
     );
     assert!(ran.err.contains("part 1 (") && ran.err.contains("1 sentence"), "{ran:#?}");
+    assert!(ran.err.contains(": settings in layers [config.rs]"), "what a part names is told: {ran:#?}");
     let kept = events(&machine, "");
     let count = |kind: &str| kinds(&kept).iter().filter(|k| **k == kind).count();
     assert_eq!((count("context_assembly"), count("model_call"), count("agent_end")), (1, 9, 1));

@@ -49,7 +49,12 @@ fn told(sharded: &Sharded, drive: &Drive, cx: &Cx) -> Outcome {
         cx.ui.data(&format!("- {}", in_line(file)))?;
     }
     for part in &sharded.shards {
-        let said = part.finding.as_ref().map_or("no answer", |finding| finding.answer.as_str());
+        // the synthesis of a small model loses files that its parts have found
+        let said = match &part.finding {
+            None => "no answer".to_owned(),
+            Some(finding) if finding.files.is_empty() => finding.answer.clone(),
+            Some(finding) => format!("{} [{}]", finding.answer, finding.files.join(", ")),
+        };
         cx.ui.aside(Role::Plain, &in_line(&format!("{}, {}: {said}", part.name, plural(part.items, "item"))));
     }
     if let Some(why) = &sharded.apart {
