@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Circles that are there today, by one of their files each, and why. The list may only get shorter.
 const KNOWN: &[(&str, &str)] = &[
-    ("agent/runtime", "a run starts helpers, which are runs"),
     ("cli", "verbs and terminal lie side by side: HOUSE 1.4 gives them rooms"),
     ("model/engine/kernels/neon/tiles", "tiles unpack into panels of their own shape"),
     ("serve/http", "each route takes the server, whose table of routes names it"),

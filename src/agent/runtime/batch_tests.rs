@@ -4,10 +4,14 @@
 
 use super::tests::{ANSWER, Bench, bench, call, of, report, step, turn};
 use super::*;
+use crate::guard::Guards;
 use crate::observe::Raw;
+use crate::tool::Call;
+use crate::tool::Registry;
 use crate::tool::{Args, Effects, Outcome, Tool, ToolCx, ToolError, ToolResult};
 use crate::turn::Task;
 use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 /// How long a call waits for what is to come: longer than any machine needs.
 const AMPLE: Duration = Duration::from_secs(60);

@@ -3,6 +3,7 @@
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, task, turn};
 use super::view_tests::steps;
 use super::*;
+use crate::assemble::ContextProvider;
 use crate::assemble::Fixed;
 use crate::blueprint::persona::persona;
 use crate::tools::{self, Setup, Shell};

@@ -2,9 +2,12 @@
 
 use super::tests::{ANSWER, Bench, Fake, bench, call, of, report, step, turn};
 use super::*;
+use crate::guard::Guards;
 use crate::guard::{Finding, Guard, GuardError, Policy, Rights, Verdict};
 use crate::observe::Raw;
 use crate::state::RunState;
+use crate::tool::Call;
+use crate::tool::Registry;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError};
 use crate::tools::Write;
 use serde_json::Value;

@@ -3,13 +3,18 @@
 use super::tests::{ANSWER, Bench, bench, call, of, step, turn};
 use super::*;
 use crate::event::Event;
+use crate::guard::Guards;
 use crate::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
+use crate::observe::Artifacts;
 use crate::observe::{Artifact, MemoryArtifacts, Raw};
 use crate::reflect::Reflection;
 use crate::state::RunState;
+use crate::tool::Call;
+use crate::tool::Registry;
 use crate::tool::{Args, Effects, Tool, ToolCx, ToolError};
 use crate::tools::Shell;
 use crate::turn::{Mode as Fits, Task};
+use caro_model::Model;
 use caro_model::scripted::Scripted;
 use caro_model::{Completion, Flow, Limits};
 use caro_shell::Dialect;
@@ -19,6 +24,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Longer than any machine needs.
 const AMPLE: Duration = Duration::from_secs(60);

@@ -2,10 +2,15 @@
 
 use super::tests::{ANSWER, TOKENS, bench, call, drive, of, report, step, turn};
 use super::*;
+use crate::event::Tokens;
 use crate::state::Limits;
+use crate::suggest::Suggester;
 use crate::suggest::{Advised, SuggestRequest, Suggestion};
 use crate::tool::Provider;
+use crate::turn::Report;
 use caro_inference::generate;
+use caro_model::Cancel;
+use caro_model::Model;
 use caro_model::metered::{Meter, Metered};
 use caro_model::{Finish, Flow, Prompt, Role, Sampling, Shape};
 use std::sync::atomic::Ordering;

@@ -8,204 +8,35 @@ mod draft;
 mod errand;
 mod meter;
 mod outside;
+mod parts;
 mod plan;
 mod referents;
 mod request;
 
 pub(crate) use outside::Consulted;
+pub use parts::{
+    Approval, Approver, Checkpoints, Config, DenyAll, Driven, NoCheckpoints, Notes, Question, Runtime, UsageLedger,
+};
 
-use super::assemble::{self, ContextProvider};
-use super::blueprint::Blueprint;
-use super::event::{Actor, Draft, Emitter, Kind, Tokens};
+use super::assemble;
+use super::event::{Actor, Draft, Emitter, Kind};
 use super::evidence;
-use super::guard::Guards;
-use super::known::Known;
-use super::observe::{ARTIFACT_TOOLS, Artifacts, Pipeline};
+use super::observe::{ARTIFACT_TOOLS, Pipeline};
 use super::reflect::reflect;
-use super::state::Cost;
-use super::tool::{Call, Registry, ToolSpec};
-use super::turn::{Decide, End, Fitting, Report, Step, StepObservation, Turn};
-use crate::suggest::{SuggestRequest, Suggester};
+use super::tool::ToolSpec;
+use super::turn::{Decide, End, Step, StepObservation, Turn};
+use crate::suggest::SuggestRequest;
 use caro_inference::{Executor, Next, StateMachine, drive};
-use caro_model::{Cancel, Model, ModelError, Request, Usage};
-use caro_policy::{Mode, Redactor};
+use caro_model::{ModelError, Request};
+use caro_policy::Redactor;
 use context::Context;
 use meter::Tally;
 use request::{Asked, Purpose};
 use serde_json::json;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// What the person says to a call that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approval {
-    /// This once.
-    Yes,
-    /// No.
-    No,
-    /// This, and every one of its kind in this run.
-    Always,
-}
-
-/// What the person is asked.
-#[derive(Debug, Clone)]
-pub struct Question {
-    /// The call that waits.
-    pub call: Call,
-    /// Why it is not simply done.
-    pub reasons: Vec<String>,
-    /// True if [`Approval::Always`] would spare the person the next such question; what is asked for each time does not.
-    pub lasting: bool,
-}
-
-/// Asks the person.
-pub trait Approver: Send + Sync {
-    /// Asks about one call; may block as long as the person thinks. An edited call comes back in the place of the asked
-    /// one, and is checked again.
-    fn ask(&self, question: Question) -> (Approval, Option<super::tool::Args>);
-}
-
-/// Nobody is there: no.
-#[derive(Debug, Default)]
-pub struct DenyAll;
-
-impl Approver for DenyAll {
-    fn ask(&self, _: Question) -> (Approval, Option<super::tool::Args>) {
-        (Approval::No, None)
-    }
-}
-
-/// Keeps a run so that another process can go on with it.
-pub trait Checkpoints: Send + Sync {
-    /// Keeps the turn as it is now. `redacted` is its JSON as it may be stored.
-    ///
-    /// # Errors
-    /// If it cannot be kept; the run goes on, and an event says so.
-    fn keep(&self, run: &str, redacted: &str) -> Result<(), String>;
-
-    /// False if it is known that a call of the run, by its id, was not begun: the person was still asked about it. Who
-    /// keeps no record of that does not know.
-    fn may_have_begun(&self, _run: &str, _call: &str) -> bool {
-        true
-    }
-}
-
-/// Keeps nothing.
-#[derive(Debug, Default)]
-pub struct NoCheckpoints;
-
-impl Checkpoints for NoCheckpoints {
-    fn keep(&self, _: &str, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-/// Keeps what is worth knowing beyond the run.
-pub trait Notes: Send + Sync {
-    /// Takes a note of a run that has ended; returns its id, or nothing where there is nothing to note.
-    ///
-    /// # Errors
-    /// In words, if it cannot be kept; an event says so.
-    fn take(&self, turn: &Turn, reflection: &super::reflect::Reflection) -> Result<Option<String>, String>;
-}
-
-/// What a run owes for others: asked after each batch of calls, and charged to it.
-pub trait UsageLedger: Send + Sync {
-    /// What is owed since it was last taken.
-    fn take(&self) -> Cost;
-}
-
-/// How a run is driven.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// What is screened.
-    pub guardrail: Mode,
-    /// The most tokens of a decision.
-    pub decision_tokens: usize,
-    /// The most tools shown, the two ends not counted.
-    pub tools: usize,
-    /// Names of tools that are shown whatever the task, beside those that always are.
-    pub always: Vec<String>,
-    /// Calls of one batch that run at once.
-    pub parallel: usize,
-    /// The most that any call may take, whatever its tool says.
-    pub call_limit: Duration,
-    /// The person's working directory.
-    pub root: PathBuf,
-    /// How a conversation that grows is kept within the window.
-    pub fitting: Fitting,
-    /// Names of the skills whose text is in the prompt, for the report.
-    pub skills: Vec<String>,
-    /// The texts that runs before have read, and the prompt has.
-    pub known: Vec<Known>,
-    /// What its prompts are put together from.
-    pub blueprints: Vec<Blueprint>,
-    /// How long those who bring context may take, all together; the run goes on without who is later.
-    pub patience: Duration,
-}
-
-impl Config {
-    /// The defaults, for work in `root`.
-    pub fn new(root: PathBuf) -> Self {
-        Self {
-            guardrail: Mode::Full,
-            decision_tokens: 700,
-            tools: 6,
-            always: Vec::new(),
-            parallel: 4,
-            call_limit: Duration::MAX,
-            root,
-            fitting: Fitting::default(),
-            skills: Vec::new(),
-            known: Vec::new(),
-            blueprints: Blueprint::of_run(false, true),
-            patience: assemble::PATIENCE,
-        }
-    }
-}
-
-/// The engine with all it stands on.
-#[derive(Clone)]
-pub struct Runtime {
-    /// The model.
-    pub model: Arc<dyn Model>,
-    /// Every tool, wherever it comes from.
-    pub registry: Registry,
-    /// Who may do what.
-    pub guards: Guards,
-    /// Who brings context.
-    pub providers: Vec<Arc<dyn ContextProvider>>,
-    /// Who is asked.
-    pub approver: Arc<dyn Approver>,
-    /// Where long results go.
-    pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// Where the run is kept.
-    pub checkpoints: Arc<dyn Checkpoints>,
-    /// Who takes notes, if anybody.
-    pub notes: Option<Arc<dyn Notes>>,
-    /// Who is asked for a command where a part of the plan needs but one; without one the model decides by itself.
-    pub suggester: Option<Arc<dyn Suggester>>,
-    /// What is spent for the run by others, if anything is.
-    pub bill: Option<Arc<dyn UsageLedger>>,
-    /// What is recorded.
-    pub emitter: Arc<Emitter>,
-    /// What stops the run.
-    pub cancel: Cancel,
-    /// How.
-    pub config: Config,
-}
-
-/// How driving ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Driven {
-    /// The run is over.
-    Done(Box<Report>),
-    /// It was stopped, and can be gone on with.
-    Stopped(Box<Turn>),
-}
+use std::time::Instant;
 
 /// The executor of one run.
 struct Driver<'a> {
@@ -503,20 +334,9 @@ impl Runtime {
     }
 }
 
-/// What a request has cost that failed: it was made all the same, and of its tokens nobody knows.
-const UNKNOWN: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
-
 /// The tools that are shown once there is an artifact.
 fn is_artifact_tool(name: &str) -> bool {
     ARTIFACT_TOOLS.contains(&name)
-}
-
-fn tokens_of(usage: &Usage) -> Tokens {
-    Tokens {
-        request: usage.prompt_tokens as u64,
-        cached: usage.cached_tokens as u64,
-        response: usage.completion_tokens as u64,
-    }
 }
 
 fn millis(since: Instant) -> u64 {

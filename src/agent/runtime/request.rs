@@ -1,13 +1,16 @@
 //! One request to the model for a run: told in events, and what it cost known whatever comes of it.
 
-use super::{Runtime, UNKNOWN, tokens_of};
+use super::parts::Runtime;
 use crate::event::{Actor, Draft, Kind, Tokens};
 use crate::state::Cost;
 use crate::turn::{Turn, prompt_tokens};
 use caro_inference::generate_until;
-use caro_model::{Completion, Finish, Request};
+use caro_model::{Completion, Finish, Request, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
+
+/// What a request has cost that failed: it was made all the same, and of its tokens nobody knows.
+const UNKNOWN: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
 
 /// What a request is for.
 pub(super) struct Purpose<'a> {
@@ -83,5 +86,13 @@ impl Runtime {
                 Asked::Failed(why)
             }
         }
+    }
+}
+
+fn tokens_of(usage: &Usage) -> Tokens {
+    Tokens {
+        request: usage.prompt_tokens as u64,
+        cached: usage.cached_tokens as u64,
+        response: usage.completion_tokens as u64,
     }
 }

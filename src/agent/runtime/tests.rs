@@ -2,12 +2,18 @@
 
 use super::*;
 use crate::assemble::Fixed;
+use crate::event::Tokens;
 use crate::event::{Event, Memory};
+use crate::guard::Guards;
 use crate::guard::{ActionGuard, Budget, Guard, GuardError, LoopGuard, LoopLimits, Policy, Rights, Verdict};
 use crate::observe::{MemoryArtifacts, Raw};
 use crate::plan::Plan;
+use crate::tool::Call;
+use crate::tool::Registry;
 use crate::tool::{Args, Effects, Hazard, Tool, ToolCx, ToolError};
+use crate::turn::Report;
 use crate::turn::Task;
+use caro_model::Cancel;
 use caro_model::Finish;
 use caro_model::scripted::Scripted;
 use serde_json::Value;

@@ -7,20 +7,19 @@
 
 mod budget;
 mod guard;
+mod order;
 mod pool;
 
-use super::event::Sink;
-use super::guard::Guards;
 use super::observe::Raw;
 use super::plan::unclear;
 use super::runtime::Runtime;
 use super::tool::{Args, Effects, Provider, RegistryError, Tool, ToolCx, ToolError, ToolSpec};
 use super::tools::workspace_tools;
-use super::turn::Task;
 use super::workspace::Workspace;
 use budget::{Lead, SharedBudget};
+pub use order::{Hire, Hired};
+use order::{Order, VIEW, show};
 use pool::WorkerPool;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,10 +28,6 @@ use tokio::runtime::Handle;
 
 /// The tool's name.
 pub const SPAWN: &str = "spawn_subagents";
-/// The tool that shows what a worker has left.
-const VIEW: &str = "workspace_view";
-/// The tool that a worker leaves it with.
-const WRITE: &str = "workspace_write";
 /// Workers of one call at most.
 const MOST: usize = 4;
 /// How long the workers of one call may take together.
@@ -44,33 +39,6 @@ const SAMPLES: [&str; 2] = [
     "how many houses are north of the river? Look into north.txt",
     "how many houses are south of the river? Look into south.txt",
 ];
-
-/// What only who built the lead knows how to give a worker.
-pub trait Hire: Send + Sync {
-    /// Writes the worker's run down, and gives it guards for its task and a place for its events.
-    ///
-    /// # Errors
-    /// In words, if it cannot be begun.
-    fn hire(&self, task: &Task) -> Result<Hired, String>;
-}
-
-/// What a worker is given.
-pub struct Hired {
-    /// The lead's guards, as they are for the worker's task.
-    pub guards: Guards,
-    /// Where its events go.
-    pub sinks: Vec<Arc<dyn Sink>>,
-}
-
-/// One worker as the lead wants it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Order {
-    name: String,
-    role: String,
-    task: String,
-    output_path: String,
-}
 
 /// The runtime with workers. It has a workspace from now on, whether it had one before or not: that is where they leave
 /// what they come to.
@@ -101,12 +69,6 @@ fn equip_for(
     lead.bill = Some(budget);
     show(&mut lead, &[VIEW], 2);
     Ok(lead)
-}
-
-/// Has tools shown whatever the task, `more` beside those that are shown anyway.
-fn show(runtime: &mut Runtime, always: &[&str], more: usize) {
-    runtime.config.always.extend(always.iter().map(|name| name.to_string()));
-    runtime.config.tools += more;
 }
 
 /// The tool.

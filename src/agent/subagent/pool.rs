@@ -2,7 +2,7 @@
 
 use super::budget::{SharedBudget, Shares};
 use super::guard::Leaves;
-use super::{Hire, Hired, Order, VIEW, WRITE, show};
+use super::order::{Hire, Hired, Order, VIEW, WRITE, show};
 use crate::assemble::Fixed;
 use crate::event::{Draft, Kind};
 use crate::plan::{CAP, FLOOR, Plan};

@@ -1,13 +1,17 @@
 //! Workers on a scripted model: what they leave, what they may not, and how they end.
 
+use super::order::WRITE;
 use super::*;
+use crate::event::Sink;
 use crate::event::{Emitter, Event, Kind, Memory};
+use crate::guard::Guards;
 use crate::guard::{Budget, Guard, Policy, Rights};
 use crate::observe::MemoryArtifacts;
 use crate::plan::Plan;
 use crate::runtime::{Approval, Approver, Config, DenyAll, Driven, NoCheckpoints, Question};
 use crate::state::Limits;
 use crate::tool::{Hazard, Registry};
+use crate::turn::Task;
 use crate::turn::{Report, Turn};
 use caro_model::Cancel;
 use caro_model::scripted::Scripted;
