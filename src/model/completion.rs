@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Returned by the streaming callback of [`Model::generate`].
+/// Returned by the streaming callback of [`Model::generate`](crate::Model::generate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.
@@ -63,7 +63,7 @@ pub struct Usage {
     pub adapted: bool,
 }
 
-/// What came of a [`Request`].
+/// What came of a [`Request`](crate::Request).
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Completion {
     /// The text, without any stop string.

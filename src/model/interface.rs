@@ -31,8 +31,8 @@ pub trait Model: Send + Sync {
         true
     }
 
-    /// The adapter that is applied to prompts that ask for it ([`Prompt::adapted`]); without one they are answered by the model
-    /// as it is.
+    /// The adapter that is applied to prompts that ask for it ([`Prompt::adapted`](crate::Prompt::adapted)); without one
+    /// they are answered by the model as it is.
     fn adapter(&self) -> Option<&AdapterInfo> {
         None
     }
@@ -48,7 +48,8 @@ pub trait Model: Send + Sync {
     /// Continues the prompt. `on` receives the text as it comes, in whole characters.
     ///
     /// # Errors
-    /// See [`ModelError`]. A pulled [`Cancel`] is no error: it ends with [`Finish::Cancelled`].
+    /// See [`ModelError`]. A pulled [`Cancel`](crate::Cancel) is no error: it ends with
+    /// [`Finish::Cancelled`](crate::Finish::Cancelled).
     fn generate(&self, request: &Request, on: &mut dyn FnMut(&str) -> Flow) -> Result<Completion, ModelError>;
 
     /// Continues the prompt `count` times, the first time greedily and then as [`Request::sampling`] says, each with the

@@ -27,7 +27,7 @@ pub struct Turn {
     /// What is said.
     pub text: String,
     /// Documents behind the text: signatures of functions in a system turn, calls in one of the model, their results in one of
-    /// the person. Data, too; see [`tools`].
+    /// the person. Data, too; see [`tools`](crate::tools).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub struct Prompt {
     /// How many leading turns are the same for every request on this machine (persona, rules, examples).
     /// An engine may keep their state on disk.
     pub stable_turns: usize,
-    /// Apply the model's adapter, where one is loaded: see [`Model::adapter`].
+    /// Apply the model's adapter, where one is loaded: see [`Model::adapter`](crate::Model::adapter).
     #[serde(default)]
     pub adapted: bool,
     /// How the completion begins.
@@ -87,7 +87,7 @@ impl Prompt {
 }
 
 /// What the completion must look like. Local engines enforce it on the logits, so that a completion that ended by
-/// itself ([`Finish::Stop`]) always satisfies it.
+/// itself ([`Finish::Stop`](crate::Finish::Stop)) always satisfies it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
