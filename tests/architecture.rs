@@ -378,7 +378,7 @@ fn facts_know_no_check_of_a_request() {
 #[test]
 fn backends_are_behind_traits_and_not_in_the_root() {
     let sources = sources();
-    let runtime = sources.iter().find(|s| s.path == "agent/runtime/mod.rs").unwrap();
+    let runtime = sources.iter().find(|s| s.path == "agent/runtime/parts.rs").unwrap();
     let fields = runtime.code.split("pub struct Runtime {").nth(1).unwrap().split("\n}").next().unwrap();
     let fields: Vec<&str> = fields
         .lines()
