@@ -315,11 +315,7 @@ mod tests {
     fn what_is_forgotten_is_in_no_file_though_a_reader_closes_last() {
         let dir = tempfile::tempdir().unwrap();
         let kept = Sqlite::new(dir.path().join("memory.db"));
-        let holds = |word: &str| {
-            let mut texts =
-                std::fs::read_dir(dir.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
-            texts.any(|bytes| bytes.windows(word.len()).any(|some| some == word.as_bytes()))
-        };
+        let holds = |word: &str| database::holds(dir.path(), word).unwrap();
         let draft = Draft { content: "qwzkoba7".into(), ..Draft::default() }.tidy().unwrap();
         let note = kept.keep(&Note { id: "note_1".into(), draft, created: 1, updated: 1 }).unwrap();
         let whose = ConversationKey { session: "s", agent: "chat" };
