@@ -1,6 +1,6 @@
-//! What every room stands on: bounded reads and writes of whole files, names of runs and sessions, bytes in words.
+//! The ground of every room: bounded reads and writes of whole files, names of runs and sessions, bytes in words.
 //!
-//! Standard library and system alone: nothing here knows of a model, a shell or a person.
+//! Nothing here knows of a model, a shell or a person.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod files;

@@ -1,4 +1,4 @@
-//! What a model says, as it comes and at the end.
+//! A model's answer, as it comes and at the end.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub enum Finish {
     Cancelled,
 }
 
-/// What a generation cost.
+/// The cost of a generation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt.
@@ -63,7 +63,7 @@ pub struct Usage {
     pub adapted: bool,
 }
 
-/// What came of a [`Request`](crate::Request).
+/// The answer to a [`Request`](crate::Request).
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Completion {
     /// The text, without any stop string.
@@ -76,12 +76,12 @@ pub struct Completion {
     pub end: Option<f32>,
     /// Why it ended.
     pub finish: Finish,
-    /// What it cost.
+    /// Its cost.
     pub usage: Usage,
 }
 
 impl Completion {
-    /// What is left of one whose end nobody waited for.
+    /// A completion that the caller ended, with the text so far.
     pub fn cancelled(said: String) -> Self {
         Self { text: said, tokens: Vec::new(), end: None, finish: Finish::Cancelled, usage: Usage::default() }
     }

@@ -10,13 +10,13 @@ pub enum ModelError {
     BadFile {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The file is sound, but this program has no code for it.
     #[error("{what} is not supported: {name}")]
     Unsupported {
-        /// What kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
+        /// The kind of thing (`architecture`, `tokenizer`, `quantization`, `device`).
         what: &'static str,
         /// Its name.
         name: String,
@@ -38,7 +38,7 @@ pub enum ModelError {
     TooLong {
         /// Tokens of the prompt.
         tokens: usize,
-        /// What fits.
+        /// The most that fit.
         limit: usize,
     },
     /// The shape is no valid grammar or schema.
@@ -49,7 +49,7 @@ pub enum ModelError {
     Remote {
         /// The server.
         url: String,
-        /// What happened.
+        /// The failure, in words.
         reason: String,
     },
     /// A scripted model has no reply for this prompt, or its reply breaks the shape.
@@ -61,7 +61,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// What the user can do next.
+    /// The next step for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::BadFile { .. } => {

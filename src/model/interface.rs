@@ -5,7 +5,7 @@ use super::completion::{Completion, Flow};
 use super::error::ModelError;
 use super::request::Request;
 
-/// What a model can take.
+/// The limits of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Tokens of prompt and completion together.
@@ -23,7 +23,7 @@ pub trait Model: Send + Sync {
     /// Its id, as `--json` shows it.
     fn id(&self) -> &str;
 
-    /// What it can take.
+    /// Its limits.
     fn limits(&self) -> Limits;
 
     /// True if what it is told stays on this machine.

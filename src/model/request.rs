@@ -1,4 +1,4 @@
-//! What a model is asked: a conversation, the form of the answer, how tokens are chosen, and the switch that ends it.
+//! A request to a model: a conversation, the form of the answer, how tokens are chosen, and the switch that ends it.
 
 use super::error::ModelError;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Who speaks in a [`Turn`].
+/// The speaker of a [`Turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -22,9 +22,9 @@ pub enum Role {
 /// and can never open a role.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// The words.
     pub text: String,
     /// Documents behind the text: signatures of functions in a system turn, calls in one of the model, their results in one of
     /// the person. Data, too; see [`tools`](crate::tools).
@@ -86,7 +86,7 @@ impl Prompt {
     }
 }
 
-/// What the completion must look like. Local engines enforce it on the logits, so that a completion that ended by
+/// The form of the completion. Local engines enforce it on the logits, so that a completion that ended by
 /// itself ([`Finish::Stop`](crate::Finish::Stop)) always satisfies it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -103,7 +103,7 @@ impl Cx {
     }
 }
 
-/// What walks a text of its dialect, and puts what it finds into the builder.
+/// Walks a text of its dialect, and puts the commands of it into the builder.
 pub(super) type Walk = fn(&mut Builder, &Source<'_>, &Cx);
 
 /// The script being put together.

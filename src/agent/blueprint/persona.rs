@@ -1,6 +1,6 @@
-//! Who the model is told to be, by recipe. Not that of the planner, which stands with what it may write ([`crate::plan::model`]).
+//! The persona that the model is given, by recipe. Not that of the planner, which stands with what it may write ([`crate::plan::model`]).
 
-/// What the model is told about itself.
+/// The persona of a run.
 const PERSONA: &str = "You are caro, a careful agent on the user's computer. You work on the task in small steps with the \
 tools below. In each step write one short thought and then one action.\n\
 - Use only facts that a tool has shown you. Never invent numbers or file names.\n\
@@ -24,7 +24,7 @@ const TALK: &str = "You are caro, in a conversation with the user at their compu
 const ASKED: &str = "You are caro, and the user asks you something that needs no look at their computer. Write one short thought and \
 then answer, in the user's language and in a few sentences, from what you know. If you do not know it, say so.";
 
-/// What the model is told about itself in a recipe; `talks` where a message needs no tools.
+/// The persona of a recipe; `talks` where a message needs no tools.
 pub fn persona(recipe: &str, talks: bool) -> &'static str {
     match recipe {
         "chat" if talks => TALK,

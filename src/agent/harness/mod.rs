@@ -1,6 +1,6 @@
 //! All that runs stand on, put together: model, tools, guards, store, memory, workspaces, skills and servers of tools become
-//! the [`Runtime`](crate::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A facade: it has no loop and
-//! no policy of its own, each of them is a part of [`crate`] and decides for itself.
+//! the [`Runtime`](crate::runtime::Runtime) of a run. Whoever wants an agent (the terminal, a program) asks for it here. A
+//! facade: it has no loop and no policy of its own, each of them is a part of [`crate`] and decides for itself.
 //!
 //! - [`Setup`]: what a harness is built from. [`Options`]: how its runs go.
 //! - [`Harness`]: runs, and what concerns more than one of them. [`Watch`]: who sees and stops one. [`Prepared`]: one run before it begins.

@@ -1,4 +1,4 @@
-//! What a runtime is put together from, and the walls to the rest: who is asked, who keeps, who takes notes.
+//! The parts of a runtime, and the interfaces to the rest: the approver, the checkpoints, the notes.
 
 use crate::assemble::{self, ContextProvider};
 use crate::blueprint::Blueprint;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the person says to a call that is asked for.
+/// The person's answer about a call that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
     /// This once.
@@ -27,7 +27,7 @@ pub enum Approval {
     Always,
 }
 
-/// What the person is asked.
+/// A question to the person.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The call that waits.
@@ -45,7 +45,7 @@ pub trait Approver: Send + Sync {
     fn ask(&self, question: Question) -> (Approval, Option<crate::tool::Args>);
 }
 
-/// Nobody is there: no.
+/// Says no, where no person is there.
 #[derive(Debug, Default)]
 pub struct DenyAll;
 
@@ -89,16 +89,16 @@ pub trait Notes: Send + Sync {
     fn take(&self, turn: &Turn, reflection: &crate::reflect::Reflection) -> Result<Option<String>, String>;
 }
 
-/// What a run owes for others: asked after each batch of calls, and charged to it.
+/// The usage that others have for a run: asked after each batch of calls, and charged to it.
 pub trait UsageLedger: Send + Sync {
-    /// What is owed since it was last taken.
+    /// The usage since it was last taken.
     fn take(&self) -> Cost;
 }
 
 /// How a run is driven.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What is screened.
+    /// The texts that are screened.
     pub guardrail: Mode,
     /// The most tokens of a decision.
     pub decision_tokens: usize,
@@ -118,7 +118,7 @@ pub struct Config {
     pub skills: Vec<String>,
     /// The texts that runs before have read, and the prompt has.
     pub known: Vec<Known>,
-    /// What its prompts are put together from.
+    /// The blueprints that its prompts are put together from.
     pub blueprints: Vec<Blueprint>,
     /// How long those who bring context may take, all together; the run goes on without who is later.
     pub patience: Duration,
@@ -151,25 +151,25 @@ pub struct Runtime {
     pub model: Arc<dyn Model>,
     /// Every tool, wherever it comes from.
     pub registry: Registry,
-    /// Who may do what.
+    /// The guards, which decide on each call.
     pub guards: Guards,
-    /// Who brings context.
+    /// The providers of context.
     pub providers: Vec<Arc<dyn ContextProvider>>,
-    /// Who is asked.
+    /// Asks the person.
     pub approver: Arc<dyn Approver>,
     /// Where long results go.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// Where the run is kept.
     pub checkpoints: Arc<dyn Checkpoints>,
-    /// Who takes notes, if anybody.
+    /// Takes notes; none are taken without it.
     pub notes: Option<Arc<dyn Notes>>,
-    /// Who is asked for a command where a part of the plan needs but one; without one the model decides by itself.
+    /// Suggests a command where a part of the plan needs but one; without it the model decides by itself.
     pub suggester: Option<Arc<dyn Suggester>>,
-    /// What is spent for the run by others, if anything is.
+    /// The usage of others that is charged to the run, if there is any.
     pub bill: Option<Arc<dyn UsageLedger>>,
-    /// What is recorded.
+    /// Records the events.
     pub emitter: Arc<Emitter>,
-    /// What stops the run.
+    /// The switch that stops the run.
     pub cancel: Cancel,
     /// How.
     pub config: Config,

@@ -9,7 +9,7 @@ use caro_model::{Completion, Finish, Request, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// What a request has cost that failed: it was made all the same, and of its tokens nobody knows.
+/// The cost of a request that failed: it was made all the same, and its tokens are not known.
 const UNKNOWN: Cost = Cost { requests: 1, tokens: Tokens { request: 0, cached: 0, response: 0 } };
 
 /// What a request is for.

@@ -12,7 +12,7 @@ pub(super) const VIEW: &str = "workspace_view";
 /// The tool that a worker leaves it with.
 pub(super) const WRITE: &str = "workspace_write";
 
-/// What only who built the lead knows how to give a worker.
+/// Gives a worker the parts that only the builder of the lead has.
 pub trait Hire: Send + Sync {
     /// Writes the worker's run down, and gives it guards for its task and a place for its events.
     ///
@@ -21,7 +21,7 @@ pub trait Hire: Send + Sync {
     fn hire(&self, task: &Task) -> Result<Hired, String>;
 }
 
-/// What a worker is given.
+/// The parts that a worker is given.
 pub struct Hired {
     /// The lead's guards, as they are for the worker's task.
     pub guards: Guards,

@@ -1,6 +1,6 @@
-//! What an adapter says of itself.
+//! The description that an adapter carries.
 
-/// What an adapter says of itself.
+/// The description in an adapter's header.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AdapterInfo {
     /// Its name: that of its file, without the ending.

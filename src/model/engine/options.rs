@@ -70,7 +70,7 @@ pub struct AdapterOptions {
 }
 
 impl AdapterOptions {
-    /// What the adapter says of itself.
+    /// The description in the adapter's header.
     ///
     /// # Errors
     /// [`ModelError::BadFile`] for a file that is no adapter, [`ModelError::Unsupported`] for another kind of adapter.

@@ -13,7 +13,7 @@ const LOCK: &str = "lock";
 /// A little less than the shortest that systems give a socket's path, in bytes: 104 with the final zero on BSD and macOS.
 const LONGEST: usize = 100;
 
-/// What tells one socket file from a later one of that name: the number of a removed file is given to the next one.
+/// Tells one socket file from a later one of that name: the number of a removed file is given to the next one.
 pub(super) type Number = (u64, i64, i64);
 
 /// The number of a socket, if there is one of that name.

@@ -1,4 +1,4 @@
-//! What several threads write at a time.
+//! The output of a product, which several threads write at a time.
 
 /// A matrix that several threads write, each its own elements.
 pub(super) struct Out<'a, T = f32> {

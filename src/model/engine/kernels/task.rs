@@ -1,4 +1,4 @@
-//! What one thread computes at a time.
+//! The piece of a product that one thread computes at a time.
 
 use super::activation::Activations;
 use super::output::Out;
