@@ -6,6 +6,7 @@
 //! block.
 #![allow(unsafe_code)] // vector loads, and calls into code for instructions that were detected at run time
 
+mod chunk;
 mod instructions;
 mod tiles;
 mod unpack;

@@ -1,7 +1,7 @@
 //! Longer batches: panels of four rows of weights are unpacked once and multiplied with four rows of activations at a time,
 //! two panels together.
 //!
-//! How sixteen inputs of a panel lie in four vectors depends on the instruction that multiplies them, a [`Unit`]: `sdot`
+//! How sixteen inputs of a panel lie in four vectors ([`Order`]) depends on the instruction that multiplies them, a [`Unit`]: `sdot`
 //! has a row in each lane and needs no sums across lanes, `smmla` has two rows of weights and two of activations in a vector
 //! and does twice as much. What is exact in whole numbers is exact in both, so that they agree to the bit.
 
@@ -11,53 +11,15 @@ use super::super::Task;
 use super::super::activation::{CHUNK, Form, Rounded};
 use super::super::aligned::Aligned;
 use super::Lhs;
+use super::chunk::{Chunk, Lanes, Order, ROWS, STEP};
 use super::instructions::{sdot_lane, smmla};
 use super::unpack::{Blocks, Panel};
 
-/// Rows of a panel: lanes of a vector.
-pub(super) const ROWS: usize = 4;
-/// Inputs of each row in the four vectors that are multiplied together.
-pub(super) const STEP: usize = 16;
 /// Rows of activations in a tile, and pairs of panels that each tile is multiplied with.
 const TILE: usize = 4;
 const PAIRS: usize = 2;
 /// Rows of a pair.
 const PAIR: usize = 2 * ROWS;
-
-/// A number of each row.
-pub(super) type Lanes<T> = [T; ROWS];
-
-/// [`CHUNK`] inputs of a panel. Which of the fields hold something depends on the format; see [`Panel`].
-#[derive(Debug, Clone)]
-#[repr(C, align(64))]
-pub(super) struct Chunk {
-    /// The weights, signed, sixteen inputs of every row at a time, in the order of a [`Unit`].
-    pub q: [[[i8; 16]; ROWS]; CHUNK / STEP],
-    /// Blocks of 256: the integer scale of each group.
-    pub scale: [Lanes<i32>; CHUNK / 16],
-    /// Q4_K and Q5_K: the groups' minima.
-    pub minima: [Lanes<i16>; CHUNK / 32],
-    /// Blocks of 256: what a unit of the scales is worth, and of the minima.
-    pub unit: Lanes<f32>,
-    pub minimum: Lanes<f32>,
-    /// Blocks of 32: their scales, and what they add for each unit of their inputs' sum.
-    pub factor: [Lanes<f32>; CHUNK / 32],
-    pub shift: [Lanes<f32>; CHUNK / 32],
-}
-
-impl Default for Chunk {
-    fn default() -> Self {
-        Self {
-            q: [[[0; 16]; ROWS]; CHUNK / STEP],
-            scale: [[0; ROWS]; CHUNK / 16],
-            minima: [[0; ROWS]; CHUNK / 32],
-            unit: [0.0; ROWS],
-            minimum: [0.0; ROWS],
-            factor: [[0.0; ROWS]; CHUNK / 32],
-            shift: [[0.0; ROWS]; CHUNK / 32],
-        }
-    }
-}
 
 /// What one thread works in.
 #[derive(Debug, Default)]
@@ -68,10 +30,7 @@ pub(in super::super) struct Scratch {
 }
 
 /// An instruction that multiplies bytes, and how it wants them.
-pub(super) trait Unit {
-    /// Sixteen inputs of each row of a panel, in its order.
-    fn arrange(rows: [int8x16_t; ROWS]) -> [int8x16_t; ROWS];
-
+trait Unit: Order {
     /// Where the tile's activations begin, from row `first` and input `chunk` on, in its order.
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs;
 
@@ -90,7 +49,7 @@ pub(super) trait Unit {
 
 /// The activations of a tile in memory: four vectors for each step.
 #[derive(Clone, Copy)]
-pub(super) struct Inputs {
+struct Inputs {
     starts: [*const i8; TILE],
     /// Bytes from a step to the next one.
     step: usize,
@@ -107,9 +66,9 @@ impl Inputs {
 }
 
 /// `sdot`: four inputs of each row in each vector.
-pub(super) struct Dots;
+struct Dots;
 
-impl Unit for Dots {
+impl Order for Dots {
     #[inline(always)]
     fn arrange([a, b, c, d]: [int8x16_t; ROWS]) -> [int8x16_t; ROWS] {
         // SAFETY: NEON belongs to every CPU of this architecture.
@@ -123,7 +82,9 @@ impl Unit for Dots {
                 .map(|v| vreinterpretq_s8_s64(v))
         }
     }
+}
 
+impl Unit for Dots {
     #[inline(always)]
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs {
         // Rows that are missing: the last one again. Nobody reads what comes of them.
@@ -160,9 +121,9 @@ impl Unit for Dots {
 }
 
 /// `smmla`: eight inputs of two rows in each vector.
-pub(super) struct Matrices;
+struct Matrices;
 
-impl Unit for Matrices {
+impl Order for Matrices {
     #[inline(always)]
     fn arrange(rows: [int8x16_t; ROWS]) -> [int8x16_t; ROWS] {
         // SAFETY: NEON belongs to every CPU of this architecture.
@@ -171,7 +132,9 @@ impl Unit for Matrices {
             [vzip1q_s64(a, b), vzip1q_s64(c, d), vzip2q_s64(a, b), vzip2q_s64(c, d)].map(|v| vreinterpretq_s8_s64(v))
         }
     }
+}
 
+impl Unit for Matrices {
     #[inline(always)]
     fn starts(x: &Rounded, k: usize, m: usize, first: usize, chunk: usize) -> Inputs {
         // Pairs that are missing: the last one again. Nobody reads what comes of them.

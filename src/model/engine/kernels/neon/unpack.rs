@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use super::tiles::{Chunk, ROWS, STEP, Unit};
+use super::chunk::{Chunk, Order, ROWS, STEP};
 use super::{Small, half_at, less, load, nibbles, sixes, with_fifths};
 use crate::engine::quant::{Format, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, k_scales};
 
@@ -18,14 +18,14 @@ pub(super) trait Panel: Format {
     /// Whether there are minima, or shifts.
     const MINIMA: bool;
 
-    /// Unpacks the rows, in the order of `U`.
-    fn fill<U: Unit>(rows: &Blocks, to: &mut Chunk);
+    /// Unpacks the rows, in the order of `O`.
+    fn fill<O: Order>(rows: &Blocks, to: &mut Chunk);
 }
 
 /// Writes sixteen inputs of each row, which are step `step` of a panel.
 #[inline(always)]
-fn put<U: Unit>(to: &mut Chunk, step: usize, rows: [int8x16_t; ROWS]) {
-    for (to, v) in to.q[step].iter_mut().zip(U::arrange(rows)) {
+fn put<O: Order>(to: &mut Chunk, step: usize, rows: [int8x16_t; ROWS]) {
+    for (to, v) in to.q[step].iter_mut().zip(O::arrange(rows)) {
         // SAFETY: sixteen bytes are one vector.
         unsafe { vst1q_s8(to.as_mut_ptr(), v) };
     }
@@ -47,14 +47,14 @@ impl Panel for Q4K {
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn fill<U: Unit>(rows: &Blocks, to: &mut Chunk) {
+    fn fill<O: Order>(rows: &Blocks, to: &mut Chunk) {
         k_head(rows, to);
         for j in 0..4 {
             for i in 0..2 {
                 // 32 bytes hold group 2 j in their low nibbles and group 2 j + 1 in the high ones.
                 let q = rows.map(|block| nibbles(load(block, 16 + j * 32 + i * 16)));
-                put::<U>(to, 4 * j + i, q.map(|[low, _]| less(low, 0)));
-                put::<U>(to, 4 * j + 2 + i, q.map(|[_, high]| less(high, 0)));
+                put::<O>(to, 4 * j + i, q.map(|[low, _]| less(low, 0)));
+                put::<O>(to, 4 * j + 2 + i, q.map(|[_, high]| less(high, 0)));
             }
         }
     }
@@ -64,7 +64,7 @@ impl Panel for Q5K {
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn fill<U: Unit>(rows: &Blocks, to: &mut Chunk) {
+    fn fill<O: Order>(rows: &Blocks, to: &mut Chunk) {
         k_head(rows, to);
         for i in 0..2 {
             // Group g has bit g of each byte.
@@ -72,8 +72,8 @@ impl Panel for Q5K {
             for j in 0..4 {
                 let q: [[uint8x16_t; 2]; ROWS] =
                     std::array::from_fn(|r| with_fifths(nibbles(load(rows[r], 48 + j * 32 + i * 16)), fifths[r]));
-                put::<U>(to, 4 * j + i, q.map(|[low, _]| less(low, 0)));
-                put::<U>(to, 4 * j + 2 + i, q.map(|[_, high]| less(high, 0)));
+                put::<O>(to, 4 * j + i, q.map(|[low, _]| less(low, 0)));
+                put::<O>(to, 4 * j + 2 + i, q.map(|[_, high]| less(high, 0)));
                 // SAFETY: NEON belongs to every CPU of this architecture.
                 fifths = fifths.map(|v| unsafe { vshrq_n_u8::<2>(v) });
             }
@@ -85,7 +85,7 @@ impl Panel for Q6K {
     const MINIMA: bool = false;
 
     #[inline(always)]
-    fn fill<U: Unit>(rows: &Blocks, to: &mut Chunk) {
+    fn fill<O: Order>(rows: &Blocks, to: &mut Chunk) {
         for (r, block) in rows.iter().enumerate() {
             to.unit[r] = half_at(block, 208);
             for (g, &scale) in block[192..208].iter().enumerate() {
@@ -99,7 +99,7 @@ impl Panel for Q6K {
                     .map(|block| sixes(load(block, at), load(block, at + 32), load(block, 128 + half * 32 + i * 16)));
                 for quarter in 0..4 {
                     let step = (half * 128 + quarter * 32) / STEP + i;
-                    put::<U>(to, step, q.map(|q| less(q[quarter], 32)));
+                    put::<O>(to, step, q.map(|q| less(q[quarter], 32)));
                 }
             }
         }
@@ -113,7 +113,7 @@ macro_rules! blocks32 {
             const MINIMA: bool = <Self as Small>::MINIMUM;
 
             #[inline(always)]
-            fn fill<U: Unit>(rows: &Blocks, to: &mut Chunk) {
+            fn fill<O: Order>(rows: &Blocks, to: &mut Chunk) {
                 for (b, at) in (0..rows[0].len()).step_by(Self::BYTES).enumerate() {
                     let blocks = rows.map(|row| &row[at..][..Self::BYTES]);
                     to.factor[b] = blocks.map(|block| half_at(block, 0));
@@ -121,8 +121,8 @@ macro_rules! blocks32 {
                         to.shift[b] = blocks.map(|block| half_at(block, 2));
                     }
                     let q = blocks.map(<Self as Small>::q);
-                    put::<U>(to, 2 * b, q.map(|[low, _]| low));
-                    put::<U>(to, 2 * b + 1, q.map(|[_, high]| high));
+                    put::<O>(to, 2 * b, q.map(|[low, _]| low));
+                    put::<O>(to, 2 * b + 1, q.map(|[_, high]| high));
                 }
             }
         }
