@@ -1,15 +1,25 @@
 //! What a command reads, writes, deletes, runs and reaches, foreseen from its parse tree and a table of programs.
 //! Which program does what is data (`platform-rules/programs.toml`); paths are resolved as far as the text allows.
+//!
+//! - [`kind`]: what there is to do. [`row`]: what the table has of one family of programs; [`mod@table`]: all of them.
+//! - [`reading`]: a command's words as its program reads them; [`words`]: what they are, for others. [`says`]: what a row says
+//!   of such a reading.
+//! - [`paths`]: the paths that a word stands for, and what hangs on them. [`handed`]: those that one command hands to another.
+//! - [`expanded`], [`project`], [`database`]: options out of variables, tools of a project, clients of databases.
 
 pub(super) mod database;
 mod expanded;
 mod handed;
+mod kind;
 mod paths;
 mod project;
 mod reading;
+mod row;
+mod says;
 mod table;
 #[cfg(test)]
 mod tests;
+pub(super) mod words;
 
 use super::Dialect;
 use super::embedded::{Act, Language};
@@ -17,62 +27,16 @@ use super::parse::{Function, How, Invocation, Script, Word};
 use super::substitution;
 use super::unwrap::{is_interpreter, is_shell, keeps_functions};
 use handed::Handed;
+pub use kind::Kind;
 pub use paths::{Place, is_socket, place_of};
 pub(super) use paths::{is_hidden, opened, resolved};
 use reading::Reading;
+use row::{Program, Style};
 use std::ops::Range;
-use table::{Program, Style};
-pub(super) use table::{Variable, is_remade, variable};
-
-/// One thing that a command does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Nothing to a path: the operand is none.
-    None,
-    /// Reads a file or folder.
-    Read,
-    /// Makes something new.
-    Create,
-    /// Writes over what may be there.
-    Overwrite,
-    /// Writes at the end of a file.
-    Append,
-    /// Deletes.
-    Delete,
-    /// Moves away or renames.
-    Move,
-    /// Changes who may do what.
-    Mode,
-    /// Changes the owner.
-    Owner,
-    /// Gets something from the network.
-    Fetch,
-    /// Sends something over the network.
-    Send,
-    /// Asks for another user's rights.
-    Privilege,
-    /// Ends or hinders processes.
-    Kill,
-    /// Changes the state of the system: services, mounts, users, firewall, power.
-    System,
-    /// Installs, removes or updates software.
-    Package,
-    /// Changes a repository of a version control system.
-    Repository,
-    /// Adds to a repository of a version control system, or moves to another place in it: what was there is kept.
-    Record,
-    /// Starts a service, a container or an editor that is named: what runs already goes on.
-    Start,
-    /// Does what the files of the project in this folder say: builds, checks, tests.
-    Build,
-    /// Runs a program that stands in the command in full and only computes and prints.
-    Compute,
-    /// Runs code that is not in the text.
-    Run,
-    /// Not known: the program is in no table.
-    Unknown,
-}
+pub(super) use table::{Variable, canonical, is_remade, variable};
+pub use words::is_known;
+use words::scripts;
+pub(super) use words::{has_value, is_told_by_words, operands_of, sent, verb};
 
 /// An effect of one command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -317,14 +281,6 @@ fn of_values(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>) {
     }
 }
 
-/// The arguments that are programs in a language of their own: the first operand, or the values of `-e`.
-fn scripts<'c>(program: &Program, read: &Reading<'c>) -> impl Iterator<Item = (&'c Word, &'c str)> {
-    let given = read.values.iter().filter(|v| matches!(v.of.as_str(), "-e" | "--expression" | "--source"));
-    let own = read.operands.first().filter(|_| program.language.is_some() && !read.has_any(&program.script));
-    let given = given.filter(|_| program.language.is_some()).map(|v| (v.word, v.text()));
-    given.chain(own.map(|o| (o.word, o.text())))
-}
-
 /// What the program in an argument of `awk` or `sed` does.
 fn of_language(doing: &mut Doing<'_>, language: Language, program: &Program, read: &Reading<'_>) {
     for (word, text) in scripts(program, read) {
@@ -398,98 +354,4 @@ fn of_operands(doing: &mut Doing<'_>, program: &Program, read: &Reading<'_>, han
             doing.push(kind, Some(path), deep, narrowed, word);
         }
     }
-}
-
-/// Index and text of a command's first operand, with the values of options set aside: `clean` of `git -C x clean`.
-pub(super) fn verb(command: &Invocation, dialect: Dialect) -> Option<(usize, &str)> {
-    let plain = Program::default();
-    let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
-    let operand = Reading::of(command, program).operands.first().copied()?;
-    let index = command.words.iter().position(|w| std::ptr::eq(w, operand.word))?;
-    Some((index, operand.text()))
-}
-
-/// The operands of a command with the index of their word, the values of options set aside.
-pub(super) fn operands_of(command: &Invocation, dialect: Dialect) -> Vec<(usize, &str)> {
-    let plain = Program::default();
-    let program = command.key().and_then(|key| table::program(&key, dialect)).unwrap_or(&plain);
-    let read = Reading::of(command, program);
-    let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
-    read.operands.iter().filter_map(|o| Some((index(o.word)?, o.text()))).collect()
-}
-
-/// True if what follows this letter in a cluster of options is its value: `econds` of `date -Iseconds`.
-pub(super) fn has_value(command: &Invocation, letter: char) -> bool {
-    let program = command.key().and_then(|key| table::program(&key, Dialect::Bash));
-    program.is_some_and(|program| program.takes_value(&format!("-{letter}")))
-}
-
-/// The commands in a command's arguments, with the index of their word: the value of an option (`gzip` of `tar -I gzip`),
-/// what a program of `awk` or `sed` hands to a shell.
-pub(super) fn commands_in(words: &[Word], dialect: Dialect) -> Vec<(usize, String)> {
-    let of = |words: &[Word]| Invocation { words: words.to_vec(), ..Invocation::default() };
-    let known = of(&words[..words.len().min(1)]).key().and_then(|key| table::program(&key, dialect));
-    let Some(program) = known.filter(|p| !p.commands.is_empty() || p.language.is_some()) else { return Vec::new() };
-    let command = of(words);
-    let read = Reading::of(&command, program);
-    let values = read.values.iter().filter(|v| program.commands.contains(&v.of));
-    let mut held: Vec<(&Word, String)> = values.map(|v| (v.word, v.text().to_owned())).collect();
-    for (word, text) in scripts(program, &read) {
-        let acts = program.language.map(|l| l.acts(text)).unwrap_or_default();
-        held.extend(acts.into_iter().filter_map(|act| match act {
-            Act::Run(command) => Some((word, command?)),
-            Act::Write(_) => None,
-        }));
-    }
-    let index = |word: &Word| command.words.iter().position(|w| std::ptr::eq(w, word));
-    held.into_iter().filter_map(|(word, text)| Some((index(word)?, text))).collect()
-}
-
-/// What a command sends by itself: files of this machine that it copies to another, and those that it posts.
-pub(super) fn sent(command: &Invocation, dialect: Dialect) -> Vec<&str> {
-    const POSTED: [&str; 10] = [
-        "-T",
-        "--upload-file",
-        "-F",
-        "--form",
-        "-d",
-        "--data",
-        "--data-binary",
-        "--data-urlencode",
-        "--data-ascii",
-        "--json",
-    ];
-    let Some(program) = command.key().and_then(|key| table::program(&key, dialect)) else { return Vec::new() };
-    let read = Reading::of(command, program);
-    match command.name() {
-        Some("scp" | "rsync") => {
-            let is_remote = |text: &str| text.split('/').next().is_some_and(|first| first.contains(':'));
-            let mut operands: Vec<&str> = read.operands.iter().map(|o| o.text()).collect();
-            if !operands.pop().is_some_and(is_remote) {
-                return Vec::new();
-            }
-            operands.retain(|text| !is_remote(text));
-            operands
-        }
-        Some("curl") => read.values.iter().filter(|v| POSTED.contains(&v.of.as_str())).map(|v| v.text()).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The cmdlet or program that a name stands for in that dialect's tables.
-pub(super) fn canonical(key: &str, dialect: Dialect) -> String {
-    match dialect {
-        Dialect::PowerShell => super::powershell_alias(key).unwrap_or(key).to_owned(),
-        _ => key.to_owned(),
-    }
-}
-
-/// True if only the words of that program tell what it destroys: the table does not know it, or says so.
-pub(super) fn is_told_by_words(name: &str, dialect: Dialect) -> bool {
-    table::program(&name.to_ascii_lowercase(), dialect).is_none_or(|program| program.words)
-}
-
-/// True if the table of programs knows that name.
-pub fn is_known(name: &str, dialect: Dialect) -> bool {
-    table::program(&name.to_ascii_lowercase(), dialect).is_some()
 }

@@ -1,8 +1,9 @@
 //! Programs that run other programs: which of their words are theirs, and which are a command of its own.
 
+use super::effects::words::commands_in;
 use super::embedded::code;
 use super::script::Word;
-use super::{Dialect, builtin, effects};
+use super::{Dialect, builtin};
 use std::ops::Range;
 
 /// What a wrapper's words hold.
@@ -322,7 +323,7 @@ pub(super) fn is_shell(name: &str) -> bool {
 pub(super) fn unwrap(words: &[Word], dialect: Dialect) -> Option<Unwrapped> {
     let name = name_of(words.first()?, dialect)?;
     let mut out = Unwrapped::default();
-    let commands = effects::commands_in(words, dialect).into_iter();
+    let commands = commands_in(words, dialect).into_iter();
     out.held.extend(commands.map(|(index, text)| Held::Call(index, text)));
     if matches!(name.as_str(), "ssh" | "scp" | "sftp" | "autossh" | "sshfs") {
         proxies(words, &mut out);

@@ -1,20 +1,12 @@
 //! The clients of databases: reads what they are told to do in their options, their operands and on standard input.
 
+use super::kind::Kind;
 use super::reading::Reading;
-use super::table::{self, Program};
-use super::{Kind, canonical};
+use super::row::{Database, Program};
+use super::table::{self, canonical};
 use crate::embedded::sql::{self, Deed};
 use crate::parse::{Invocation, Script};
 use crate::safety::given;
-
-/// The language of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Database {
-    Sql,
-    Mongo,
-    Redis,
-}
 
 /// The statements that a client is told, each with the index of the word that tells it (0 for standard input).
 pub(crate) fn deeds(script: &Script, index: usize) -> Vec<(Deed, usize)> {

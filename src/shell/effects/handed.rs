@@ -1,6 +1,7 @@
 //! What one command hands to another as operands: `find -exec`, `fd -x`, `xargs`, `parallel`, a pipe of PowerShell.
 
 use super::paths::resolved;
+use super::table::canonical;
 use crate::parse::{How, Invocation, Script, Word};
 use crate::unwrap::{Held, fd_exec, passes_on, unwrap};
 
@@ -13,7 +14,7 @@ pub(super) fn piped(script: &Script, index: usize) -> Vec<(String, bool, bool)> 
         let Some((feeder, command)) = script.commands.iter().enumerate().find(|(_, c)| c.feeds.contains(&at)) else {
             break;
         };
-        let key = super::canonical(&command.key().unwrap_or_default(), script.dialect);
+        let key = canonical(&command.key().unwrap_or_default(), script.dialect);
         let says = |names: &[&str]| command.args().iter().any(|w| names.iter().any(|n| w.text.eq_ignore_ascii_case(n)));
         if key == "get-childitem" || key == "get-item" {
             let filtered = narrowed || says(&["-filter", "-include", "-exclude"]);

@@ -1,6 +1,6 @@
 //! A command's words, read as its program reads them: options, their values, and operands.
 
-use super::table::{Program, Style};
+use super::row::{Program, Style};
 use crate::parse::{Invocation, Word};
 
 /// What a program makes of its words.

@@ -1,0 +1,178 @@
+//! One row of the table of programs, as `platform-rules/programs.toml` has it: how a family of programs reads its options, and what it does.
+
+use super::kind::Kind;
+use crate::embedded::Language;
+use crate::embedded::pure::Tongue;
+use crate::pattern::Whole;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The language of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Database {
+    Sql,
+    Mongo,
+    Redis,
+}
+
+/// How a program reads its options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Style {
+    /// `-abc`, `-o value`, `--long=value`.
+    #[default]
+    Unix,
+    /// `-name value`: words of more than a letter after one dash, as `find` has them.
+    Word,
+    /// `name=value`, as `dd` has it.
+    Assign,
+    /// `-Name value`, `-Name:value`, whatever the case.
+    Powershell,
+}
+
+/// One family of programs. The head of `programs.toml` says what each field means.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Program {
+    pub names: Vec<String>,
+    pub style: Style,
+    pub operands: Option<Kind>,
+    pub first: Option<Kind>,
+    pub last: Option<Kind>,
+    pub valued: String,
+    pub valued_long: Vec<String>,
+    pub leading: Vec<String>,
+    pub bundle: bool,
+    pub script: Vec<String>,
+    pub script_word: Option<Whole>,
+    pub language: Option<Language>,
+    pub database: Option<Database>,
+    pub says: Vec<String>,
+    pub says_after: Option<usize>,
+    pub recursive: Vec<String>,
+    pub commands: Vec<String>,
+    pub does: Vec<Kind>,
+    pub shows: Vec<Whole>,
+    pub asks: Vec<Whole>,
+    pub makes: Vec<Whole>,
+    pub gets: Vec<Whole>,
+    pub records: Vec<Whole>,
+    pub starts: Vec<Whole>,
+    pub builds: Vec<Whole>,
+    pub computes: Option<Tongue>,
+    pub alone: Vec<Whole>,
+    pub words: bool,
+    pub attached: String,
+    pub verbs: BTreeMap<String, Vec<Kind>>,
+    pub option: Vec<Opt>,
+}
+
+/// What changes with an option, or with a word of some shape.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Opt {
+    pub has: Vec<String>,
+    pub with: Vec<String>,
+    pub lacks: Vec<String>,
+    pub word: Option<Whole>,
+    pub operand: Option<Whole>,
+    pub value_is: Option<Whole>,
+    pub value_is_not: Option<Whole>,
+    pub operands: Option<Kind>,
+    pub first: Option<Kind>,
+    pub last: Option<Kind>,
+    pub value: Option<Kind>,
+    pub does: Option<Vec<Kind>>,
+    pub also: Vec<Kind>,
+}
+
+/// PowerShell parameters that take a value which is no path.
+const POWERSHELL_VALUED: &[&str] = &[
+    "-filter",
+    "-include",
+    "-exclude",
+    "-encoding",
+    "-first",
+    "-last",
+    "-property",
+    "-name",
+    "-id",
+    "-computername",
+    "-itemtype",
+    "-value",
+    "-erroraction",
+    "-ea",
+    "-depth",
+    "-pattern",
+    "-uri",
+    "-method",
+    "-headers",
+    "-delimiter",
+    "-newname",
+    "-tail",
+    "-totalcount",
+    "-skip",
+];
+
+impl Opt {
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.has.iter().chain(&self.with).chain(&self.lacks)
+    }
+}
+
+impl Program {
+    pub fn takes_value(&self, option: &str) -> bool {
+        let by_option = || self.valued_by_entry(option).any(|o| o.operand.is_none());
+        let listed = match self.style {
+            Style::Powershell => POWERSHELL_VALUED.contains(&option),
+            Style::Word => self.valued_long.iter().any(|v| option.trim_start_matches('-') == v),
+            Style::Unix | Style::Assign => match option.strip_prefix("--") {
+                Some(long) => self.valued_long.iter().any(|v| v == long),
+                None => option.strip_prefix('-').is_some_and(|o| self.valued.contains(o)),
+            },
+        };
+        listed || by_option() || self.commands.iter().chain(&self.says).any(|c| c == option)
+    }
+
+    /// The same where that is so behind one verb only: `-o` of `git archive -o FILE`.
+    pub fn takes_value_behind(&self, option: &str, verb: &str) -> bool {
+        self.valued_by_entry(option).any(|o| o.operand.as_ref().is_some_and(|shape| shape.fits(verb)))
+    }
+
+    fn valued_by_entry<'o>(&'o self, option: &'o str) -> impl Iterator<Item = &'o Opt> {
+        self.option.iter().filter(move |o| o.value.is_some() && o.has.iter().any(|h| h == option))
+    }
+
+    /// The long option of this row that this one begins, as getopt takes `--outp` for `--output`.
+    pub fn unabbreviated<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
+        if name.len() < 3 || self.knows(name) {
+            return name.into();
+        }
+        if let Some(named) = self.named().find(|n| n.starts_with(name)) {
+            return named.into();
+        }
+        let valued = self.valued_long.iter().find(|v| v.starts_with(&name[2..]));
+        valued.map_or(name.into(), |valued| format!("--{valued}").into())
+    }
+
+    fn named(&self) -> impl Iterator<Item = &str> {
+        let entries = self.option.iter().flat_map(Opt::names);
+        entries.chain(&self.script).chain(&self.says).chain(&self.recursive).chain(&self.commands).map(String::as_str)
+    }
+
+    /// True if this row says something of that option.
+    pub fn knows(&self, option: &str) -> bool {
+        self.named().any(|n| n == option) || self.takes_value(option)
+    }
+
+    /// True for a program whose row says no more than that it reads.
+    pub fn is_reader(&self) -> bool {
+        let written = |kind: Option<Kind>| kind.is_some_and(|k| !matches!(k, Kind::None | Kind::Read));
+        self.operands == Some(Kind::Read)
+            && !written(self.first)
+            && !written(self.last)
+            && self.does.is_empty()
+            && matches!(self.style, Style::Unix | Style::Word)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a row of the table says of one command, whose words are read.
+
+use super::kind::Kind;
+use super::reading::Reading;
+use super::row::{Opt, Program};
+use crate::embedded::pure::{self, Tongue};
+use crate::parse::Invocation;
+use crate::pattern::Whole;
+use crate::unwrap::is_code;
+
+impl Opt {
+    /// True if the command has what this entry is about.
+    fn applies(&self, read: &Reading<'_>) -> bool {
+        let valued =
+            |test: &dyn Fn(&str) -> bool| read.values.iter().any(|v| self.has.contains(&v.of) && test(v.text()));
+        (self.has.is_empty() || read.has_any(&self.has))
+            && (self.with.is_empty() || read.has_any(&self.with))
+            && !read.has_any(&self.lacks)
+            && self.word.as_ref().is_none_or(|p| read.line.split(' ').any(|w| p.fits(w)))
+            && self.operand.as_ref().is_none_or(|p| read.operands.iter().any(|o| p.fits(o.text())))
+            && self.value_is.as_ref().is_none_or(|p| valued(&|v| p.fits(v)))
+            && self.value_is_not.as_ref().is_none_or(|p| valued(&|v| !p.fits(v)))
+    }
+}
+
+impl Program {
+    /// What becomes of the value of that option.
+    pub fn value_of(&self, option: &str, read: &Reading<'_>) -> Option<Kind> {
+        let named = |o: &&Opt| o.has.iter().any(|h| h == option);
+        self.option.iter().filter(named).filter(|o| o.applies(read)).find_map(|o| o.value)
+    }
+
+    /// True if this use of the program only shows something.
+    pub fn only_shows(&self, read: &Reading<'_>) -> bool {
+        self.shows.iter().any(|shape| shape.fits(&read.line))
+    }
+
+    /// What the program does besides what it does to its operands.
+    pub fn does(&self, read: &Reading<'_>) -> Vec<Kind> {
+        let applying = || self.option.iter().filter(|o| o.applies(read));
+        let mut kinds = match applying().find_map(|o| o.does.clone()) {
+            _ if self.only_shows(read) => Vec::new(),
+            _ if self.asks.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch],
+            _ if self.gets.iter().any(|shape| shape.fits(&read.line)) => vec![Kind::Fetch, Kind::Create],
+            _ if self.shaped(read).is_some() => self.shaped(read).into_iter().collect(),
+            Some(kinds) => kinds,
+            None => self.by_verb(read).unwrap_or(&self.does).to_vec(),
+        };
+        kinds.extend(applying().flat_map(|o| o.also.iter().copied()));
+        kinds
+    }
+
+    /// The effect of those shapes of a call in which nothing is lost.
+    fn shaped(&self, read: &Reading<'_>) -> Option<Kind> {
+        let shapes = [
+            (&self.makes, Kind::Create),
+            (&self.records, Kind::Record),
+            (&self.starts, Kind::Start),
+            (&self.builds, Kind::Build),
+        ];
+        let fits = |shapes: &[Whole]| shapes.iter().any(|shape| shape.fits(&read.line));
+        shapes.into_iter().find(|(shapes, _)| fits(shapes)).map(|(_, kind)| kind)
+    }
+
+    /// True if it makes something out of what is here.
+    pub fn only_makes(&self, read: &Reading<'_>) -> bool {
+        self.shaped(read) == Some(Kind::Create)
+    }
+
+    /// True if all that it runs stands in its words, and that is understood and only computes.
+    pub fn only_computes(&self, command: &Invocation, read: &Reading<'_>) -> bool {
+        let Some(tongue) = self.computes else { return false };
+        let words = &command.words;
+        let is_alone = |text: &str| self.alone.iter().any(|option| option.fits(text));
+        let code: Vec<usize> = (1..words.len())
+            .filter(|at| {
+                is_code(words, *at) && tongue.takes_code(&words[*at - 1].text) && is_alone(&words[*at - 1].text)
+            })
+            .collect();
+        let Some(first) = code.first() else { return false };
+        // what is no code is an option that changes nothing of it, or behind it a file that is read or handed over
+        let mut others = (1..words.len()).filter(|at| !code.contains(at));
+        let plain = |at: usize| match words[at].text.as_str() {
+            text if text.starts_with('-') => is_alone(text),
+            text => at > *first && tongue != Tongue::Lua && !text.contains(['|', '<', '>', '$', '`']),
+        };
+        command.assignments.is_empty()
+            && !read.has("-i")
+            && others.all(plain)
+            && code.iter().all(|at| words[*at].value.as_deref().is_some_and(|text| pure::is_pure(text, tongue)))
+    }
+
+    /// What its verb does: two words where the table has them, else one.
+    fn by_verb(&self, read: &Reading<'_>) -> Option<&[Kind]> {
+        if self.verbs.is_empty() {
+            return None;
+        }
+        let word = |at: usize| read.operands.get(at).map(|o| o.text());
+        let Some(verb) = word(0) else { return Some(&[]) };
+        let two = word(1).and_then(|second| self.verbs.get(&format!("{verb} {second}")));
+        two.or_else(|| self.verbs.get(verb)).map(Vec::as_slice)
+    }
+
+    pub fn operand(&self, read: &Reading<'_>) -> Kind {
+        self.by_option(read, |o| o.operands).or(self.operands).unwrap_or(Kind::Read)
+    }
+
+    pub fn first(&self, read: &Reading<'_>) -> Option<Kind> {
+        self.by_option(read, |o| o.first).or(self.first)
+    }
+
+    pub fn last(&self, read: &Reading<'_>) -> Option<Kind> {
+        self.by_option(read, |o| o.last).or(self.last)
+    }
+
+    fn by_option(&self, read: &Reading<'_>, of: impl Fn(&Opt) -> Option<Kind>) -> Option<Kind> {
+        self.option.iter().filter(|o| o.applies(read)).find_map(of)
+    }
+}
