@@ -1,36 +1,18 @@
-//! The guard before every route looks, in this order, at whether a request was meant for this server (`Host`: a
-//! page whose name was made to point here has another one), whether a page of somebody else sends it (`Origin`), whether the
-//! server still takes requests, how often the client asks, and the token. Nothing is computed and no body is read before.
+//! The rules that requests are held against before anything else: the host that they were meant for (a page whose name was made to
+//! point here has another one), the page that sends them, and how often a client asks.
 
-use super::body::Holding;
-use super::listen::Peer;
-use super::routes::{self, Access};
+use super::Problem;
 use super::settings::{Rate, Settings};
-use super::{Problem, Server, openai};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use caro_base::id;
+use axum::http::{HeaderMap, HeaderValue, header};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The header that tells one request from another.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The most characters of one that a client chooses.
-const LONGEST_ID: usize = 64;
 /// Clients whose rate is remembered.
 const CLIENTS: usize = 4096;
-/// The methods and headers of pages of other origins, where they may ask.
-const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-const HEADERS: &str = "authorization, content-type, last-event-id, x-request-id, x-caro-client, mcp-session-id, \
-                       mcp-protocol-version, mcp-method, mcp-name";
-/// The headers of a response that they may see.
-const EXPOSED: &str = "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, mcp-session-id";
-
 /// The rules that requests are held against.
 #[derive(Debug)]
 pub struct Gate {
@@ -38,7 +20,7 @@ pub struct Gate {
     bound: Option<SocketAddr>,
     host: String,
     origins: Vec<String>,
-    rate: Option<Limiter>,
+    pub(super) rate: Option<Limiter>,
 }
 
 impl Gate {
@@ -65,7 +47,7 @@ impl Gate {
     }
 
     /// Checks for whom the request is meant.
-    fn host(&self, request: &Request) -> Result<(), Problem> {
+    pub fn host(&self, request: &Request) -> Result<(), Problem> {
         let wrong =
             || Problem::forbidden("the request was meant for another host").detail("ask 127.0.0.1 or localhost");
         let mut named = request.headers().get_all(header::HOST).iter();
@@ -83,7 +65,7 @@ impl Gate {
     }
 
     /// Checks which page sends it; the origin, if it is one that the person allowed.
-    fn origin(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, Problem> {
+    pub fn origin(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, Problem> {
         let foreign = |_: ()| {
             Problem::forbidden("a page of another origin may not ask")
                 .detail("`serve.cors_origins` names the origins that may")
@@ -106,16 +88,16 @@ impl Gate {
 
 /// Counts the requests of each client in windows of time.
 #[derive(Debug)]
-struct Limiter {
-    rate: Rate,
+pub(super) struct Limiter {
+    pub rate: Rate,
     clients: Mutex<HashMap<String, (Instant, u32)>>,
 }
 
 /// The requests that are left to a client, and the time to its next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Left {
-    requests: Option<u32>,
-    seconds: u64,
+pub(super) struct Left {
+    pub requests: Option<u32>,
+    pub seconds: u64,
 }
 
 impl Limiter {
@@ -124,7 +106,7 @@ impl Limiter {
     }
 
     /// Counts a request.
-    fn count(&self, client: &str, now: Instant) -> Left {
+    pub fn count(&self, client: &str, now: Instant) -> Left {
         let window = Duration::from_secs(self.rate.seconds.into());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() >= CLIENTS && !clients.contains_key(client) {
@@ -142,113 +124,6 @@ impl Limiter {
         *used = used.saturating_add(u32::from(requests.is_some()));
         Left { requests, seconds }
     }
-}
-
-/// Looks at a request, has it answered, and tells of it.
-pub async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let active = server.metrics.enter();
-    let id = request_id(request.headers());
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        request.headers_mut().insert(REQUEST_ID, value);
-    }
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut extra = HeaderMap::new();
-    let admitted = admit(&server, &request, &mut extra);
-    let mut response = match admitted {
-        Ok(Admitted::Preflight) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Admitted::Passes) => server.in_time(next.run(request)).await.unwrap_or_else(IntoResponse::into_response),
-        Err(problem) => problem.into_response(),
-    };
-    if openai::speaks(&path) {
-        response = openai::translated(response);
-    }
-    let headers = response.headers_mut();
-    headers.extend(extra);
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        headers.insert(REQUEST_ID, value);
-    }
-    if !server.phase().admits() {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    let status = response.status();
-    let route = routes::of_path(&path).map_or("", |route| route.path);
-    server.metrics.answered(&method, route, status);
-    // neither what was asked for nor the query, which may hold anything
-    let shown = if route.is_empty() { "(no route)" } else { route };
-    let method = if is_known(&method) { method.as_str() } else { "(other)" };
-    server.log(&format!("{method} {shown} {} {} ms {id}", status.as_u16(), started.elapsed().as_millis()));
-    let (head, body) = response.into_parts();
-    Response::from_parts(head, Holding::body(body, active))
-}
-
-fn is_known(method: &Method) -> bool {
-    [Method::GET, Method::HEAD, Method::POST, Method::DELETE, Method::OPTIONS, Method::PUT, Method::PATCH]
-        .contains(method)
-}
-
-/// The way of an admitted request.
-enum Admitted {
-    /// It is answered by its route.
-    Passes,
-    /// A browser only asks whether it may ask.
-    Preflight,
-}
-
-fn admit(server: &Server, request: &Request, extra: &mut HeaderMap) -> Result<Admitted, Problem> {
-    let gate = &server.gate;
-    gate.host(request)?;
-    let allowed = gate.origin(request.headers())?;
-    if let Some(origin) = &allowed {
-        extra.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        extra.insert(header::VARY, HeaderValue::from_static("origin"));
-        extra.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
-    }
-    let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    if request.method() == Method::OPTIONS && asks && allowed.is_some() {
-        extra.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-        extra.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
-        extra.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-        return Ok(Admitted::Preflight);
-    }
-    if routes::access(request.method().as_str(), request.uri().path()) == Access::Open {
-        return Ok(Admitted::Passes);
-    }
-    if !server.phase().admits() {
-        return Err(Problem::draining());
-    }
-    if let Some(limiter) = &gate.rate {
-        // by where it comes from: a name is whatever the client likes
-        let peer = request.extensions().get::<Peer>().map(Peer::client).unwrap_or_default();
-        let left = limiter.count(&peer, Instant::now());
-        extra.insert("x-ratelimit-limit", limiter.rate.requests.into());
-        extra.insert("x-ratelimit-remaining", left.requests.unwrap_or(0).into());
-        extra.insert("x-ratelimit-reset", left.seconds.into());
-        if left.requests.is_none() {
-            let Rate { requests, seconds } = limiter.rate;
-            return Err(Problem::busy(format!("{requests} requests in {seconds} s are the most"), left.seconds));
-        }
-    }
-    let opens = bearer(request.headers()).is_some_and(|given| server.parts.token.opens(given));
-    if opens { Ok(Admitted::Passes) } else { Err(Problem::unauthorized()) }
-}
-
-/// The token that a request has.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
-    let (scheme, token) = value.split_at_checked("bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
-}
-
-/// The request's own id, if it is short and plain, or a new one.
-fn request_id(headers: &HeaderMap) -> String {
-    let plain = |id: &&str| {
-        (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-    };
-    let own = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
-    own.map_or_else(|| id::fresh("req"), str::to_owned)
 }
 
 #[cfg(test)]
@@ -332,24 +207,5 @@ mod tests {
             left(&client.to_string(), 11);
         }
         assert!(limiter.clients.lock().unwrap().len() <= CLIENTS);
-    }
-
-    #[test]
-    fn a_token_stands_behind_its_scheme() {
-        let of = |value: &str| bearer(asked("/", &[("authorization", value)]).headers()).map(<[u8]>::to_vec);
-        assert_eq!(of("Bearer abc"), Some(b"abc".to_vec()));
-        assert_eq!(of("bearer abc"), Some(b"abc".to_vec()));
-        for none in ["abc", "Basic abc", "Bearer", "", "Bearerabc"] {
-            assert_eq!(of(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn an_id_is_the_clients_own_where_it_is_plain() {
-        let of = |id: &str| request_id(asked("/", &[("x-request-id", id)]).headers());
-        assert_eq!(of("abc-1.2_3"), "abc-1.2_3");
-        for odd in ["", "a b", "a\"b", &"x".repeat(65)] {
-            assert!(of(odd).starts_with("req_"), "{odd}");
-        }
     }
 }

@@ -2,11 +2,13 @@
 
 use super::Server;
 use super::lifecycle::{Phase, Stage};
+use super::metrics::Count;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// `GET /health`.
@@ -43,10 +45,60 @@ pub async fn metrics(State(server): State<Arc<Server>>) -> Json<Value> {
     let engine = server.engine().ok();
     let model = engine.as_ref().map(|engine| engine.model.id());
     let runs = engine.as_ref().and_then(|engine| engine.harness.metrics().ok());
-    Json(json!({"model": model, "server": server.counted(), "runs": runs}))
+    Json(json!({"model": model, "server": counted(&server), "runs": runs}))
 }
 
 /// `GET /prometheus`.
 pub async fn prometheus(State(server): State<Arc<Server>>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], server.exposition()).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], exposition(&server)).into_response()
+}
+
+/// The counters as a document.
+fn counted(server: &Server) -> Value {
+    let total = server.metrics.total();
+    let routes = server.metrics.routes();
+    let paths: Vec<Value> = routes
+        .iter()
+        .map(|((method, path), Count { success, error })| {
+            json!({"method": method, "path": path, "success": success, "error": error})
+        })
+        .collect();
+    let queue = |(places, waiting): (usize, usize)| json!({"under_way": places, "waiting": waiting});
+    json!({
+        "total_requests": total.success + total.error,
+        "success": total.success,
+        "error": total.error,
+        "active": server.metrics.active(),
+        "uptime": server.started.elapsed().as_secs_f64(),
+        "answers": queue(server.answers.load()),
+        "runs": queue(server.runs.load()),
+        "paths": paths,
+    })
+}
+
+/// The same in the text format of Prometheus.
+fn exposition(server: &Server) -> String {
+    let total = server.metrics.total();
+    let mut text = String::new();
+    let mut metric = |name: &str, kind: &str, what: &str, value: f64| {
+        // a string takes whatever is written to it
+        let _ = write!(text, "# HELP caro_{name} {what}\n# TYPE caro_{name} {kind}\ncaro_{name} {value}\n");
+    };
+    metric("requests_total", "counter", "Requests answered.", (total.success + total.error) as f64);
+    metric("requests_success_total", "counter", "Those answered well.", total.success as f64);
+    metric("requests_error_total", "counter", "Those answered with an error.", total.error as f64);
+    metric("requests_active", "gauge", "Requests under way.", server.metrics.active() as f64);
+    metric("uptime_seconds", "gauge", "Seconds since the start.", server.started.elapsed().as_secs_f64());
+    for (name, (places, waiting)) in [("answers", server.answers.load()), ("runs", server.runs.load())] {
+        metric(&format!("{name}_under_way"), "gauge", "Places taken.", places as f64);
+        metric(&format!("{name}_waiting"), "gauge", "Requests that wait for a place.", waiting as f64);
+    }
+    text.push_str("# HELP caro_path_requests_total Requests by route.\n# TYPE caro_path_requests_total counter\n");
+    for ((method, path), Count { success, error }) in server.metrics.routes() {
+        for (outcome, count) in [("success", success), ("error", error)] {
+            let labels = format!("method=\"{method}\",path=\"{path}\",outcome=\"{outcome}\"");
+            let _ = writeln!(text, "caro_path_requests_total{{{labels}}} {count}");
+        }
+    }
+    text
 }

@@ -2,8 +2,10 @@
 //! has been silent for longest makes room: whoever opens a thousand and says nothing keeps nobody out.
 
 use super::Server;
+use super::app::app;
 use super::body::Holding;
 use super::lifecycle::{Event, Phase, Stage};
+use super::peer::Peer;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
@@ -48,25 +50,6 @@ const DUE: Duration = Duration::from_secs(2);
 const MOMENT: Duration = Duration::from_secs(3);
 /// How long what is under way may take once the server is told to end.
 pub const GRACE: Duration = Duration::from_secs(30);
-
-/// Where a request comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
-    /// An address.
-    Tcp(SocketAddr),
-    /// A process of this machine, if the system says which.
-    Local(Option<i32>),
-}
-
-impl Peer {
-    /// The client that it counts for.
-    pub fn client(&self) -> String {
-        match self {
-            Self::Tcp(address) => address.ip().to_string(),
-            Self::Local(process) => process.map_or_else(String::new, |pid| format!("process {pid}")),
-        }
-    }
-}
 
 /// Where the server listens.
 pub enum Listener {
@@ -201,7 +184,7 @@ impl Open {
 
 /// Serves until the lifecycle is over. `stop` rings whenever the person or the system wants an end.
 pub async fn serve(server: Arc<Server>, listener: Listener, stop: Arc<Notify>) {
-    let app = super::app(&server);
+    let app = app(&server);
     let (open, most) = (Arc::new(Open::default()), room());
     let mut connections = JoinSet::new();
     let mut number = 0_u64;

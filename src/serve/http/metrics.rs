@@ -1,19 +1,17 @@
 //! Counters of requests and their outcomes by route, never by what a client wrote.
 
-use super::Server;
-use super::routes::ROUTES;
-use axum::http::{Method, StatusCode};
-use serde_json::{Value, json};
+use axum::http::StatusCode;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How requests of one route were answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Count {
-    success: u64,
-    error: u64,
+pub struct Count {
+    /// Answered well.
+    pub success: u64,
+    /// Answered with an error.
+    pub error: u64,
 }
 
 /// The counters.
@@ -46,21 +44,22 @@ impl Metrics {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Counts an answer. What has no route counts as one.
-    pub fn answered(&self, method: &Method, path: &str, status: StatusCode) {
-        let named = |route: &&super::routes::Route| route.path == path && route.method == method.as_str();
-        let key = match (ROUTES.iter().find(named), ROUTES.iter().find(|route| route.path == path)) {
-            (Some(route), _) => (route.method, route.path),
-            (None, Some(route)) => ("*", route.path),
-            (None, None) => ("*", "none"),
-        };
+    /// Counts an answer, by the method and path of its route.
+    pub fn answered(&self, key: (&'static str, &'static str), status: StatusCode) {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let count = routes.entry(key).or_default();
         let failed = status.is_client_error() || status.is_server_error();
         *(if failed { &mut count.error } else { &mut count.success }) += 1;
     }
 
-    fn total(&self) -> Count {
+    /// The counts by route.
+    pub fn routes(&self) -> Vec<((&'static str, &'static str), Count)> {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.iter().map(|(key, count)| (*key, *count)).collect()
+    }
+
+    /// The count of all routes together.
+    pub fn total(&self) -> Count {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.values().fold(Count::default(), |sum, one| Count {
             success: sum.success + one.success,
@@ -69,74 +68,19 @@ impl Metrics {
     }
 }
 
-impl Server {
-    /// The counters as a document.
-    pub fn counted(&self) -> Value {
-        let total = self.metrics.total();
-        let routes = self.metrics.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        let paths: Vec<Value> = routes
-            .iter()
-            .map(|((method, path), Count { success, error })| {
-                json!({"method": method, "path": path, "success": success, "error": error})
-            })
-            .collect();
-        let queue = |(places, waiting): (usize, usize)| json!({"under_way": places, "waiting": waiting});
-        json!({
-            "total_requests": total.success + total.error,
-            "success": total.success,
-            "error": total.error,
-            "active": self.metrics.active(),
-            "uptime": self.started.elapsed().as_secs_f64(),
-            "answers": queue(self.answers.load()),
-            "runs": queue(self.runs.load()),
-            "paths": paths,
-        })
-    }
-
-    /// The same in the text format of Prometheus.
-    pub fn exposition(&self) -> String {
-        let total = self.metrics.total();
-        let mut text = String::new();
-        let mut metric = |name: &str, kind: &str, what: &str, value: f64| {
-            // a string takes whatever is written to it
-            let _ = write!(text, "# HELP caro_{name} {what}\n# TYPE caro_{name} {kind}\ncaro_{name} {value}\n");
-        };
-        metric("requests_total", "counter", "Requests answered.", (total.success + total.error) as f64);
-        metric("requests_success_total", "counter", "Those answered well.", total.success as f64);
-        metric("requests_error_total", "counter", "Those answered with an error.", total.error as f64);
-        metric("requests_active", "gauge", "Requests under way.", self.metrics.active() as f64);
-        metric("uptime_seconds", "gauge", "Seconds since the start.", self.started.elapsed().as_secs_f64());
-        for (name, (places, waiting)) in [("answers", self.answers.load()), ("runs", self.runs.load())] {
-            metric(&format!("{name}_under_way"), "gauge", "Places taken.", places as f64);
-            metric(&format!("{name}_waiting"), "gauge", "Requests that wait for a place.", waiting as f64);
-        }
-        text.push_str("# HELP caro_path_requests_total Requests by route.\n# TYPE caro_path_requests_total counter\n");
-        let routes = self.metrics.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((method, path), Count { success, error }) in routes.iter() {
-            for (outcome, count) in [("success", success), ("error", error)] {
-                let labels = format!("method=\"{method}\",path=\"{path}\",outcome=\"{outcome}\"");
-                let _ = writeln!(text, "caro_path_requests_total{{{labels}}} {count}");
-            }
-        }
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_writes_makes_no_counter() {
+    fn what_went_well_and_what_did_not_are_counted_apart() {
         let metrics = Metrics::default();
-        for path in ["/health", "", "/evil\"} 1", "/x"] {
-            metrics.answered(&Method::GET, path, StatusCode::OK);
+        for (path, status) in [("/a", 200), ("/a", 404), ("/b", 503), ("/a", 302)] {
+            metrics.answered(("GET", path), StatusCode::from_u16(status).unwrap());
         }
-        metrics.answered(&Method::from_bytes(b"EVIL").unwrap(), "/health", StatusCode::METHOD_NOT_ALLOWED);
-        let routes = metrics.routes.lock().unwrap();
-        let keys: Vec<_> = routes.keys().copied().collect();
-        assert_eq!(keys, [("*", "/health"), ("*", "none"), ("GET", "/health")]);
-        assert_eq!(routes[&("*", "none")], Count { success: 3, error: 0 });
+        let (a, b) = (Count { success: 2, error: 1 }, Count { success: 0, error: 1 });
+        assert_eq!(metrics.routes(), [(("GET", "/a"), a), (("GET", "/b"), b)]);
+        assert_eq!(metrics.total(), Count { success: 2, error: 2 });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::body::LARGEST;
 use super::openai;
-use super::routes::{Access, Load, ROUTES, Route};
+use super::route::{Access, Load, Route};
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -14,8 +14,8 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// `GET /openapi.json`.
-pub async fn document() -> Json<Value> {
-    Json(described())
+pub fn document(routes: &[Route]) -> Json<Value> {
+    Json(described(routes))
 }
 
 /// `GET /docs`.
@@ -39,9 +39,9 @@ fn page(text: &'static str) -> Response {
 }
 
 /// The whole document.
-fn described() -> Value {
+fn described(routes: &[Route]) -> Value {
     let mut paths = Map::new();
-    for route in ROUTES {
+    for route in routes {
         let path = paths.entry(route.path).or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(path) = path {
             path.insert(route.method.to_lowercase(), operation(route, route.method));
@@ -296,11 +296,12 @@ fn schema(path: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::routes::ROUTES;
     use super::*;
 
     #[test]
     fn every_route_is_described_and_says_whether_it_needs_the_token() {
-        let document = described();
+        let document = described(ROUTES);
         for route in ROUTES {
             let operation = &document["paths"][route.path][route.method.to_lowercase()];
             assert!(operation["responses"]["200"].is_object(), "{route:?}");
@@ -341,11 +342,11 @@ mod tests {
                 assert!(serde_json::from_value::<T>(without.into()).is_err(), "{path} without {name}");
             }
         }
-        reads::<super::super::command::CommandOrder>("/v1/command");
-        reads::<super::super::command::CheckOrder>("/v1/check");
-        reads::<super::super::command::ExplainOrder>("/v1/explain");
+        reads::<super::super::commands::CommandOrder>("/v1/command");
+        reads::<super::super::commands::CheckOrder>("/v1/check");
+        reads::<super::super::commands::ExplainOrder>("/v1/explain");
         reads::<super::super::runs::RunOrder>("/run");
-        reads::<super::super::runs::ApproveOrder>("/runs/{id}/approve");
+        reads::<super::super::live::ApproveOrder>("/runs/{id}/approve");
     }
 
     #[test]

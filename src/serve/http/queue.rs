@@ -1,14 +1,9 @@
 //! A bounded, fair queue. There are so many places; a client that finds none waits in a line of its own, and the lines take turns:
 //! a client with a hundred requests does not keep another one waiting for more than a turn.
 
-use super::body::{self, Holding};
-use super::listen::Peer;
-use super::{Problem, Server};
-use axum::body::Body;
-use axum::extract::{Request, State};
+use super::Problem;
+use super::peer::Peer;
 use axum::http::HeaderMap;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -171,32 +166,6 @@ impl Drop for Place {
         if let Some(places) = self.0.take() {
             places.hand_on();
         }
-    }
-}
-
-/// Reads the body, waits for a place, and holds it until the response has ended.
-pub async fn enter(
-    State((server, places)): State<(Arc<Server>, Arc<Places>)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    // nobody waits for what cannot be answered
-    if let Err(problem) = server.engine() {
-        return problem.into_response();
-    }
-    let (head, body) = request.into_parts();
-    let client = client(&head.headers, head.extensions.get::<Peer>());
-    let entered = async {
-        let body = body::read(&head.headers, body).await?;
-        Ok::<_, Problem>((body, places.take(&client).await?))
-    };
-    match entered.await {
-        Ok((body, place)) => {
-            let response = next.run(Request::from_parts(head, Body::from(body))).await;
-            let (head, body) = response.into_parts();
-            Response::from_parts(head, Holding::body(body, place))
-        }
-        Err(problem) => problem.into_response(),
     }
 }
 

@@ -2,52 +2,11 @@
 //! OpenAPI document lists it. What is not in the table is guarded.
 
 use super::openai::{chat, completions, embeddings};
+use super::route::{Access, Load, Route};
 use super::{Server, command, events, health, mcp, models, openapi, runs, sessions};
+use axum::http::Method;
 use axum::routing::{MethodRouter, delete, get, post};
 use std::sync::Arc;
-
-/// The clients that may call a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Everybody who reaches the server: it tells nothing of the person and computes nothing.
-    Open,
-    /// Those with the token.
-    Guarded,
-}
-
-/// The cost of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
-    /// Next to nothing.
-    Light,
-    /// One answer of the model: it waits for a place.
-    Answer,
-    /// A run of an agent, which may wait for a person: it waits for a place of another kind.
-    Run,
-}
-
-/// One route.
-#[derive(Clone, Copy)]
-pub struct Route {
-    /// The method.
-    pub method: &'static str,
-    /// The path, with parameters as `{name}`.
-    pub path: &'static str,
-    /// The clients that may call it.
-    pub access: Access,
-    /// The cost of a call.
-    pub load: Load,
-    /// Its purpose, in a line.
-    pub summary: &'static str,
-    /// Its handler.
-    pub handler: fn() -> MethodRouter<Arc<Server>>,
-}
-
-impl std::fmt::Debug for Route {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
-    }
-}
 
 const fn route(
     method: &'static str,
@@ -69,7 +28,9 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/ready", Open, Light, "Whether it can answer: the model is loaded", || get(health::ready)),
     route("GET", "/", Open, Light, "A page to ask with", || get(openapi::start)),
     route("GET", "/docs", Open, Light, "This interface, as a page", || get(openapi::docs)),
-    route("GET", "/openapi.json", Open, Light, "This interface, as a document", || get(openapi::document)),
+    route("GET", "/openapi.json", Open, Light, "This interface, as a document", || {
+        get(|| async { openapi::document(ROUTES) })
+    }),
     route("GET", "/prometheus", Open, Light, "Counters of requests, for Prometheus", || get(health::prometheus)),
     route("GET", "/metrics", Guarded, Light, "Counters of requests and the cost of runs", || get(health::metrics)),
     route("POST", "/v1/command", Guarded, Answer, "A command for a request", || post(command::command)),
@@ -104,6 +65,13 @@ pub const ROUTES: &[Route] = &[
 /// The route that a path belongs to; the first of its methods.
 pub fn of_path(path: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| fits(route.path, path))
+}
+
+/// The method and path that an answer is counted by. What has no route counts as one, whatever the client wrote.
+pub fn counted_as(method: &Method, path: &str) -> (&'static str, &'static str) {
+    let Some(route) = of_path(path) else { return ("*", "none") };
+    let named = |one: &&Route| one.path == route.path && one.method == method.as_str();
+    ROUTES.iter().find(named).map_or(("*", route.path), |route| (route.method, route.path))
 }
 
 /// The access to a path. One without a route is guarded, so that no client without the token learns what there is.
@@ -152,6 +120,16 @@ mod tests {
         ] {
             assert_eq!(access(method, path), Guarded, "{method} {path}");
         }
+    }
+
+    #[test]
+    fn what_a_client_writes_makes_no_counter() {
+        for path in ["", "/evil\"} 1", "/x"] {
+            assert_eq!(counted_as(&Method::GET, path), ("*", "none"), "{path}");
+        }
+        assert_eq!(counted_as(&Method::GET, "/health"), ("GET", "/health"));
+        assert_eq!(counted_as(&Method::DELETE, "/sessions/any"), ("DELETE", "/sessions/{id}"));
+        assert_eq!(counted_as(&Method::from_bytes(b"EVIL").unwrap(), "/health"), ("*", "/health"));
     }
 
     #[test]

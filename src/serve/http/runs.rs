@@ -2,25 +2,23 @@
 //! The harness drives them; what is shown of them is read from the store, in which every event is before anybody is told of it.
 
 use super::body::Document;
-use super::command::CancelOnDrop;
+use super::commands::CancelOnDrop;
+use super::live::{ApproveOrder, LOOK};
 use super::sse::{self, Events, Gone};
 use super::{Engine, Problem, Server};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use caro_agent::event::{Event, Sink};
+use caro_agent::Harness;
+use caro_agent::event::Sink;
 use caro_agent::harness::{HarnessError, Watch};
-use caro_agent::runtime::{Approval, Approver, Driven, Question};
+use caro_agent::runtime::Driven;
 use caro_agent::store::StoreError;
-use caro_agent::tool::Hazard;
 use caro_agent::turn::{Report, Task};
-use caro_agent::{Args, Harness};
 use caro_model::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
@@ -30,8 +28,6 @@ const MOST_CALLS: usize = 5;
 /// How long a question waits for an answer where nothing is said, and at most, seconds.
 const ANSWER_WITHIN: f64 = 60.0;
 const LONGEST_WAIT: f64 = 3600.0;
-/// Between two looks whether a run that waits for an answer was stopped.
-const LOOK: Duration = Duration::from_millis(50);
 /// Between two looks for events that another process may have written.
 pub const POLL: Duration = Duration::from_millis(500);
 
@@ -107,102 +103,6 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// The runs that are under way in this process.
-pub struct Runs {
-    all: Mutex<HashMap<String, Live>>,
-    /// Rings with every event.
-    bell: watch::Sender<u64>,
-}
-
-/// One of them.
-struct Live {
-    session: String,
-    cancel: Cancel,
-    asks: Option<Pending>,
-}
-
-/// A question that waits for an answer.
-struct Pending {
-    call: String,
-    danger: bool,
-    lasting: bool,
-    answer: mpsc::Sender<(Approval, Option<Args>)>,
-}
-
-impl Default for Runs {
-    fn default() -> Self {
-        Self { all: Mutex::default(), bell: watch::Sender::new(0) }
-    }
-}
-
-impl Runs {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Live>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Heard with every event.
-    pub fn bell(&self) -> watch::Receiver<u64> {
-        self.bell.subscribe()
-    }
-
-    fn ring(&self) {
-        self.bell.send_modify(|count| *count = count.wrapping_add(1));
-    }
-
-    /// True while a run of the session is under way here.
-    pub fn works_in(&self, session: &str) -> bool {
-        self.all().values().any(|live| live.session == session)
-    }
-
-    /// True if none is under way.
-    pub fn is_empty(&self) -> bool {
-        self.all().is_empty()
-    }
-
-    /// Stops all of them.
-    pub fn stop(&self) {
-        self.all().values().for_each(|live| live.cancel.cancel());
-    }
-}
-
-impl Sink for Runs {
-    fn take(&self, _: &Event) {
-        self.ring();
-    }
-}
-
-/// Asks whoever wanted the run, for a while.
-struct Waiting {
-    runs: Arc<Runs>,
-    run: String,
-    patience: Duration,
-    cancel: Cancel,
-}
-
-impl Approver for Waiting {
-    fn ask(&self, question: Question) -> (Approval, Option<Args>) {
-        let (answer, answered) = mpsc::channel();
-        let danger = question.call.effects.hazard == Hazard::Danger;
-        let pending = Pending { call: question.call.id, danger, lasting: question.lasting, answer };
-        if let Some(live) = self.runs.all().get_mut(&self.run) {
-            live.asks = Some(pending);
-        }
-        let until = Instant::now() + self.patience;
-        let said = loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match answered.recv_timeout(left.min(LOOK)) {
-                Ok(answer) => break answer,
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() && !self.cancel.is_cancelled() => {}
-                Err(_) => break (Approval::No, None),
-            }
-        };
-        if let Some(live) = self.runs.all().get_mut(&self.run) {
-            live.asks = None;
-        }
-        said
-    }
-}
-
 /// A run that was begun.
 struct Begun {
     task: Task,
@@ -221,14 +121,10 @@ fn begin(
     let limit = server.parts.settings.timeout;
     let cancel = Cancel::new();
     let bounded = limit.map_or(cancel.clone(), |limit| cancel.with_deadline(Instant::now() + limit));
-    let runs = server.live.clone();
-    let live = Live { session: task.session.clone(), cancel: cancel.clone(), asks: None };
-    runs.all().insert(task.run.clone(), live);
-    let approver = Waiting { runs: runs.clone(), run: task.run.clone(), patience, cancel: bounded.clone() };
-    let mut all: Vec<Arc<dyn Sink>> = vec![runs.clone()];
+    let (leaves, approver) = server.live.enter(&task, cancel.clone(), bounded.clone(), patience);
+    let mut all: Vec<Arc<dyn Sink>> = vec![server.live.clone()];
     all.extend(sinks);
     let watch = Watch { cancel: bounded.clone(), limits: None, sinks: all, approver: Some(Arc::new(approver)) };
-    let leaves = Leaves(runs, task.run.clone());
     let job = task.clone();
     let done = tokio::spawn(async move {
         let _leaves = leaves;
@@ -262,17 +158,6 @@ pub async fn conducted(
 /// The result of a run whose task panicked.
 fn broke(error: JoinError) -> Result<Report, Problem> {
     Err(Problem::internal(format!("the run broke: {error}")))
-}
-
-/// Takes a run off the list once it is over, however it ends.
-struct Leaves(Arc<Runs>, String);
-
-impl Drop for Leaves {
-    fn drop(&mut self) {
-        self.0.all().remove(&self.1);
-        // whoever follows looks once more
-        self.0.ring();
-    }
 }
 
 /// Works on a task to its end with nobody to ask: what would be asked for is refused.
@@ -368,34 +253,6 @@ pub async fn pass_on(engine: &Engine, run: &str, seen: u64, events: &Events) -> 
     Ok(last)
 }
 
-/// An answer to a question of a run.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ApproveOrder {
-    /// `yes`, `no`, `always` (for every such call of this run), `danger` (yes to what may destroy something).
-    pub decision: Decision,
-    /// The call that is meant; the one that waits without.
-    #[serde(default)]
-    pub call_id: Option<String>,
-    /// Other arguments for the call, which is judged anew then.
-    #[serde(default)]
-    pub args: Option<Args>,
-}
-
-/// The answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// This once.
-    Yes,
-    /// No.
-    No,
-    /// This, and every one of its kind in this run.
-    Always,
-    /// Yes to a dangerous one.
-    Danger,
-}
-
 /// `POST /runs/{id}/approve`.
 pub async fn approve(
     State(server): State<Arc<Server>>,
@@ -403,26 +260,6 @@ pub async fn approve(
     Document(order): Document<ApproveOrder>,
 ) -> Result<Json<Value>, Problem> {
     server.engine()?;
-    let mut all = server.live.all();
-    let live = all.get_mut(&run).ok_or_else(|| Problem::not_found("there is no such run under way"))?;
-    let asks = live.asks.as_ref().ok_or_else(|| Problem::conflict("the run asks nothing now"))?;
-    if order.call_id.as_ref().is_some_and(|call| *call != asks.call) {
-        return Err(Problem::conflict(format!("the run asks about {}", asks.call)));
-    }
-    let approval = match order.decision {
-        Decision::No => Approval::No,
-        Decision::Yes | Decision::Always if asks.danger => {
-            return Err(Problem::conflict("this may destroy something").detail("the decision `danger` allows it"));
-        }
-        Decision::Yes | Decision::Danger => Approval::Yes,
-        Decision::Always if asks.lasting => Approval::Always,
-        Decision::Always => {
-            return Err(Problem::conflict("this is asked for each time").detail("the decision `yes` allows it once"));
-        }
-    };
-    let Some(asks) = live.asks.take() else { return Err(Problem::conflict("the run asks nothing now")) };
-    asks.answer
-        .send((approval, order.args))
-        .map_err(|_| Problem::conflict("the run does not wait for an answer any more"))?;
-    Ok(Json(json!({"run_id": run, "call_id": asks.call, "approved": approval != Approval::No})))
+    let (call, approved) = server.live.answer(&run, order)?;
+    Ok(Json(json!({"run_id": run, "call_id": call, "approved": approved})))
 }

@@ -2,7 +2,7 @@
 //! within the same queue. A transport says where those are to be had.
 
 use super::Problem;
-use super::command::{CheckOrder, CommandOrder, Commands, ExplainOrder, SearchOrder};
+use super::commands::{CheckOrder, CommandOrder, Commands, ExplainOrder, SearchOrder};
 use super::queue::{Place, Places};
 use super::runs::RunOrder;
 use crate::mcp::{Name, Stages, Toolbox, Trouble};

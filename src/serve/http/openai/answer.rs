@@ -3,7 +3,7 @@
 //! The choices of one request take turns, so that a request has no more than its own place among others; they share the
 //! computed prompt. A client that goes away ends it at the next token.
 
-use super::super::command::CancelOnDrop;
+use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server, sse};
 use axum::Json;
 use axum::response::{IntoResponse, Response};

@@ -1,6 +1,6 @@
 //! `POST /v1/chat/completions`.
 
-use super::super::command::CancelOnDrop;
+use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
 use super::answer::{Form, Head, Order, answer, logprobs, problem, reason};
 use super::calls::{Calls, Part};

@@ -1,6 +1,6 @@
 //! `POST /v1/completions`: texts that the model continues as they are, without any turns.
 
-use super::super::command::CancelOnDrop;
+use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
 use super::answer::{Form, Head, Order, answer, reason};
 use super::check_model;

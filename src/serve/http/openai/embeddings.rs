@@ -1,7 +1,7 @@
 //! `POST /v1/embeddings`: texts as vectors, by the embedding model of the catalogue. It is loaded by the first request, and
 //! never fetched by one.
 
-use super::super::command::CancelOnDrop;
+use super::super::commands::CancelOnDrop;
 use super::super::{Problem, Server};
 use super::answer::problem;
 use super::fields::{Body, Fields, unsupported, wrong};
@@ -13,37 +13,12 @@ use base64::engine::general_purpose::STANDARD;
 use caro_model::embed::{EMBEDDING_MODEL, Embedder};
 use caro_model::{Cancel, ModelError};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The most texts of a request. Source: the protocol's own reference.
 const MOST: usize = 2048;
 /// Texts that are computed before anybody looks whether they are still wanted.
 const BATCH: usize = 32;
-
-/// Finds the embedding model, if it is on this machine. Fetches nothing.
-pub type Find = Box<dyn Fn() -> Option<Arc<dyn Embedder>> + Send + Sync>;
-
-/// The embedding model, from the first request on that finds it.
-pub struct Embedding {
-    find: Find,
-    found: Mutex<Option<Arc<dyn Embedder>>>,
-}
-
-impl Embedding {
-    /// The one that `find` finds.
-    pub fn new(find: Find) -> Self {
-        Self { find, found: Mutex::default() }
-    }
-
-    /// The model. Looks at the disk until there is one.
-    pub fn model(&self) -> Option<Arc<dyn Embedder>> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if found.is_none() {
-            *found = (self.find)();
-        }
-        found.clone()
-    }
-}
 
 /// Computes vectors.
 ///
@@ -134,6 +109,7 @@ fn base64(vector: &[f32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::embedding::Embedding;
     use super::*;
     use caro_model::embed::Hashed;
 

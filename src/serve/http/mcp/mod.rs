@@ -5,12 +5,14 @@
 //! Up to revision 2025-11-25 a client has a session (`Mcp-Session-Id`), later ones have none and each request says all that
 //! is to be known of it.
 
-use super::command::{CancelOnDrop, Commands};
-use super::listen::Peer;
+pub mod sessions;
+
+use super::commands::{CancelOnDrop, Commands};
+use super::peer::Peer;
 use super::queue::{self, Places};
 use super::runs::{self, RunOrder};
 use super::toolbox::{Means, Tools};
-use super::{Problem, Server, Token, body, sse};
+use super::{Problem, Server, body, sse};
 use crate::mcp::work::{done, outcome};
 use crate::mcp::{Session, Stages, Start, Step, Trouble, message, session, version};
 use axum::Json;
@@ -20,15 +22,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use caro_agent::event::Sink;
 use caro_agent::turn::Report;
-use caro_base::id;
 use caro_model::Cancel;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use sessions::{Shared, lock};
+use std::sync::{Arc, Mutex};
 
 /// The header that names a session.
 pub const SESSION: &str = "mcp-session-id";
@@ -38,60 +38,6 @@ pub const VERSION: &str = "mcp-protocol-version";
 pub const METHOD: &str = "mcp-method";
 /// The same for the name of a tool.
 pub const NAME: &str = "mcp-name";
-
-/// Sessions that are kept. The one that was silent for longest makes room.
-const SESSIONS: usize = 256;
-
-/// The sessions of clients.
-#[derive(Debug, Default)]
-pub struct Sessions(Mutex<HashMap<String, Kept>>);
-
-/// One of them.
-#[derive(Debug)]
-struct Kept {
-    session: Shared,
-    used: Instant,
-}
-
-/// A session that several requests may be under way in.
-type Shared = Arc<Mutex<Session>>;
-
-fn lock(session: &Shared) -> MutexGuard<'_, Session> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Sessions {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps one; its name.
-    fn keep(&self, session: Shared) -> String {
-        let mut all = self.all();
-        if all.len() >= SESSIONS {
-            // one at work is the last to go
-            let oldest = all.iter().min_by_key(|(_, kept)| (lock(&kept.session).is_busy(), kept.used));
-            if let Some(gone) = oldest.map(|(name, _)| name.clone()).and_then(|name| all.remove(&name)) {
-                lock(&gone.session).stop();
-            }
-        }
-        // nobody guesses it
-        let name = Token::random().map_or_else(|_| id::fresh("mcp"), |token| token.text().to_owned());
-        all.insert(name.clone(), Kept { session, used: Instant::now() });
-        name
-    }
-
-    fn find(&self, name: &str) -> Option<Shared> {
-        let mut all = self.all();
-        let kept = all.get_mut(name)?;
-        kept.used = Instant::now();
-        Some(kept.session.clone())
-    }
-
-    fn remove(&self, name: &str) -> Option<Shared> {
-        self.all().remove(name).map(|kept| kept.session)
-    }
-}
 
 /// The tools, done by what the other routes are done by.
 struct Live(Arc<Server>);
@@ -303,19 +249,6 @@ mod tests {
 
     fn session() -> Shared {
         Arc::new(Mutex::new(Session::new(Offer { agent: false })))
-    }
-
-    #[test]
-    fn there_are_so_many_sessions_and_the_oldest_makes_room() {
-        let sessions = Sessions::default();
-        let names: Vec<String> = (0..SESSIONS + 3).map(|_| sessions.keep(session())).collect();
-        assert_eq!(sessions.all().len(), SESSIONS);
-        assert!(sessions.find(&names[0]).is_none() && sessions.find(&names[2]).is_none());
-        // one that was used meanwhile stays
-        assert!(sessions.find(&names[3]).is_some());
-        sessions.keep(session());
-        assert!(sessions.find(&names[3]).is_some() && sessions.find(&names[4]).is_none());
-        assert!(sessions.remove(&names[3]).is_some() && sessions.remove(&names[3]).is_none());
     }
 
     #[test]

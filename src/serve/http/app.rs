@@ -1,0 +1,33 @@
+//! The router: all routes of the table behind the guard.
+
+use super::queue::Places;
+use super::route::Load;
+use super::routes::ROUTES;
+use super::{Server, admission, guard, missing};
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use std::sync::Arc;
+
+/// All routes behind the guard.
+pub fn app(server: &Arc<Server>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let handler = (route.handler)();
+        let queued = |places: &Arc<Places>| {
+            handler.clone().layer(from_fn_with_state((server.clone(), places.clone()), admission::enter))
+        };
+        router = router.route(
+            route.path,
+            match route.load {
+                Load::Light => handler,
+                Load::Answer => queued(&server.answers),
+                Load::Run => queued(&server.runs),
+            },
+        );
+    }
+    router
+        .fallback(missing::nothing)
+        .method_not_allowed_fallback(missing::wrong_method)
+        .with_state(server.clone())
+        .layer(from_fn_with_state(server.clone(), guard::guard))
+}
