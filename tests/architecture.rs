@@ -289,7 +289,7 @@ const ON_DISK: &[(&str, &str)] = &[
     ("policy/secret.rs", "lists folders, to know which names a pattern of the shell stands for"),
     ("cli/bench/", "makes the folders that it measures in"),
     ("cli/completions/", "writes manual pages into the folder that is named"),
-    ("cli/config.rs", "reads the files of settings"),
+    ("cli/layers.rs", "reads the files of settings"),
     ("cli/configure/", "changes the files of settings"),
     ("cli/doctor/", "looks at folders and files of ours, and changes nothing"),
     ("cli/eval/", "reads suites and sets the stages of their tasks"),

@@ -3,7 +3,7 @@
 
 use crate::machine::{Machine, Ran};
 use caro::cli::args;
-use caro::cli::request::{self, Place};
+use caro::cli::ask::{self, Place};
 use caro::cli::{Config, Settings};
 use caro::command::{Answer, Ask, CommandError, Recipe};
 use caro::host::ExecutionContext;
@@ -235,7 +235,7 @@ impl Path {
             dialect: Dialect::Bash,
             rehearse: false,
             timeout: Duration::from_secs(60),
-            ..request::part(&place, &settings)
+            ..ask::part(&place, &settings)
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         Self { recipe, settings, ask, runtime }
@@ -243,7 +243,7 @@ impl Path {
 
     /// The exit code and what stands on standard output.
     fn answer(&self, request: &str) -> (u8, String) {
-        if request::check(request).is_err() {
+        if ask::check(request).is_err() {
             return (2, String::new());
         }
         let ask = Ask { request: request.to_owned(), ..self.ask.clone() };
@@ -255,7 +255,7 @@ impl Path {
                 assert!(!why.is_empty());
                 (2, String::new())
             }
-            Err(error) => (request::failure(error, &self.settings).exit.code(), String::new()),
+            Err(error) => (ask::failure(error, &self.settings).exit.code(), String::new()),
         }
     }
 }

@@ -1,17 +1,14 @@
-//! What can be typed: the clap structures, and which first word is a verb.
+//! The command line: all verbs, and which first word is one.
 
-use super::settings::{DEVICES, REFINES, RESIDENTS, SWITCH};
-use super::ui::ColorChoice;
+use super::flags::{Common, RequestArgs};
+use super::slip::most_edits;
 use super::{
-    agent, artifacts, batch, bench, chat, check, completions, config, context, doctor, eval, explain, fix, forge, help,
-    init, knowledge, manual, mcp, memory, model, perpetual, request_log, serve, skills, status, stop, task, tools,
-    undo, uninstall, version, workspace,
+    agent, artifacts, batch, bench, chat, check, completions, configure, context, doctor, eval, explain, fix, forge,
+    help, init, knowledge, manual, mcp, memory, model, perpetual, request_log, serve, skills, status, stop, task,
+    tools, undo, uninstall, version, workspace,
 };
-use caro_command::fix::near::is_swapped;
-use caro_shell::{Dialect, Target};
-use clap::builder::PossibleValuesParser;
+use caro_shell::Dialect;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::cmp::Reverse;
 use std::ffi::OsString;
 
 /// Plain words in, the right shell command for this very machine out: offline, from a small local model.
@@ -107,7 +104,7 @@ pub enum Verb {
     /// Look over what works here and what does not, each with what to do about it
     Doctor(doctor::Args),
     /// Show and change the settings
-    Config(config::Args),
+    Config(configure::Args),
     /// Put caro into the prompt of a shell: a key turns words on the line into a command
     Init(init::Args),
     /// Print a completion script for a shell
@@ -119,138 +116,6 @@ pub enum Verb {
     Own(uninstall::Args),
     /// Print version and build
     Version(version::Args),
-}
-
-/// Flags of every verb.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct Common {
-    /// Print nothing but the answer and errors
-    #[arg(short, long, global = true)]
-    pub quiet: bool,
-    /// When to colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
-    pub color: ColorChoice,
-    /// For screen readers: no colour, nothing that moves or is drawn over, questions that a line answers
-    #[arg(long, global = true)]
-    pub plain: bool,
-}
-
-/// The default verb: a request.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct RequestArgs {
-    /// The request, in plain words
-    #[arg(value_name = "WORDS")]
-    pub words: Vec<OsString>,
-    /// Run the command after asking
-    #[arg(short = 'x', long, conflicts_with = "json")]
-    pub execute: bool,
-    /// A command to change, or `last`, the last answer of this terminal: the words say how
-    #[arg(long, value_name = "COMMAND")]
-    pub from: Option<String>,
-    /// With -x: show what it would create, change and delete, before it asks
-    #[arg(long, requires = "execute")]
-    pub preview: bool,
-    /// With -x: lay what it deletes into the desktop's trash, too
-    #[arg(long, requires = "execute")]
-    pub trash: bool,
-    /// Offer no keys after the answer at a terminal
-    #[arg(long)]
-    pub no_keys: bool,
-    /// The line editor of a shell waits for the command: Esc gives up (see `caro init`)
-    #[arg(long, hide = true, conflicts_with_all = ["execute", "json"])]
-    pub widget: bool,
-    /// True if they stand behind `--`, and so are a request whatever they look like.
-    #[arg(skip)]
-    pub literal: bool,
-    /// How to answer.
-    #[command(flatten)]
-    pub answer: AnswerArgs,
-}
-
-/// How a request is answered; the same for one and for a batch.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct AnswerArgs {
-    /// Print one JSON document instead of the command
-    #[arg(long)]
-    pub json: bool,
-    /// Show prompts, raw answers, findings and every iteration (on stderr)
-    #[arg(long)]
-    pub debug: bool,
-    /// Show the prompt's parts with their tokens, and decisions (on stderr)
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Show where the time went (on stderr)
-    #[arg(long)]
-    pub timing: bool,
-    /// Number of different commands to offer, 1 to 8
-    #[arg(short = 'n', long = "alternatives", value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u8).range(1..=8))]
-    pub alternatives: u8,
-    /// For measurements: so many pairs of the example library are shown to the model, 0 to 16, in place of those that
-    /// ask for nearly the same
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=16))]
-    pub few_shot: Option<u8>,
-    /// When to reconsider an answer: never, on evidence against it, always [default: evidence]
-    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(REFINES.map(|(name, _)| name)))]
-    pub refine: Option<String>,
-    /// The most iterations, 1 to 3 [default: 2]
-    #[arg(long, value_name = "N")]
-    pub max_iterations: Option<String>,
-    /// Commands to choose from where the model is unsure, 1 to 8 [default: 5]
-    #[arg(long, value_name = "N")]
-    pub candidates: Option<String>,
-    /// May commands be tried in a sandbox, to choose among them
-    #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
-    pub rehearse: Option<String>,
-    /// Are documents of your own that `caro knowledge` has read in looked into for commands
-    #[arg(long, value_name = "SWITCH", value_parser = PossibleValuesParser::new(SWITCH.map(|(name, _)| name)))]
-    pub knowledge: Option<String>,
-    /// Seconds after which there is no answer, a model download not counted [default: 60]
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<String>,
-    /// Seconds within which a better answer than the first is looked for: more helps where the model is slow
-    /// [default: 4]
-    #[arg(long, value_name = "SECONDS")]
-    pub budget: Option<String>,
-    /// Model: an id of `caro model list`, a GGUF file, openai:URL#NAME, anthropic:NAME, script:FILE
-    #[arg(long, value_name = "SPEC")]
-    pub model: Option<String>,
-    /// Adapter of the model: auto (its own, if it has one), off, a name of `caro model adapter list`, a GGUF file
-    #[arg(long, value_name = "SPEC")]
-    pub adapter: Option<String>,
-    /// Where to compute
-    #[arg(long, value_name = "DEVICE", value_parser = PossibleValuesParser::new(DEVICES.map(|(name, _)| name)))]
-    pub device: Option<String>,
-    /// Keep the model ready in a process that ends by itself: auto, on, off
-    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(RESIDENTS.map(|(name, _)| name)))]
-    pub resident: Option<String>,
-    /// Write for another machine than this one
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Target::ALL.map(|(name, _)| name)))]
-    pub target: Option<String>,
-    /// Write for another shell than the one that called
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Dialect::ALL.map(|(name, _)| name)))]
-    pub shell: Option<String>,
-}
-
-impl AnswerArgs {
-    /// The flags that override settings, as the topmost layer of configuration.
-    pub fn layer(&self) -> Vec<(&'static str, String)> {
-        config::given(&[
-            ("refine", &self.refine),
-            ("max_iterations", &self.max_iterations),
-            ("candidates", &self.candidates),
-            ("rehearse", &self.rehearse),
-            ("knowledge", &self.knowledge),
-            ("timeout", &self.timeout),
-            ("budget", &self.budget),
-            ("model", &self.model),
-            ("adapter", &self.adapter),
-            ("device", &self.device),
-            ("resident", &self.resident),
-            ("target", &self.target),
-            ("shell", &self.shell),
-        ])
-    }
 }
 
 /// Parses the command line.
@@ -331,11 +196,6 @@ fn help_for(command: &clap::Command, rest: &[OsString]) -> Help {
     }
 }
 
-/// True for the name of a verb.
-pub fn is_verb(word: &str) -> bool {
-    Cli::command().find_subcommand(word).is_some()
-}
-
 /// The argument that a flag stands for, as it is typed: of short ones in one word the last.
 fn named<'c>(command: &'c clap::Command, flag: &str) -> Option<&'c clap::Arg> {
     command.get_arguments().find(|a| match flag.strip_prefix("--") {
@@ -382,11 +242,6 @@ fn begins_request(verb: &clap::Command, rest: &[OsString], takes_value: impl Fn(
 fn is_usual(verb: &clap::Command, word: &str) -> bool {
     let mut own = verb.get_subcommands().map(clap::Command::get_name);
     USUAL.contains(&word) || own.any(|name| strsim::osa_distance(word, name) <= most_edits(word))
-}
-
-/// How many letters may be wrong for a word to be taken for a slip.
-fn most_edits(word: &str) -> usize {
-    if word.len() < 6 { 1 } else { 2 }
 }
 
 /// The line of a request whose first word, at `first`, is a verb's name: flags first, then `--` and the words.
@@ -444,22 +299,10 @@ fn is_program(word: &str) -> bool {
     is_written_as_one || caro_shell::is_builtin(word, Dialect::Bash) || caro_exec::find(word).is_some()
 }
 
-/// The verb that a request of one word is a slip away from (`statu`): more likely that was meant.
-pub fn slip(request: &str) -> Option<String> {
-    let most = most_edits(request);
-    let verbs = Cli::command();
-    let near = verbs.get_subcommands().map(clap::Command::get_name);
-    // of two that are as near, the one of the same letters, then the one that begins more alike
-    let alike = |verb: &str| request.bytes().zip(verb.bytes()).take_while(|(a, b)| a == b).count();
-    near.map(|verb| (strsim::osa_distance(request, verb), !is_swapped(request, verb), Reverse(alike(verb)), verb))
-        .min()
-        .filter(|(edits, ..)| (1..=most).contains(edits))
-        .map(|(.., verb)| verb.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slip::slip;
 
     fn parsed(line: &[&str]) -> Cli {
         parse(std::iter::once("caro").chain(line.iter().copied()).map(OsString::from)).unwrap()
@@ -508,10 +351,10 @@ mod tests {
     #[test]
     fn one_word_near_a_verb_is_a_slip() {
         for (word, verb) in [("statu", "status"), ("chekc", "check"), ("contxet", "context"), ("modle", "model")] {
-            assert_eq!(slip(word).as_deref(), Some(verb), "{word}");
+            assert_eq!(slip(&Cli::command(), word).as_deref(), Some(verb), "{word}");
         }
         for request in ["show the status", "uptime", "date", "hello", "bash", "disk", "-1", ""] {
-            assert_eq!(slip(request), None, "{request}");
+            assert_eq!(slip(&Cli::command(), request), None, "{request}");
         }
     }
 

@@ -1,14 +1,14 @@
 //! Further answers for the person who has one before them: another command for the same words, or the same command changed.
 
-use super::args::AnswerArgs;
+use super::flags::AnswerArgs;
 use super::wire::{self, Wired};
-use super::{Cx, Failure, Settings, first, present, request, revise};
+use super::{Cx, Failure, Settings, ask, first, present, revise};
+use ask::Place;
 use caro_command::inspect::{Inspector, Manuals, Subject};
 use caro_command::{Answer, Ask, History, PastExchange, Refine, checked, input};
 use caro_host::ExecutionContext;
 use caro_manual::Manual;
 use caro_model::Cancel;
-use request::Place;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -89,7 +89,7 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// If nothing comes of it, or Ctrl-C was typed meanwhile.
     pub fn revise(&self, command: &str, words: &str) -> Result<Answer, Failure> {
-        request::check(words).map_err(Failure::usage)?;
+        ask::check(words).map_err(Failure::usage)?;
         let said = self.exchanges(revise::checked(command)?);
         let asked = self.ask.borrow().before.clone();
         let before = History { place: asked.place, input: asked.input, ..revise::before(said) };
@@ -142,8 +142,8 @@ impl<'a> Asker<'a> {
                 wired.recipe.answer(&ask, trace).await
             })
         });
-        let mut answer = answer.map_err(|e| request::failure(e, self.settings))?;
-        answer.timing.total = request::milliseconds(begun.elapsed());
+        let mut answer = answer.map_err(|e| ask::failure(e, self.settings))?;
+        answer.timing.total = ask::milliseconds(begun.elapsed());
         if self.args.timing {
             present::timing(&self.cx.ui, &answer.timing);
         }

@@ -1,9 +1,9 @@
 //! `caro batch`: one request a line, one answer a line, in order, each flushed before the next is read, one model for all.
 
-use super::args::AnswerArgs;
+use super::ask::{Place, ask, check, failure, milliseconds, paired};
+use super::flags::AnswerArgs;
 use super::interrupt::Phase;
 use super::piped::next_line;
-use super::request::{Place, ask, check, failure, milliseconds, paired};
 use super::settings::one_of;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};

@@ -5,8 +5,8 @@
 mod hook;
 pub mod lines;
 
+use super::ask::Place;
 use super::interrupt::Phase;
-use super::request::Place;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, given, rehearsal};
 use caro_command::inspect::{Inspector, Manuals, Subject};
@@ -161,7 +161,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         .as_deref()
         .and_then(|name| Some(Dialect::ALL.iter().find(|(n, _)| *n == name)?.1))
         .or(settings.shell);
-    super::request::paired(&settings)?;
+    super::ask::paired(&settings)?;
     let place = Place::of(&context, &settings, None);
     // looking up may take its moment, and what was begun is ended well
     let _phase = cx.interrupt().during(Phase::Ends);

@@ -1,48 +1,19 @@
 //! `-x`: shows a command, asks, and runs it with the terminal as its own. Nothing ever runs unasked, and what is
 //! dangerous runs only after a word of it has been typed.
 
-use super::asker::Asker;
 use super::followup::clipboard;
 use super::interrupt::Phase;
-use super::request::{Place, typed};
+use super::run::{Run, program};
 use super::settings::LEVELS;
+use super::typed::typed;
 use super::ui::{Role, in_line};
 use super::undo::{Looked, Net};
-use super::{Cx, Exit, Failure, Outcome, Settings, edit, explain, history, present};
+use super::{Cx, Exit, Failure, Outcome, edit, explain, history, present};
 use caro_command::{Answer, risk};
 use caro_exec as exec;
-use caro_host::ExecutionContext;
+use caro_shell::Severity;
 use caro_shell::safety::{Level, Risk};
-use caro_shell::{Dialect, Severity};
 use std::path::{Path, PathBuf};
-
-/// How a command is run, beside that it is asked for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct With {
-    /// It is shown first what the command changes.
-    pub preview: bool,
-    /// The deleted files are laid into the trash, too.
-    pub trash: bool,
-}
-
-/// Everything that running a command needs.
-#[derive(Clone, Copy)]
-pub struct Run<'a> {
-    /// Where, and in which shell's language.
-    pub place: &'a Place,
-    /// The settings in force.
-    pub settings: &'a Settings,
-    /// The terminal and the rest.
-    pub cx: &'a Cx,
-    /// The machine.
-    pub context: &'a ExecutionContext,
-    /// True if it is to be shown first what the command changes.
-    pub preview: bool,
-    /// True if what it deletes is laid into the trash, too.
-    pub trash: bool,
-    /// For another command, where one can be asked for.
-    pub asker: Option<&'a Asker<'a>>,
-}
 
 /// Asks and runs. `ran` is told which command that was in the end, and its exit code.
 ///
@@ -141,23 +112,6 @@ fn within_limit(risk: &Risk, run: &Run<'_>) -> Result<(), Failure> {
 
 fn is_yes(reply: &str) -> bool {
     ["y", "yes"].contains(&reply.to_lowercase().as_str())
-}
-
-/// The shell program that speaks the dialect: the calling one, or the first on PATH.
-pub fn program(dialect: Dialect, context: &ExecutionContext) -> Option<PathBuf> {
-    if context.shell.dialect == dialect
-        && let Some(path) = &context.shell.path
-    {
-        return Some(path.clone());
-    }
-    let names: &[&str] = match dialect {
-        Dialect::Bash => &["bash"],
-        Dialect::Zsh => &["zsh"],
-        Dialect::Fish => &["fish"],
-        Dialect::Sh => &["sh", "dash", "bash"],
-        Dialect::PowerShell => &["pwsh", "powershell"],
-    };
-    names.iter().find_map(|name| context.available_commands.get(*name)).cloned()
 }
 
 /// The command that the person agreed to, perhaps after editing or choosing, and what it was seen to change; `None` if to

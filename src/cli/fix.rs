@@ -3,12 +3,15 @@
 //! The failed command is never run. With `--try`, or after a yes, it is tried in a view in which nothing can be changed and that
 //! reaches nothing, to see its error ([`caro_exec::rehearse`]).
 
-use super::args::AnswerArgs;
+use super::ask::{self, Place};
 use super::asker::Asker;
-use super::request::{self, How, Place};
+use super::deliver::{How, deliver};
+use super::flags::AnswerArgs;
+use super::run::{With, program};
+use super::typed::typed;
 use super::ui::Role;
 use super::wire::{self, Wired};
-use super::{Cx, Failure, Outcome, Settings, env, execute, first, followup, given, keys, present, revise};
+use super::{Cx, Failure, Outcome, Settings, env, first, followup, given, keys, present, revise};
 use caro_base::files;
 use caro_command::fix::{self, Facts, Failed, Repair, complaint};
 use caro_command::inspect::{Inspector, Manuals, Subject};
@@ -120,7 +123,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 fn repaired(args: &Args, cx: &Cx) -> Outcome {
     let mut failed = failed(args, cx)?;
     let settings = cx.settings(&args.answer.layer())?;
-    request::paired(&settings)?;
+    ask::paired(&settings)?;
     let runtime = cx.runtime()?;
     let context = Arc::new(ExecutionContext::detect(cx.dirs.cache.as_deref()));
     let place = Place::of(&context, &settings, Some(cx.folder()?));
@@ -179,7 +182,7 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
         return Err(unrepaired(from, "neither a rule nor the model repairs it", ANEW));
     }
     let mut answer = answer;
-    answer.timing.total = request::milliseconds(cx.started.elapsed());
+    answer.timing.total = ask::milliseconds(cx.started.elapsed());
     let is_bare = args.execute || args.widget || args.no_keys || args.answer.json;
     if !answer.cmd.is_empty() && followup::are_wanted(is_bare, &settings, cx) {
         if args.answer.timing {
@@ -200,14 +203,14 @@ fn repaired(args: &Args, cx: &Cx) -> Outcome {
     let also = serde_json::to_value(&told).map_err(Failure::internal)?;
     let how = How {
         args: &args.answer,
-        execute: args.execute.then(execute::With::default),
+        execute: args.execute.then(With::default),
         widget: args.widget,
         also: Some(("fix", also)),
         request: None,
         said: revise::exchanges(&ask, &answer.cmd),
         asker: None,
     };
-    request::deliver(answer, how, &place, &settings, &context, cx)
+    deliver(answer, how, &place, &settings, &context, cx)
 }
 
 /// The command that failed: the one that is given, or that the shell tells.
@@ -261,7 +264,7 @@ fn agreed(cx: &Cx) -> Result<bool, Failure> {
         return Ok(false);
     }
     cx.ui.ask("try it once where nothing can be changed, to see its error? [y/N]");
-    let reply = request::typed(cx)?.unwrap_or_default();
+    let reply = typed(cx)?.unwrap_or_default();
     Ok(["y", "yes"].contains(&reply.to_lowercase().as_str()))
 }
 
@@ -326,7 +329,7 @@ impl Work<'_> {
             Err(_) if !parse(&failed.command, self.place.dialect).errors.is_empty() => Fit::Changes,
             Err(unfit) => return untried(&format!("{}: {}", unfit.token, unfit.why)),
         };
-        let Some(shell) = execute::program(self.place.dialect, self.context) else {
+        let Some(shell) = program(self.place.dialect, self.context) else {
             return untried(&format!("there is no {} here", self.place.dialect.name()));
         };
         let mut play = RehearsalJob::new(&shell, &failed.command, &self.place.cwd);
@@ -373,7 +376,7 @@ fn question(failed: &Failed, args: &Args, place: &Place, settings: &Settings, cx
     Ask {
         before: History { said, ..History::default() },
         spent: vec![failed.command.clone()],
-        ..request::ask(words, place, settings, &args.answer, cx.interrupt().cancel())
+        ..ask::ask(words, place, settings, &args.answer, cx.interrupt().cancel())
     }
 }
 
@@ -391,8 +394,8 @@ fn by_model(
     let answer = first::while_told(&cx.ui, wired.is_first && !args.answer.json, || {
         runtime.block_on(wired.recipe.answer(&ask, &mut |event| present::trace(&cx.ui, &args.answer, &event)))
     });
-    let mut answer = answer.map_err(|e| request::failure(e, settings))?;
-    answer.timing.context = request::milliseconds(wired.opened.context);
+    let mut answer = answer.map_err(|e| ask::failure(e, settings))?;
+    answer.timing.context = ask::milliseconds(wired.opened.context);
     answer.resident = wired.resident.answers();
     Ok((answer, wired))
 }

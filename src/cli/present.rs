@@ -1,7 +1,7 @@
 //! An answer as a person reads it, and what `--verbose`, `--debug` and `--timing` add.
 
 use super::Ui;
-use super::args::AnswerArgs;
+use super::flags::AnswerArgs;
 use super::ui::Role;
 use caro_command::checks::NOT_INSTALLED;
 use caro_command::{Answer, Timing, Trace};

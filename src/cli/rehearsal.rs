@@ -1,6 +1,6 @@
 //! `caro check --rehearse`: what a command would create, change and delete, tried out in a view that is thrown away.
 
-use super::request::Place;
+use super::ask::Place;
 use super::ui::{Role, plural};
 use super::{Cx, Failure};
 use caro_command::rehearsal::{Fit, Unfit, fit};
@@ -59,7 +59,7 @@ pub async fn try_out(command: &str, place: &Place, context: &ExecutionContext) -
         Ok(fitness) => fitness,
         Err(unfit) => return Ok(Shown::Not(unfit)),
     };
-    let Some(shell) = super::execute::program(place.dialect, context) else {
+    let Some(shell) = super::run::program(place.dialect, context) else {
         let why = format!("there is no {} here; --shell names another", place.dialect.name());
         return Ok(Shown::Unavailable(why));
     };

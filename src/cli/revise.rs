@@ -1,7 +1,7 @@
 //! A command that is to be changed: named with `--from`, the last answer of this terminal, or the one on the shell's line with a
 //! comment behind it. In each case the model is told what led to it as a conversation, and the answer is checked as any other.
 
-use super::{Failure, request};
+use super::{Failure, ask};
 use caro_command::{Ask, History, PastExchange};
 use caro_host::ExecutionContext;
 use caro_shell::{Dialect, is_builtin, parse};
@@ -57,7 +57,7 @@ pub fn checked(command: &str) -> Result<&str, Failure> {
     if command.is_empty() {
         return Err(Failure::usage("--from has no command").hint("caro --from 'du -sh *' \"the largest first\""));
     }
-    request::check(command).map_err(Failure::usage)?;
+    ask::check(command).map_err(Failure::usage)?;
     Ok(command)
 }
 

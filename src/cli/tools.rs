@@ -1,8 +1,9 @@
 //! `caro tools`: every tool that an agent has here, wherever it comes from.
 
 use super::agent::wire;
+use super::mcp::servers;
 use super::ui::Role;
-use super::{Cx, Exit, Outcome, knowledge, mcp};
+use super::{Cx, Exit, Outcome, knowledge};
 use caro_agent::retrieve;
 use caro_agent::tool::{Provider, ToolSpec};
 
@@ -54,7 +55,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         None => &args.common,
     };
     let root = cx.folder()?;
-    let hub = if common.no_mcp { None } else { Some(mcp::open(&root, cx)?.0) };
+    let hub = if common.no_mcp { None } else { Some(servers::open(&root, cx)?.0) };
     let registry = wire::all_tools(cx, &root, hub.as_ref())?;
     let specs: Vec<ToolSpec> = registry.specs().cloned().collect();
     match &args.what {

@@ -1,6 +1,7 @@
 //! The only writer to the terminal: stdout is data and nothing else, everything for the person goes to stderr.
 
-use super::args::Common;
+use super::color::ColorChoice;
+use super::flags::Common;
 use super::spinner::Spinner;
 use super::{Env, Failure, env, interrupt};
 use anstream::AutoStream;
@@ -12,31 +13,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal, unless `NO_COLOR` is set; elsewhere only if `CLICOLOR_FORCE` is.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl ColorChoice {
-    /// The decision for one stream.
-    fn resolve(self, env: &Env, tty: bool) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto if env.get(env::NO_COLOR).is_some() => false,
-            Self::Auto if env.get(env::CLICOLOR_FORCE).is_some_and(|v| v != "0") => true,
-            Self::Auto => tty && env.get(env::TERM).is_none_or(|t| t != "dumb"),
-        }
-    }
-}
 
 /// What a piece of text is, from which follows how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use super::{Response, Server, counts, read_until};
 use crate::machine::Machine;
-use caro::serve::http::routes::{Access, ROUTES};
+use caro::serve::http::route::Access;
+use caro::serve::http::routes::ROUTES;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;

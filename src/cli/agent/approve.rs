@@ -2,7 +2,7 @@
 
 use crate::followup::clipboard;
 use crate::interrupt::Phase;
-use crate::request::typed_in_a_run;
+use crate::typed::typed_in_a_run;
 use crate::ui::{Role, plural};
 use crate::{Cx, Exit, edit};
 use caro_agent::runtime::{Approval, Question};

@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::end::exit_of;
-use crate::request::typed_in_a_run;
+use crate::typed::typed_in_a_run;
 use crate::ui::{Role, in_line};
 use crate::{Cx, Exit, Failure, forge};
 use caro_agent::forge::Wanted;

@@ -1,8 +1,9 @@
 //! Builds the harness out of what this person has: settings, folders, machine, manual, skills, servers of tools.
 
 use super::options::{Advise, Drive};
+use crate::mcp::servers;
 use crate::wire::{self, Wants};
-use crate::{Cx, Exit, Failure, Settings, download, env, knowledge, mcp, memory, request, skills, undo};
+use crate::{Cx, Exit, Failure, Settings, ask, download, env, knowledge, memory, skills, undo};
 use caro_agent::harness::{self, CHATTER, Harness, HarnessError, Options, Prepared, session_name};
 use caro_agent::mcp::Hub;
 use caro_agent::observe::Artifacts;
@@ -120,7 +121,7 @@ pub fn open(
     let settings = cx.settings(&drive.flags())?.for_many();
     // servers start while the model is opened
     let (wired, opened) = std::thread::scope(|scope| {
-        let hub = (!drive.no_mcp).then(|| scope.spawn(|| mcp::open(root, cx)));
+        let hub = (!drive.no_mcp).then(|| scope.spawn(|| servers::open(root, cx)));
         (wire::open_for(cx, &settings, wants), hub.map(|hub| hub.join()))
     });
     let hub = match opened {
@@ -257,8 +258,8 @@ fn suggester(
         return Ok(None);
     }
     let (shell, dialect) = shell(&recipe.context)?;
-    let place = request::Place { cwd: root.to_owned(), target: recipe.context.target, dialect };
-    Ok(Some(Arc::new(CommandSuggester { recipe: recipe.clone(), ask: request::part(&place, settings), shell })))
+    let place = ask::Place { cwd: root.to_owned(), target: recipe.context.target, dialect };
+    Ok(Some(Arc::new(CommandSuggester { recipe: recipe.clone(), ask: ask::part(&place, settings), shell })))
 }
 
 /// Every tool there is in a folder, for who wants to see them. Asks no model.

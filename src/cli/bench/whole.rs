@@ -1,7 +1,7 @@
 //! `caro bench loop`: whole requests, from the start of a process to its answer; without a resident, unless asked for.
 
 use super::row;
-use crate::args::AnswerArgs;
+use crate::flags::AnswerArgs;
 use crate::ui::Role;
 use crate::{Cx, Exit, Failure, Outcome, env};
 use caro_command::Timing;

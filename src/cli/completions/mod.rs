@@ -6,11 +6,10 @@
 
 pub mod values;
 
-use super::args::Cli;
 use super::{Cx, Exit, Failure, Outcome, help};
 use caro_base::files::{self, Access};
+use clap::Command;
 use clap::builder::PossibleValue;
-use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 use values::Kind;
@@ -77,7 +76,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
             Err(Failure::usage("a script goes to stdout").hint("`caro completions bash > FILE` puts it into a file"))
         }
         Some(shell) => {
-            cx.ui.data(script(shell).trim_end())?;
+            cx.ui.data(script(shell, cx.definition()).trim_end())?;
             Ok(Exit::Success)
         }
         None => pages(args.folder.as_deref(), cx),
@@ -85,7 +84,7 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn pages(folder: Option<&Path>, cx: &Cx) -> Outcome {
-    let pages = help::man::pages(Cli::command())?;
+    let pages = help::man::pages(cx.definition())?;
     let Some(folder) = folder else {
         if let Some(page) = pages.first() {
             cx.ui.data(page.text.trim_end())?;
@@ -152,9 +151,9 @@ const FISH_VALUE: &str = "    if not argparse -s (__fish_caro_global_optspecs) -
 ";
 
 /// The script for a shell, with the values of this machine where the generator has their marks.
-fn script(shell: Shell) -> String {
+fn script(shell: Shell, definition: Command) -> String {
     let mut script = Vec::new();
-    let mut command = values::marked(Cli::command());
+    let mut command = values::marked(definition);
     clap_complete::generate(shell, &mut command, "caro", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
@@ -271,12 +270,14 @@ fn words_for_fish(command: &Command, only: &str, lines: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Cli;
+    use clap::CommandFactory;
 
     /// The generator's form is held here: what it writes otherwise one day is seen.
     #[test]
     fn every_mark_becomes_what_is_on_this_machine() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell, Shell::Elvish] {
-            let script = script(shell);
+            let script = script(shell, Cli::command());
             for kind in Kind::ALL {
                 assert!(
                     !script.contains(kind.mark(true)) && !script.contains(kind.mark(false)),
@@ -298,9 +299,9 @@ mod tests {
         let mut before = Vec::new();
         clap_complete::generate(Shell::Bash, &mut Cli::command(), "caro", &mut before);
         assert!(String::from_utf8(before).unwrap().contains(FILES));
-        let after = script(Shell::Bash);
-        assert!(script(Shell::Fish).contains(FISH_VALUE));
-        let zsh = script(Shell::Zsh);
+        let after = script(Shell::Bash, Cli::command());
+        assert!(script(Shell::Fish, Cli::command()).contains(FISH_VALUE));
+        let zsh = script(Shell::Zsh, Cli::command());
         assert!(zsh.matches("case $line[1] in").count() > 10 && !zsh.contains("$line[2]"));
         assert!(!after.contains(FILES) && after.matches("_caro_values_or_files models").count() > 1);
     }
@@ -308,7 +309,7 @@ mod tests {
     #[test]
     fn fixed_words_are_there_for_the_three_shells() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let script = script(shell);
+            let script = script(shell, Cli::command());
             for word in ["macos-bsd", "powershell", "exit-codes", "max_iterations", "uninstall"] {
                 assert!(script.contains(word), "{shell}: {word}");
             }

@@ -192,7 +192,7 @@ mod tests {
                 false => with("# first\n", &KEYS[other], "x").unwrap(),
             };
             let after = with(&before, key, &value).unwrap();
-            let found: Vec<_> = crate::config::parse(&after, std::path::Path::new("c.toml"), 0).unwrap()
+            let found: Vec<_> = crate::layers::parse(&after, std::path::Path::new("c.toml"), 0).unwrap()
                 .into_iter().filter_map(Result::ok).filter(|(found, ..)| found.name == key.name).collect();
             prop_assert_eq!(found.len(), 1);
             let same = found[0].1 == value || found[0].1.parse::<f64>().ok() == value.parse::<f64>().ok();

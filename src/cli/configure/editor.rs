@@ -2,7 +2,7 @@
 
 use super::{Target, faults};
 use crate::interrupt::Phase;
-use crate::request::typed;
+use crate::typed::typed;
 use crate::{Cx, Exit, Failure, Outcome, config::KEYS, env};
 use caro_base::files;
 use caro_exec as exec;

@@ -1,15 +1,17 @@
-//! `caro config set`, `unset` and `edit`: changes to the files of settings. What holds is [`super::config`]'s matter.
+//! `caro config`, and changes to the files of settings. What holds is [`super::config`]'s matter.
 //!
-//! - [`document`]: the text of a file. `editor`: the person's own editor on one.
+//! - [`verb`]: shows what holds, and has it changed. [`document`]: the text of a file. `editor`: the person's own editor on one.
 
 pub mod document;
 mod editor;
+pub mod verb;
 
 pub use editor::edit;
+pub use verb::{Args, run};
 
 use super::config::{self, KEYS, Key, Origin, PROJECT_FILE, Project, SWITCHES};
 use super::settings::{AdapterUse, serve};
-use super::{Config, Cx, Exit, Failure, Outcome, Settings, download, env, ui};
+use super::{Config, Cx, Exit, Failure, Outcome, Settings, download, env, layers, ui};
 use caro_base::files::{self, Access};
 use caro_model::fetch::{self, ModelSource};
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ impl Target {
         let path = if is_project { project(cx)? } else { own(cx)? };
         // a link to a file in a folder of dotfiles stays one
         let path = path.canonicalize().unwrap_or(path);
-        Ok(Self { text: config::text(&path)?, path, is_project })
+        Ok(Self { text: layers::text(&path)?, path, is_project })
     }
 
     /// Writes it whole or not at all, with the rights that it had.
@@ -46,7 +48,7 @@ impl Target {
 
     /// Why the text cannot be changed, with its line where it is known.
     fn unchangeable(&self, why: &document::Unchangeable) -> Failure {
-        let failure = match config::parse(&self.text, &self.path, 0) {
+        let failure = match layers::parse(&self.text, &self.path, 0) {
             Err(failure) => failure,
             Ok(_) => Failure::usage(format!("{}: {why}", self.path.display())),
         };
@@ -71,7 +73,7 @@ pub fn own(cx: &Cx) -> Result<PathBuf, Failure> {
 fn project(cx: &Cx) -> Result<PathBuf, Failure> {
     let cwd = cx.folder()?;
     let top = || cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd).join(PROJECT_FILE);
-    Ok(config::project_file(&cwd).unwrap_or_else(top))
+    Ok(layers::project_file(&cwd).unwrap_or_else(top))
 }
 
 /// Sets a setting in a file.
@@ -165,7 +167,7 @@ fn tell_who_else_says(key: &Key, value: Option<&str>, cx: &Cx) {
 
 /// The faults of a text, each with its place; none where a file may hold it.
 pub(super) fn faults(text: &str, path: &Path, is_project: bool) -> Vec<Failure> {
-    let lines = match config::parse(text, path, 0) {
+    let lines = match layers::parse(text, path, 0) {
         Ok(lines) => lines,
         Err(failure) => return vec![failure],
     };

@@ -1,8 +1,9 @@
 //! The files of settings and the variables: what cannot be read, what is no setting, who else may write.
 
 use super::finding::Finding;
-use crate::config::{self, KEYS};
+use crate::config::KEYS;
 use crate::env::{self, VARIABLES};
+use crate::layers;
 use crate::settings::serve;
 use crate::{Config, Cx, Failure, Settings};
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub fn look(cx: &Cx) -> Result<(Facts, Settings), Failure> {
     let file = cx.dirs.config_file.clone();
     let facts = Facts {
         is_there: file.as_ref().is_some_and(|file| file.exists()),
-        project: cx.cwd.as_deref().and_then(config::project_file).filter(|found| Some(found) != file.as_ref()),
+        project: cx.cwd.as_deref().and_then(layers::project_file).filter(|found| Some(found) != file.as_ref()),
         file,
         broken,
         warnings,

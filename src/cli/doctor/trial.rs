@@ -2,8 +2,8 @@
 
 use super::finding::Finding;
 use super::model::Place;
-use crate::args::AnswerArgs;
-use crate::{Cx, Failure, Settings, first, request, wire};
+use crate::flags::AnswerArgs;
+use crate::{Cx, Failure, Settings, ask, first, wire};
 use std::time::{Duration, Instant};
 
 /// The request: every machine has an answer, and what it does is looked at by nobody.
@@ -35,8 +35,8 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
     let runtime = cx.runtime()?;
     let wired = wire::open(cx, settings)?;
     let opened = begun.elapsed();
-    let place = request::Place::of(&wired.recipe.context, settings, None);
-    let ask = request::ask(REQUEST.into(), &place, settings, &AnswerArgs::default(), cx.interrupt().cancel());
+    let place = ask::Place::of(&wired.recipe.context, settings, None);
+    let ask = ask::ask(REQUEST.into(), &place, settings, &AnswerArgs::default(), cx.interrupt().cancel());
     let answer = first::while_told(&cx.ui, wired.is_first, || {
         runtime.block_on(async {
             if wired.is_first {
@@ -46,7 +46,7 @@ pub fn run(cx: &Cx, settings: &Settings, place: &Place) -> Result<Trial, Failure
             wired.recipe.answer(&ask, &mut |_| ()).await
         })
     })
-    .map_err(|e| request::failure(e, settings));
+    .map_err(|e| ask::failure(e, settings));
     crate::wind_up(runtime);
     let answer = answer?;
     let whole = begun.elapsed();

@@ -11,8 +11,8 @@ pub mod stage;
 pub mod stats;
 pub mod suite;
 
-use super::args::AnswerArgs;
-use super::request::{Place, ask, failure, milliseconds};
+use super::ask::{Place, ask, failure, milliseconds};
+use super::flags::AnswerArgs;
 use super::ui::Role;
 use super::wire::{self, Wired};
 use super::{Cx, Exit, Failure, Outcome, Settings, present};

@@ -1,6 +1,6 @@
 //! Suites of tasks: TOML files with fixtures and tasks, or JSON Lines with one task each.
 
-use crate::{Failure, request};
+use crate::{Failure, ask};
 use caro_base::files::read_text;
 use caro_shell::Target;
 use regex::Regex;
@@ -197,7 +197,7 @@ impl Suite {
             if self.tasks.iter().any(|task| task.id == text.id) {
                 return Err(told("this id stands twice"));
             }
-            request::check(&text.request).map_err(|e| told(&e))?;
+            ask::check(&text.request).map_err(|e| told(&e))?;
             let fixture = match text.fixture {
                 None => 0,
                 Some(FixtureText::Name(ref name)) => {

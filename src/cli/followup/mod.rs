@@ -16,10 +16,12 @@ mod tty;
 
 pub mod clipboard;
 
+use super::ask::Place;
 use super::asker::Asker;
-use super::execute::{self, Run};
-use super::request::{Place, show};
+use super::deliver::show;
+use super::execute;
 use super::request_log::last;
+use super::run::{self, Run};
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome, Settings, explain};
 use caro_command::Answer;
@@ -71,7 +73,7 @@ pub fn run(answer: Answer, session: &Session<'_>) -> Outcome {
         Err(failure) => return Err(failure),
     };
     let context = session.context();
-    let runs = place.target.os == context.target.os && execute::program(place.dialect, context).is_some();
+    let runs = place.target.os == context.target.os && run::program(place.dialect, context).is_some();
     let commands = commands(&answer);
     // whoever puts the keys aside with Ctrl-Z goes on from it, too
     session.keep_last(&answer.cmd);

@@ -9,10 +9,8 @@ pub mod plain;
 pub mod roff;
 pub mod topics;
 
-use super::args;
 use super::ui::Role;
 use super::{Cx, Exit, Failure, Outcome};
-use std::ffi::OsString;
 use topics::{TOPICS, Topic};
 
 /// Arguments of `caro help`.
@@ -33,8 +31,9 @@ pub fn run(args: &Args, cx: &Cx) -> Outcome {
         return Ok(Exit::Success);
     };
     let topic = topics::find(word).ok_or_else(|| unknown(word))?;
-    if args::is_verb(word)
-        && let Err(flags) = args::parse(["caro", word, "--help"].map(OsString::from))
+    let definition = cx.definition();
+    if definition.find_subcommand(word).is_some()
+        && let Err(flags) = definition.try_get_matches_from(["caro", word, "--help"])
     {
         // a reader that went away is told below
         let _ = flags.print();

@@ -1,7 +1,7 @@
 //! The line in the shell's own file that loads the script, between two marks of ours.
 
 use super::{Args, Shell};
-use crate::{Cx, Exit, Failure, Outcome, env, request};
+use crate::{Cx, Exit, Failure, Outcome, env, typed};
 use caro_base::files::{self, Access};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(super) fn edit(args: &Args, cx: &Cx) -> Outcome {
     cx.ui.note(&format!("{}:\n{}", path.display(), changes(&before, &after)));
     if !args.yes {
         cx.ui.ask("write it? [y/N]");
-        let reply = request::typed(cx)?.unwrap_or_default();
+        let reply = typed::typed(cx)?.unwrap_or_default();
         if !["y", "yes"].contains(&reply.to_lowercase().as_str()) {
             return Ok(Exit::No);
         }

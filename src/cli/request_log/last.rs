@@ -5,7 +5,7 @@
 
 use super::file::{Entry, Log};
 use super::now;
-use crate::request::Place;
+use crate::ask::Place;
 use crate::revise;
 use crate::{Cx, Dirs, Failure, Settings};
 use caro_agent::store::{Owner, is_alive};

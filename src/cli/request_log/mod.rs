@@ -5,7 +5,7 @@
 pub mod file;
 pub mod last;
 
-use super::request::Place;
+use super::ask::Place;
 use super::ui::{Role, plural};
 use super::{Cx, Exit, Failure, Outcome, configure};
 use chrono::{Local, TimeZone};

@@ -1,14 +1,14 @@
 //! The verbs for requests, checks, explanations and manuals, for the servers: the same code, the same documents.
 
-use crate::request::{Place, ask, check, failure, milliseconds, paired};
+use crate::ask::{Place, ask, check, failure, milliseconds, paired};
 use crate::settings::{Settings, one_of};
 use crate::wire::Wired;
-use crate::{Exit, Failure, args::AnswerArgs, check as checked, explain, given, manual, present};
+use crate::{Exit, Failure, check as checked, explain, flags::AnswerArgs, given, manual, present};
 use caro_command::CommandError;
 use caro_host::ExecutionContext;
 use caro_manual::{Manual, Setup, relevant};
 use caro_model::Cancel;
-use caro_serve::http::command::{CheckOrder, CommandOrder, ExplainOrder, SearchOrder, Stages};
+use caro_serve::http::commands::{CheckOrder, CommandOrder, ExplainOrder, SearchOrder, Stages};
 use caro_serve::http::{Commands, Problem};
 use caro_shell::{Dialect, Target};
 use futures::future::BoxFuture;

@@ -10,15 +10,16 @@ pub mod stdio;
 
 use super::agent::{Drive, wire as agent};
 use super::interrupt::{During, Phase};
+use super::mcp::servers;
 use super::settings::{self, Settings};
 use super::wire::{self, Wants};
-use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, mcp, ui};
+use super::{Cx, Exit, Failure, Outcome, config, download, knowledge, ui};
 use caro_inference::generate;
 use caro_model::fetch::{self, ModelSource};
 use caro_model::{Cancel, Flow, Model, Prompt, Request, Role, Sampling, Shape};
+use caro_serve::http::embedding::Embedding;
 use caro_serve::http::lifecycle::Event;
 use caro_serve::http::listen::{Listener, serve};
-use caro_serve::http::openai::embeddings::Embedding;
 use caro_serve::http::queue::ANSWERS;
 use caro_serve::http::token::{FILE, TokenError};
 use caro_serve::http::{Engine, Log, Parts, Server, Token};
@@ -260,7 +261,7 @@ fn open(
 ) -> Result<(), Failure> {
     let drive = Drive::plain(args.model.clone(), false, Vec::new());
     let site = agent::Site::open(cx, &drive, root)?;
-    let hub = if args.no_mcp { None } else { Some(mcp::open(root, cx)?) };
+    let hub = if args.no_mcp { None } else { Some(servers::open(root, cx)?) };
     server.tell(Event::Done);
     let folders = download::settings(cx)?;
     let names = names(&settings.model, &folders);

@@ -5,9 +5,10 @@
 use super::begin;
 use super::commands::{Recipes, Source, problem};
 use crate::agent::{Drive, wire as agent};
+use crate::mcp::servers;
 use crate::settings::Settings;
 use crate::wire::{self, Wants, Wired};
-use crate::{Cx, Exit, Failure, Outcome, config, mcp};
+use crate::{Cx, Exit, Failure, Outcome, config};
 use caro_agent::Harness;
 use caro_agent::event::Sink;
 use caro_agent::harness::Watch;
@@ -212,7 +213,7 @@ fn open(args: &Args, settings: &Settings, root: &Path, cx: &Cx) -> Result<Opened
     let harness = args.allow_agent.then(|| {
         let drive = Drive::plain(args.model.clone(), false, Vec::new());
         let site = agent::Site::open(cx, &drive, root)?;
-        let hub = if args.no_mcp { None } else { Some(mcp::open(root, cx)?) };
+        let hub = if args.no_mcp { None } else { Some(servers::open(root, cx)?) };
         agent::assemble(cx, &drive, "agent", drive.options(), site, (wired.recipe.clone(), settings, hub))
     });
     Ok(Opened { wired, harness: harness.transpose()?.map(Arc::new) })

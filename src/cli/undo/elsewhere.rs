@@ -1,7 +1,7 @@
 //! `caro undo` on systems whose files it does not know how to put back.
 
-use super::execute::Run;
-use super::request::Place;
+use super::ask::Place;
+use super::run::Run;
 use super::{Cx, Failure, Outcome, Settings};
 use caro_agent::tools::Keeper;
 use std::path::Path;

@@ -2,9 +2,10 @@
 //! when it ended.
 
 use super::{preview, store};
-use crate::execute::{self, Run};
+use crate::ask::Place;
 use crate::interrupt::Phase;
-use crate::request::{Place, typed};
+use crate::run::{self, Run};
+use crate::typed::typed;
 use crate::ui::{Role, in_line, plural, size};
 use crate::{Exit, Failure, env};
 use caro_command::rehearsal::fit_to_show;
@@ -231,7 +232,7 @@ pub(super) fn seen(rehearsal: &Rehearsal) -> Shown<'_> {
 /// The rehearsal of a command, or why there is none.
 fn shown(script: &Script, cmd: &str, run: &Run<'_>) -> Result<Rehearsal, String> {
     fit_to_show(script).map_err(|unfit| format!("`{}`: {}", unfit.token, unfit.why))?;
-    let shell = execute::program(run.place.dialect, run.context).ok_or("its shell is not here")?;
+    let shell = run::program(run.place.dialect, run.context).ok_or("its shell is not here")?;
     let mut play = RehearsalJob::new(&shell, cmd, &run.place.cwd);
     play.limits.wall = if run.preview { ASKED } else { WAIT };
     play.env.extend(variables(cmd));

@@ -8,7 +8,7 @@ pub mod inventory;
 pub mod removal;
 
 use super::init::{Loading, Shell, rc};
-use super::request::typed;
+use super::typed::typed;
 use super::ui::{Role, in_line, plural, size};
 use super::{Cx, Dirs, Env, Exit, Failure, Outcome, download};
 use caro_base::files::{self, Access};

@@ -1,7 +1,7 @@
 //! The layers of settings, and faults in them.
 
 use super::*;
-use crate::Settings;
+use caro_model::catalog::DEFAULT_MODEL;
 
 fn env(vars: &'static [(&str, &str)]) -> Env {
     Env::from_lookup(|name| vars.iter().find(|(k, _)| *k == name).map(|(_, v)| v.into()))
@@ -175,16 +175,6 @@ fn a_project_file_of_somebody_else_is_none() {
     assert_eq!(project_file(dir.path()), Some(file.clone()));
     std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
     assert_eq!(project_file(dir.path()), None);
-}
-
-#[test]
-fn a_slip_of_a_name_is_understood() {
-    for (slip, name) in [("timout", "timeout"), ("max-iteration", "max_iterations"), ("sehll", "shell")] {
-        assert_eq!(nearest(slip), Some(name));
-    }
-    for other in ["foo", "colour", "general", "x"] {
-        assert_eq!(nearest(other), None, "{other}");
-    }
 }
 
 #[test]
