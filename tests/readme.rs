@@ -279,10 +279,10 @@ fn what_is_shipped_has_every_backend() {
     let mut backends: Vec<String> =
         harness.iter().filter(|(_, list)| is_backend(list)).map(|(name, _)| name.clone()).collect();
     backends.sort_unstable();
-    let mut shipped = names(&features(include_str!("../Cargo.toml"))["dist"]);
+    let mut shipped = names(&features(include_str!("../Cargo.toml"))["default"]);
     shipped.sort_unstable();
     assert_eq!((shipped.clone(), shipped), (backends, vec!["redis".into(), "s3".into()]));
-    assert!(include_str!("../README.md").contains("`cargo build --profile dist --features dist`"));
+    assert!(include_str!("../README.md").contains("`cargo build --profile dist`"));
     let librarian = include_str!("../src/documents/README.md");
     assert!(["redis-server --port ", "moto_server -p "].iter().all(|command| librarian.contains(command)));
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs a binary of caro that was built already: pack.py BINARY FOLDER [--features dist] [FORM...]
+"""Packs a binary of caro that was built already: pack.py BINARY FOLDER [--features metal] [FORM...]
 
 FORM is archive, deb or wheel; without one, all that the binary's system has. FOLDER gets them, and SHA256SUMS.
 """
@@ -21,10 +21,10 @@ def main():
     words.add_argument("binary", type=Path)
     words.add_argument("folder", type=Path)
     words.add_argument("form", nargs="*", help="archive, deb, wheel; default: all that the system has")
-    words.add_argument("--features", default="dist", help="those that the binary was built with")
+    words.add_argument("--features", default="", help="those that the binary was built with")
     given = words.parse_args()
     if not given.binary.is_file():
-        facts.fail(f"{given.binary} is no file", "build it: cargo build --locked --profile dist --features dist")
+        facts.fail(f"{given.binary} is no file", "build it: cargo build --locked --profile dist")
     binary, out = given.binary.resolve(), given.folder.resolve()
     target = facts.target(binary)
     forms = given.form or ["archive", "wheel"] + ["deb"] * ("linux" in target)

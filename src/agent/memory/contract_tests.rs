@@ -1,5 +1,5 @@
 //! What every backend has to do, run against each of them. Redis is a real server: the Debian package `redis-server`, and
-//! `cargo test --features redis --lib memory::`.
+//! `cargo test --lib memory::`.
 
 use super::backend::{Backend, SearchSource, StoredNote};
 use super::in_memory::InMemory;
@@ -93,7 +93,7 @@ mod server {
 #[cfg(not(all(unix, feature = "redis")))]
 mod server {
     pub fn redis() -> Option<super::Case> {
-        println!("skipped: Redis, without the feature `redis`: cargo test --features redis --lib memory::");
+        println!("skipped: Redis, without the feature `redis`");
         None
     }
 }

@@ -1,6 +1,6 @@
 //! What every place for files has to do, run against each of them: this machine's disk, and with the feature `s3` the
 //! crate's own store in memory and a server that speaks as S3 does (`pip install 'moto[server]'`, and
-//! `cargo test --features s3 --lib workspace::`).
+//! `cargo test --lib workspace::`).
 
 use super::*;
 use crate::observe::{Artifact, Artifacts};
@@ -34,7 +34,7 @@ fn in_memory() -> Option<Case> {
 
 #[cfg(not(feature = "s3"))]
 fn in_memory() -> Option<Case> {
-    println!("skipped: a store in memory, without the feature `s3`: cargo test --features s3 --lib workspace::");
+    println!("skipped: a store in memory, without the feature `s3`");
     None
 }
 
@@ -95,7 +95,7 @@ mod server {
 #[cfg(not(all(unix, feature = "s3")))]
 mod server {
     pub fn s3() -> Option<super::Case> {
-        println!("skipped: S3, without the feature `s3`: cargo test --features s3 --lib workspace::");
+        println!("skipped: S3, without the feature `s3`");
         None
     }
 }

@@ -157,9 +157,8 @@ fn fast_tiers_agree_with_exact_arithmetic() {
     let Some(path) = testing::real_model() else { return };
     let oracle = oracle(&path);
     for tier in Tier::ALL.iter().copied().filter(|tier| *tier != Tier::Portable && tier.is_available()) {
-        // The whole text takes a minute on a slow tier.
-        let windows = if tier == Tier::detect() { WINDOWS } else { 1 };
-        let agreement = Agreement::of(&path, tier, &oracle, 8, windows);
+        // `every_tier_on_everything` takes the whole text: minutes.
+        let agreement = Agreement::of(&path, tier, &oracle, 8, 1);
         agreement.show(tier);
         assert!(agreement.same * 100 >= agreement.positions * 98, "{tier}");
         assert!(agreement.widest < 0.5, "{tier} errs where the choice is clear");
