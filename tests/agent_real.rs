@@ -172,6 +172,7 @@ fn the_real_model_asks_the_server_that_the_task_names() {
 }
 
 #[test]
+#[ignore = "a minute and more: benches/full.sh runs it"]
 fn the_real_model_has_helpers_do_what_the_task_has_them_do() {
     let place = Place::new();
     std::fs::write(place.work("one.log"), "ERROR a\nfine\nERROR b\nERROR c\n").unwrap();

@@ -59,6 +59,7 @@ fn what_cannot_be_measured_is_refused() {
 }
 
 #[test]
+#[ignore = "a minute and more: benches/full.sh runs it"]
 fn the_engine_is_measured_on_the_real_model() {
     let Some(mut caro) = model_or_skip("bench") else { return };
     let output = caro.args(["--runs", "1", "--quick", "--json"]).output().unwrap();

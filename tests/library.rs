@@ -285,7 +285,7 @@ struct Tally {
 }
 
 /// The suite runs one pair of so many, the same ones each time; `benches/full.sh` runs all.
-const SAMPLE: usize = 6;
+const SAMPLE: usize = 18;
 
 /// Runs one of every `step` pairs, each in a fixture of its own. `line` makes of a pair the command and the line of bash
 /// that runs it, or says why it cannot.
