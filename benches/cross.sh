@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks caro for systems other than the one it is developed on, from an x86-64 Debian machine: benches/cross.sh [WHAT...]
-# WHAT: kernels (the engine's kernels on emulated ARM CPUs), arm (everything for Linux on AArch64, and the parts of the test
-# suite named in PARTS on emulated CPUs), macos, windows (types and borrows only: nothing is linked or run). Default: all.
+# WHAT: kernels (the engine's kernels on emulated ARM CPUs), arm (everything for Linux on AArch64, and the tests of the rooms
+# named in ROOMS on an emulated CPU), macos, windows (types and borrows only: nothing is linked or run). Default: all.
 #
 # Nothing is installed: packages are unpacked below WORK (default target/cross, about 4 GB with what is built).
 #   a Rust compiler with the standard library for AArch64, and its source: Debian testing's packages (SUITE)
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(realpath -m "${WORK:-target/cross}")
 suite=${SUITE:-forky}
-parts=${PARTS:-"kernels:: engine:: shell:: command::"}
+rooms=${ROOMS:-"model shell command"}
 what=${*:-kernels arm macos windows}
 mkdir -p "$work/bin"
 
@@ -90,13 +90,13 @@ for one in $what; do
   case $one in
     kernels)
       for cpu in max cortex-a76 cortex-a53; do
-        emulated "$cpu" test "${arm[@]}" --lib -- model::engine::kernels model::engine::product model::engine::simd
+        emulated "$cpu" test "${arm[@]}" -p caro-model --lib -- engine::kernels engine::product engine::simd
       done ;;
     arm)
       cargo check "${arm[@]}" --all-targets
       emulated max run "${arm[@]}" -- --version
       # shellcheck disable=SC2086
-      emulated max test "${arm[@]}" --lib -- $parts ;;
+      emulated max test "${arm[@]}" --lib $(printf -- '-p caro-%s ' $rooms) ;;
     macos|windows)
       # There are no packages of the standard library for these: it is checked from its source. Other settings than above
       # would build everything again, so it has a folder of its own.
