@@ -3,9 +3,11 @@
 use crate::machine::{Ran, feed};
 use std::path::Path;
 
-/// So many of the ten must be done. Seven were when it was measured (`benches/records/2026-11-26-loop.md`); one answer more or less
-/// hangs on the kernels of the machine.
-const DONE: usize = 5;
+/// Half of the messages must be done. Seven of the ten were when it was measured (`benches/records/2026-11-26-loop.md`); one answer
+/// more or less hangs on the kernels of the machine.
+fn is_enough(done: usize, of: usize) -> bool {
+    done * 2 >= of
+}
 
 /// A folder of a person's.
 fn folder(work: &Path) {
@@ -51,7 +53,18 @@ const MESSAGES: [(&str, Judge); 10] = [
 ];
 
 #[test]
+fn of_four_messages_of_a_person_the_real_model_does_half() {
+    done(4);
+}
+
+#[test]
+#[ignore = "minutes: benches/full.sh runs it"]
 fn of_ten_messages_of_a_person_the_real_model_does_most() {
+    done(MESSAGES.len());
+}
+
+/// Has the first messages answered, each in a process of its own.
+fn done(count: usize) {
     if cfg!(debug_assertions) {
         println!("skipped: this takes minutes in a debug build");
         return;
@@ -61,7 +74,7 @@ fn of_ten_messages_of_a_person_the_real_model_does_most() {
     std::fs::create_dir(&work).unwrap();
     folder(&work);
     let mut done = 0;
-    for (message, judge) in MESSAGES {
+    for (message, judge) in &MESSAGES[..count] {
         let Some(mut caro) = crate::support::model_or_skip("loop") else { return };
         caro.args(["--yes", "sleepInterval=0", "maxNewInputLoops=4", "restOnEmpty=true"]);
         caro.env("XDG_DATA_HOME", &data).env("CARO_TIMEOUT", "300").current_dir(&work);
@@ -82,5 +95,5 @@ fn of_ten_messages_of_a_person_the_real_model_does_most() {
     for code in ["MULTI_COMMAND_FAILURE", "REMEMBER:OUTPUT_NOTHING_ELSE_THAN"] {
         assert!(!shown.out.contains(code), "{}", shown.out);
     }
-    assert!(done >= DONE, "{done} of ten were done");
+    assert!(is_enough(done, count), "{done} of {count} were done");
 }
