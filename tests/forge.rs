@@ -157,6 +157,26 @@ fn a35_a_hidden_example_decides() {
     assert_eq!(of(&events, "forge_test")[1]["metadata"]["failing"], json!([3]), "the hidden one");
 }
 
+/// Two scripts that pass every example and differ elsewhere: the person is asked which is right, and their example decides.
+#[test]
+fn a35_what_no_example_decides_is_asked_about() {
+    if !can_forge() {
+        return;
+    }
+    let other = GOOD.replace("1000", "(1000 if int(number) <= 12 else 100)");
+    let machine = Machine::new();
+    let model = json!([{ "replies": [GOOD, other] }]);
+    let forge = |more: &[&'static str]| {
+        machine.ask(model.clone(), &["forge"].into_iter().chain(converter(more)).collect::<Vec<_>>())
+    };
+    let asked = forge(&[]);
+    comes_to_nothing(&asked, 1, &["no example says", "--example '23 km => 23000 m'", "--example '23 km => 2300 m'"]);
+    assert!(asked.err.contains("OTHER 2 scripts that pass do not give the same"), "{asked:#?}");
+    assert!(!machine.path("skills/unit-converter").exists());
+    let decided = forge(&["--example", "23 km => 23000 m"]);
+    assert!(decided.code == Some(0) && decided.err.contains("no second script passes"), "{decided:#?}");
+}
+
 #[test]
 fn a29_without_an_example_nothing_is_forged() {
     let machine = Machine::new();

@@ -259,7 +259,7 @@ pub fn made(wanted: &Wanted, model: Arc<dyn Model>, shows: Shows, cx: &Cx) -> Re
 fn exit_of(verdict: Verdict) -> Exit {
     match verdict {
         Verdict::Promoted => Exit::Success,
-        Verdict::Rejected | Verdict::NotRed => Exit::No,
+        Verdict::Rejected | Verdict::NotRed | Verdict::Open => Exit::No,
         Verdict::Stagnation => Exit::Stuck,
         Verdict::Exhausted => Exit::Limit,
     }

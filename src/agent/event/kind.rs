@@ -104,7 +104,7 @@ kinds! {
     ForgeTest = "forge_test",
     /// A script for a skill was written.
     ForgeWrite = "forge_write",
-    /// A script was looked at for what no script may do: its text, or at work.
+    /// A script was looked at for what no script may do: its text, at work, or beside another one that passes.
     ForgeScan = "forge_scan",
     /// The same tests of a skill failed in the same way twice.
     ForgeStagnation = "forge_stagnation",

@@ -33,15 +33,12 @@ pub fn changes(case: &Case) -> Vec<Change> {
     };
     let there = words(&case.input);
     let mut all: Vec<Change> = Vec::new();
-    for word in words(&case.expected) {
-        // it may be carried over in other letters: `My Report` becomes `my-report`
-        let lower = word.to_lowercase();
-        let Some(own) = there.iter().find(|own| own.to_lowercase() == lower) else { continue };
-        let (other, other_own) = (another(&word), another(own));
+    for (word, own) in carried(case) {
+        let (other, other_own) = (another(&word), another(&own));
         if other == word || there.contains(&other_own) || all.len() == CHANGES {
             continue;
         }
-        let (input, expected) = (replaced(&case.input, own, &other_own), replaced(&case.expected, &word, &other));
+        let (input, expected) = (replaced(&case.input, &own, &other_own), replaced(&case.expected, &word, &other));
         all.push(changed(input, expected, true));
     }
     if all.is_empty() {
@@ -53,6 +50,14 @@ pub fn changes(case: &Case) -> Vec<Change> {
     all
 }
 
+/// The words that a test carries over from its input to its output, as they stand in the output and in the input: it may be in
+/// other letters, as `My Report` becomes `my-report`.
+pub fn carried(case: &Case) -> Vec<(String, String)> {
+    let there = words(&case.input);
+    let own = |word: &str| there.iter().find(|own| own.to_lowercase() == word.to_lowercase()).cloned();
+    words(&case.expected).into_iter().filter_map(|word| own(&word).map(|own| (word, own))).collect()
+}
+
 /// Words of at least two letters or digits, each once.
 fn words(text: &str) -> Vec<String> {
     let mut all = runs(text, char::is_alphanumeric);
@@ -60,7 +65,8 @@ fn words(text: &str) -> Vec<String> {
     all
 }
 
-fn runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
+/// The longest pieces of such characters, each once.
+pub fn runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for run in text.split(|c| !of(c)).filter(|run| !run.is_empty()) {
         if !all.iter().any(|known| known == run) {
@@ -71,7 +77,7 @@ fn runs(text: &str, of: impl Fn(char) -> bool) -> Vec<String> {
 }
 
 /// Another word of the same form: letters and digits one further.
-fn another(word: &str) -> String {
+pub fn another(word: &str) -> String {
     let next = |c: char| match c {
         '9' => '1',
         'z' => 'b',
@@ -83,7 +89,7 @@ fn another(word: &str) -> String {
 }
 
 /// The text with another word in the place of one, where it stands as a word.
-fn replaced(text: &str, word: &str, other: &str) -> String {
+pub fn replaced(text: &str, word: &str, other: &str) -> String {
     replaced_where(text, word, other, char::is_alphanumeric)
 }
 

@@ -1,13 +1,15 @@
 //! The forge as a pure state machine: no clock, no file, no process, no model.
 //!
 //! ```text
-//! Red -> Write -> Check -> Run -> Probe -> Done(Green)
-//!          ^        |       |       |
-//!          +--------+-------+-------+   mended, at most `most` times; the same complaint twice ends it
+//! Red -> Write -> Check -> Run -> Probe -> Compare -> Done(Green)
+//!          ^        |       |       |          |
+//!          +--------+-------+-------+          +----> Done(Open): another script that passes differs
+//!            mended, at most `most` times; the same complaint twice ends it
 //! ```
 
 use super::classify::Failure;
 use super::scan::Finding;
+use super::twin::Open;
 
 /// The next need.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +24,8 @@ pub enum Step {
     Run(String),
     /// Whether this script, which passes, does more than pass the tests.
     Probe(String),
+    /// Whether another script that passes gives another answer where no example says which is right.
+    Compare(String),
     /// It has come to its end.
     Done(Box<End>),
 }
@@ -82,6 +86,13 @@ pub enum End {
         code: String,
         /// The tests that fail.
         failures: Vec<Failure>,
+    },
+    /// It passes, and another script that passes differs from it where no example says which is right.
+    Open {
+        /// The script.
+        code: String,
+        /// The input, and both answers.
+        open: Open,
     },
     /// No more scripts are written.
     Exhausted {
@@ -153,10 +164,18 @@ impl Forging {
     /// Watched at work, the script did this.
     pub fn probed(&mut self, code: String, findings: Vec<Finding>) {
         if findings.is_empty() {
-            self.end(End::Green { code })
+            self.step = Step::Compare(code)
         } else {
             self.complain(code, Complaint::Findings(findings))
         }
+    }
+
+    /// Compared with other scripts that pass: the input on which one of them differs.
+    pub fn compared(&mut self, code: String, open: Option<Open>) {
+        self.end(match open {
+            None => End::Green { code },
+            Some(open) => End::Open { code, open },
+        });
     }
 
     fn complain(&mut self, code: String, complaint: Complaint) {
@@ -187,6 +206,7 @@ impl Forging {
 mod tests {
     use super::*;
     use crate::forge::classify::Class;
+    use crate::forge::examples::Way;
 
     fn failure(case: usize, got: &str) -> Failure {
         Failure { case, class: Class::Assertion, got: got.into(), error: String::new(), is_held: false }
@@ -209,6 +229,7 @@ mod tests {
                     forging.ran(code, scripts.get(at).cloned().unwrap_or_default());
                 }
                 Step::Probe(code) => forging.probed(code, Vec::new()),
+                Step::Compare(code) => forging.compared(code, None),
                 Step::Done(end) => return (*end, forging.iterations()),
                 Step::Red => panic!("twice"),
             }
@@ -260,5 +281,18 @@ mod tests {
         forging.ran("bad".into(), Vec::new());
         forging.probed("bad".into(), vec![finding("constant-answer")]);
         assert!(matches!(forging.next(), Step::Done(end) if matches!(**end, End::Rejected { .. })));
+    }
+
+    #[test]
+    fn a35_where_another_script_differs_nothing_is_promoted() {
+        let mut forging = Forging::new(5);
+        forging.tested(true);
+        forging.written("one".into());
+        forging.checked("one".into(), Vec::new());
+        forging.ran("one".into(), Vec::new());
+        forging.probed("one".into(), Vec::new());
+        let open = Open { input: "[d-b]".into(), one: String::new(), other: "d-b".into(), way: Way::Text };
+        forging.compared("one".into(), Some(open));
+        assert!(matches!(forging.next(), Step::Done(end) if matches!(**end, End::Open { .. })), "{:?}", forging.next());
     }
 }

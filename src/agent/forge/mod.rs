@@ -2,12 +2,13 @@
 //! tasks and writes no capability.
 //!
 //! ```text
-//! examples -> tests, seen to fail -> script -> scan -> sandbox -> (mended, at most five) -> watched -> shelf, or a report
+//! examples -> tests, seen to fail -> script -> scan -> sandbox -> (mended, at most five) -> watched -> compared -> shelf, or a report
 //! ```
 //!
 //! - `machine`: the order of it, pure. [`examples`]: a request's examples into tests. `prompt`: what the model is asked.
 //! - [`language`]: what the model writes, and what the forge adds. `trial`: runs scripts on tests. [`classify`]: why one fails.
 //! - [`scan`]: what a script may not do, by rule. `general`: that it knows more than its tests. `mask`: quotes and comments.
+//! - [`twin`]: what the examples leave open, shown by a second script that passes.
 //! - `quarantine`: where a skill is until it is promoted. [`report`]: what came of it.
 //!
 //! Against a script that only knows its tests: of three examples or more the last one is not shown to the model; no text of
@@ -25,6 +26,7 @@ mod quarantine;
 pub mod report;
 pub mod scan;
 mod trial;
+pub mod twin;
 
 use super::event::{Actor, Draft, Emitter, Kind, Tokens};
 use super::skill::script::{Which, program_of};
@@ -45,6 +47,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use trial::Trial;
+use twin::Open;
 
 /// Scripts that are written at most.
 pub const MOST: u32 = 5;
@@ -56,6 +59,10 @@ const TOKENS: usize = 900;
 const VARIED: Sampling = Sampling { temperature: 0.5, top_p: 0.95, seed: 1 };
 const ANEW: usize = 2;
 const MENDED: usize = 2;
+/// How the scripts are written that one which passes is compared with, and how many: far from the likeliest, so that what the
+/// examples leave open is understood in more ways than one.
+const OTHERWISE: Sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 9000 };
+const TWINS: usize = 4;
 
 /// Why there was no forging at all.
 #[derive(Debug, thiserror::Error)]
@@ -161,6 +168,8 @@ struct Work<'a> {
     quarantine: Quarantine,
     old: Option<Old>,
     notes: Vec<String>,
+    /// Scripts that were written, to be compared with the one that passes.
+    written: Vec<String>,
 }
 
 impl StateMachine for Forging {
@@ -210,6 +219,10 @@ impl Executor<Forging> for Work<'_> {
             Step::Probe(code) => {
                 let findings = self.probe(&code).await?;
                 forging.probed(code, findings);
+            }
+            Step::Compare(code) => {
+                let open = self.compare(&code).await?;
+                forging.compared(code, open);
             }
             Step::Done(_) => {}
         }
@@ -272,7 +285,7 @@ impl Forge {
         if !held {
             notes.push("with fewer than three examples none is held back from the model".to_owned());
         }
-        Ok(Work { forge: self, wanted, language, program, quarantine, old, notes })
+        Ok(Work { forge: self, wanted, language, program, quarantine, old, notes, written: Vec::new() })
     }
 }
 
@@ -346,15 +359,13 @@ impl Work<'_> {
         let mut best: Option<((usize, bool), String)> = None;
         let mut candidates: Vec<String> = Vec::new();
         for completion in self.asked(ask).await? {
-            let code = language::code_of(&completion.text);
-            let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
-            let code =
-                if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) };
+            let code = self.code_of(&completion);
             if !candidates.contains(&code) {
                 candidates.push(code);
             }
         }
         let written = candidates.len();
+        self.written.extend(candidates.iter().cloned());
         for code in candidates {
             let wrong = if written == 1 { (0, false) } else { self.wrong(&code, forging).await? };
             if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
@@ -371,6 +382,13 @@ impl Work<'_> {
                 "iteration": ask.iteration, "candidates": written})),
         );
         Ok(code)
+    }
+
+    /// The script in an answer.
+    fn code_of(&self, completion: &Completion) -> String {
+        let code = language::code_of(&completion.text);
+        let is_whole = self.old.as_ref().is_some_and(|old| !old.is_forged);
+        if is_whole || self.language != Language::Python { code } else { language::without_usage(&code) }
     }
 
     /// How many tests that the model sees a script fails, all and more where it may not be run; and true if it fails as one
@@ -494,18 +512,70 @@ impl Work<'_> {
         Ok(findings)
     }
 
+    /// Compares a script that passes with others that do: where one differs, no example says which of them is right.
+    async fn compare(&mut self, code: &str) -> Result<Option<Open>, ForgeError> {
+        // what a person has written is not begun anew
+        if self.old.is_some() {
+            return Ok(None);
+        }
+        let ask = Ask { iteration: 1, before: None };
+        for completion in self.sampled(&ask, OTHERWISE, TWINS).await? {
+            self.written.push(self.code_of(&completion));
+        }
+        let mut others = std::mem::take(&mut self.written);
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|other| other != code);
+        let inputs = twin::near(&self.wanted.order.cases);
+        let own = self.answers(code, &inputs).await?;
+        let (mut passing, mut open) = (0, None);
+        for other in others {
+            if !self.findings(&other).is_empty()
+                || !self.trial(&other)?.failures(&self.wanted.order.cases).await?.is_empty()
+            {
+                continue;
+            }
+            passing += 1;
+            open = twin::difference(&inputs, &own, &self.answers(&other, &inputs).await?);
+            if open.is_some() {
+                break;
+            }
+        }
+        if passing == 0 {
+            self.notes.push("what the examples leave open (no second script passes them)".to_owned());
+        }
+        let metadata = json!({"how": "compared", "findings": [], "scripts": passing, "open": open});
+        self.forge.emitter.emit(Draft::new(Kind::ForgeScan).metadata(metadata));
+        Ok(open)
+    }
+
+    /// What a script makes of each of these inputs; nothing where it fails.
+    async fn answers(&self, code: &str, inputs: &[Case]) -> Result<Vec<Option<String>>, ForgeError> {
+        let trial = self.trial(code)?;
+        let mut all = Vec::new();
+        for case in inputs {
+            all.push(trial.output(case).await?);
+        }
+        Ok(all)
+    }
+
     fn found(&self, findings: &[Finding], how: &str) {
         self.forge.emitter.emit(Draft::new(Kind::ForgeScan).metadata(json!({"how": how, "findings": findings})));
     }
 
     /// Promotes the skill, or leaves it with its report.
     fn end(self, end: End, iterations: u32) -> Result<Report, ForgeError> {
+        let mut open = None;
         let (verdict, code, findings, failures) = match end {
             End::Green { code } => (Verdict::Promoted, Some(code), Vec::new(), Vec::new()),
             End::NotRed => (Verdict::NotRed, None, Vec::new(), Vec::new()),
             End::Rejected { code, findings } => (Verdict::Rejected, Some(code), findings, Vec::new()),
             End::Stagnant { code, failures } => (Verdict::Stagnation, Some(code), Vec::new(), failures),
             End::Exhausted { code, failures } => (Verdict::Exhausted, Some(code), Vec::new(), failures),
+            End::Open { code, open: found } => {
+                open = Some(found);
+                (Verdict::Open, Some(code), Vec::new(), Vec::new())
+            }
         };
         if let Some(code) = &code {
             self.trial(code)?;
@@ -526,6 +596,7 @@ impl Work<'_> {
             held: order.cases.iter().filter(|case| case.is_held).count(),
             findings,
             failures,
+            open,
             folder: self.quarantine.folder().to_owned(),
             notes: self.notes.clone(),
         };

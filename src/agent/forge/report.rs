@@ -4,6 +4,7 @@ use super::classify::Failure;
 use super::examples::{Case, Order, Way};
 use super::language::Language;
 use super::scan::Finding;
+use super::twin::Open;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub enum Verdict {
     Exhausted,
     /// The tests pass without the script.
     NotRed,
+    /// Another script passes, too, and differs where no example says which is right.
+    Open,
 }
 
 impl Verdict {
@@ -33,6 +36,7 @@ impl Verdict {
             Self::Stagnation => "stagnation",
             Self::Exhausted => "exhausted",
             Self::NotRed => "not_red",
+            Self::Open => "open",
         }
     }
 }
@@ -56,6 +60,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Tests that fail.
     pub failures: Vec<Failure>,
+    /// The input that no example decides.
+    pub open: Option<Open>,
     /// Where it is: on the shelf, or in quarantine.
     pub folder: PathBuf,
     /// Remarks on checks that were not possible.
@@ -83,6 +89,11 @@ impl Report {
                 format!("`{name}` is not made: {failing} of {tests} fail in the same way again after {scripts}")
             }
             Verdict::Exhausted => format!("`{name}` is not made: {failing} of {tests} still fail after {scripts}"),
+            Verdict::Open => {
+                format!(
+                    "`{name}` is not made yet: two scripts pass all {tests}, and differ where no example says which is right"
+                )
+            }
             Verdict::NotRed => {
                 format!("`{name}` is not made: its tests pass before a script is written, so they show nothing")
             }
@@ -91,7 +102,14 @@ impl Report {
 
     /// The next step for a person.
     pub fn hint(&self) -> String {
+        if let Some(open) = &self.open {
+            return format!(
+                "say what is right, with one of these or with another output: {}",
+                open.examples().join(" or ")
+            );
+        }
         match self.verdict {
+            Verdict::Open => String::new(),
             Verdict::Promoted => format!("`caro skills show {}` shows it; a task that it fits uses it", self.name),
             Verdict::NotRed => "give examples whose output differs from their input".into(),
             Verdict::Rejected => format!(
@@ -126,6 +144,10 @@ impl Report {
                 "  - got: {}\n",
                 short(if failure.got.is_empty() { &failure.error } else { &failure.got })
             ));
+        }
+        if let Some(open) = &self.open {
+            text.push_str(&format!("\n- in: {}\n  - one gives: {}\n", short(&open.input), short(&open.one)));
+            text.push_str(&format!("  - the other gives: {}\n", short(&open.other)));
         }
         for note in &self.notes {
             text.push_str(&format!("\nNot checked: {note}.\n"));

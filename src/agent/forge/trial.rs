@@ -60,6 +60,15 @@ impl Trial {
         Ok(Some(Failure { case: at, class, got, error, is_held: case.is_held }))
     }
 
+    /// What it prints for an input; nothing where it fails.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub async fn output(&self, case: &Case) -> Result<Option<String>, ExecError> {
+        let output = self.run(case).await?;
+        Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
     async fn run(&self, case: &Case) -> Result<exec::Output, ExecError> {
         let failed = |source| ExecError::Start { program: self.script.display().to_string(), source };
         let folder = tempfile::tempdir().map_err(failed)?;
@@ -147,7 +156,7 @@ impl Trial {
 }
 
 /// True if two outputs are the same but for white space at the ends of their lines.
-fn is_same(one: &str, other: &str) -> bool {
+pub fn is_same(one: &str, other: &str) -> bool {
     one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
 }
 

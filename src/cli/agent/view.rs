@@ -305,6 +305,11 @@ fn forged(ui: &Ui, event: &Event) {
                 let word = |name: &str| finding.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
                 ui.aside(Role::Caution, &format!("SCAN  {}: {}", word("rule"), short(&word("why"))));
             }
+            if let Ok(scripts @ 1..) = usize::try_from(number("scripts")) {
+                let agree = if event.metadata["open"].is_null() { "give the same" } else { "do not give the same" };
+                let line = format!("{} that pass {agree} on other inputs", plural(scripts + 1, "script"));
+                ui.aside_parts(&[(Role::Accent, "OTHER "), (Role::Plain, &line)]);
+            }
         }
     }
 }
